@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::ptr;
 
 use curium_sim::{Config, Simulator};
-use curium_sys::{CUresult, CUcontext};
+use curium_sys::{CUcontext, CUresult};
 use libfuzzer_sys::fuzz_target;
 
 /// Calls a function of the simulator.
@@ -23,8 +23,14 @@ fn simulator() -> Simulator {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let mut context: CUcontext = ptr::null_mut();
     assert_eq!(cu!(simulator, cuInit(0)), CUresult::CUDA_SUCCESS);
-    assert_eq!(cu!(simulator, cuDevicePrimaryCtxRetain(&raw mut context, 0)), CUresult::CUDA_SUCCESS);
-    assert_eq!(cu!(simulator, cuCtxSetCurrent(context)), CUresult::CUDA_SUCCESS);
+    assert_eq!(
+        cu!(simulator, cuDevicePrimaryCtxRetain(&raw mut context, 0)),
+        CUresult::CUDA_SUCCESS
+    );
+    assert_eq!(
+        cu!(simulator, cuCtxSetCurrent(context)),
+        CUresult::CUDA_SUCCESS
+    );
     simulator
 }
 
@@ -33,12 +39,21 @@ thread_local! {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(text) = CString::new(bytes) else { return };
+    let Ok(text) = CString::new(bytes) else {
+        return;
+    };
     SIMULATOR.with(|cell| {
         let simulator = cell.get_or_init(simulator);
         let mut module = ptr::null_mut();
-        if cu!(simulator, cuModuleLoadData(&raw mut module, text.as_ptr().cast())) == CUresult::CUDA_SUCCESS {
-            assert_eq!(cu!(simulator, cuModuleUnload(module)), CUresult::CUDA_SUCCESS);
+        if cu!(
+            simulator,
+            cuModuleLoadData(&raw mut module, text.as_ptr().cast())
+        ) == CUresult::CUDA_SUCCESS
+        {
+            assert_eq!(
+                cu!(simulator, cuModuleUnload(module)),
+                CUresult::CUDA_SUCCESS
+            );
         }
     });
 });

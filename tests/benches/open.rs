@@ -50,16 +50,27 @@ impl Opening {
 /// Runs both in turn and prints their times, then the functions that the driver lacks.
 fn compare() -> Result<(), Box<dyn Error>> {
     measure("c")?;
-    let rounds =
-        (0..ROUNDS).map(|_| Ok((measure("c")?, measure("curium")?))).collect::<Result<Vec<_>, Box<dyn Error>>>()?;
-    let of = |part: fn(&(Opening, Opening)) -> Duration| rounds.iter().map(part).collect::<Samples>();
+    let rounds = (0..ROUNDS)
+        .map(|_| Ok((measure("c")?, measure("curium")?)))
+        .collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+    let of =
+        |part: fn(&(Opening, Opening)) -> Duration| rounds.iter().map(part).collect::<Samples>();
     println!("{ROUNDS} pairs of processes: median [quartiles]");
     println!("cuInit:                    {}", of(|(c, _)| c.init));
     println!("open, C:                   {}", of(|(c, _)| c.open));
     println!("  the first call of it:    {}", of(|(c, _)| c.first_call));
-    println!("open, Curium:              {}", of(|(_, curium)| curium.open));
-    println!("around cuInit, Curium:     {}", of(|(_, curium)| curium.around));
-    let on_top: Samples = rounds.iter().map(|(c, curium)| curium.cost() - c.cost()).collect();
+    println!(
+        "open, Curium:              {}",
+        of(|(_, curium)| curium.open)
+    );
+    println!(
+        "around cuInit, Curium:     {}",
+        of(|(_, curium)| curium.around)
+    );
+    let on_top: Samples = rounds
+        .iter()
+        .map(|(c, curium)| curium.cost() - c.cost())
+        .collect();
     println!("on top of C and of cuInit: {on_top}");
     println!("opened once more:          {}", open_again()?);
     print_absent(&Driver::load()?);
@@ -68,15 +79,26 @@ fn compare() -> Result<(), Box<dyn Error>> {
 
 /// Opens the driver in the given role and prints the times.
 fn measure(role: &str) -> Result<Opening, Box<dyn Error>> {
-    let output = Command::new(std::env::current_exe()?).env(ROLE, role).output()?;
+    let output = Command::new(std::env::current_exe()?)
+        .env(ROLE, role)
+        .output()?;
     let text = String::from_utf8(output.stdout)?;
-    let figures: Vec<_> = text.split_whitespace().filter_map(|figure| figure.parse().ok()).collect();
+    let figures: Vec<_> = text
+        .split_whitespace()
+        .filter_map(|figure| figure.parse().ok())
+        .collect();
     let &[open, first_call, init, around] = figures.as_slice() else {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         return Err(format!("no figures for {role}: {text}{errors}").into());
     };
-    let [open, first_call, init, around] = [open, first_call, init, around].map(Duration::from_nanos);
-    Ok(Opening { open, first_call, init, around })
+    let [open, first_call, init, around] =
+        [open, first_call, init, around].map(Duration::from_nanos);
+    Ok(Opening {
+        open,
+        first_call,
+        init,
+        around,
+    })
 }
 
 fn open_as_c() -> Result<Opening, Box<dyn Error>> {
@@ -98,11 +120,20 @@ fn open_as_c() -> Result<Opening, Box<dyn Error>> {
     succeeded("cuInit", unsafe { init(0) })?;
     let init = call.elapsed();
     std::mem::forget(library);
-    Ok(Opening { open, first_call, init, around: Duration::ZERO })
+    Ok(Opening {
+        open,
+        first_call,
+        init,
+        around: Duration::ZERO,
+    })
 }
 
 fn succeeded(function: &str, code: sys::CUresult) -> Result<(), Box<dyn Error>> {
-    if code == sys::CUresult::CUDA_SUCCESS { Ok(()) } else { Err(format!("{function} returned {}", code.0).into()) }
+    if code == sys::CUresult::CUDA_SUCCESS {
+        Ok(())
+    } else {
+        Err(format!("{function} returned {}", code.0).into())
+    }
 }
 
 fn open_as_curium() -> Result<Opening, Box<dyn Error>> {
@@ -115,7 +146,12 @@ fn open_as_curium() -> Result<Opening, Box<dyn Error>> {
     let again = Instant::now();
     // SAFETY: as above.
     unsafe { Driver::from_api(api) }?;
-    Ok(Opening { open, first_call: Duration::ZERO, init, around: again.elapsed() })
+    Ok(Opening {
+        open,
+        first_call: Duration::ZERO,
+        init,
+        around: again.elapsed(),
+    })
 }
 
 /// Measures the time to fill the function table from a library that is already open.
@@ -131,13 +167,36 @@ fn open_again() -> Result<Samples, Box<dyn Error>> {
 
 fn print_absent(driver: &Driver) {
     let absent: Vec<_> = driver.api().absent().collect();
-    println!("this driver is for CUDA {} and lacks {} functions:", driver.version(), absent.len());
+    println!(
+        "this driver is for CUDA {} and lacks {} functions:",
+        driver.version(),
+        absent.len()
+    );
     for function in absent {
-        println!("  {}", driver.api().missing(function, Some(driver.version())));
+        println!(
+            "  {}",
+            driver.api().missing(function, Some(driver.version()))
+        );
     }
-    println!("the bindings cover CUDA up to {}", CudaVersion::NEWEST_KNOWN);
+    println!(
+        "the bindings cover CUDA up to {}",
+        CudaVersion::NEWEST_KNOWN
+    );
 }
 
-fn print(Opening { open, first_call, init, around }: Opening) {
-    println!("{} {} {} {}", open.as_nanos(), first_call.as_nanos(), init.as_nanos(), around.as_nanos());
+fn print(
+    Opening {
+        open,
+        first_call,
+        init,
+        around,
+    }: Opening,
+) {
+    println!(
+        "{} {} {} {}",
+        open.as_nanos(),
+        first_call.as_nanos(),
+        init.as_nanos(),
+        around.as_nanos()
+    );
 }

@@ -31,13 +31,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let stream = Driver::load()?.device(0)?.primary_context()?.stream()?;
-    SWEEPS.into_iter().try_for_each(|(bytes, copies)| sweep(&stream, bytes, copies))
+    SWEEPS
+        .into_iter()
+        .try_for_each(|(bytes, copies)| sweep(&stream, bytes, copies))
 }
 
 /// Measures the copies with each number of threads and each size of the buffer.
 fn sweep(stream: &Stream, bytes: usize, copies: usize) -> Result<(), Box<dyn Error>> {
     let device = DeviceBuffer::zeroed(stream, bytes)?;
-    let mut sides = Sides { stream: stream.clone(), host: vec![1; bytes], device };
+    let mut sides = Sides {
+        stream: stream.clone(),
+        host: vec![1; bytes],
+        device,
+    };
     println!(
         "GB/s of {bytes} bytes by threads and staging buffer, median of {copies} [quartiles]; with one thread the driver copies"
     );
@@ -45,7 +51,12 @@ fn sweep(stream: &Stream, bytes: usize, copies: usize) -> Result<(), Box<dyn Err
     let cores = thread::available_parallelism()?.get();
     for buffer in [16 << 20, 32 << 20, 64 << 20] {
         for threads in THREADS.into_iter().filter(|threads| *threads <= cores) {
-            sides.measure(StagingOptions::new().with_threads(threads).with_buffer_bytes(buffer), copies)?;
+            sides.measure(
+                StagingOptions::new()
+                    .with_threads(threads)
+                    .with_buffer_bytes(buffer),
+                copies,
+            )?;
         }
     }
     Ok(())
@@ -75,7 +86,10 @@ impl Sides {
 }
 
 /// Returns the bandwidth of one copy in GB/s.
-fn rate(bytes: usize, copy: impl FnOnce() -> curium_driver::Result<()>) -> curium_driver::Result<f64> {
+fn rate(
+    bytes: usize,
+    copy: impl FnOnce() -> curium_driver::Result<()>,
+) -> curium_driver::Result<f64> {
     let begin = Instant::now();
     copy()?;
     Ok(bytes as f64 / begin.elapsed().as_nanos() as f64)

@@ -19,8 +19,8 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use curium_driver::{
-    Context, ContextFlags, ContextOptions, Device, DevicePointer, Driver, Event, EventFlags, Kernel, LaunchConfig,
-    Library, Result, Stream,
+    Context, ContextFlags, ContextOptions, Device, DevicePointer, Driver, Event, EventFlags,
+    Kernel, LaunchConfig, Library, Result, Stream,
 };
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sim::{Config, Simulator};
@@ -34,8 +34,11 @@ const PATIENCE: u64 = 1 << 40;
 /// The duration of the device work and the number of measurements.
 type Plan = &'static [(Duration, usize)];
 
-const HARDWARE: Plan =
-    &[(Duration::from_micros(100), 300), (Duration::from_millis(1), 300), (Duration::from_millis(20), 60)];
+const HARDWARE: Plan = &[
+    (Duration::from_micros(100), 300),
+    (Duration::from_millis(1), 300),
+    (Duration::from_millis(20), 60),
+];
 const SIMULATOR: Plan = &[(Duration::from_millis(1), 3)];
 
 /// The way the host waits.
@@ -68,20 +71,49 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         unsafe { Driver::from_api_with_owner(simulator.api(), simulator) }?
     };
     let device = driver.device(0)?;
-    println!("{} on CUDA {}: from the end of work to the host: median [quartiles]", device.name()?, driver.version());
+    println!(
+        "{} on CUDA {}: from the end of work to the host: median [quartiles]",
+        device.name()?,
+        driver.version()
+    );
     let ways = [
-        ("cuStreamSynchronize, context spins", ContextFlags::SPIN, Way::Synchronize),
-        ("cuStreamSynchronize, context blocks", ContextFlags::BLOCKING_SYNC, Way::Synchronize),
-        ("stream.completion().await, spins", ContextFlags::SPIN, Way::AwaitStream),
-        ("stream.completion().await, blocks", ContextFlags::BLOCKING_SYNC, Way::AwaitStream),
-        ("event.completion().await, spins", ContextFlags::SPIN, Way::AwaitEvent),
+        (
+            "cuStreamSynchronize, context spins",
+            ContextFlags::SPIN,
+            Way::Synchronize,
+        ),
+        (
+            "cuStreamSynchronize, context blocks",
+            ContextFlags::BLOCKING_SYNC,
+            Way::Synchronize,
+        ),
+        (
+            "stream.completion().await, spins",
+            ContextFlags::SPIN,
+            Way::AwaitStream,
+        ),
+        (
+            "stream.completion().await, blocks",
+            ContextFlags::BLOCKING_SYNC,
+            Way::AwaitStream,
+        ),
+        (
+            "event.completion().await, spins",
+            ContextFlags::SPIN,
+            Way::AwaitEvent,
+        ),
     ];
     for (name, flags, way) in ways {
         let mut work = Work::new(&context(&device, flags)?)?;
         for &(time, count) in if uses_cuda() { HARDWARE } else { SIMULATOR } {
             work.latency(way, time)?;
-            let samples = (0..count).map(|_| work.latency(way, time)).collect::<Result<Samples>>()?;
-            println!("{name:36} after {time:>6?}: {samples}, at most {:.1} µs", samples.quantile(1.0) / 1e3);
+            let samples = (0..count)
+                .map(|_| work.latency(way, time))
+                .collect::<Result<Samples>>()?;
+            println!(
+                "{name:36} after {time:>6?}: {samples}, at most {:.1} µs",
+                samples.quantile(1.0) / 1e3
+            );
         }
     }
     Ok(())
@@ -94,7 +126,8 @@ fn context(device: &Device, flags: ContextFlags) -> Result<Context> {
 impl Work {
     fn new(context: &Context) -> Result<Self> {
         let stream = context.stream()?;
-        let mut word = PinnedBuffer::zeroed(context, 1, PinnedFlags::PORTABLE | PinnedFlags::DEVICE_MAP)?;
+        let mut word =
+            PinnedBuffer::zeroed(context, 1, PinnedFlags::PORTABLE | PinnedFlags::DEVICE_MAP)?;
         let (end_after, times) = channel::<Duration>();
         let (end, ended) = channel();
         // SAFETY: the word is live until the thread's channel is closed, and is accessed only as an atomic from here
@@ -128,16 +161,27 @@ impl Work {
         word.store(0, Ordering::Release);
         let place = DevicePointer::from_raw(word.as_ptr().expose_provenance() as u64);
         // SAFETY: the kernel reads the word, which is mapped at its host address, and writes one element.
-        unsafe { self.kernel.launch(&self.stream, LaunchConfig::new(1, 1), (place, PATIENCE, &mut self.looks)) }?;
+        unsafe {
+            self.kernel.launch(
+                &self.stream,
+                LaunchConfig::new(1, 1),
+                (place, PATIENCE, &mut self.looks),
+            )
+        }?;
         self.event.record(&self.stream)?;
-        self.end_after.send(time).expect("the other thread waits for more");
+        self.end_after
+            .send(time)
+            .expect("the other thread waits for more");
         match way {
             Way::Synchronize => self.stream.synchronize()?,
             Way::AwaitStream => block_on(self.stream.completion())?,
             Way::AwaitEvent => block_on(self.event.completion())?,
         }
         let now = Instant::now();
-        let ended = self.ended.recv().expect("the other thread sends the time at which it ended the work");
+        let ended = self
+            .ended
+            .recv()
+            .expect("the other thread sends the time at which it ended the work");
         Ok(now.saturating_duration_since(ended))
     }
 }

@@ -13,12 +13,23 @@ const BYTES: usize = 4096;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let [mode, count] = arguments.as_slice() else { return Err("usage: allocation_cost MODE COUNT".into()) };
+    let [mode, count] = arguments.as_slice() else {
+        return Err("usage: allocation_cost MODE COUNT".into());
+    };
     let context = idle_driver().device(0)?.primary_context()?;
-    let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
-    let (cache, stream) = (CachingResource::with_options(&context, &options)?, context.stream()?);
+    let options = CachingOptions::new()
+        .with_cache(true)
+        .with_segment_bytes(2 << 20);
+    let (cache, stream) = (
+        CachingResource::with_options(&context, &options)?,
+        context.stream()?,
+    );
     // The first allocation of a thread misses the cache.
-    drop(DeviceBuffer::<u8, _>::uninit_in(&stream, BYTES, cache.clone())?);
+    drop(DeviceBuffer::<u8, _>::uninit_in(
+        &stream,
+        BYTES,
+        cache.clone(),
+    )?);
     match (mode.as_str(), count.parse()?) {
         ("no_allocations", count) => no_allocations(&cache, &stream, count),
         ("cache_allocations", count) => cache_allocations(&cache, &stream, count)?,
@@ -51,7 +62,11 @@ fn cache_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Re
 fn buffer_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Result<()> {
     for _ in 0..count {
         let (cache, stream, bytes) = (black_box(cache), black_box(stream), black_box(BYTES));
-        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(stream, bytes, cache.clone())?));
+        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(
+            stream,
+            bytes,
+            cache.clone(),
+        )?));
     }
     Ok(())
 }

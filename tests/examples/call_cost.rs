@@ -8,10 +8,12 @@ use std::ffi::c_void;
 use std::hint::black_box;
 
 use curium_driver::sys::{
-    Api, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode, CUresult, CUstream,
+    Api, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode,
+    CUresult, CUstream,
 };
 use curium_driver::{
-    Context, DevicePointer, Graph, GraphExec, Kernel, KernelNode, LaunchConfig, Library, Result, Stream,
+    Context, DevicePointer, Graph, GraphExec, Kernel, KernelNode, LaunchConfig, Library, Result,
+    Stream,
 };
 use curium_memory::DeviceBuffer;
 use curium_tests::{idle_driver, kernels};
@@ -22,19 +24,28 @@ const COUNT: u32 = 1_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let [mode, count] = arguments.as_slice() else { return Err("usage: call_cost MODE COUNT".into()) };
+    let [mode, count] = arguments.as_slice() else {
+        return Err("usage: call_cost MODE COUNT".into());
+    };
     let (driver, count) = (idle_driver(), count.parse()?);
     let context = driver.device(0)?.primary_context()?;
     let saxpy = Library::from_ptx(&driver, kernels::SAXPY)?.kernel("saxpy")?;
     match mode.as_str() {
-        "c_launches" | "curium_launches" | "leased_launches" => launches(mode, &context, &saxpy, count),
+        "c_launches" | "curium_launches" | "leased_launches" => {
+            launches(mode, &context, &saxpy, count)
+        }
         "c_updates" | "curium_updates" => updates(mode, &context, &saxpy, count),
         "c_graph_launches" | "curium_graph_launches" => graph_launches(mode, &context, count),
         other => Err(format!("there is no mode {other}").into()),
     }
 }
 
-fn launches(mode: &str, context: &Context, saxpy: &Kernel<Saxpy>, count: u64) -> Result<(), Box<dyn Error>> {
+fn launches(
+    mode: &str,
+    context: &Context,
+    saxpy: &Kernel<Saxpy>,
+    count: u64,
+) -> Result<(), Box<dyn Error>> {
     let stream = context.stream()?;
     let x = DeviceBuffer::from_slice(&stream, &[1.0; COUNT as usize])?;
     let mut y = DeviceBuffer::from_slice(&stream, &[2.0; COUNT as usize])?;
@@ -43,25 +54,51 @@ fn launches(mode: &str, context: &Context, saxpy: &Kernel<Saxpy>, count: u64) ->
     }
     if mode == "leased_launches" {
         // The graph reads one buffer and writes the other.
-        let _graph = Graph::capture(context, |scope| y.as_slice_mut().copy_from_device_on(scope, &x))?;
+        let _graph = Graph::capture(context, |scope| {
+            y.as_slice_mut().copy_from_device_on(scope, &x)
+        })?;
         return Ok(leased_launches(saxpy, &stream, &x, &mut y, count)?);
     }
     let (x, y) = (x.as_pointer().as_raw(), y.as_pointer().as_raw());
-    c_launches(context.driver().api(), saxpy.as_raw(), stream.as_raw(), x, y, count).map_err(of_code)
+    c_launches(
+        context.driver().api(),
+        saxpy.as_raw(),
+        stream.as_raw(),
+        x,
+        y,
+        count,
+    )
+    .map_err(of_code)
 }
 
-fn updates(mode: &str, context: &Context, saxpy: &Kernel<Saxpy>, count: u64) -> Result<(), Box<dyn Error>> {
+fn updates(
+    mode: &str,
+    context: &Context,
+    saxpy: &Kernel<Saxpy>,
+    count: u64,
+) -> Result<(), Box<dyn Error>> {
     let mut graph = Graph::new(context)?;
     let pointer = DevicePointer::from_raw(0);
     // SAFETY: the graph is not launched.
-    let node =
-        unsafe { graph.add_kernel(&[], saxpy, LaunchConfig::for_elements(COUNT), (2.0, pointer, pointer, COUNT)) }?;
+    let node = unsafe {
+        graph.add_kernel(
+            &[],
+            saxpy,
+            LaunchConfig::for_elements(COUNT),
+            (2.0, pointer, pointer, COUNT),
+        )
+    }?;
     let (mut exec, raw) = (graph.instantiate()?, graph.as_raw_node(*node)?);
     drop(graph);
     if mode == "curium_updates" {
         return Ok(curium_updates(&mut exec, &node, count)?);
     }
-    let node = Node { exec: exec.as_raw(), node: raw, kernel: saxpy.as_raw(), context: context.as_raw() };
+    let node = Node {
+        exec: exec.as_raw(),
+        node: raw,
+        kernel: saxpy.as_raw(),
+        context: context.as_raw(),
+    };
     c_updates(context.driver().api(), &node, count).map_err(of_code)
 }
 
@@ -70,7 +107,13 @@ fn graph_launches(mode: &str, context: &Context, count: u64) -> Result<(), Box<d
     if mode == "curium_graph_launches" {
         return Ok(curium_graph_launches(&mut exec, &stream, count)?);
     }
-    c_graph_launches(context.driver().api(), exec.as_raw(), stream.as_raw(), count).map_err(of_code)
+    c_graph_launches(
+        context.driver().api(),
+        exec.as_raw(),
+        stream.as_raw(),
+        count,
+    )
+    .map_err(of_code)
 }
 
 fn of_code(code: CUresult) -> Box<dyn Error> {
@@ -95,11 +138,20 @@ fn c_launches(
         let (grid, block) = (config.grid, config.block);
         let (kernel, stream, shared) = (black_box(kernel), black_box(stream), config.shared_bytes);
         let (mut a, mut x, mut y, mut n) = (2.0_f32, x, y, COUNT);
-        let mut places = [(&raw mut a).cast(), (&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast::<c_void>()];
+        let mut places = [
+            (&raw mut a).cast(),
+            (&raw mut x).cast(),
+            (&raw mut y).cast(),
+            (&raw mut n).cast::<c_void>(),
+        ];
         let (places, extra) = (places.as_mut_ptr(), std::ptr::null_mut());
         // SAFETY: this launch does nothing.
-        let code =
-            unsafe { launch(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, places, extra) };
+        let code = unsafe {
+            launch(
+                kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, places,
+                extra,
+            )
+        };
         if code != CUresult::CUDA_SUCCESS {
             return Err(code);
         }
@@ -151,10 +203,19 @@ fn c_updates(api: &Api, node: &Node, count: u64) -> Result<(), CUresult> {
     let config = LaunchConfig::for_elements(COUNT);
     for _ in 0..count {
         // SAFETY: the simulator set a function there, and `idle_driver` replaced it by another.
-        let update = unsafe { black_box(api).cuGraphExecKernelNodeSetParams_v2.unwrap_unchecked() };
+        let update = unsafe {
+            black_box(api)
+                .cuGraphExecKernelNodeSetParams_v2
+                .unwrap_unchecked()
+        };
         let (node, config) = (black_box(node), *black_box(&config));
         let (mut a, mut x, mut y, mut n) = (2.0_f32, 0_u64, 0_u64, COUNT);
-        let mut places = [(&raw mut a).cast(), (&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast::<c_void>()];
+        let mut places = [
+            (&raw mut a).cast(),
+            (&raw mut x).cast(),
+            (&raw mut y).cast(),
+            (&raw mut n).cast::<c_void>(),
+        ];
         let params = CUDA_KERNEL_NODE_PARAMS {
             kern: node.kernel.cast(),
             ctx: node.context,
@@ -190,7 +251,12 @@ fn curium_updates(exec: &mut GraphExec, node: &KernelNode<Saxpy>, count: u64) ->
 
 /// Launches a graph as a C program does: the call, and a test of its result.
 #[inline(never)]
-fn c_graph_launches(api: &Api, exec: CUgraphExec, stream: CUstream, count: u64) -> Result<(), CUresult> {
+fn c_graph_launches(
+    api: &Api,
+    exec: CUgraphExec,
+    stream: CUstream,
+    count: u64,
+) -> Result<(), CUresult> {
     for _ in 0..count {
         // SAFETY: `idle_driver` has put a function there.
         let launch = unsafe { black_box(api).cuGraphLaunch.unwrap_unchecked() };

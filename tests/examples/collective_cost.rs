@@ -18,7 +18,9 @@ const COUNT: usize = 256;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let [mode, count] = arguments.as_slice() else { return Err("usage: collective_cost MODE COUNT".into()) };
+    let [mode, count] = arguments.as_slice() else {
+        return Err("usage: collective_cost MODE COUNT".into());
+    };
     let (driver, count) = (idle_driver_that_assumes_a_context(), count.parse()?);
     let context = driver.device(0)?.primary_context()?;
     // The C functions need a current context, and Curium's then switch none.
@@ -27,9 +29,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (stream, mut communicator) = (context.stream()?, idle_communicator(&context)?);
     let mut memory = DeviceBuffer::<f32>::zeroed(&stream, COUNT)?;
     match mode.as_str() {
-        "curium_all_reduces" => Ok(curium_all_reduces(&mut communicator, &stream, &mut memory, count)?),
-        "curium_groups" => Ok(curium_groups(&mut communicator, &stream, &mut memory, count)?),
-        "curium_exchanges" => Ok(curium_exchanges(&mut communicator, &stream, &mut memory, count)?),
+        "curium_all_reduces" => Ok(curium_all_reduces(
+            &mut communicator,
+            &stream,
+            &mut memory,
+            count,
+        )?),
+        "curium_groups" => Ok(curium_groups(
+            &mut communicator,
+            &stream,
+            &mut memory,
+            count,
+        )?),
+        "curium_exchanges" => Ok(curium_exchanges(
+            &mut communicator,
+            &stream,
+            &mut memory,
+            count,
+        )?),
         "c_all_reduces" | "c_groups" | "c_exchanges" => {
             let (raw, api) = (communicator.as_raw()?, communicator.library().api());
             let address = std::ptr::without_provenance_mut(memory.as_pointer().as_raw() as usize);
@@ -38,7 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 "c_exchanges" => c_exchanges,
                 _ => c_all_reduces,
             };
-            counted(api, address, raw, stream.as_raw().cast(), count).map_err(|code| format!("{code:?}").into())
+            counted(api, address, raw, stream.as_raw().cast(), count)
+                .map_err(|code| format!("{code:?}").into())
         }
         other => Err(format!("there is no mode {other}").into()),
     }
@@ -71,7 +89,12 @@ fn c_all_reduces(
     count: u64,
 ) -> Result<(), ncclResult_t> {
     for _ in 0..count {
-        c_all_reduce(black_box(api), black_box(memory), black_box(communicator), black_box(stream))?;
+        c_all_reduce(
+            black_box(api),
+            black_box(memory),
+            black_box(communicator),
+            black_box(stream),
+        )?;
     }
     Ok(())
 }
@@ -93,7 +116,12 @@ fn c_groups(
         let end = unsafe { api.ncclGroupEnd.unwrap_unchecked() };
         // SAFETY: the function does nothing.
         checked(unsafe { start() })?;
-        c_all_reduce(api, black_box(memory), black_box(communicator), black_box(stream))?;
+        c_all_reduce(
+            api,
+            black_box(memory),
+            black_box(communicator),
+            black_box(stream),
+        )?;
         // SAFETY: as above.
         checked(unsafe { end() })?;
     }
@@ -144,12 +172,26 @@ fn c_all_reduce(
     let all_reduce = unsafe { api.ncclAllReduce.unwrap_unchecked() };
     let (element, operator) = (ncclDataType_t::ncclFloat32, ncclRedOp_t::ncclSum);
     // SAFETY: the function does nothing.
-    checked(unsafe { all_reduce(memory, memory, COUNT, element, operator, communicator, stream) })
+    checked(unsafe {
+        all_reduce(
+            memory,
+            memory,
+            COUNT,
+            element,
+            operator,
+            communicator,
+            stream,
+        )
+    })
 }
 
 #[inline(always)]
 fn checked(code: ncclResult_t) -> Result<(), ncclResult_t> {
-    if code == ncclResult_t::ncclSuccess { Ok(()) } else { Err(code) }
+    if code == ncclResult_t::ncclSuccess {
+        Ok(())
+    } else {
+        Err(code)
+    }
 }
 
 #[inline(never)]
@@ -177,7 +219,11 @@ fn curium_groups(
     for _ in 0..count {
         let (communicator, memory) = (black_box(&mut *communicator), black_box(&mut *memory));
         black_box(&library).group(|group| {
-            group.enqueue(communicator, black_box(stream), Operation::all_reduce_in_place(memory, Reduction::Sum))
+            group.enqueue(
+                communicator,
+                black_box(stream),
+                Operation::all_reduce_in_place(memory, Reduction::Sum),
+            )
         })?;
     }
     Ok(())
@@ -190,12 +236,23 @@ fn curium_exchanges(
     memory: &mut DeviceBuffer<f32>,
     count: u64,
 ) -> Result<()> {
-    let (library, sent) = (communicator.library().clone(), DeviceBuffer::<f32>::zeroed(stream, COUNT)?);
+    let (library, sent) = (
+        communicator.library().clone(),
+        DeviceBuffer::<f32>::zeroed(stream, COUNT)?,
+    );
     for _ in 0..count {
         let (communicator, memory) = (black_box(&mut *communicator), black_box(&mut *memory));
         black_box(&library).group(|group| {
-            group.enqueue(communicator, black_box(stream), Operation::send(black_box(&sent), 0))?;
-            group.enqueue(communicator, black_box(stream), Operation::receive(memory, 0))
+            group.enqueue(
+                communicator,
+                black_box(stream),
+                Operation::send(black_box(&sent), 0),
+            )?;
+            group.enqueue(
+                communicator,
+                black_box(stream),
+                Operation::receive(memory, 0),
+            )
         })?;
     }
     Ok(())

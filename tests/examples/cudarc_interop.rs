@@ -1,7 +1,11 @@
 //! cudarc's copies and its cuBLAS on a stream and buffers of Curium, on this machine's driver.
 //!
 //! Both crates use the primary context of the device. Without a cuBLAS library, the matrices are copied and not multiplied.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program prints its results")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program prints its results"
+)]
 
 use std::error::Error;
 use std::ffi::c_int;
@@ -30,12 +34,23 @@ struct Operand<B> {
 
 impl<B: Deref<Target = DeviceBuffer<f32>>> Operand<B> {
     fn new(buffer: B, stream: &Arc<CudaStream>) -> Self {
-        assert_eq!(stream.cu_stream().cast(), buffer.stream().as_raw(), "cudarc uses the stream of the buffer");
-        Self { buffer, stream: Arc::clone(stream) }
+        assert_eq!(
+            stream.cu_stream().cast(),
+            buffer.stream().as_raw(),
+            "cudarc uses the stream of the buffer"
+        );
+        Self {
+            buffer,
+            stream: Arc::clone(stream),
+        }
     }
 
     fn on(&self, stream: &CudaStream) -> (CUdeviceptr, SyncOnDrop<'_>) {
-        assert_eq!(stream.cu_stream(), self.stream.cu_stream(), "cudarc uses the stream of the buffer");
+        assert_eq!(
+            stream.cu_stream(),
+            self.stream.cu_stream(),
+            "cudarc uses the stream of the buffer"
+        );
         (self.buffer.as_pointer().as_raw(), SyncOnDrop::Sync(None))
     }
 }
@@ -93,7 +108,11 @@ fn run() -> Outcome {
     let driver = Driver::load()?;
     let stream = driver.device(0)?.primary_context()?.stream()?;
     let context = CudaContext::new(0)?;
-    assert_eq!(context.cu_ctx().cast(), stream.context().as_raw(), "both crates use the primary context");
+    assert_eq!(
+        context.cu_ctx().cast(),
+        stream.context().as_raw(),
+        "both crates use the primary context"
+    );
     // SAFETY: the stream belongs to the context, and `stream` outlives what cudarc does with it.
     let shared = unsafe { context.wrap_borrowed_stream(stream.as_raw().cast()) };
     let saxpy = Library::from_ptx(&driver, kernels::SAXPY)?.kernel("saxpy")?;
@@ -117,12 +136,25 @@ fn copy(stream: &Stream, shared: &Arc<CudaStream>, saxpy: &Saxpy) -> Outcome<Vec
 
 /// Returns `2 * A * B + A * B`: the products are those of cuBLAS, which stores matrices by columns.
 fn multiply(stream: &Stream, shared: &Arc<CudaStream>, saxpy: &Saxpy) -> Outcome<Vec<f32>> {
-    let (a, b): (Vec<_>, Vec<_>) = ((0..M * K).map(|i| i as f32).collect(), (0..K * N).map(|i| i as f32).collect());
-    let (a, b) = (DeviceBuffer::from_slice(stream, &a)?, DeviceBuffer::from_slice(stream, &b)?);
-    let (mut x, mut y) = (DeviceBuffer::zeroed(stream, M * N)?, DeviceBuffer::zeroed(stream, M * N)?);
+    let (a, b): (Vec<_>, Vec<_>) = (
+        (0..M * K).map(|i| i as f32).collect(),
+        (0..K * N).map(|i| i as f32).collect(),
+    );
+    let (a, b) = (
+        DeviceBuffer::from_slice(stream, &a)?,
+        DeviceBuffer::from_slice(stream, &b)?,
+    );
+    let (mut x, mut y) = (
+        DeviceBuffer::zeroed(stream, M * N)?,
+        DeviceBuffer::zeroed(stream, M * N)?,
+    );
     let blas = CudaBlas::new(Arc::clone(shared))?;
     for product in [&mut x, &mut y] {
-        let (a, b, mut c) = (Operand::new(&a, shared), Operand::new(&b, shared), Operand::new(product, shared));
+        let (a, b, mut c) = (
+            Operand::new(&a, shared),
+            Operand::new(&b, shared),
+            Operand::new(product, shared),
+        );
         // SAFETY: the operands have the elements that the shape needs.
         unsafe { blas.gemm(SHAPE, &a, &b, &mut c) }?;
     }
@@ -138,6 +170,12 @@ fn double_and_add(
 ) -> Outcome<Vec<f32>> {
     let count = x.len() as u32;
     // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both.
-    unsafe { saxpy.launch(stream, LaunchConfig::for_elements(count), (2.0, x, &mut *y, count)) }?;
+    unsafe {
+        saxpy.launch(
+            stream,
+            LaunchConfig::for_elements(count),
+            (2.0, x, &mut *y, count),
+        )
+    }?;
     Ok(y.to_vec()?)
 }

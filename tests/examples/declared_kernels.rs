@@ -21,7 +21,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
     let mut y = DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0])?;
-    kernels.saxpy.launch(&stream, LaunchConfig::for_elements(3), (2.0, &x, &mut y, 3))?;
+    kernels
+        .saxpy
+        .launch(&stream, LaunchConfig::for_elements(3), (2.0, &x, &mut y, 3))?;
     println!("{}: {:?}", device.name()?, y.to_vec()?);
     Ok(())
 }

@@ -10,8 +10,8 @@ use std::ptr;
 
 use curium_blas::lt::{BlasLt, CuBlasLt, Matmul, MatmulPlan, Operands, PlanOptions, TypedLayout};
 use curium_blas::sys::{
-    Api, cublasHandle_t, cublasLtHandle_t, cublasLtMatmulAlgo_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-    cublasOperation_t, cublasStatus_t, cudaStream_t,
+    Api, cublasHandle_t, cublasLtHandle_t, cublasLtMatmulAlgo_t, cublasLtMatmulDesc_t,
+    cublasLtMatrixLayout_t, cublasOperation_t, cublasStatus_t, cudaStream_t,
 };
 use curium_blas::{Blas, CuBlas, Matrix, MatrixLayout, MatrixMut};
 use curium_driver::{Context, Stream};
@@ -35,7 +35,9 @@ struct Matrices {
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let [mode, count] = arguments.as_slice() else { return Err("usage: library_cost MODE COUNT".into()) };
+    let [mode, count] = arguments.as_slice() else {
+        return Err("usage: library_cost MODE COUNT".into());
+    };
     let (driver, count) = (idle_driver_that_assumes_a_context(), count.parse()?);
     let context = driver.device(0)?.primary_context()?;
     // The C functions need a current context, and Curium's then switch none.
@@ -43,14 +45,23 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     assume_current(&context);
     let stream = context.stream()?;
     let zeroed = || DeviceBuffer::zeroed(&stream, SIZE * SIZE);
-    let mut matrices = Matrices { a: zeroed()?, b: zeroed()?, d: zeroed()? };
+    let mut matrices = Matrices {
+        a: zeroed()?,
+        b: zeroed()?,
+        d: zeroed()?,
+    };
     match mode.as_str() {
         "c_gemms" => {
             let mut blas = idle_blas(&stream)?;
             let handle = blas.as_raw();
-            c_gemms(blas.library().api(), handle, &matrices, count).map_err(|code| format!("{code:?}").into())
+            c_gemms(blas.library().api(), handle, &matrices, count)
+                .map_err(|code| format!("{code:?}").into())
         }
-        "curium_gemms" => Ok(curium_gemms(&mut idle_blas(&stream)?, &mut matrices, count)?),
+        "curium_gemms" => Ok(curium_gemms(
+            &mut idle_blas(&stream)?,
+            &mut matrices,
+            count,
+        )?),
         "c_matmuls" => {
             let lt = idle_lt(&context)?;
             c_matmuls(&lt, &stream, &matrices, count).map_err(|code| format!("{code:?}").into())
@@ -60,7 +71,13 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
             let matmul = Matmul::new(square, square, square);
             let mut plan = MatmulPlan::new(&idle_lt(&context)?, &matmul, PlanOptions::default())?;
             let mut workspace = plan.workspace(&stream)?;
-            Ok(curium_matmuls(&mut plan, &stream, &mut matrices, &mut workspace, count)?)
+            Ok(curium_matmuls(
+                &mut plan,
+                &stream,
+                &mut matrices,
+                &mut workspace,
+                count,
+            )?)
         }
         "c_transforms" | "curium_transforms" => {
             let library = idle_fft()?;
@@ -69,7 +86,8 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
             if mode == "curium_transforms" {
                 return Ok(curium_transforms(&mut plan, &mut data, count)?);
             }
-            c_transforms(library.api(), plan.as_raw(), &data, count).map_err(|code| format!("{code:?}").into())
+            c_transforms(library.api(), plan.as_raw(), &data, count)
+                .map_err(|code| format!("{code:?}").into())
         }
         "c_uniforms" | "curium_uniforms" => {
             let library = idle_rand()?;
@@ -78,7 +96,8 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
             if mode == "curium_uniforms" {
                 return Ok(curium_uniforms(&mut generator, &mut numbers, count)?);
             }
-            c_uniforms(library.api(), generator.as_raw(), &numbers, count).map_err(|code| format!("{code:?}").into())
+            c_uniforms(library.api(), generator.as_raw(), &numbers, count)
+                .map_err(|code| format!("{code:?}").into())
         }
         other => Err(format!("there is no mode {other}").into()),
     }
@@ -128,7 +147,12 @@ fn idle_rand() -> curium_rand::Result<CuRand> {
 
 /// Enqueues as a C program does: the call, and a check of its result.
 #[inline(never)]
-fn c_gemms(api: &Api, handle: cublasHandle_t, matrices: &Matrices, count: u64) -> Result<(), cublasStatus_t> {
+fn c_gemms(
+    api: &Api,
+    handle: cublasHandle_t,
+    matrices: &Matrices,
+    count: u64,
+) -> Result<(), cublasStatus_t> {
     let none = cublasOperation_t::CUBLAS_OP_N;
     for _ in 0..count {
         let (matrices, size) = (black_box(matrices), black_box(SIZE as c_int));
@@ -139,7 +163,11 @@ fn c_gemms(api: &Api, handle: cublasHandle_t, matrices: &Matrices, count: u64) -
         let gemm = unsafe { black_box(api).cublasSgemm_v2.unwrap_unchecked() };
         let (a, b, d, handle) = (a.cast(), b.cast(), d.cast(), black_box(handle));
         // SAFETY: the function does nothing.
-        checked(unsafe { gemm(handle, none, none, size, size, size, alpha, a, size, b, size, beta, d, size) })?;
+        checked(unsafe {
+            gemm(
+                handle, none, none, size, size, size, alpha, a, size, b, size, beta, d, size,
+            )
+        })?;
     }
     Ok(())
 }
@@ -148,7 +176,10 @@ fn c_gemms(api: &Api, handle: cublasHandle_t, matrices: &Matrices, count: u64) -
 fn curium_gemms(blas: &mut Blas, matrices: &mut Matrices, count: u64) -> Result {
     for _ in 0..count {
         let Matrices { a, b, d } = black_box(&mut *matrices);
-        let (a, b) = (Matrix::column_major(a, SIZE, SIZE)?, Matrix::column_major(b, SIZE, SIZE)?);
+        let (a, b) = (
+            Matrix::column_major(a, SIZE, SIZE)?,
+            Matrix::column_major(b, SIZE, SIZE)?,
+        );
         black_box(&mut *blas).gemm(1.0, a, b, 0.0, &mut MatrixMut::column_major(d, SIZE, SIZE)?)?;
     }
     Ok(())
@@ -156,10 +187,19 @@ fn curium_gemms(blas: &mut Blas, matrices: &mut Matrices, count: u64) -> Result 
 
 /// Enqueues as a C program does that has created the descriptors, which the function does not use, before.
 #[inline(never)]
-fn c_matmuls(lt: &BlasLt, stream: &Stream, matrices: &Matrices, count: u64) -> Result<(), cublasStatus_t> {
+fn c_matmuls(
+    lt: &BlasLt,
+    stream: &Stream,
+    matrices: &Matrices,
+    count: u64,
+) -> Result<(), cublasStatus_t> {
     let algorithm = cublasLtMatmulAlgo_t::default();
     for _ in 0..count {
-        let (lt, stream, [a, b, d]) = (black_box(lt), black_box(stream), black_box(matrices).pointers());
+        let (lt, stream, [a, b, d]) = (
+            black_box(lt),
+            black_box(stream),
+            black_box(matrices).pointers(),
+        );
         let (alpha, beta) = (1.0_f32, 0.0_f32);
         let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
         let (operation, layout) = black_box((ptr::dangling_mut(), ptr::dangling_mut()));
@@ -170,7 +210,8 @@ fn c_matmuls(lt: &BlasLt, stream: &Stream, matrices: &Matrices, count: u64) -> R
         // SAFETY: the function does nothing.
         checked(unsafe {
             matmul(
-                handle, operation, alpha, a, layout, b, layout, beta, d, layout, d, layout, algorithm, workspace, 0, on,
+                handle, operation, alpha, a, layout, b, layout, beta, d, layout, d, layout,
+                algorithm, workspace, 0, on,
             )
         })?;
     }
@@ -261,7 +302,11 @@ impl Matrices {
 
 #[inline(always)]
 fn checked(code: cublasStatus_t) -> Result<(), cublasStatus_t> {
-    if code == cublasStatus_t::CUBLAS_STATUS_SUCCESS { Ok(()) } else { Err(code) }
+    if code == cublasStatus_t::CUBLAS_STATUS_SUCCESS {
+        Ok(())
+    } else {
+        Err(code)
+    }
 }
 
 unsafe extern "C" fn multiply_nothing(
@@ -304,10 +349,19 @@ unsafe extern "C" fn multiply_nothing_lt(
     cublasStatus_t::CUBLAS_STATUS_SUCCESS
 }
 
-unsafe extern "C" fn transform_nothing(_: cufftHandle, _: *mut c_void, _: *mut c_void, _: c_int) -> cufftResult {
+unsafe extern "C" fn transform_nothing(
+    _: cufftHandle,
+    _: *mut c_void,
+    _: *mut c_void,
+    _: c_int,
+) -> cufftResult {
     cufftResult::CUFFT_SUCCESS
 }
 
-unsafe extern "C" fn generate_nothing(_: curandGenerator_t, _: *mut f32, _: usize) -> curandStatus_t {
+unsafe extern "C" fn generate_nothing(
+    _: curandGenerator_t,
+    _: *mut f32,
+    _: usize,
+) -> curandStatus_t {
     curandStatus_t::CURAND_STATUS_SUCCESS
 }

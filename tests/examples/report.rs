@@ -1,6 +1,10 @@
 //! Loads this machine's driver, runs a kernel on its first device and prints the results: tests start it with different
 //! settings of its environment.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program's output is what the tests read")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program's output is what the tests read"
+)]
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -42,18 +46,35 @@ fn report() -> Result<(), Box<dyn Error>> {
 fn sum_of_ranks(driver: &Driver) -> Result<Vec<f32>, Box<dyn Error>> {
     let nccl = Nccl::load()?;
     let devices = 0..driver.device_count()?;
-    let contexts = devices.map(|index| driver.device(index)?.primary_context()).collect::<Result<Vec<_>>>()?;
-    let streams = contexts.iter().map(Context::stream).collect::<Result<Vec<_>>>()?;
+    let contexts = devices
+        .map(|index| driver.device(index)?.primary_context())
+        .collect::<Result<Vec<_>>>()?;
+    let streams = contexts
+        .iter()
+        .map(Context::stream)
+        .collect::<Result<Vec<_>>>()?;
     let numbers = streams.iter().zip(1_u8..);
-    let numbers = numbers.map(|(stream, number)| DeviceBuffer::from_slice(stream, &[f32::from(number)]));
+    let numbers =
+        numbers.map(|(stream, number)| DeviceBuffer::from_slice(stream, &[f32::from(number)]));
     let mut numbers = numbers.collect::<Result<Vec<_>>>()?;
     let mut ranks = Communicator::all(&nccl, &contexts)?;
     nccl.group(|group| {
-        ranks.iter_mut().zip(&streams).zip(&mut numbers).try_for_each(|((rank, stream), number)| {
-            group.enqueue(rank, stream, Operation::all_reduce_in_place(number, Reduction::Sum))
-        })
+        ranks
+            .iter_mut()
+            .zip(&streams)
+            .zip(&mut numbers)
+            .try_for_each(|((rank, stream), number)| {
+                group.enqueue(
+                    rank,
+                    stream,
+                    Operation::all_reduce_in_place(number, Reduction::Sum),
+                )
+            })
     })?;
-    Ok(numbers.iter().map(|number| Ok(number.to_vec()?[0])).collect::<Result<Vec<_>>>()?)
+    Ok(numbers
+        .iter()
+        .map(|number| Ok(number.to_vec()?[0]))
+        .collect::<Result<Vec<_>>>()?)
 }
 
 /// Leaks a buffer of 300 bytes.
@@ -67,7 +88,8 @@ fn leak(driver: &Driver) -> Result<()> {
 /// Launches a kernel that writes past the end of its buffer, and returns the content of the buffer.
 fn fault(driver: &Driver) -> Result<u32> {
     let stream = driver.device(0)?.primary_context()?.stream()?;
-    let write_at = Library::from_ptx(driver, kernels::FAULTS)?.kernel::<(&mut [u32], u64, u32)>("write_at")?;
+    let write_at =
+        Library::from_ptx(driver, kernels::FAULTS)?.kernel::<(&mut [u32], u64, u32)>("write_at")?;
     let mut buffer = DeviceBuffer::from_slice(&stream, &[5_u32])?;
     // SAFETY: the simulator detects every out-of-bounds write, and on hardware no memory of this program lies at this
     // distance.
@@ -81,7 +103,9 @@ fn saxpy(driver: &Driver) -> Result<Vec<f32>> {
     let stream = driver.device(0)?.primary_context()?.stream()?;
     let saxpy = match Library::from_ptx(driver, kernels::SAXPY) {
         Ok(library) => library.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")?,
-        Err(error) if error.code().is_none() => Module::from_ptx(stream.context(), kernels::SAXPY)?.kernel("saxpy")?,
+        Err(error) if error.code().is_none() => {
+            Module::from_ptx(stream.context(), kernels::SAXPY)?.kernel("saxpy")?
+        }
         Err(error) => return Err(error),
     };
     let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;

@@ -3,7 +3,11 @@
 //! Each side copies and computes on the other's memory and stream, in the primary context of the device, which the CUDA
 //! runtime uses too. The runtime library is loaded at run time: `--runtime PATH` names it, and with `--allow-missing`
 //! its absence is not an error.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program prints its results")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program prints its results"
+)]
 
 use std::error::Error;
 use std::ffi::{CStr, OsString, c_char, c_int, c_void};
@@ -20,8 +24,13 @@ type Saxpy = Kernel<(f32, DevicePointer<f32>, DevicePointer<f32>, u32)>;
 type Code = c_int;
 
 /// The file names of the runtime library, the newest first.
-const NAMES: [&str; 5] =
-    ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so", "/usr/local/cuda/lib64/libcudart.so"];
+const NAMES: [&str; 5] = [
+    "libcudart.so.13",
+    "libcudart.so.12",
+    "libcudart.so.11.0",
+    "libcudart.so",
+    "/usr/local/cuda/lib64/libcudart.so",
+];
 const TO_DEVICE: c_int = 1;
 const TO_HOST: c_int = 2;
 
@@ -77,7 +86,9 @@ impl Options {
         while let Some(argument) = arguments.next() {
             match argument.to_str() {
                 Some("--allow-missing") => options.allow_missing = true,
-                Some("--runtime") => options.runtime = Some(arguments.next().ok_or("--runtime needs a path")?),
+                Some("--runtime") => {
+                    options.runtime = Some(arguments.next().ok_or("--runtime needs a path")?)
+                }
                 _ => return Err(format!("unknown argument {argument:?}").into()),
             }
         }
@@ -106,12 +117,18 @@ impl Options {
 fn runtime_memory_on_our_stream(runtime: &Runtime, context: &Context, saxpy: &Saxpy) -> Outcome {
     let stream = context.stream()?;
     let (x, mut y) = ([1.0_f32, 2.0, 3.0], [10.0_f32, 20.0, 30.0]);
-    let (device_x, device_y) = (runtime.allocate(size_of_val(&x))?, runtime.allocate(size_of_val(&y))?);
+    let (device_x, device_y) = (
+        runtime.allocate(size_of_val(&x))?,
+        runtime.allocate(size_of_val(&y))?,
+    );
     runtime.upload(&device_x, &x, &stream)?;
     runtime.upload(&device_y, &y, &stream)?;
     let current = Context::current_raw(context.driver())?;
     if current != context.as_raw() {
-        return Err(format!("the runtime works in the context {current:?}, and not in {context:?}").into());
+        return Err(format!(
+            "the runtime works in the context {current:?}, and not in {context:?}"
+        )
+        .into());
     }
     let arguments = (2.0, device_x.pointer(), device_y.pointer(), 3);
     // SAFETY: `saxpy` reads and writes three values of each, which the runtime allocated and copied on the same stream.
@@ -122,7 +139,11 @@ fn runtime_memory_on_our_stream(runtime: &Runtime, context: &Context, saxpy: &Sa
 }
 
 /// A Curium kernel computes on a runtime stream, and the runtime copies the Curium buffer to the host there.
-fn our_memory_on_a_stream_of_the_runtime(runtime: &Arc<Runtime>, context: &Context, saxpy: &Saxpy) -> Outcome {
+fn our_memory_on_a_stream_of_the_runtime(
+    runtime: &Arc<Runtime>,
+    context: &Context,
+    saxpy: &Saxpy,
+) -> Outcome {
     let theirs = RuntimeStream::new(runtime)?;
     let raw = theirs.raw.cast();
     // SAFETY: the runtime created the stream in the primary context, and destroys it when `theirs` is dropped.
@@ -150,10 +171,16 @@ fn expect(what: &str, result: &[f32]) -> Outcome {
 
 impl Runtime {
     fn load(path: Option<&OsString>) -> Outcome<Self> {
-        let names = path.map_or_else(|| NAMES.map(OsString::from).to_vec(), |path| vec![path.clone()]);
+        let names = path.map_or_else(
+            || NAMES.map(OsString::from).to_vec(),
+            |path| vec![path.clone()],
+        );
         // SAFETY: loading the CUDA runtime runs its initializers, which any program that links it runs too.
-        let library = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok());
-        let library = library.ok_or_else(|| format!("no CUDA runtime was found; tried {names:?}"))?;
+        let library = names
+            .iter()
+            .find_map(|name| unsafe { libloading::Library::new(name) }.ok());
+        let library =
+            library.ok_or_else(|| format!("no CUDA runtime was found; tried {names:?}"))?;
         /// Looks up a function by name, with the type of the field that stores it.
         macro_rules! function {
             ($name:literal) => {{
@@ -187,21 +214,34 @@ impl Runtime {
     fn allocate(&self, bytes: usize) -> Outcome<RuntimeMemory<'_>> {
         let mut address = std::ptr::null_mut();
         // SAFETY: `address` is valid for writes.
-        self.check("cudaMalloc", unsafe { (self.malloc)(&raw mut address, bytes) })?;
-        Ok(RuntimeMemory { address, runtime: self })
+        self.check("cudaMalloc", unsafe {
+            (self.malloc)(&raw mut address, bytes)
+        })?;
+        Ok(RuntimeMemory {
+            address,
+            runtime: self,
+        })
     }
 
     fn upload(&self, to: &RuntimeMemory<'_>, from: &[f32], stream: &Stream) -> Outcome {
         let (source, stream) = (from.as_ptr().cast(), stream.as_raw().cast());
         // SAFETY: both sides have this many bytes; the runtime has read the pageable memory when the call returns.
-        self.check("cudaMemcpyAsync", unsafe { (self.copy)(to.address, source, size_of_val(from), TO_DEVICE, stream) })
+        self.check("cudaMemcpyAsync", unsafe {
+            (self.copy)(to.address, source, size_of_val(from), TO_DEVICE, stream)
+        })
     }
 
     fn download(&self, to: &mut [f32], from: DevicePointer<f32>, stream: &Stream) -> Outcome {
         let source = std::ptr::with_exposed_provenance(from.as_raw() as usize);
-        let (target, bytes, stream) = (to.as_mut_ptr().cast(), size_of_val(to), stream.as_raw().cast());
+        let (target, bytes, stream) = (
+            to.as_mut_ptr().cast(),
+            size_of_val(to),
+            stream.as_raw().cast(),
+        );
         // SAFETY: both sides have this many bytes; the runtime has written the pageable memory when the call returns.
-        self.check("cudaMemcpyAsync", unsafe { (self.copy)(target, source, bytes, TO_HOST, stream) })
+        self.check("cudaMemcpyAsync", unsafe {
+            (self.copy)(target, source, bytes, TO_HOST, stream)
+        })
     }
 }
 
@@ -209,8 +249,13 @@ impl RuntimeStream {
     fn new(runtime: &Arc<Runtime>) -> Outcome<Self> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid for writes.
-        runtime.check("cudaStreamCreate", unsafe { (runtime.stream_create)(&raw mut raw) })?;
-        Ok(Self { raw, runtime: Arc::clone(runtime) })
+        runtime.check("cudaStreamCreate", unsafe {
+            (runtime.stream_create)(&raw mut raw)
+        })?;
+        Ok(Self {
+            raw,
+            runtime: Arc::clone(runtime),
+        })
     }
 }
 

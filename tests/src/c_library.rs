@@ -18,17 +18,38 @@ pub fn c_library(source: &str) -> Option<Library> {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let target = std::env::temp_dir().join(format!("curium-{}-{number}.so", std::process::id()));
     let mut compiler = Command::new("cc");
-    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-x", "c", "-"]);
-    compiler.arg("-o").arg(&target).stdin(Stdio::piped()).stderr(Stdio::piped());
+    compiler.args([
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        "-x",
+        "c",
+        "-",
+    ]);
+    compiler
+        .arg("-o")
+        .arg(&target)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped());
     let Ok(mut running) = compiler.spawn() else {
         eprintln!("C is left out: there is no compiler called cc");
         return None;
     };
     let mut input = running.stdin.take().expect("the input is piped");
-    input.write_all(source.as_bytes()).expect("the compiler reads its input");
+    input
+        .write_all(source.as_bytes())
+        .expect("the compiler reads its input");
     drop(input);
     let output = running.wait_with_output().expect("the compiler ends");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     // SAFETY: the libraries of these tests have no initializers.
     let library = unsafe { Library::new(&target) }.expect("the library was built");
     std::fs::remove_file(&target).expect("it was built there");

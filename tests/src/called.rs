@@ -19,12 +19,16 @@ const VARIABLE: &str = "CURIUM_CALLED";
 ///
 /// Panics if the test fails or the file cannot be written.
 pub(crate) fn noting_calls(test: impl FnOnce()) {
-    let Some(path) = std::env::var_os(VARIABLE) else { return test() };
+    let Some(path) = std::env::var_os(VARIABLE) else {
+        return test();
+    };
     let called = Arc::new(Mutex::new(BTreeSet::new()));
     let list = Arc::clone(&called);
     let guard = observe_calls(move |call: &Call<'_>| {
         if call.code != CUresult::CUDA_ERROR_NOT_SUPPORTED {
-            list.lock().unwrap_or_else(PoisonError::into_inner).insert(call.function);
+            list.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(call.function);
         }
     });
     test();
@@ -35,6 +39,13 @@ pub(crate) fn noting_calls(test: impl FnOnce()) {
 
 /// Writes all names in one call, so that the lines of several processes do not mix.
 fn append(path: &OsStr, called: &BTreeSet<Function>) -> io::Result<()> {
-    let lines: String = called.iter().map(|function| format!("{function}\n")).collect();
-    File::options().append(true).create(true).open(path)?.write_all(lines.as_bytes())
+    let lines: String = called
+        .iter()
+        .map(|function| format!("{function}\n"))
+        .collect();
+    File::options()
+        .append(true)
+        .create(true)
+        .open(path)?
+        .write_all(lines.as_bytes())
 }

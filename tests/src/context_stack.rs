@@ -25,12 +25,19 @@ impl<'a> ContextStack<'a> {
     /// Panics if a context is already current, or if the driver call fails.
     #[must_use]
     pub fn push(driver: &'a Driver, contexts: &[CUcontext]) -> Self {
-        assert!(current(driver).is_null(), "a context is already current on this thread");
+        assert!(
+            current(driver).is_null(),
+            "a context is already current on this thread"
+        );
         for context in contexts {
             // SAFETY: the tests pass live contexts of this driver.
-            unsafe { call!(driver, cuCtxPushCurrent_v2(*context)) }.expect("a live context can be pushed");
+            unsafe { call!(driver, cuCtxPushCurrent_v2(*context)) }
+                .expect("a live context can be pushed");
         }
-        Self { driver, pushed: contexts.to_vec() }
+        Self {
+            driver,
+            pushed: contexts.to_vec(),
+        }
     }
 
     /// Pops the contexts.
@@ -52,11 +59,18 @@ impl<'a> ContextStack<'a> {
     pub fn assert_unchanged_by(self, operation: &str) {
         let Self { driver, pushed } = self;
         for (depth, expected) in pushed.into_iter().rev().enumerate() {
-            assert_eq!(current(driver), expected, "{operation}: the context {depth} below the top of the stack");
+            assert_eq!(
+                current(driver),
+                expected,
+                "{operation}: the context {depth} below the top of the stack"
+            );
             pop(driver);
         }
         let rest = current(driver);
-        assert!(rest.is_null(), "{operation}: a context was left on the stack: {rest:?}");
+        assert!(
+            rest.is_null(),
+            "{operation}: a context was left on the stack: {rest:?}"
+        );
     }
 
     /// Pops all contexts.
@@ -82,7 +96,8 @@ impl CreatedContext {
         let driver = device.driver().clone();
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and the device belongs to this driver.
-        unsafe { call!(&driver, cuCtxCreate_v2(&raw mut raw, 0, device.as_raw())) }.expect("a context can be created");
+        unsafe { call!(&driver, cuCtxCreate_v2(&raw mut raw, 0, device.as_raw())) }
+            .expect("a context can be created");
         pop(&driver);
         Self { driver, raw }
     }
@@ -107,7 +122,8 @@ impl Drop for CreatedContext {
 fn current(driver: &Driver) -> CUcontext {
     let mut context = ptr::null_mut();
     // SAFETY: `context` is valid for writes.
-    unsafe { call!(driver, cuCtxGetCurrent(&raw mut context)) }.expect("the current context can be queried");
+    unsafe { call!(driver, cuCtxGetCurrent(&raw mut context)) }
+        .expect("the current context can be queried");
     context
 }
 

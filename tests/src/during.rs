@@ -18,16 +18,26 @@ pub struct During<F> {
 impl<F: Fn() + Send + Sync> During<F> {
     /// Returns an observer that runs `action` before the first call of `function`.
     pub fn call_of(function: Function, action: F) -> Self {
-        Self { function, is_end: false, thread: thread::current().id(), has_run: AtomicBool::new(false), action }
+        Self {
+            function,
+            is_end: false,
+            thread: thread::current().id(),
+            has_run: AtomicBool::new(false),
+            action,
+        }
     }
 
     /// Returns an observer that runs `action` after the first call of `function`.
     pub fn end_of(function: Function, action: F) -> Self {
-        Self { is_end: true, ..Self::call_of(function, action) }
+        Self {
+            is_end: true,
+            ..Self::call_of(function, action)
+        }
     }
 
     fn run(&self, function: Function, is_end: bool) {
-        let is_it = (function, is_end, thread::current().id()) == (self.function, self.is_end, self.thread);
+        let is_it =
+            (function, is_end, thread::current().id()) == (self.function, self.is_end, self.thread);
         if is_it && !self.has_run.swap(true, Ordering::Relaxed) {
             (self.action)();
         }
@@ -46,6 +56,11 @@ impl<F: Fn() + Send + Sync> CallObserver for During<F> {
 
 /// Panics unless the operation failed because it would have waited for its own thread.
 pub fn assert_reentrant<T>(result: Result<T>) {
-    let Err(error) = result else { panic!("it would wait for its own thread") };
-    assert!(error.function().is_none() && error.to_string().contains("re-entrant"), "{error}");
+    let Err(error) = result else {
+        panic!("it would wait for its own thread")
+    };
+    assert!(
+        error.function().is_none() && error.to_string().contains("re-entrant"),
+        "{error}"
+    );
 }

@@ -12,7 +12,10 @@ use curium_sys::FunctionTable;
 /// Panics if tables of this type do not list the function.
 #[must_use]
 pub fn address_of<T: FunctionTable>(table: &T, name: &CStr) -> *const c_void {
-    let index = T::FUNCTIONS.iter().position(|function| function.c_name() == name).expect("the function is listed");
+    let index = T::FUNCTIONS
+        .iter()
+        .position(|function| function.c_name() == name)
+        .expect("the function is listed");
     // SAFETY: the table has one slot for each function.
     let slot = unsafe { ptr::from_ref(table).cast::<*const c_void>().add(index) };
     // SAFETY: the slot is a live function pointer or null.

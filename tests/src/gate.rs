@@ -36,10 +36,17 @@ impl Gate {
             resume_unwind(Box::new(HeldUp));
         }
         let state = Arc::new(State::default());
-        let data = Arc::into_raw(Arc::clone(&state)).cast_mut().cast::<c_void>();
+        let data = Arc::into_raw(Arc::clone(&state))
+            .cast_mut()
+            .cast::<c_void>();
         // SAFETY: the stream is live, and `wait` may be called once with the reference to the state in `data`.
-        unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), Some(wait), data)) }
-            .expect("a host function can be launched");
+        unsafe {
+            call!(
+                stream.driver(),
+                cuLaunchHostFunc(stream.as_raw(), Some(wait), data)
+            )
+        }
+        .expect("a host function can be launched");
         Self { state }
     }
 
@@ -51,7 +58,11 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        *self.state.open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self
+            .state
+            .open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = true;
         self.state.opened.notify_all();
     }
 }
@@ -71,5 +82,10 @@ unsafe extern "C" fn wait(data: *mut c_void) {
     // SAFETY: `data` is guaranteed by the caller.
     let state = unsafe { Arc::from_raw(data.cast_const().cast::<State>()) };
     let open = state.open.lock().unwrap_or_else(PoisonError::into_inner);
-    drop(state.opened.wait_while(open, |open| !*open).unwrap_or_else(PoisonError::into_inner));
+    drop(
+        state
+            .opened
+            .wait_while(open, |open| !*open)
+            .unwrap_or_else(PoisonError::into_inner),
+    );
 }

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use curium_driver::sys::{
-    Api, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUctx_st, CUevent, CUfunction, CUgraphExec, CUgraphNode, CUresult,
-    CUstream,
+    Api, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUctx_st, CUevent, CUfunction, CUgraphExec,
+    CUgraphNode, CUresult, CUstream,
 };
 use curium_driver::{Context, Driver};
 use curium_sim::{Config, Simulator};
@@ -41,13 +41,17 @@ pub fn idle_driver() -> Driver {
 pub fn idle_driver_that_assumes_a_context() -> Driver {
     idle(|api| {
         if let Some(get) = api.cuCtxGetCurrent.replace(get_current) {
-            assert!(GET_CURRENT.set(get).is_ok(), "the idle driver was created twice");
+            assert!(
+                GET_CURRENT.set(get).is_ok(),
+                "the idle driver was created twice"
+            );
         }
     })
 }
 
 fn idle(change: impl FnOnce(&mut Api)) -> Driver {
-    let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY)).expect("a simulator can be created");
+    let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY))
+        .expect("a simulator can be created");
     let mut api = simulator.api();
     api.cuLaunchKernel = Some(launch_nothing);
     api.cuGraphLaunch = Some(launch_no_graph);
@@ -67,7 +71,9 @@ pub fn assume_current(context: &Context) {
 unsafe extern "C" fn get_current(place: *mut CUcontext) -> CUresult {
     let current = CURRENT.load(Relaxed);
     if current.is_null() {
-        let Some(get) = GET_CURRENT.get() else { return CUresult::CUDA_ERROR_NOT_INITIALIZED };
+        let Some(get) = GET_CURRENT.get() else {
+            return CUresult::CUDA_ERROR_NOT_INITIALIZED;
+        };
         // SAFETY: as the caller guarantees.
         return unsafe { get(place) };
     }
@@ -104,6 +110,10 @@ unsafe extern "C" fn wait_for_nothing(_: CUstream, _: CUevent, _: c_uint) -> CUr
     CUresult::CUDA_SUCCESS
 }
 
-unsafe extern "C" fn update_nothing(_: CUgraphExec, _: CUgraphNode, _: *const CUDA_KERNEL_NODE_PARAMS) -> CUresult {
+unsafe extern "C" fn update_nothing(
+    _: CUgraphExec,
+    _: CUgraphNode,
+    _: *const CUDA_KERNEL_NODE_PARAMS,
+) -> CUresult {
     CUresult::CUDA_SUCCESS
 }

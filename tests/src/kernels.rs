@@ -15,7 +15,11 @@ pub const MATMUL: &str = include_str!("../kernels/matmul.ptx");
 /// `histogram(&[u8], &mut [u32], u32)`.
 pub const HISTOGRAM: &str = include_str!("../kernels/histogram.ptx");
 /// `fill(&mut [u32], u32, u32)`, `fill_index(&mut [u32], u32)`.
-pub const FILL: &str = if cfg!(miri) { small::FILL } else { include_str!("../kernels/fill.ptx") };
+pub const FILL: &str = if cfg!(miri) {
+    small::FILL
+} else {
+    include_str!("../kernels/fill.ptx")
+};
 /// `params(u8, u16, u32, u64, f32, f64, &mut [u64], [u32; 3])`.
 pub const PARAMS: &str = include_str!("../kernels/params.ptx");
 /// `spin(flag, u64, &mut [u64])`.

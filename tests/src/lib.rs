@@ -46,7 +46,8 @@ pub use self::peers::on_peers;
 pub use self::soak::{Soak, Soaked};
 pub use self::stream_work::guard;
 pub use self::test_driver::{
-    TestDriver, looks_for_races, on_driver, on_incomplete_simulator, on_simulator, shared_handle_types, uses_cuda,
+    TestDriver, looks_for_races, on_driver, on_incomplete_simulator, on_simulator,
+    shared_handle_types, uses_cuda,
 };
 #[cfg(target_os = "linux")]
 pub use self::two_processes::{Peer, in_two_processes};

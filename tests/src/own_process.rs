@@ -36,7 +36,11 @@ pub fn in_own_process(name: &str, test: impl FnOnce()) {
 ///
 /// Panics if the test fails in its process, the process exits with an error, or the test is not found there.
 pub fn in_new_process(name: &str, test: impl FnOnce()) {
-    if OtherProcess::is_this(name) { test() } else { drop(OtherProcess::start(name, Stdio::null()).expect_success()) }
+    if OtherProcess::is_this(name) {
+        test()
+    } else {
+        drop(OtherProcess::start(name, Stdio::null()).expect_success())
+    }
 }
 
 /// Runs `test` in a new process as [`in_new_process`] does, and passes its standard output and standard error to
@@ -63,12 +67,17 @@ pub fn with_output_of_new_process(name: &str, test: impl FnOnce(), check: impl F
 /// # Panics
 ///
 /// Panics if no process can be started.
-pub fn outcome_of_new_process(name: &str, input: &str, test: impl FnOnce(&str)) -> Result<String, String> {
+pub fn outcome_of_new_process(
+    name: &str,
+    input: &str,
+    test: impl FnOnce(&str),
+) -> Result<String, String> {
     if OtherProcess::is_this(name) {
         test(&std::env::var(INPUT).expect("the process was given an input"));
         std::process::exit(0);
     }
-    let (success, [written, _]) = OtherProcess::start_with(name, Stdio::null(), &[(INPUT, input)]).outcome();
+    let (success, [written, _]) =
+        OtherProcess::start_with(name, Stdio::null(), &[(INPUT, input)]).outcome();
     if success { Ok(written) } else { Err(written) }
 }
 
@@ -90,10 +99,18 @@ pub fn outcomes_of_processes(
         test(number.parse().expect("it is a number"), input);
         std::process::exit(0);
     }
-    let start = |number: usize| OtherProcess::start_with(name, Stdio::null(), &[(INPUT, &format!("{number} {input}"))]);
+    let start = |number: usize| {
+        OtherProcess::start_with(
+            name,
+            Stdio::null(),
+            &[(INPUT, &format!("{number} {input}"))],
+        )
+    };
     let processes: Vec<_> = (0..count).map(start).collect();
     let outcomes = processes.into_iter().map(OtherProcess::outcome);
-    outcomes.map(|(success, output)| (success, output.concat())).collect()
+    outcomes
+        .map(|(success, output)| (success, output.concat()))
+        .collect()
 }
 
 /// Runs `this`, a part of the test called `name`, while `other` runs in a new process, which is killed at an arbitrary
@@ -113,7 +130,10 @@ pub fn beside_a_process_that_is_killed<T>(
 
     impl Drop for Killed {
         fn drop(&mut self) {
-            self.0.kill().and_then(|()| self.0.wait()).expect("a child can be killed");
+            self.0
+                .kill()
+                .and_then(|()| self.0.wait())
+                .expect("a child can be killed");
         }
     }
 
@@ -137,7 +157,9 @@ pub fn own_program() -> Command {
     let program = std::env::current_exe().expect("the path of this program is known");
     let runner = std::env::var("CURIUM_TEST_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace();
-    let Some(emulator) = words.next() else { return Command::new(program) };
+    let Some(emulator) = words.next() else {
+        return Command::new(program);
+    };
     let mut command = Command::new(emulator);
     command.args(words).arg(program);
     command
@@ -175,14 +197,26 @@ impl OtherProcess {
             .args([name, "--exact", "--nocapture", "--test-threads=1"])
             .env(CHILD, name)
             .envs(variables.iter().copied());
-        let child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        Self { child: child.expect("the test binary can be started again"), name: name.to_owned() }
+        let child = command
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        Self {
+            child: child.expect("the test binary can be started again"),
+            name: name.to_owned(),
+        }
     }
 
     /// Waits until the process ends, and returns `true`. Kills a process that hangs and returns `false`.
     fn wait(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
-        while self.child.try_wait().expect("a child can be waited for").is_none() {
+        while self
+            .child
+            .try_wait()
+            .expect("a child can be waited for")
+            .is_none()
+        {
             if Instant::now() > deadline {
                 self.child.kill().expect("a child can be killed");
                 return false;
@@ -199,9 +233,18 @@ impl OtherProcess {
     /// Panics if there is no such test.
     fn outcome(mut self) -> (bool, [String; 2]) {
         let ended = self.wait();
-        let output = self.child.wait_with_output().expect("a child that has ended can be waited for");
-        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        assert!(text[1].contains(MARK), "{} does not run in its own process: {}", self.name, text[1]);
+        let output = self
+            .child
+            .wait_with_output()
+            .expect("a child that has ended can be waited for");
+        let text = [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(
+            text[1].contains(MARK),
+            "{} does not run in its own process: {}",
+            self.name,
+            text[1]
+        );
         (ended && output.status.success(), text)
     }
 
@@ -209,11 +252,17 @@ impl OtherProcess {
     /// standard error.
     pub(crate) fn expect_success(mut self) -> [String; 2] {
         assert!(self.wait(), "{} hangs in its own process", self.name);
-        let output = self.child.wait_with_output().expect("a child that has ended can be waited for");
-        let [written, errors] =
-            [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let output = self
+            .child
+            .wait_with_output()
+            .expect("a child that has ended can be waited for");
+        let [written, errors] = [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let (name, status) = (&self.name, output.status);
-        assert!(status.success() && errors.contains(MARK), "{name} in its own process: {status}\n{written}{errors}");
+        assert!(
+            status.success() && errors.contains(MARK),
+            "{name} in its own process: {status}\n{written}{errors}"
+        );
         [written, errors]
     }
 }

@@ -11,15 +11,27 @@ use crate::{TestDriver, on_driver, on_simulator, uses_cuda};
 /// # Panics
 ///
 /// Panics if the test fails.
-#[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that did")]
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that did not run must not look like one that did"
+)]
 pub fn on_peers(test: impl Fn(&TestDriver, &Context, &Context)) {
     let run = |driver: &TestDriver| {
         let devices = driver.driver().devices().expect("there are devices");
-        let [first, second, ..] = &devices[..] else { return eprintln!("skipped: there is one device only") };
-        if !first.can_access_peer(second).expect("devices can be queried") {
+        let [first, second, ..] = &devices[..] else {
+            return eprintln!("skipped: there is one device only");
+        };
+        if !first
+            .can_access_peer(second)
+            .expect("devices can be queried")
+        {
             return eprintln!("skipped: the first two devices have no peer access");
         }
-        let contexts = [first, second].map(|device| device.primary_context().expect("a device has a primary context"));
+        let contexts = [first, second].map(|device| {
+            device
+                .primary_context()
+                .expect("a device has a primary context")
+        });
         test(driver, &contexts[0], &contexts[1]);
     };
     if uses_cuda() {

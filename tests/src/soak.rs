@@ -1,7 +1,9 @@
 //! Millions of random allocations, deallocations and accesses, after which nothing may be leaked.
 
 use curium_driver::{Context, DevicePointer, Error, Result, Stream};
-use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, LimitedResource, Reclaiming, Resource};
+use curium_memory::{
+    CachingOptions, CachingResource, DeviceBuffer, LimitedResource, Reclaiming, Resource,
+};
 
 /// The configuration of a soak test.
 #[derive(Clone, Copy, Debug)]
@@ -64,18 +66,42 @@ impl Soak {
     ///
     /// Panics if memory has unexpected content, or if the resource has lost or leaked memory.
     pub fn run(&self, context: &Context) -> Result<Soaked> {
-        let options = CachingOptions::new().with_cache(true).with_segment_bytes(4 << 20);
-        let pool = Reclaiming::new(LimitedResource::new(CachingResource::with_options(context, &options)?, LIMIT));
-        let early = Self { operations: self.operations / 10, ..*self }.run_on(context, &pool)?;
+        let options = CachingOptions::new()
+            .with_cache(true)
+            .with_segment_bytes(4 << 20);
+        let pool = Reclaiming::new(LimitedResource::new(
+            CachingResource::with_options(context, &options)?,
+            LIMIT,
+        ));
+        let early = Self {
+            operations: self.operations / 10,
+            ..*self
+        }
+        .run_on(context, &pool)?;
         give_back(context, &pool)?;
         let resident_early = resident();
-        let rest = Self { operations: self.operations - self.operations / 10, seed: !self.seed, ..*self };
+        let rest = Self {
+            operations: self.operations - self.operations / 10,
+            seed: !self.seed,
+            ..*self
+        };
         let late = rest.run_on(context, &pool)?;
         let statistics = pool.inner().inner().statistics();
-        assert_eq!((statistics.live_allocations(), pool.inner().used()), (0, 0), "{statistics:?}");
-        assert_eq!(statistics.free_bytes, statistics.reserved_bytes, "{statistics:?}");
+        assert_eq!(
+            (statistics.live_allocations(), pool.inner().used()),
+            (0, 0),
+            "{statistics:?}"
+        );
+        assert_eq!(
+            statistics.free_bytes, statistics.reserved_bytes,
+            "{statistics:?}"
+        );
         give_back(context, &pool)?;
-        Ok(Soaked { resident_early, resident_late: resident(), ..early.and(late) })
+        Ok(Soaked {
+            resident_early,
+            resident_late: resident(),
+            ..early.and(late)
+        })
     }
 
     fn run_on(&self, context: &Context, pool: &Pool) -> Result<Soaked> {
@@ -92,8 +118,13 @@ impl Soak {
                 scope.spawn(move || worker.run(self.operations / self.threads))
             };
             let threads: Vec<_> = (0..self.threads).map(start).collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().expect("no thread panics");
-            threads.into_iter().map(join).try_fold(Soaked::default(), |sum, soaked| Ok(sum.and(soaked?)))
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+                thread.join().expect("no thread panics")
+            };
+            threads
+                .into_iter()
+                .map(join)
+                .try_fold(Soaked::default(), |sum, soaked| Ok(sum.and(soaked?)))
         })
     }
 }
@@ -112,7 +143,9 @@ impl Soaked {
 
 impl Worker<'_> {
     fn run(&mut self, operations: u64) -> Result<Soaked> {
-        self.streams = (0..3).map(|_| self.context.stream()).collect::<Result<_>>()?;
+        self.streams = (0..3)
+            .map(|_| self.context.stream())
+            .collect::<Result<_>>()?;
         for _ in 0..operations {
             match self.below(20_000) {
                 0 => self.replace_stream()?,
@@ -138,7 +171,11 @@ impl Worker<'_> {
         match self.pool.allocate(&stream, bytes, 256) {
             Ok(pointer) => {
                 self.soaked.allocations += 1;
-                self.blocks.push(Block { pointer, bytes, stream });
+                self.blocks.push(Block {
+                    pointer,
+                    bytes,
+                    stream,
+                });
                 Ok(())
             }
             Err(error @ Error::OutOfMemory(_)) if error.code().is_none() => {
@@ -156,7 +193,10 @@ impl Worker<'_> {
         let index = self.below(self.blocks.len() as u64) as usize;
         let block = self.blocks.swap_remove(index);
         // SAFETY: the block was allocated from this resource with this size and alignment, and is not in use.
-        unsafe { self.pool.deallocate(&block.stream, block.pointer, block.bytes, 256) }
+        unsafe {
+            self.pool
+                .deallocate(&block.stream, block.pointer, block.bytes, 256)
+        }
     }
 
     /// Creates a buffer, writes it on one stream and reads it on another.
@@ -196,7 +236,11 @@ fn give_back(context: &Context, pool: &Pool) -> Result<()> {
     pool.synchronize(&stream)?;
     pool.trim(&stream, 0)?;
     let statistics = pool.inner().inner().statistics();
-    assert_eq!((statistics.reserved_bytes, statistics.free_bytes), (0, 0), "{statistics:?}");
+    assert_eq!(
+        (statistics.reserved_bytes, statistics.free_bytes),
+        (0, 0),
+        "{statistics:?}"
+    );
     Ok(())
 }
 
@@ -204,6 +248,13 @@ fn give_back(context: &Context, pool: &Pool) -> Result<()> {
 /// that the simulator uses for small blocks of device memory.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"))?;
+    line.trim()
+        .strip_suffix(" kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .map(|kib| kib << 10)
 }

@@ -17,7 +17,12 @@ pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> 
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let pointer = unsafe { Argument::<&mut [u32]>::bind(&mut buffer, &mut guard) }?;
     // SAFETY: the buffer is live with this many words, and `bind` made the stream wait for its earlier accesses.
-    unsafe { call!(stream.driver(), cuMemsetD32Async(pointer, value, len, stream.as_raw())) }?;
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemsetD32Async(pointer, value, len, stream.as_raw())
+        )
+    }?;
     // SAFETY: the buffer was bound to this stream above and has not been used since.
     unsafe { Argument::<&mut [u32]>::launched(&mut buffer, &mut guard) };
     Ok(())
@@ -42,16 +47,29 @@ pub fn guard(stream: &Stream) -> AccessGuard<'_> {
 /// # Panics
 ///
 /// Panics if the lengths differ.
-pub fn copy(stream: &Stream, mut target: &mut DeviceBuffer<u32>, mut source: &DeviceBuffer<u32>) -> Result<()> {
+pub fn copy(
+    stream: &Stream,
+    mut target: &mut DeviceBuffer<u32>,
+    mut source: &DeviceBuffer<u32>,
+) -> Result<()> {
     let bytes = source.byte_len();
-    assert_eq!(target.byte_len(), bytes, "both sides of a copy have the same length");
+    assert_eq!(
+        target.byte_len(),
+        bytes,
+        "both sides of a copy have the same length"
+    );
     let mut guard = AccessGuard::new(stream)?;
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let to = unsafe { Argument::<&mut [u32]>::bind(&mut target, &mut guard) }?;
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let from = unsafe { Argument::<&[u32]>::bind(&mut source, &mut guard) }?;
     // SAFETY: both buffers are live with this many bytes, and `bind` made the stream wait for their earlier accesses.
-    unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }?;
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())
+        )
+    }?;
     // SAFETY: the buffer was bound to this stream above and has not been used since.
     unsafe { Argument::<&mut [u32]>::launched(&mut target, &mut guard) };
     // SAFETY: the buffer was bound to this stream above and has not been used since.
@@ -74,10 +92,23 @@ pub unsafe fn copy_without_waiting(
     target: &DeviceBuffer<u32>,
     source: &DeviceBuffer<u32>,
 ) -> Result<()> {
-    let (to, from, bytes) = (target.as_pointer().as_raw(), source.as_pointer().as_raw(), source.byte_len());
-    assert_eq!(target.byte_len(), bytes, "both sides of a copy have the same length");
+    let (to, from, bytes) = (
+        target.as_pointer().as_raw(),
+        source.as_pointer().as_raw(),
+        source.byte_len(),
+    );
+    assert_eq!(
+        target.byte_len(),
+        bytes,
+        "both sides of a copy have the same length"
+    );
     // SAFETY: both buffers have this many bytes, and the caller keeps them.
-    unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())
+        )
+    }
 }
 
 /// Returns `true` if the work on `stream` waits for other work, given that it would complete immediately otherwise.

@@ -39,7 +39,11 @@ pub fn uses_cuda() -> bool {
 /// Returns the handle types that the simulator supports for sharing memory: file descriptors on Linux, and none elsewhere.
 #[must_use]
 pub fn shared_handle_types() -> MemoryHandleTypes {
-    if cfg!(target_os = "linux") { MemoryHandleTypes::POSIX_FILE_DESCRIPTOR } else { MemoryHandleTypes::empty() }
+    if cfg!(target_os = "linux") {
+        MemoryHandleTypes::POSIX_FILE_DESCRIPTOR
+    } else {
+        MemoryHandleTypes::empty()
+    }
 }
 
 /// Returns `true` if the simulators of all tests detect races (`CURIUM_TEST_RACES=1`).
@@ -57,7 +61,10 @@ pub fn looks_for_races() -> bool {
 /// # Panics
 ///
 /// Panics if the test fails, makes the library [leak memory](Driver::leaked_memory), or leaks an object of its simulator.
-#[expect(clippy::print_stdout, reason = "the output of the tests lists those that were skipped")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the output of the tests lists those that were skipped"
+)]
 pub fn on_driver(test: impl FnOnce(&TestDriver)) {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
@@ -82,7 +89,12 @@ pub fn on_simulator(config: Config, test: impl FnOnce(&TestDriver, &Simulator)) 
     if uses_cuda() {
         return;
     }
-    simulate(config, |driver| test(driver, driver.simulator().expect("this driver is a simulator")));
+    simulate(config, |driver| {
+        test(
+            driver,
+            driver.simulator().expect("this driver is a simulator"),
+        )
+    });
 }
 
 /// Runs a test that calls functions the simulator may not support yet: on the simulator only.
@@ -102,7 +114,8 @@ fn simulate(config: Config, test: impl FnOnce(&TestDriver)) {
 
 fn simulated(mut config: Config) -> TestDriver {
     config.race_checks |= looks_for_races();
-    config.uninitialized_checks |= std::env::var_os("CURIUM_TEST_UNINITIALIZED").is_some_and(|value| value == "1");
+    config.uninitialized_checks |=
+        std::env::var_os("CURIUM_TEST_UNINITIALIZED").is_some_and(|value| value == "1");
     let simulator = Simulator::new(config).expect("a simulator can be created");
     // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps no reference to it.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
@@ -111,7 +124,11 @@ fn simulated(mut config: Config) -> TestDriver {
 
 impl TestDriver {
     fn new(driver: Driver, simulator: Option<Simulator>) -> Self {
-        Self { driver, simulator, may_leak: AtomicBool::new(false) }
+        Self {
+            driver,
+            simulator,
+            may_leak: AtomicBool::new(false),
+        }
     }
 
     /// Declares that the library cannot free some memory of the test, because other code has freed it.
@@ -148,7 +165,9 @@ impl TestDriver {
     /// Panics if the driver call fails.
     #[must_use]
     pub fn context(&self) -> Context {
-        self.device().primary_context().expect("the device has a primary context")
+        self.device()
+            .primary_context()
+            .expect("the device has a primary context")
     }
 
     /// Returns a stream of the primary context.
@@ -167,7 +186,12 @@ impl TestDriver {
     ///
     /// Panics if the number differs.
     #[track_caller]
-    pub fn assert_calls<T>(&self, function: Function, expected: u64, operation: impl FnOnce() -> T) -> T {
+    pub fn assert_calls<T>(
+        &self,
+        function: Function,
+        expected: u64,
+        operation: impl FnOnce() -> T,
+    ) -> T {
         let count = || self.simulator().map(|simulator| simulator.calls(function));
         let before = count();
         let value = operation();
@@ -184,28 +208,48 @@ impl TestDriver {
         test(self);
         let after = self.driver.leaked_memory();
         // Memory of a lost context cannot be freed.
-        let is_expected = after == before || self.may_leak.load(Ordering::Relaxed) || self.is_lost();
-        assert!(is_expected, "the library leaks memory in this test: {before:?}, then {after:?}");
+        let is_expected =
+            after == before || self.may_leak.load(Ordering::Relaxed) || self.is_lost();
+        assert!(
+            is_expected,
+            "the library leaks memory in this test: {before:?}, then {after:?}"
+        );
     }
 
     fn is_lost(&self) -> bool {
-        let synchronized = self.device().primary_context().and_then(|context| context.synchronize());
+        let synchronized = self
+            .device()
+            .primary_context()
+            .and_then(|context| context.synchronize());
         synchronized.is_err_and(|error| error.is_sticky())
     }
 
     /// Asserts that the simulator has no live objects and supported every call.
     fn assert_clean(&self) {
         self.assert_nothing_leaks();
-        let unsupported = self.simulator().map(Simulator::unsupported_calls).unwrap_or_default();
-        assert_eq!(unsupported, [], "the simulator does not support calls of this test");
+        let unsupported = self
+            .simulator()
+            .map(Simulator::unsupported_calls)
+            .unwrap_or_default();
+        assert_eq!(
+            unsupported,
+            [],
+            "the simulator does not support calls of this test"
+        );
     }
 
     fn assert_nothing_leaks(&self) {
-        let Some(simulator) = self.simulator() else { return };
+        let Some(simulator) = self.simulator() else {
+            return;
+        };
         let deadline = Instant::now() + PATIENCE;
         while !simulator.live_handles().is_empty() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(1));
         }
-        assert!(simulator.live_handles().is_empty(), "the test leaks: {}", simulator.live_handles());
+        assert!(
+            simulator.live_handles().is_empty(),
+            "the test leaks: {}",
+            simulator.live_handles()
+        );
     }
 }

@@ -26,7 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Panics if either process fails, or the test is not found in the new process.
 pub fn in_two_processes(name: &str, first: impl FnOnce(&mut Peer), second: impl FnOnce(&mut Peer)) {
     if OtherProcess::is_this(name) {
-        let socket = stdin().as_fd().try_clone_to_owned().expect("the other process has passed a socket");
+        let socket = stdin()
+            .as_fd()
+            .try_clone_to_owned()
+            .expect("the other process has passed a socket");
         return second(&mut Peer::new(socket.into()));
     }
     let (ours, theirs) = UnixStream::pair().expect("there are sockets");
@@ -34,12 +37,16 @@ pub fn in_two_processes(name: &str, first: impl FnOnce(&mut Peer), second: impl 
     let result = catch_unwind(AssertUnwindSafe(|| first(&mut Peer::new(ours))));
     // The end of the socket ends the other process too, which reports the failure.
     let ended = catch_unwind(AssertUnwindSafe(|| other.expect_success()));
-    ended.and(result).unwrap_or_else(|payload| resume_unwind(payload));
+    ended
+        .and(result)
+        .unwrap_or_else(|payload| resume_unwind(payload));
 }
 
 impl Peer {
     fn new(socket: UnixStream) -> Self {
-        socket.set_read_timeout(Some(PATIENCE)).expect("a socket accepts a timeout");
+        socket
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a socket accepts a timeout");
         Self { socket }
     }
 
@@ -49,7 +56,9 @@ impl Peer {
     ///
     /// Panics if the other process has ended.
     pub fn send(&mut self, bytes: &[u8]) {
-        self.socket.write_all(bytes).expect("the other process listens");
+        self.socket
+            .write_all(bytes)
+            .expect("the other process listens");
     }
 
     /// Receives the next `N` bytes from the other process.
@@ -60,7 +69,9 @@ impl Peer {
     #[must_use]
     pub fn receive<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
-        self.socket.read_exact(&mut bytes).expect("the other process sends this much");
+        self.socket
+            .read_exact(&mut bytes)
+            .expect("the other process sends this much");
         bytes
     }
 
@@ -71,7 +82,11 @@ impl Peer {
     /// Panics if it does not call it within the time limit.
     pub fn meet(&mut self) {
         self.send(b"here");
-        assert_eq!(&self.receive(), b"here", "the two processes are at the same point");
+        assert_eq!(
+            &self.receive(),
+            b"here",
+            "the two processes are at the same point"
+        );
     }
 
     /// Sends a file descriptor, which stays open in this process.
@@ -80,7 +95,10 @@ impl Peer {
     ///
     /// Panics if the system call fails.
     pub fn send_descriptor(&mut self, descriptor: BorrowedFd<'_>) {
-        let mut passed = Passed { descriptor: descriptor.as_raw_fd(), ..Passed::EMPTY };
+        let mut passed = Passed {
+            descriptor: descriptor.as_raw_fd(),
+            ..Passed::EMPTY
+        };
         let sent = passed.exchange(|message| {
             // SAFETY: the message and what it points to are valid, and the descriptor is open.
             unsafe { sendmsg(self.socket.as_raw_fd(), message, 0) }
@@ -100,7 +118,10 @@ impl Peer {
             // SAFETY: the message and what it points to are valid, and there is room for one descriptor.
             unsafe { recvmsg(self.socket.as_raw_fd(), message, CLOSE_ON_EXEC) }
         });
-        assert!(received == 1 && passed.descriptor >= 0, "the other process sends a descriptor");
+        assert!(
+            received == 1 && passed.descriptor >= 0,
+            "the other process sends a descriptor"
+        );
         // SAFETY: the system has just opened the descriptor in this process.
         unsafe { OwnedFd::from_raw_fd(passed.descriptor) }
     }
@@ -140,12 +161,20 @@ const SOCKET_LEVEL: c_int = 1;
 const RIGHTS: c_int = 1;
 
 impl Passed {
-    const EMPTY: Self = Self { length: 20, level: SOCKET_LEVEL, kind: RIGHTS, descriptor: -1 };
+    const EMPTY: Self = Self {
+        length: 20,
+        level: SOCKET_LEVEL,
+        kind: RIGHTS,
+        descriptor: -1,
+    };
 
     /// Passes this message together with one byte to `call`, and returns its result.
     fn exchange(&mut self, call: impl FnOnce(*mut Message) -> isize) -> isize {
         let mut byte = 0_u8;
-        let mut bytes = Bytes { start: (&raw mut byte).cast(), length: 1 };
+        let mut bytes = Bytes {
+            start: (&raw mut byte).cast(),
+            length: 1,
+        };
         let mut message = Message {
             name: std::ptr::null_mut(),
             name_length: 0,

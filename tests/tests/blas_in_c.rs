@@ -21,7 +21,10 @@ fn cublas() -> CuBlas {
 
 /// Returns the library, linked to the cuBLAS of `api`, or `None` without a C compiler.
 fn normalizer(api: &Api) -> Option<Library> {
-    let library = c_library(concat!(include_str!("../c/cublas.c"), include_str!("../c/normalize.c")))?;
+    let library = c_library(concat!(
+        include_str!("../c/cublas.c"),
+        include_str!("../c/normalize.c")
+    ))?;
     // SAFETY: the variable is a pointer to a function of this type, and not used yet.
     unsafe { set(&library, "forward_create", api.cublasCreate_v2) };
     // SAFETY: as above.
@@ -46,45 +49,66 @@ unsafe fn set<T>(library: &Library, name: &str, value: T) {
 #[test]
 fn c_library_works_on_the_handle_and_the_stream_between_two_operations() {
     let cublas = cublas();
-    let Some(library) = normalizer(cublas.api()) else { return };
+    let Some(library) = normalizer(cublas.api()) else {
+        return;
+    };
     // SAFETY: the function has this type.
-    let normalize: Symbol<'_, Normalize> = unsafe { library.get(c"normalize") }.expect("the library has it");
+    let normalize: Symbol<'_, Normalize> =
+        unsafe { library.get(c"normalize") }.expect("the library has it");
     on_driver(|test| {
         let stream = test.stream();
         let mut blas = Blas::new(&cublas, &stream).expect("a handle can be created");
         let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&stream, &[2.0_f32, 2.0]).expect("memory suffices");
-        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y)).expect("the lengths agree");
-        let (raw, pointer) = (blas.as_raw(), std::ptr::without_provenance_mut(y.as_pointer().as_raw() as usize));
+        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))
+            .expect("the lengths agree");
+        let (raw, pointer) = (
+            blas.as_raw(),
+            std::ptr::without_provenance_mut(y.as_pointer().as_raw() as usize),
+        );
         let context = test.context();
         let normalized = |n| {
             // SAFETY: the handle lives, and the memory has two numbers. The stream orders the calls with the accesses before and after.
-            context.entered(|_| Ok(unsafe { normalize(raw, n, pointer) })).expect("the context can be entered")
+            context
+                .entered(|_| Ok(unsafe { normalize(raw, n, pointer) }))
+                .expect("the context can be entered")
         };
         assert_eq!(normalized(2), cublasStatus_t::CUBLAS_STATUS_SUCCESS);
         assert_eq!(normalized(0), cublasStatus_t::CUBLAS_STATUS_INVALID_VALUE);
-        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y)).expect("the lengths agree");
+        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))
+            .expect("the lengths agree");
         let y = y.to_vec().expect("it can be read");
-        assert!((y[0] - 1.6).abs() < 1e-6 && (y[1] - 2.8).abs() < 1e-6, "{y:?}");
+        assert!(
+            (y[0] - 1.6).abs() < 1e-6 && (y[1] - 2.8).abs() < 1e-6,
+            "{y:?}"
+        );
     });
 }
 
 #[test]
 fn handle_of_a_c_library_is_taken_over_and_destroyed_once() {
     let cublas = cublas();
-    let Some(library) = normalizer(cublas.api()) else { return };
+    let Some(library) = normalizer(cublas.api()) else {
+        return;
+    };
     // SAFETY: the function has this type.
-    let new_handle: Symbol<'_, NewHandle> = unsafe { library.get(c"new_handle") }.expect("the library has it");
+    let new_handle: Symbol<'_, NewHandle> =
+        unsafe { library.get(c"new_handle") }.expect("the library has it");
     on_driver(|test| {
         let stream = test.stream();
         // SAFETY: a context is current.
-        let raw = test.context().entered(|_| Ok(unsafe { new_handle() })).expect("the context can be entered");
+        let raw = test
+            .context()
+            .entered(|_| Ok(unsafe { new_handle() }))
+            .expect("the context can be entered");
         assert!(!raw.is_null());
         // SAFETY: the handle was created in this context, and nobody else uses it.
-        let mut blas = unsafe { Blas::from_raw(&cublas, raw, &stream) }.expect("the stream can be set");
+        let mut blas =
+            unsafe { Blas::from_raw(&cublas, raw, &stream) }.expect("the stream can be set");
         assert_eq!(blas.as_raw(), raw);
         let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
-        blas.scal(3.0, &mut VectorMut::new(&mut x)).expect("it is enqueued");
+        blas.scal(3.0, &mut VectorMut::new(&mut x))
+            .expect("it is enqueued");
         assert_eq!(x.to_vec().expect("it can be read"), [3.0, 6.0]);
         drop(blas);
         if test.simulator().is_some() {

@@ -15,16 +15,32 @@ fn read(path: &Path) -> String {
 /// Returns the names of the book's chapters.
 fn chapters() -> Vec<String> {
     let files = fs::read_dir(root().join("docs/book/src")).expect("the book is readable");
-    let names = files.map(|file| file.expect("it can be read").file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect()
+    let names = files.map(|file| {
+        file.expect("it can be read")
+            .file_name()
+            .to_string_lossy()
+            .into_owned()
+    });
+    names
+        .filter(|name| name.ends_with(".md") && name != "SUMMARY.md")
+        .collect()
 }
 
 #[test]
 fn every_chapter_is_in_the_summary_and_compiled() {
-    let (summary, compiled) = (read(&root().join("docs/book/src/SUMMARY.md")), read(&root().join("tests/src/book.rs")));
+    let (summary, compiled) = (
+        read(&root().join("docs/book/src/SUMMARY.md")),
+        read(&root().join("tests/src/book.rs")),
+    );
     for chapter in chapters() {
-        assert!(summary.contains(&format!("({chapter})")), "the summary lacks {chapter}");
-        assert!(compiled.contains(&format!("\"{chapter}\"")), "tests/src/book.rs lacks {chapter}");
+        assert!(
+            summary.contains(&format!("({chapter})")),
+            "the summary lacks {chapter}"
+        );
+        assert!(
+            compiled.contains(&format!("\"{chapter}\"")),
+            "tests/src/book.rs lacks {chapter}"
+        );
     }
 }
 
@@ -32,15 +48,20 @@ fn every_chapter_is_in_the_summary_and_compiled() {
 fn code_of_the_book_is_of_a_language_that_is_tested_or_cannot_be() {
     for chapter in chapters() {
         let text = read(&root().join("docs/book/src").join(&chapter));
-        let fences = text.lines().filter_map(|line| line.strip_prefix("```")).filter(|language| !language.is_empty());
+        let fences = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("```"))
+            .filter(|language| !language.is_empty());
         for language in fences {
             // Some functions do not exist on Windows.
             let language = language.trim_end_matches(",ignore-windows");
             // The programs of these chapters are compiled and run as they are, without hidden lines.
-            let is_program =
-                ["quick-start.md", "from-cudarc.md"].contains(&chapter.as_str()) && language == "rust,ignore";
+            let is_program = ["quick-start.md", "from-cudarc.md"].contains(&chapter.as_str())
+                && language == "rust,ignore";
             assert!(
-                is_program || ["rust", "rust,no_run", "sh", "console", "toml", "c", "text"].contains(&language),
+                is_program
+                    || ["rust", "rust,no_run", "sh", "console", "toml", "c", "text"]
+                        .contains(&language),
                 "{chapter}: {language}"
             );
         }
@@ -51,7 +72,10 @@ fn code_of_the_book_is_of_a_language_that_is_tested_or_cannot_be() {
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let text = read(&root().join(page));
     let fence = format!("```{language}\n");
-    let blocks = text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+    let blocks = text
+        .split(&fence)
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap_or_default());
     blocks.map(str::to_owned).collect()
 }
 
@@ -80,7 +104,11 @@ mod quick_start_kernels {
 }
 
 /// The code of the front page, as a reader pastes it.
-#[expect(dead_code, clippy::print_stdout, reason = "`main` needs a GPU, and prints its result")]
+#[expect(
+    dead_code,
+    clippy::print_stdout,
+    reason = "`main` needs a GPU, and prints its result"
+)]
 mod readme {
     include!("../quick_start/readme.rs");
 }
@@ -88,8 +116,14 @@ mod readme {
 #[test]
 fn code_that_readers_paste_is_the_code_that_is_run() {
     let pasted = |file: &str| read(&root().join("tests/quick_start").join(file));
-    assert_eq!(blocks("docs/book/src/quick-start.md", "rust,ignore"), [pasted("main.rs"), pasted("kernels.rs")]);
-    assert_eq!(blocks("docs/book/src/quick-start.md", "text"), [pasted("scale.ptx")]);
+    assert_eq!(
+        blocks("docs/book/src/quick-start.md", "rust,ignore"),
+        [pasted("main.rs"), pasted("kernels.rs")]
+    );
+    assert_eq!(
+        blocks("docs/book/src/quick-start.md", "text"),
+        [pasted("scale.ptx")]
+    );
     assert_eq!(blocks("README.md", "rust").join("\n"), pasted("readme.rs"));
 }
 
@@ -99,14 +133,23 @@ fn code_on_cudarc_is_that_of_the_example() {
     let lines: HashSet<_> = example.lines().map(str::trim).collect();
     let code = blocks("docs/book/src/from-cudarc.md", "rust,ignore").join("\n");
     assert!(!code.is_empty());
-    let unknown: Vec<_> = code.lines().filter(|line| !lines.contains(line.trim())).collect();
+    let unknown: Vec<_> = code
+        .lines()
+        .filter(|line| !lines.contains(line.trim()))
+        .collect();
     assert!(unknown.is_empty(), "the example has no {unknown:?}");
 }
 
 /// Returns each of the alternatives: `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
 fn alternatives(path: &str) -> Vec<String> {
-    match path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?))) {
-        Some((before, (names, after))) => names.split(',').map(|name| format!("{before}{name}{after}")).collect(),
+    match path
+        .split_once('{')
+        .and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    {
+        Some((before, (names, after))) => names
+            .split(',')
+            .map(|name| format!("{before}{name}{after}"))
+            .collect(),
         None => vec![path.to_owned()],
     }
 }
@@ -115,42 +158,73 @@ fn alternatives(path: &str) -> Vec<String> {
 fn files_that_the_page_on_safety_names_exist() {
     let text = read(&root().join("docs/safety.md"));
     let quoted = text.split('`').skip(1).step_by(2);
-    let named: Vec<_> =
-        quoted.filter(|code| code.contains('/') && !code.contains(' ')).flat_map(alternatives).collect();
+    let named: Vec<_> = quoted
+        .filter(|code| code.contains('/') && !code.contains(' '))
+        .flat_map(alternatives)
+        .collect();
     assert!(named.len() > 20, "{named:?}");
     for path in named {
-        let places = ["", "crates", "crates/driver/src"].map(|folder| root().join(folder).join(&path));
-        assert!(places.iter().any(|place| place.exists()), "there is no {path}");
+        let places =
+            ["", "crates", "crates/driver/src"].map(|folder| root().join(folder).join(&path));
+        assert!(
+            places.iter().any(|place| place.exists()),
+            "there is no {path}"
+        );
     }
 }
 
 /// Names of other crates that appear in the migration tables.
-const FOREIGN: [&str; 7] = ["AnyBitPattern", "NoUninit", "Pod", "Zeroable", "bytemuck", "derive", "mut"];
+const FOREIGN: [&str; 7] = [
+    "AnyBitPattern",
+    "NoUninit",
+    "Pod",
+    "Zeroable",
+    "bytemuck",
+    "derive",
+    "mut",
+];
 
 #[test]
 fn migration_tables_name_existing_items() {
-    let defined = ["driver", "memory", "nvrtc", "blas", "rand", "fft", "nccl", "curium"]
-        .map(|name| root().join("crates").join(name).join("src"));
-    let defined = defined.iter().fold(HashSet::new(), |all, folder| defined_below(folder, all));
+    let defined = [
+        "driver", "memory", "nvrtc", "blas", "rand", "fft", "nccl", "curium",
+    ]
+    .map(|name| root().join("crates").join(name).join("src"));
+    let defined = defined
+        .iter()
+        .fold(HashSet::new(), |all, folder| defined_below(folder, all));
     assert!(defined.contains("copy_from_slice") && !defined.contains("clone_htod"));
-    for chapter in
-        ["for-cuda.md", "from-cudarc.md", "from-cust.md", "from-oxicuda.md", "from-rustacuda.md", "from-singe.md"]
-    {
+    for chapter in [
+        "for-cuda.md",
+        "from-cudarc.md",
+        "from-cust.md",
+        "from-oxicuda.md",
+        "from-rustacuda.md",
+        "from-singe.md",
+    ] {
         let text = read(&root().join("docs/book/src").join(chapter));
-        let rows = text.lines().filter_map(|line| line.strip_prefix("| ")).map(|line| line.replace("\\|", ""));
+        let rows = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("| "))
+            .map(|line| line.replace("\\|", ""));
         for cell in rows.filter_map(|row| row.split('|').nth(1).map(str::to_owned)) {
             for code in cell.split('`').skip(1).step_by(2) {
-                let named =
-                    |name: &str| defined.contains(name) || FOREIGN.contains(&name) || !is_public_name(name, code);
+                let named = |name: &str| {
+                    defined.contains(name) || FOREIGN.contains(&name) || !is_public_name(name, code)
+                };
                 let unknown: Vec<_> = words(code).filter(|word| !named(word)).collect();
-                assert!(unknown.is_empty(), "{chapter}: `{code}` names {unknown:?}, which does not exist");
+                assert!(
+                    unknown.is_empty(),
+                    "{chapter}: `{code}` names {unknown:?}, which does not exist"
+                );
             }
         }
     }
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
+    text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .filter(|word| !word.is_empty())
 }
 
 /// Returns `true` if the code uses the word as a type, a module, a method or a function, and not as a variable.
@@ -168,17 +242,25 @@ fn defined_below(folder: &Path, mut names: HashSet<String>) -> HashSet<String> {
         if path.is_dir() {
             names = defined_below(&path, names);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            names.extend(read(&path).lines().filter_map(defined_in).map(str::to_owned));
+            names.extend(
+                read(&path)
+                    .lines()
+                    .filter_map(defined_in)
+                    .map(str::to_owned),
+            );
         }
     }
     names
 }
 
 fn defined_in(line: &str) -> Option<&str> {
-    let is_keyword = |word: &&str| ["fn", "struct", "enum", "trait", "mod", "type", "const"].contains(word);
+    let is_keyword =
+        |word: &&str| ["fn", "struct", "enum", "trait", "mod", "type", "const"].contains(word);
     let is_variant = line.trim_start().starts_with(char::is_uppercase);
     if is_variant || line.contains("= CU_") {
         return words(line).next();
     }
-    words(line).skip_while(|word| !is_keyword(word)).find(|word| !is_keyword(word))
+    words(line)
+        .skip_while(|word| !is_keyword(word))
+        .find(|word| !is_keyword(word))
 }

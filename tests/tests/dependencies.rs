@@ -14,7 +14,18 @@ use curium_tests::uses_cuda;
 /// Returns the packages that `package` depends on by `edges` on `targets`, directly or up to `depth`, without itself.
 fn dependencies(package: &str, edges: &str, depth: &str, targets: &[&str]) -> BTreeSet<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments = ["tree", "--locked", "--package", package, "--edges", edges, "--depth", depth, "--prefix", "none"];
+    let arguments = [
+        "tree",
+        "--locked",
+        "--package",
+        package,
+        "--edges",
+        edges,
+        "--depth",
+        depth,
+        "--prefix",
+        "none",
+    ];
     let output = Command::new(cargo)
         .args(arguments)
         .args(["--format", "{p}", "--all-features"])
@@ -22,15 +33,25 @@ fn dependencies(package: &str, edges: &str, depth: &str, targets: &[&str]) -> BT
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo can be started");
-    assert!(output.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "cargo tree failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
-    let names = text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned);
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned);
     names.filter(|name| name != package).collect()
 }
 
 /// Returns the `names` that belong to the workspace.
 fn ours(names: BTreeSet<String>) -> Vec<String> {
-    names.into_iter().filter(|name| name == "curium" || name.starts_with("curium-")).collect()
+    names
+        .into_iter()
+        .filter(|name| name == "curium" || name.starts_with("curium-"))
+        .collect()
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
@@ -44,7 +65,17 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
     ("curium-blas", &["curium-driver", "curium-memory"]),
-    ("curium-sim-libraries", &["curium-blas", "curium-fft", "curium-nccl", "curium-rand", "curium-sim", "curium-sys"]),
+    (
+        "curium-sim-libraries",
+        &[
+            "curium-blas",
+            "curium-fft",
+            "curium-nccl",
+            "curium-rand",
+            "curium-sim",
+            "curium-sys",
+        ],
+    ),
     ("curium-fft", &["curium-driver", "curium-memory"]),
     ("curium-rand", &["curium-driver", "curium-memory"]),
     ("curium-nccl", &["curium-driver", "curium-memory"]),
@@ -65,7 +96,15 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("curium-cli", &["curium", "curium-bench", "curium-sim"]),
     (
         "curium-tests",
-        &["curium", "curium-bench", "curium-driver", "curium-memory", "curium-nvrtc", "curium-sim", "curium-sys"],
+        &[
+            "curium",
+            "curium-bench",
+            "curium-driver",
+            "curium-memory",
+            "curium-nvrtc",
+            "curium-sim",
+            "curium-sys",
+        ],
     ),
     ("xtask", &[]),
 ];
@@ -77,7 +116,10 @@ fn packages_use_only_those_that_the_design_lets_them() {
     }
     for (package, allowed) in ARROWS {
         for used in ours(dependencies(package, "normal,build", "1", &[])) {
-            assert!(allowed.contains(&used.as_str()), "{package} may not depend on {used}");
+            assert!(
+                allowed.contains(&used.as_str()),
+                "{package} may not depend on {used}"
+            );
         }
     }
 }
@@ -89,12 +131,23 @@ fn every_package_of_the_workspace_is_on_the_list() {
     }
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates");
     let folders = std::fs::read_dir(root).expect("the crates exist");
-    let manifests = folders.map(|folder| folder.expect("a folder can be read").path().join("Cargo.toml"));
+    let manifests = folders.map(|folder| {
+        folder
+            .expect("a folder can be read")
+            .path()
+            .join("Cargo.toml")
+    });
     for manifest in manifests.filter(|manifest| manifest.exists()) {
         let text = std::fs::read_to_string(&manifest).expect("a manifest can be read");
-        let name = text.lines().find_map(|line| line.strip_prefix("name = ")).expect("a package has a name");
+        let name = text
+            .lines()
+            .find_map(|line| line.strip_prefix("name = "))
+            .expect("a package has a name");
         let name = name.trim_matches('"');
-        assert!(ARROWS.iter().any(|(package, _)| *package == name), "{name} is not on the list of this test");
+        assert!(
+            ARROWS.iter().any(|(package, _)| *package == name),
+            "{name} is not on the list of this test"
+        );
     }
 }
 
@@ -114,10 +167,17 @@ fn libraries_use_the_simulator_in_tests_only() {
         "curium",
     ] {
         let all = dependencies(package, "normal,build", "255", &[]);
-        assert!(!all.contains("curium-sim"), "{package} depends on the simulator");
+        assert!(
+            !all.contains("curium-sim"),
+            "{package} depends on the simulator"
+        );
     }
     let tests = ours(dependencies("curium-driver", "dev", "1", &[]));
-    assert_eq!(tests, ["curium-sim"], "this test recognizes dependencies of tests");
+    assert_eq!(
+        tests,
+        ["curium-sim"],
+        "this test recognizes dependencies of tests"
+    );
 }
 
 #[test]
@@ -162,12 +222,22 @@ fn libraries_pull_in_no_more_packages_than_counted() {
         "zerocopy-derive",
     ]);
     let found = dependencies("curium-memory", "normal,build", "255", &["--target", "all"]);
-    let new: Vec<_> = found.iter().filter(|name| !allowed.contains(name.as_str())).collect();
+    let new: Vec<_> = found
+        .iter()
+        .filter(|name| !allowed.contains(name.as_str()))
+        .collect();
     assert_eq!(
         new,
         Vec::<&String>::new(),
         "a new dependency is a commit of its own, which adds it here with its reason"
     );
-    let gone: Vec<_> = allowed.iter().filter(|name| !found.contains(**name)).collect();
-    assert_eq!(gone, Vec::<&&str>::new(), "these are unused; remove them from the list");
+    let gone: Vec<_> = allowed
+        .iter()
+        .filter(|name| !found.contains(**name))
+        .collect();
+    assert_eq!(
+        gone,
+        Vec::<&&str>::new(),
+        "these are unused; remove them from the list"
+    );
 }

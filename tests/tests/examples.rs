@@ -7,22 +7,39 @@ use std::process::{Command, Output};
 /// Returns the program of an example, which cargo builds beside this test.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a program knows its own path");
-    let folder = test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile").join("examples");
+    let folder = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("tests lie in a folder of their profile")
+        .join("examples");
     let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    assert!(program.exists(), "{name} is not built: `cargo build -p curium-tests --examples` builds it");
+    assert!(
+        program.exists(),
+        "{name} is not built: `cargo build -p curium-tests --examples` builds it"
+    );
     program
 }
 
 fn library_times(arguments: &[&str]) -> Output {
     let mut program = Command::new(example("library_times"));
-    program.env_remove("CURIUM_TEST_DRIVER").args(arguments).output().expect("the example was built")
+    program
+        .env_remove("CURIUM_TEST_DRIVER")
+        .args(arguments)
+        .output()
+        .expect("the example was built")
 }
 
 /// Returns the first columns of the rows of a table, which are to the left of a bar.
 fn rows(output: &Output) -> Vec<String> {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().filter_map(|line| Some(line.split_once(" | ")?.0.trim_end().to_owned())).collect()
+    text.lines()
+        .filter_map(|line| Some(line.split_once(" | ")?.0.trim_end().to_owned()))
+        .collect()
 }
 
 const HOST: [&str; 11] = [
@@ -39,11 +56,20 @@ const HOST: [&str; 11] = [
     "generator, uniform f32 1024",
 ];
 
-const PRODUCTS: [&str; 5] = ["type   size", "bf16     64", "tf32     64", "e4m3     64", "f64      64"];
+const PRODUCTS: [&str; 5] = [
+    "type   size",
+    "bf16     64",
+    "tf32     64",
+    "e4m3     64",
+    "f64      64",
+];
 
 #[test]
 fn times_of_every_library_operation_are_printed() {
-    assert_eq!(rows(&library_times(&["--device", "sim"])), [&HOST[..], &PRODUCTS].concat());
+    assert_eq!(
+        rows(&library_times(&["--device", "sim"])),
+        [&HOST[..], &PRODUCTS].concat()
+    );
 }
 
 #[test]
@@ -54,7 +80,10 @@ fn times_of_one_part_are_printed_on_request() {
 
 #[test]
 fn unknown_part_or_device_is_an_error() {
-    for (arguments, said) in [(["--only", "some"], "host or products"), (["--device", "tpu"], "gpu or sim")] {
+    for (arguments, said) in [
+        (["--only", "some"], "host or products"),
+        (["--device", "tpu"], "gpu or sim"),
+    ] {
         let output = library_times(&arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && error.contains(said), "{error}");

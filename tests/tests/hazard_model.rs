@@ -28,7 +28,9 @@ fn every_short_program_orders_all_conflicting_uses_and_waits_no_more_than_it_mus
     let (mut programs, mut uses) = (0_u64, 0_u64);
     for length in 1..=LONGEST {
         Program::each(length, |program| {
-            program.run(&notes, None).unwrap_or_else(|broken| panic!("{broken}\n{program}"));
+            program
+                .run(&notes, None)
+                .unwrap_or_else(|broken| panic!("{broken}\n{program}"));
             programs += 1;
             uses += length as u64;
         });
@@ -43,8 +45,9 @@ fn every_short_program_in_which_a_call_fails_orders_all_conflicting_uses_that_ta
     for length in 1..=3 {
         Program::each(length, |program| {
             for call in 1.. {
-                let calls =
-                    program.run(&notes, Some(call)).unwrap_or_else(|broken| panic!("call {call}: {broken}\n{program}"));
+                let calls = program
+                    .run(&notes, Some(call))
+                    .unwrap_or_else(|broken| panic!("call {call}: {broken}\n{program}"));
                 if calls < call {
                     break;
                 }
@@ -63,9 +66,13 @@ fn uses_of_one_stream_make_no_call() {
     let before = notes.calls();
     let mut accesses = accesses;
     for _ in 0..3 {
-        accesses.before_write(&mut guard(&stream)).expect("nothing fails");
+        accesses
+            .before_write(&mut guard(&stream))
+            .expect("nothing fails");
         accesses.after_write(&mut guard(&stream));
-        accesses.before_read(&mut guard(&stream)).expect("nothing fails");
+        accesses
+            .before_read(&mut guard(&stream))
+            .expect("nothing fails");
         accesses.after_read(&mut guard(&stream));
     }
     assert_eq!(notes.calls(), before, "no function of the driver is called");
@@ -76,16 +83,27 @@ fn model_finds_programs_that_forget_a_use() {
     // Negative control: the model must reject these programs.
     let notes = Notes::new();
     let mut found = 0;
-    Program::each(3, |program| found += u32::from(program.run_forgetting(&notes, Use::Read).is_err()));
-    assert!(found > 10, "{found} programs are wrong without the waits for reads");
+    Program::each(3, |program| {
+        found += u32::from(program.run_forgetting(&notes, Use::Read).is_err())
+    });
+    assert!(
+        found > 10,
+        "{found} programs are wrong without the waits for reads"
+    );
     let mut found = 0;
-    Program::each(3, |program| found += u32::from(program.run_forgetting(&notes, Use::Write).is_err()));
-    assert!(found > 10, "{found} programs are wrong without the waits for writes");
+    Program::each(3, |program| {
+        found += u32::from(program.run_forgetting(&notes, Use::Write).is_err())
+    });
+    assert!(
+        found > 10,
+        "{found} programs are wrong without the waits for writes"
+    );
 }
 
 #[test]
 fn every_interleaving_of_two_threads_leaves_no_use_unordered() {
-    let interleavings = tails::check(tails::Order::AsWritten).expect("no interleaving breaks the rule");
+    let interleavings =
+        tails::check(tails::Order::AsWritten).expect("no interleaving breaks the rule");
     assert!(interleavings > 1_000, "{interleavings} interleavings");
 }
 

@@ -5,7 +5,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use curium_driver::{
-    DevicePointer, Driver, FillValue, Graph, GraphFill, LaunchAttributes, LaunchConfig, Library, Stream,
+    DevicePointer, Driver, FillValue, Graph, GraphFill, LaunchAttributes, LaunchConfig, Library,
+    Stream,
 };
 use curium_memory::DeviceBuffer;
 use curium_tests::{idle_driver, kernels, uses_cuda};
@@ -50,11 +51,20 @@ fn allocations(operation: impl FnOnce()) -> u64 {
 
 #[test]
 fn launch_allocates_nothing_on_one_stream_or_on_several() {
-    let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+    let driver = if uses_cuda() {
+        Driver::load().expect("there is a driver")
+    } else {
+        idle_driver()
+    };
+    let context = driver
+        .device(0)
+        .and_then(|device| device.primary_context())
+        .expect("there is a context");
     let [own, other] = [(); 2].map(|()| context.stream().expect("a stream can be created"));
     let saxpy = Library::from_ptx(&driver, kernels::SAXPY).expect("the PTX is valid");
-    let saxpy = saxpy.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy").expect("the kernel is there");
+    let saxpy = saxpy
+        .kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")
+        .expect("the kernel is there");
     let x = DeviceBuffer::from_slice(&own, &[1.0; 256]).expect("memory suffices");
     let mut y = DeviceBuffer::from_slice(&own, &[2.0; 256]).expect("memory suffices");
     let mut z = DeviceBuffer::from_slice(&other, &[3.0; 256]).expect("memory suffices");
@@ -63,20 +73,39 @@ fn launch_allocates_nothing_on_one_stream_or_on_several() {
         // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both.
         unsafe { saxpy.launch(&own, config, (2.0, &x, &mut y, 256)) }.expect("it launches");
         // SAFETY: as above.
-        unsafe { saxpy.launch_with(&own, config, &LaunchAttributes::new(), (2.0, &x, &mut y, 256)) }
-            .expect("it launches");
+        unsafe {
+            saxpy.launch_with(
+                &own,
+                config,
+                &LaunchAttributes::new(),
+                (2.0, &x, &mut y, 256),
+            )
+        }
+        .expect("it launches");
         // SAFETY: as above, with z in place of y.
         unsafe { saxpy.launch(&other, config, (2.0, &x, &mut z, 256)) }.expect("it launches");
     };
-    assert!(allocations(&mut launch) > 0, "the first use on another stream allocates a record, so the counter works");
+    assert!(
+        allocations(&mut launch) > 0,
+        "the first use on another stream allocates a record, so the counter works"
+    );
     assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
-    own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
+    own.synchronize()
+        .and_then(|()| other.synchronize())
+        .expect("it runs");
 }
 
 #[test]
 fn launch_of_a_graph_allocates_nothing() {
-    let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+    let driver = if uses_cuda() {
+        Driver::load().expect("there is a driver")
+    } else {
+        idle_driver()
+    };
+    let context = driver
+        .device(0)
+        .and_then(|device| device.primary_context())
+        .expect("there is a context");
     let [own, other] = [(); 2].map(|()| context.stream().expect("a stream can be created"));
     let buffer = DeviceBuffer::from_slice(&own, &[1_u32; 256]).expect("memory suffices");
     let mut graph = Graph::new(&context).expect("a graph can be created");
@@ -92,45 +121,76 @@ fn launch_of_a_graph_allocates_nothing() {
     };
     launch();
     assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
-    own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
+    own.synchronize()
+        .and_then(|()| other.synchronize())
+        .expect("it runs");
 }
 
 #[test]
 fn launch_of_a_graph_that_leases_memory_allocates_nothing_on_one_stream_or_on_several() {
-    let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+    let driver = if uses_cuda() {
+        Driver::load().expect("there is a driver")
+    } else {
+        idle_driver()
+    };
+    let context = driver
+        .device(0)
+        .and_then(|device| device.primary_context())
+        .expect("there is a context");
     let [own, other] = [(); 2].map(|()| context.stream().expect("a stream can be created"));
     let x = DeviceBuffer::from_slice(&own, &[1_u32; 256]).expect("memory suffices");
     let mut y = DeviceBuffer::from_slice(&own, &[2_u32; 256]).expect("memory suffices");
-    let graph = Graph::capture(&context, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
-    let mut exec = graph.and_then(|graph| graph.instantiate()).expect("the work can be captured");
+    let graph = Graph::capture(&context, |scope| {
+        y.as_slice_mut().copy_from_device_on(scope, &x)
+    });
+    let mut exec = graph
+        .and_then(|graph| graph.instantiate())
+        .expect("the work can be captured");
     let mut launch = |stream: &Stream| exec.launch(stream).expect("it can be launched");
     launch(&own);
     assert_eq!(allocations(|| (0..100).for_each(|_| launch(&own))), 0);
     let first = allocations(|| launch(&other));
-    assert!(first > 0, "the first wait on another stream allocates a record, so the counter works");
+    assert!(
+        first > 0,
+        "the first wait on another stream allocates a record, so the counter works"
+    );
     launch(&own);
     let mut alternate = || [&other, &own].into_iter().for_each(&mut launch);
     assert_eq!(allocations(|| (0..100).for_each(|_| alternate())), 0);
-    own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
+    own.synchronize()
+        .and_then(|()| other.synchronize())
+        .expect("it runs");
 }
 
 #[test]
 fn update_of_a_node_allocates_nothing() {
-    let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+    let driver = if uses_cuda() {
+        Driver::load().expect("there is a driver")
+    } else {
+        idle_driver()
+    };
+    let context = driver
+        .device(0)
+        .and_then(|device| device.primary_context())
+        .expect("there is a context");
     let fill = Library::from_ptx(&driver, kernels::FILL).expect("the PTX is valid");
-    let fill = fill.kernel::<(&mut [u32], u32, u32)>("fill").expect("the kernel is there");
+    let fill = fill
+        .kernel::<(&mut [u32], u32, u32)>("fill")
+        .expect("the kernel is there");
     let mut graph = Graph::new(&context).expect("a graph can be created");
     let arguments = |value: u32| (DevicePointer::from_raw(0), value, 0);
     // SAFETY: the kernel writes the number of words in its argument, which is zero.
-    let node = unsafe { graph.add_kernel(&[], &fill, LaunchConfig::new(1, 32), arguments(0)) }.expect("it fits");
+    let node = unsafe { graph.add_kernel(&[], &fill, LaunchConfig::new(1, 32), arguments(0)) }
+        .expect("it fits");
     let mut exec = graph.instantiate().expect("the graph is valid");
     let mut update = |value| {
         // SAFETY: as above.
         unsafe { exec.set_kernel(&node, arguments(value)) }.expect("it fits");
     };
-    assert!(allocations(|| update(1)) > 0, "the first update of a node allocates a record, so the counter works");
+    assert!(
+        allocations(|| update(1)) > 0,
+        "the first update of a node allocates a record, so the counter works"
+    );
     assert_eq!(allocations(|| (0..100).for_each(&mut update)), 0);
     drop(graph);
     assert_eq!(allocations(|| (0..100).for_each(&mut update)), 0);

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 
 use curium_memory::c_resource::{ExternalResource, ResourceTable};
 use curium_memory::{
-    CachingOptions, CachingResource, DeviceBuffer, LimitedResource, Resource as _, Statistics, StreamOrdered,
+    CachingOptions, CachingResource, DeviceBuffer, LimitedResource, Resource as _, Statistics,
+    StreamOrdered,
 };
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
 use curium_tests::{c_library, on_driver};
 use libloading::{Library, Symbol};
 
 type Use = unsafe extern "C" fn(*const ResourceTable, CUstream, usize) -> c_int;
-type Make = unsafe extern "C" fn(*const ResourceTable, *const AtomicIsize, *mut ResourceTable) -> c_int;
+type Make =
+    unsafe extern "C" fn(*const ResourceTable, *const AtomicIsize, *mut ResourceTable) -> c_int;
 
 /// Returns the program, or `None` without a C compiler.
 fn program() -> Option<Library> {
@@ -25,7 +27,8 @@ fn program() -> Option<Library> {
 fn resources_go_between_rust_and_c_in_one_layout() {
     let Some(library) = program() else { return };
     // SAFETY: the symbol has this type.
-    let layout: Symbol<'_, *const [usize; 8]> = unsafe { library.get(c"layout") }.expect("the program has it");
+    let layout: Symbol<'_, *const [usize; 8]> =
+        unsafe { library.get(c"layout") }.expect("the program has it");
     // SAFETY: the symbol is an array of this length.
     let layout = unsafe { **layout };
     assert_eq!(
@@ -44,24 +47,43 @@ fn resources_go_between_rust_and_c_in_one_layout() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         // SAFETY: the symbol has this type.
-        let use_resource: Symbol<'_, Use> = unsafe { library.get(c"use_resource") }.expect("the program has it");
+        let use_resource: Symbol<'_, Use> =
+            unsafe { library.get(c"use_resource") }.expect("the program has it");
         let options = CachingOptions::new().with_cache(true);
-        let cache = CachingResource::with_options(&context, &options).expect("a resource can be created");
+        let cache =
+            CachingResource::with_options(&context, &options).expect("a resource can be created");
         let table = ResourceTable::export(cache.clone(), &context);
         // SAFETY: the table was not released, and the stream is live.
-        assert_eq!(unsafe { use_resource(&raw const table, stream.as_raw(), 5000) }, 0);
+        assert_eq!(
+            unsafe { use_resource(&raw const table, stream.as_raw(), 5000) },
+            0
+        );
         let statistics = cache.statistics();
-        assert_eq!((statistics.allocations, statistics.live_allocations()), (5000, 0));
+        assert_eq!(
+            (statistics.allocations, statistics.live_allocations()),
+            (5000, 0)
+        );
         // The table from C becomes a Rust resource again.
         // SAFETY: the symbol has this type.
-        let make: Symbol<'_, Make> = unsafe { library.get(c"make_counting") }.expect("the program has it");
+        let make: Symbol<'_, Make> =
+            unsafe { library.get(c"make_counting") }.expect("the program has it");
         let left = AtomicIsize::new(-1);
-        let mut made = ResourceTable { context: std::ptr::null_mut(), allocate: None, deallocate: None, release: None };
+        let mut made = ResourceTable {
+            context: std::ptr::null_mut(),
+            allocate: None,
+            deallocate: None,
+            release: None,
+        };
         // SAFETY: both tables and the counter are valid; the function takes ownership of the first.
-        assert_eq!(unsafe { make(&raw const table, &raw const left, &raw mut made) }, 0);
+        assert_eq!(
+            unsafe { make(&raw const table, &raw const left, &raw mut made) },
+            0
+        );
         // SAFETY: the C functions forward to those of the cache, from any thread, and the table has no other owner.
-        let resource = unsafe { ExternalResource::from_table(made) }.expect("the table is complete");
-        let buffer = DeviceBuffer::from_slice_in(&stream, &[1, 2, 3], &resource).expect("memory suffices");
+        let resource =
+            unsafe { ExternalResource::from_table(made) }.expect("the table is complete");
+        let buffer =
+            DeviceBuffer::from_slice_in(&stream, &[1, 2, 3], &resource).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
         assert_eq!(cache.statistics().live_allocations(), 1);
         drop(buffer);
@@ -77,8 +99,12 @@ fn refusal_is_a_code_in_c_and_leaves_nothing() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         // SAFETY: the symbol has this type.
-        let use_resource: Symbol<'_, Use> = unsafe { library.get(c"use_resource") }.expect("the program has it");
-        let table = ResourceTable::export(Statistics::new(LimitedResource::new(StreamOrdered, 200_000)), &context);
+        let use_resource: Symbol<'_, Use> =
+            unsafe { library.get(c"use_resource") }.expect("the program has it");
+        let table = ResourceTable::export(
+            Statistics::new(LimitedResource::new(StreamOrdered, 200_000)),
+            &context,
+        );
         // SAFETY: the table was not released, and the stream is live.
         let code = unsafe { use_resource(&raw const table, stream.as_raw(), 5000) };
         assert_eq!(code, CUresult::CUDA_ERROR_OUT_OF_MEMORY.0.cast_signed());

@@ -47,7 +47,10 @@ pub(crate) fn run(command: Command) -> Result<()> {
 /// Returns the functions of the generated list, with the version that introduced it.
 pub(crate) fn functions() -> Result<BTreeMap<String, Version>> {
     let versions = surface::Surface::read_generated(&generate::folder())?.1;
-    Ok(versions.into_iter().map(|(name, versions)| (name, versions.since)).collect())
+    Ok(versions
+        .into_iter()
+        .map(|(name, versions)| (name, versions.since))
+        .collect())
 }
 
 fn print_header(version: Option<Version>) -> Result<()> {

@@ -49,11 +49,18 @@ struct Step {
 
 impl Step {
     const fn new(name: &'static str, run: fn(&Options) -> Result<Outcome>) -> Self {
-        Self { name, run, beside: false }
+        Self {
+            name,
+            run,
+            beside: false,
+        }
     }
 
     const fn beside(self) -> Self {
-        Self { beside: true, ..self }
+        Self {
+            beside: true,
+            ..self
+        }
     }
 }
 
@@ -66,17 +73,27 @@ enum Outcome {
 /// The steps in their order: after the tests, those that fail fastest and most often come first.
 const STEPS: &[Step] = &[
     Step::new("test", |_| test()),
-    Step::new("fmt", |_| run_all(cargo().args(["fmt", "--all", "--check"]))),
-    Step::new("paths", |_| tree::names_no_machine().map(|()| Outcome::Passed)),
-    Step::new("safety", |_| tree::proofs_are_done().map(|()| Outcome::Passed)),
+    Step::new("fmt", |_| {
+        run_all(cargo().args(["fmt", "--all", "--check"]))
+    }),
+    Step::new("paths", |_| {
+        tree::names_no_machine().map(|()| Outcome::Passed)
+    }),
+    Step::new("safety", |_| {
+        tree::proofs_are_done().map(|()| Outcome::Passed)
+    }),
     Step::new("links", links::run),
     Step::new("package", package::run),
     Step::new("clippy", |_| clippy()),
     Step::new("features", features::run),
     Step::new("targets", targets::run),
     Step::new("doc", doc),
-    Step::new("support", |_| run_all(xtask()?.args(["support", "--check"]))),
-    Step::new("kernels", |_| run_all(xtask()?.args(["kernels", "--check"]))),
+    Step::new("support", |_| {
+        run_all(xtask()?.args(["support", "--check"]))
+    }),
+    Step::new("kernels", |_| {
+        run_all(xtask()?.args(["kernels", "--check"]))
+    }),
     Step::new("bindings", bindings),
     Step::new("nvrtc", nvrtc::run),
     Step::new("grammar", grammar),
@@ -91,9 +108,13 @@ type Ran = (Step, Result<Outcome>, Duration);
 
 /// Runs the chosen steps, all of them even if one fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let (beside, others): (Vec<_>, Vec<_>) = chosen(options)?.into_iter().partition(|step| step.beside);
+    let (beside, others): (Vec<_>, Vec<_>) =
+        chosen(options)?.into_iter().partition(|step| step.beside);
     let ran = thread::scope(|scope| {
-        let beside: Vec<_> = beside.into_iter().map(|step| scope.spawn(move || attend(step, options))).collect();
+        let beside: Vec<_> = beside
+            .into_iter()
+            .map(|step| scope.spawn(move || attend(step, options)))
+            .collect();
         let others: Vec<_> = others
             .into_iter()
             .map(|step| {
@@ -101,7 +122,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 attend(step, options)
             })
             .collect();
-        let beside = beside.into_iter().map(|step| step.join().expect("a step returns its errors"));
+        let beside = beside
+            .into_iter()
+            .map(|step| step.join().expect("a step returns its errors"));
         others.into_iter().chain(beside).collect::<Vec<_>>()
     });
     show(&ran)
@@ -119,11 +142,17 @@ fn attend(step: Step, options: &Options) -> Ran {
 /// Prints the outcomes of the steps, and fails if one of them failed.
 fn show(ran: &[Ran]) -> Result<()> {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["step", "result", "time"]);
+    table
+        .load_style(presets::NOTHING)
+        .set_header(["step", "result", "time"]);
     for (step, outcome, time) in ran {
         table.add_row([step.name.to_owned(), describe(outcome), seconds(*time)]);
     }
-    let failed: Vec<_> = ran.iter().filter(|(_, outcome, _)| outcome.is_err()).map(|(step, ..)| step.name).collect();
+    let failed: Vec<_> = ran
+        .iter()
+        .filter(|(_, outcome, _)| outcome.is_err())
+        .map(|(step, ..)| step.name)
+        .collect();
     if let Some(time) = table.column_mut(2) {
         time.set_cell_alignment(CellAlignment::Right);
     }
@@ -134,11 +163,22 @@ fn show(ran: &[Ran]) -> Result<()> {
 
 fn chosen(options: &Options) -> Result<Vec<Step>> {
     let known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
-    if let Some(unknown) = options.steps.iter().chain(&options.skip).find(|name| !known.contains(&name.as_str())) {
-        bail!("there is no step `{unknown}`; the steps are {}", known.join(", "));
+    if let Some(unknown) = options
+        .steps
+        .iter()
+        .chain(&options.skip)
+        .find(|name| !known.contains(&name.as_str()))
+    {
+        bail!(
+            "there is no step `{unknown}`; the steps are {}",
+            known.join(", ")
+        );
     }
     let named = |names: &[String], step: &Step| names.iter().any(|name| name == step.name);
-    let chosen = STEPS.iter().copied().filter(|step| options.steps.is_empty() || named(&options.steps, step));
+    let chosen = STEPS
+        .iter()
+        .copied()
+        .filter(|step| options.steps.is_empty() || named(&options.steps, step));
     Ok(chosen.filter(|step| !named(&options.skip, step)).collect())
 }
 
@@ -156,17 +196,37 @@ fn seconds(time: Duration) -> String {
 
 fn clippy() -> Result<Outcome> {
     // The program without the feature `full` has code and tests that all features leave out.
-    for packages in [&["--workspace", "--all-features"][..], &["--package", "curium-cli"]] {
-        run_all(cargo().arg("clippy").args(packages).args(["--all-targets", "--", "-D", "warnings"]))?;
+    for packages in [
+        &["--workspace", "--all-features"][..],
+        &["--package", "curium-cli"],
+    ] {
+        run_all(cargo().arg("clippy").args(packages).args([
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]))?;
     }
     Ok(Outcome::Passed)
 }
 
 fn test() -> Result<Outcome> {
-    run_all(cargo().args(["test", "--workspace", "--exclude", "xtask", "--features", "curium-cli/full"]))?;
+    run_all(cargo().args([
+        "test",
+        "--workspace",
+        "--exclude",
+        "xtask",
+        "--features",
+        "curium-cli/full",
+    ]))?;
     run_all(cargo().args(["test", "--package", "curium-cli"]))?;
     // Processors without AVX2 run other handlers.
-    run_all(cargo().env("CURIUM_TEST_BASELINE", "1").args(["test", "--package", "curium-ptx", "--lib"]))
+    run_all(cargo().env("CURIUM_TEST_BASELINE", "1").args([
+        "test",
+        "--package",
+        "curium-ptx",
+        "--lib",
+    ]))
 }
 
 fn doc(_options: &Options) -> Result<Outcome> {
@@ -183,7 +243,10 @@ fn doc(_options: &Options) -> Result<Outcome> {
 }
 
 fn bindings(options: &Options) -> Result<Outcome> {
-    let versions = options.cuda.iter().flat_map(|version| ["--cuda".to_owned(), version.to_string()]);
+    let versions = options
+        .cuda
+        .iter()
+        .flat_map(|version| ["--cuda".to_owned(), version.to_string()]);
     run_all(xtask()?.args(["bindings", "check"]).args(versions))
 }
 
@@ -205,7 +268,9 @@ fn xtask() -> Result<Command> {
 
 /// Runs a command with inherited output.
 fn run_all(command: &mut Command) -> Result<Outcome> {
-    let status = command.status().with_context(|| format!("{} cannot be run", command.get_program().display()))?;
+    let status = command
+        .status()
+        .with_context(|| format!("{} cannot be run", command.get_program().display()))?;
     ensure!(status.success(), "it ended with {status}");
     Ok(Outcome::Passed)
 }
@@ -214,8 +279,13 @@ fn run_all(command: &mut Command) -> Result<Outcome> {
 fn run_and_show(command: &mut Command) -> Result<Outcome> {
     let (mut reader, writer) = std::io::pipe()?;
     let name = format!("{command:?}");
-    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-    let mut child = command.spawn().with_context(|| format!("{} cannot be run", command.get_program().display()))?;
+    command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("{} cannot be run", command.get_program().display()))?;
     // The command holds the write end of the pipe, which must be closed before the read ends.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut output = String::new();
@@ -233,13 +303,23 @@ mod tests {
 
     fn options(steps: &[&str], skip: &[&str]) -> Options {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Options { steps: owned(steps), skip: owned(skip), cuda: Vec::new(), thorough: false }
+        Options {
+            steps: owned(steps),
+            skip: owned(skip),
+            cuda: Vec::new(),
+            thorough: false,
+        }
     }
 
     #[test]
     fn chosen_steps_run_and_skipped_ones_do_not() {
-        let names =
-            |options| chosen(&options).expect("the names are known").iter().map(|step| step.name).collect::<Vec<_>>();
+        let names = |options| {
+            chosen(&options)
+                .expect("the names are known")
+                .iter()
+                .map(|step| step.name)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(names(options(&["miri", "fmt"], &[])), ["fmt", "miri"]);
         assert!(!names(options(&[], &["test"])).contains(&"test"));
         assert_eq!(names(options(&[], &[])).len(), STEPS.len());
@@ -247,8 +327,15 @@ mod tests {
 
     #[test]
     fn unknown_step_is_an_error_that_lists_the_steps() {
-        let error = chosen(&options(&["formatting"], &[])).map(|_| ()).expect_err("there is no such step");
-        assert!(error.to_string().contains("`formatting`; the steps are test, fmt"), "{error}");
+        let error = chosen(&options(&["formatting"], &[]))
+            .map(|_| ())
+            .expect_err("there is no such step");
+        assert!(
+            error
+                .to_string()
+                .contains("`formatting`; the steps are test, fmt"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -264,9 +351,16 @@ mod tests {
     fn workflow_compares_the_bindings_with_every_pinned_version() {
         let path = crate::root().join(".github/workflows/ci.yml");
         let workflow = std::fs::read_to_string(path).expect("the workflow is readable");
-        let versions: Vec<_> =
-            Pins::read().expect("the pins are valid").cuda.iter().map(|cuda| format!("\"{}\"", cuda.version)).collect();
+        let versions: Vec<_> = Pins::read()
+            .expect("the pins are valid")
+            .cuda
+            .iter()
+            .map(|cuda| format!("\"{}\"", cuda.version))
+            .collect();
         let line = format!("cuda: [{}]", versions.join(", "));
-        assert!(workflow.contains(&line), "the workflow has no line `{line}`");
+        assert!(
+            workflow.contains(&line),
+            "the workflow has no line `{line}`"
+        );
     }
 }

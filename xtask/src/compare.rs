@@ -41,8 +41,12 @@ pub(crate) fn build() -> Result<PathBuf> {
     let toolkit = folder.join("toolkit");
     link_stub(&toolkit.join("lib64/libcuda.so"))?;
     let mut cargo = cargo::cargo();
-    cargo.current_dir(crate::root().join("outside/compare")).args(["build", "--release", "--locked"]);
-    cargo.env("CUDA_LIBRARY_PATH", toolkit).env("CARGO_TARGET_DIR", &folder);
+    cargo
+        .current_dir(crate::root().join("outside/compare"))
+        .args(["build", "--release", "--locked"]);
+    cargo
+        .env("CUDA_LIBRARY_PATH", toolkit)
+        .env("CARGO_TARGET_DIR", &folder);
     let status = cargo.status().context("cargo cannot be run")?;
     ensure!(status.success(), "the comparison does not build");
     Ok(folder.join("release/compare"))
@@ -52,16 +56,23 @@ pub(crate) fn build() -> Result<PathBuf> {
 fn link_stub(path: &Path) -> Result<()> {
     let folder = path.parent().context("a file lies in a folder")?;
     fs::create_dir_all(folder)?;
-    let functions: String = sim::functions()?.iter().map(|(name, _)| format!("void {name}(void) {{}}\n")).collect();
+    let functions: String = sim::functions()?
+        .iter()
+        .map(|(name, _)| format!("void {name}(void) {{}}\n"))
+        .collect();
     let source = folder.join("stub.c");
     if fs::read_to_string(&source).is_ok_and(|text| text == functions) && path.exists() {
         return Ok(());
     }
     fs::write(&source, functions)?;
     let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    compiler.args(["-shared", "-fno-builtin", "-Wl,-soname,libcuda.so.1", "-o"]).arg(path).arg(&source);
+    compiler
+        .args(["-shared", "-fno-builtin", "-Wl,-soname,libcuda.so.1", "-o"])
+        .arg(path)
+        .arg(&source);
     let status = compiler.stdin(Stdio::null()).status();
-    let status = status.with_context(|| format!("{} cannot be run", compiler.get_program().display()))?;
+    let status =
+        status.with_context(|| format!("{} cannot be run", compiler.get_program().display()))?;
     ensure!(status.success(), "the compiler ended with {status}");
     Ok(())
 }

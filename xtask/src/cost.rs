@@ -10,7 +10,12 @@ use crate::cargo;
 
 /// The counted programs: the same calls as in C and through Curium, allocations from memory that is kept, collectives, and
 /// calls of the math libraries.
-const EXAMPLES: [&str; 4] = ["call_cost", "allocation_cost", "collective_cost", "library_cost"];
+const EXAMPLES: [&str; 4] = [
+    "call_cost",
+    "allocation_cost",
+    "collective_cost",
+    "library_cost",
+];
 
 /// The number of calls. One-time costs become negligible in the division.
 const CALLS: u64 = 10_000;
@@ -122,29 +127,49 @@ const COSTS: &[Cost] = &[
 pub(crate) fn run() -> Result<()> {
     ensure!(can_count(), "valgrind is needed, and cannot be run");
     let mut build = vec!["build", "--profile", "cost", "-p", "curium-tests"];
-    EXAMPLES.iter().for_each(|example| build.extend(["--example", example]));
+    EXAMPLES
+        .iter()
+        .for_each(|example| build.extend(["--example", example]));
     let built = cargo::build(&build, &[])?;
     let folder = cargo::target_folder()?.join("cost");
     fs::create_dir_all(&folder)?;
     COSTS.iter().try_for_each(|cost| {
-        let is_it = |artifact: &&cargo::Artifact| artifact.kind == "example" && artifact.file.ends_with(cost.example);
-        let program = built.iter().find(is_it).with_context(|| format!("cargo built no {}", cost.example))?;
+        let is_it = |artifact: &&cargo::Artifact| {
+            artifact.kind == "example" && artifact.file.ends_with(cost.example)
+        };
+        let program = built
+            .iter()
+            .find(is_it)
+            .with_context(|| format!("cargo built no {}", cost.example))?;
         cost.check(&program.file, &folder)
     })
 }
 
 /// Returns `true` if valgrind is installed.
 pub(crate) fn can_count() -> bool {
-    Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success())
+    Command::new("valgrind")
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 impl Cost {
     fn check(&self, program: &Path, folder: &Path) -> Result<()> {
-        let Self { what, bound, example, base, counted } = *self;
+        let Self {
+            what,
+            bound,
+            example,
+            base,
+            counted,
+        } = *self;
         let of = |mode| count(program, (example, mode), folder);
         let (base, counted) = (of(base)?, of(counted)?);
         println!("instructions per {what}: {counted} - {base}, at most {bound} are allowed");
-        ensure!(counted <= base + bound, "one {what}: {} instructions", counted - base);
+        ensure!(
+            counted <= base + bound,
+            "one {what}: {} instructions",
+            counted - base
+        );
         Ok(())
     }
 }
@@ -153,18 +178,34 @@ impl Cost {
 fn count(program: &Path, (example, mode): (&str, &str), folder: &Path) -> Result<u64> {
     let counts = folder.join(format!("callgrind.{mode}"));
     let mut valgrind = Command::new("valgrind");
-    valgrind.arg("--tool=callgrind").arg(format!("--toggle-collect={example}::{mode}*"));
+    valgrind
+        .arg("--tool=callgrind")
+        .arg(format!("--toggle-collect={example}::{mode}*"));
     valgrind.arg(format!("--callgrind-out-file={}", counts.display()));
-    let output = valgrind.arg(program).args([mode, &CALLS.to_string()]).output()?;
-    ensure!(output.status.success(), "valgrind failed:\n{}", String::from_utf8_lossy(&output.stderr));
-    total(&fs::read_to_string(&counts).with_context(|| counts.display().to_string())?).map(|total| total / CALLS)
+    let output = valgrind
+        .arg(program)
+        .args([mode, &CALLS.to_string()])
+        .output()?;
+    ensure!(
+        output.status.success(),
+        "valgrind failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    total(&fs::read_to_string(&counts).with_context(|| counts.display().to_string())?)
+        .map(|total| total / CALLS)
 }
 
 /// Returns the number of instructions that callgrind counted.
 fn total(counts: &str) -> Result<u64> {
-    let total = counts.lines().find_map(|line| line.strip_prefix("totals: ")).context("callgrind wrote no total")?;
+    let total = counts
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .context("callgrind wrote no total")?;
     let total = total.trim().parse()?;
-    ensure!(total > 0, "callgrind counted nothing: the function that calls was not found");
+    ensure!(
+        total > 0,
+        "callgrind counted nothing: the function that calls was not found"
+    );
     Ok(total)
 }
 
@@ -175,7 +216,8 @@ mod tests {
     #[test]
     fn total_is_read_and_nothing_counted_is_an_error() {
         assert_eq!(
-            total("events: Ir\nfn=(1)\n+1 5\ntotals: 820032\n").expect("it has the form of callgrind's output"),
+            total("events: Ir\nfn=(1)\n+1 5\ntotals: 820032\n")
+                .expect("it has the form of callgrind's output"),
             820_032
         );
         assert!(total("events: Ir\ntotals: 0\n").is_err());

@@ -23,7 +23,12 @@ const NEED_SOURCES: &[&str] = &["book", "compile_fail", "dependencies", "load"];
 const BENCHES: &[&str] = &["open", "staging", "wake"];
 
 /// Examples whose instructions are counted. They take arguments, and run on a driver that does nothing.
-const COUNTED: &[&str] = &["allocation_cost", "call_cost", "collective_cost", "library_cost"];
+const COUNTED: &[&str] = &[
+    "allocation_cost",
+    "call_cost",
+    "collective_cost",
+    "library_cost",
+];
 
 /// The programs share most of their code: a dictionary over several of them halves the archive.
 const COMPRESSION: &str = "--lzma2=preset=3,dict=192MiB";
@@ -36,8 +41,16 @@ pub(crate) fn run() -> Result<()> {
     let root = crate::root().join(".gpu");
     let tests = tests()?;
     let (mut benches, examples, program) = released()?;
-    benches.push(Artifact { kind: "bench".to_owned(), file: compare::build()? });
-    let folders = [("tests", tests), ("benches", benches), ("examples", examples), ("bin", program)];
+    benches.push(Artifact {
+        kind: "bench".to_owned(),
+        file: compare::build()?,
+    });
+    let folders = [
+        ("tests", tests),
+        ("benches", benches),
+        ("examples", examples),
+        ("bin", program),
+    ];
     // After the build, so that the previous bundle survives a failure.
     if root.exists() {
         fs::remove_dir_all(&root)?;
@@ -53,15 +66,25 @@ pub(crate) fn run() -> Result<()> {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     let packed = pack(&root)?;
     let mebibytes = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
-    println!("{:.1} MiB in .gpu ({:.1} unpacked); run .gpu/run.sh on the machine", mebibytes(packed), mebibytes(size));
-    ensure!(packed <= LIMIT, "the bundle is larger than {} MiB", LIMIT / 1024 / 1024);
+    println!(
+        "{:.1} MiB in .gpu ({:.1} unpacked); run .gpu/run.sh on the machine",
+        mebibytes(packed),
+        mebibytes(size)
+    );
+    ensure!(
+        packed <= LIMIT,
+        "the bundle is larger than {} MiB",
+        LIMIT / 1024 / 1024
+    );
     Ok(())
 }
 
 /// Replaces the folders of programs by one archive, and returns its size. The script unpacks it.
 fn pack(root: &Path) -> Result<u64> {
-    let folders: Vec<_> =
-        ["tests", "benches", "examples", "bin"].into_iter().filter(|name| root.join(name).exists()).collect();
+    let folders: Vec<_> = ["tests", "benches", "examples", "bin"]
+        .into_iter()
+        .filter(|name| root.join(name).exists())
+        .collect();
     let archive = root.join("programs.tar.xz");
     let status = Command::new("tar")
         .env("XZ_OPT", COMPRESSION)
@@ -71,7 +94,10 @@ fn pack(root: &Path) -> Result<u64> {
         .arg(&archive)
         .args(&folders)
         .status();
-    ensure!(status.context("tar cannot be run")?.success(), "tar could not pack the programs");
+    ensure!(
+        status.context("tar cannot be run")?.success(),
+        "tar could not pack the programs"
+    );
     for folder in folders {
         fs::remove_dir_all(root.join(folder))?;
     }
@@ -83,18 +109,32 @@ fn tests() -> Result<Vec<Artifact>> {
     let mut arguments = vec!["test", "--no-run", "--tests"];
     arguments.extend(TEST_PACKAGES.iter().flat_map(|package| ["-p", *package]));
     let mut built = cargo::build(&arguments, &[])?;
-    built.retain(|artifact| artifact.kind == "test" && !NEED_SOURCES.contains(&name(&artifact.file).as_str()));
+    built.retain(|artifact| {
+        artifact.kind == "test" && !NEED_SOURCES.contains(&name(&artifact.file).as_str())
+    });
     Ok(built)
 }
 
 /// Builds the benchmarks, the examples and the program, in one build for the sake of the packages that they share.
 fn released() -> Result<(Vec<Artifact>, Vec<Artifact>, Vec<Artifact>)> {
-    let mut arguments =
-        vec!["build", "--release", "--workspace", "--exclude", "xtask", "--examples", "--bin", "curium"];
+    let mut arguments = vec![
+        "build",
+        "--release",
+        "--workspace",
+        "--exclude",
+        "xtask",
+        "--examples",
+        "--bin",
+        "curium",
+    ];
     arguments.extend(["--features", "curium-cli/full"]);
     arguments.extend(BENCHES.iter().flat_map(|name| ["--bench", *name]));
     let mut built = cargo::build(&arguments, &[])?;
-    let mut of_kind = |kind| built.extract_if(.., |artifact| artifact.kind == kind).collect::<Vec<_>>();
+    let mut of_kind = |kind| {
+        built
+            .extract_if(.., |artifact| artifact.kind == kind)
+            .collect::<Vec<_>>()
+    };
     let (benches, mut examples, program) = (of_kind("bench"), of_kind("example"), of_kind("bin"));
     examples.retain(|artifact| !COUNTED.contains(&name(&artifact.file).as_str()));
     Ok((benches, examples, program))
@@ -105,22 +145,40 @@ fn add(folder: &Path, artifact: &Artifact) -> Result<u64> {
     fs::create_dir_all(folder)?;
     let path = folder.join(name(&artifact.file));
     ensure!(!path.exists(), "two programs are called {}", path.display());
-    let status = Command::new("strip").arg("-o").arg(&path).arg(&artifact.file).status().context("strip is needed")?;
-    ensure!(status.success(), "strip failed on {}", artifact.file.display());
+    let status = Command::new("strip")
+        .arg("-o")
+        .arg(&path)
+        .arg(&artifact.file)
+        .status()
+        .context("strip is needed")?;
+    ensure!(
+        status.success(),
+        "strip failed on {}",
+        artifact.file.display()
+    );
     let size = fs::metadata(&path)?.len();
     println!(
         "{:8.1} MiB  {}",
         size as f64 / 1024.0 / 1024.0,
-        PathBuf::from(folder.file_name().unwrap_or_default()).join(name(&artifact.file)).display()
+        PathBuf::from(folder.file_name().unwrap_or_default())
+            .join(name(&artifact.file))
+            .display()
     );
     Ok(size)
 }
 
 /// Returns the file name without cargo's hash of 16 digits.
 fn name(file: &Path) -> String {
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = file
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     match name.rsplit_once('-') {
-        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name.to_owned(),
+        Some((name, hash))
+            if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+        {
+            name.to_owned()
+        }
         _ => name,
     }
 }
@@ -131,31 +189,54 @@ mod tests {
 
     #[test]
     fn name_of_a_program_has_no_hash() {
-        assert_eq!(name(Path::new("/t/deps/contract-8063822a6a462ca2")), "contract");
+        assert_eq!(
+            name(Path::new("/t/deps/contract-8063822a6a462ca2")),
+            "contract"
+        );
         assert_eq!(name(Path::new("/t/release/curium")), "curium");
         assert_eq!(name(Path::new("/t/release/saxpy-managed")), "saxpy-managed");
     }
 
     /// Returns the names of the programs in `folder` of the package `curium-tests` whose main file contains `needle` and not `unless`.
     fn programs_with(folder: &str, needle: &str, unless: &str) -> Vec<String> {
-        let entries = fs::read_dir(crate::root().join("tests").join(folder)).expect("the folder is there");
+        let entries =
+            fs::read_dir(crate::root().join("tests").join(folder)).expect("the folder is there");
         let paths = entries.map(|entry| entry.expect("the folder can be read").path());
-        let main_file =
-            |path: &Path| fs::read_to_string(if path.is_dir() { path.join("main.rs") } else { path.into() });
-        let with = paths
-            .filter(|path| main_file(path).is_ok_and(|source| source.contains(needle) && !source.contains(unless)));
-        with.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
+        let main_file = |path: &Path| {
+            fs::read_to_string(if path.is_dir() {
+                path.join("main.rs")
+            } else {
+                path.into()
+            })
+        };
+        let with = paths.filter(|path| {
+            main_file(path).is_ok_and(|source| source.contains(needle) && !source.contains(unless))
+        });
+        with.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+            .collect()
     }
 
     #[test]
     fn programs_that_need_sources_or_arguments_are_left_out() {
         let need_sources = programs_with("tests", "CARGO_MANIFEST_DIR", "source is not here");
-        assert!(need_sources.iter().any(|name| name == "book"), "{need_sources:?}");
-        let carried: Vec<_> = need_sources.iter().filter(|name| !NEED_SOURCES.contains(&name.as_str())).collect();
+        assert!(
+            need_sources.iter().any(|name| name == "book"),
+            "{need_sources:?}"
+        );
+        let carried: Vec<_> = need_sources
+            .iter()
+            .filter(|name| !NEED_SOURCES.contains(&name.as_str()))
+            .collect();
         assert_eq!(carried, [""; 0], "these fail where there are no sources");
         let need_arguments = programs_with("examples", "\"usage: ", "\0");
-        assert!(need_arguments.iter().any(|name| name == "allocation_cost"), "{need_arguments:?}");
-        let carried: Vec<_> = need_arguments.iter().filter(|name| !COUNTED.contains(&name.as_str())).collect();
+        assert!(
+            need_arguments.iter().any(|name| name == "allocation_cost"),
+            "{need_arguments:?}"
+        );
+        let carried: Vec<_> = need_arguments
+            .iter()
+            .filter(|name| !COUNTED.contains(&name.as_str()))
+            .collect();
         assert_eq!(carried, [""; 0], "these fail without arguments");
     }
 
@@ -169,12 +250,16 @@ mod tests {
     /// Creates a bundle of shell scripts, each given as its path and body.
     fn bundle(programs: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder can be created");
-        let files = programs.iter().map(|(path, body)| (*path, format!("#!/bin/sh\n{body}\n")));
+        let files = programs
+            .iter()
+            .map(|(path, body)| (*path, format!("#!/bin/sh\n{body}\n")));
         for (path, text) in files.chain([("run.sh", SCRIPT.to_owned())]) {
             let path = folder.path().join(path);
-            fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("the folder is writable");
+            fs::create_dir_all(path.parent().expect("a file lies in a folder"))
+                .expect("the folder is writable");
             fs::write(&path, text).expect("the folder is writable");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the test owns the file");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+                .expect("the test owns the file");
         }
         folder
     }
@@ -183,24 +268,31 @@ mod tests {
     fn run_bundle(folder: &tempfile::TempDir, arguments: &[&str]) -> (bool, String) {
         let path = std::env::var("PATH").expect("there is a PATH");
         let mut script = Command::new(folder.path().join("run.sh"));
-        script
-            .args(arguments)
-            .env_remove("OUT")
-            .env("PATH", format!("{}:{path}", folder.path().join("path").display()));
+        script.args(arguments).env_remove("OUT").env(
+            "PATH",
+            format!("{}:{path}", folder.path().join("path").display()),
+        );
         let output = script.output().expect("bash runs");
-        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
     }
 
     /// Returns the words of the row of `program`, without the time.
     fn row(text: &str, program: &str) -> Vec<String> {
-        let row = text.lines().filter(|line| line.ends_with("ok") || line.ends_with("FAILED"));
-        let row = row.filter_map(|line| line.strip_prefix(program)).next().expect("the program has a row");
+        let row = text
+            .lines()
+            .filter(|line| line.ends_with("ok") || line.ends_with("FAILED"));
+        let row = row
+            .filter_map(|line| line.strip_prefix(program))
+            .next()
+            .expect("the program has a row");
         let words: Vec<_> = row.split_whitespace().map(str::to_owned).collect();
         [&words[..2], &words[4..]].concat()
     }
 
-    const GOOD: &str =
-        "test \"$CURIUM_TEST_DRIVER\" = cuda && echo 'test result: ok. 3 passed; 0 failed; 1 ignored; done'";
+    const GOOD: &str = "test \"$CURIUM_TEST_DRIVER\" = cuda && echo 'test result: ok. 3 passed; 0 failed; 1 ignored; done'";
 
     #[test]
     fn script_counts_what_passed_and_keeps_the_log() {
@@ -209,14 +301,14 @@ mod tests {
         assert!(success, "{text}");
         assert_eq!(row(&text, "contract"), ["3", "0", "ok"]);
         assert_eq!(row(&text, "demo"), ["1", "0", "ok"]);
-        let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
+        let log =
+            fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
         assert!(log.contains("picture demo --device gpu --output"), "{log}");
     }
 
     #[test]
     fn script_runs_everything_on_the_simulator_on_request() {
-        let on_simulator =
-            "test -z \"${CURIUM_TEST_DRIVER+set}\" && echo 'test result: ok. 2 passed; 0 failed; 0 ignored; done'";
+        let on_simulator = "test -z \"${CURIUM_TEST_DRIVER+set}\" && echo 'test result: ok. 2 passed; 0 failed; 0 ignored; done'";
         let programs = [
             ("tests/contract", on_simulator),
             ("examples/01_vector_add", "test \"$*\" = '--device sim'"),
@@ -226,19 +318,28 @@ mod tests {
         let folder = bundle(&programs);
         let (success, text) = run_bundle(&folder, &["--simulator"]);
         assert!(success, "{text}");
-        for (program, passed) in
-            [("contract", "2"), ("01_vector_add", "1"), ("plain", "1"), ("demo", "1"), ("doctor", "1")]
-        {
+        for (program, passed) in [
+            ("contract", "2"),
+            ("01_vector_add", "1"),
+            ("plain", "1"),
+            ("demo", "1"),
+            ("doctor", "1"),
+        ] {
             assert_eq!(row(&text, program), [passed, "0", "ok"], "{text}");
         }
-        let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
-        assert!(log.contains("ran demo --device sim") && log.contains("ran info --device sim"), "{log}");
+        let log =
+            fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
+        assert!(
+            log.contains("ran demo --device sim") && log.contains("ran info --device sim"),
+            "{log}"
+        );
         assert!(text.contains("programs that failed: 0"), "{text}");
     }
 
     #[test]
     fn script_runs_ranks_of_nccl_and_nothing_else_on_request() {
-        let tests = "test \"$*\" = nccl:: && echo 'test result: ok. 2 passed; 0 failed; 0 ignored; done'";
+        let tests =
+            "test \"$*\" = nccl:: && echo 'test result: ok. 2 passed; 0 failed; 0 ignored; done'";
         let programs = [
             ("tests/contract", tests),
             ("tests/graphics", "exit 1"),
@@ -252,9 +353,14 @@ mod tests {
         let (success, text) = run_bundle(&folder, &["--nccl"]);
         assert!(success, "{text}");
         assert_eq!(row(&text, "contract nccl"), ["2", "0", "ok"]);
-        let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
+        let log =
+            fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
         let path = folder.path().join("examples").display().to_string();
-        for launched in ["2 -- PATH/collectives", "2 -- PATH/data_parallel", "4 -- PATH/data_parallel --device sim"] {
+        for launched in [
+            "2 -- PATH/collectives",
+            "2 -- PATH/data_parallel",
+            "4 -- PATH/data_parallel --device sim",
+        ] {
             let line = format!("ran run --ranks {}", launched.replace("PATH", &path));
             assert!(log.lines().any(|known| known == line), "{line}\n{log}");
         }
@@ -262,11 +368,13 @@ mod tests {
 
     #[test]
     fn script_lists_each_function_that_tests_called_once() {
-        let calling = format!("printf 'cuInit\\ncuCtxGetId\\ncuInit\\n' >>\"$CURIUM_CALLED\"; {GOOD}");
+        let calling =
+            format!("printf 'cuInit\\ncuCtxGetId\\ncuInit\\n' >>\"$CURIUM_CALLED\"; {GOOD}");
         let folder = bundle(&[("tests/contract", &calling), ("bin/curium", "true")]);
         let (success, text) = run_bundle(&folder, &[]);
         assert!(success, "{text}");
-        let list = fs::read_to_string(folder.path().join("out/gpu-tested.txt")).expect("the list is written");
+        let list = fs::read_to_string(folder.path().join("out/gpu-tested.txt"))
+            .expect("the list is written");
         assert_eq!(list, "cuCtxGetId\ncuInit\n");
     }
 
@@ -274,13 +382,23 @@ mod tests {
     fn script_fails_when_a_test_fails_or_dies_or_the_demo_does() {
         let failing = "echo 'test result: FAILED. 3 passed; 2 failed; 0 ignored'; exit 101";
         let dying = "echo 'test result: ok. 3 passed; 0 failed; 0 ignored'; kill -SEGV $$";
-        for (program, body, failed) in [("tests/contract", failing, "2"), ("tests/contract", dying, "1")] {
-            let (success, text) = run_bundle(&bundle(&[(program, body), ("bin/curium", "true")]), &[]);
+        for (program, body, failed) in [
+            ("tests/contract", failing, "2"),
+            ("tests/contract", dying, "1"),
+        ] {
+            let (success, text) =
+                run_bundle(&bundle(&[(program, body), ("bin/curium", "true")]), &[]);
             assert!(!success, "{text}");
             assert_eq!(row(&text, "contract"), ["3", failed, "FAILED"]);
         }
-        let (success, text) = run_bundle(&bundle(&[("tests/contract", GOOD), ("bin/curium", "exit 1")]), &[]);
-        assert!(!success && row(&text, "demo") == ["0", "1", "FAILED"], "{text}");
+        let (success, text) = run_bundle(
+            &bundle(&[("tests/contract", GOOD), ("bin/curium", "exit 1")]),
+            &[],
+        );
+        assert!(
+            !success && row(&text, "demo") == ["0", "1", "FAILED"],
+            "{text}"
+        );
     }
 
     #[test]
@@ -288,9 +406,15 @@ mod tests {
         let sanitizer = ("path/compute-sanitizer", "exit 99");
         let folder = bundle(&[("tests/contract", GOOD), ("bin/curium", "true"), sanitizer]);
         let (success, text) = run_bundle(&folder, &["--sanitize"]);
-        assert!(!success && text.contains("programs that failed: 6"), "{text}");
+        assert!(
+            !success && text.contains("programs that failed: 6"),
+            "{text}"
+        );
         for tool in ["memcheck", "initcheck", "racecheck"] {
-            assert_eq!(row(&text, &format!("{tool} contract")), ["0", "1", "FAILED"]);
+            assert_eq!(
+                row(&text, &format!("{tool} contract")),
+                ["0", "1", "FAILED"]
+            );
         }
     }
 }

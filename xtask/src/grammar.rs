@@ -22,8 +22,15 @@ pub(crate) struct Options {
 impl Options {
     /// Creates the options of the short run with a fixed seed, or of the long run with a new seed each time.
     pub(crate) fn of_ci(is_thorough: bool) -> Self {
-        let (forms, seed) = if is_thorough { (40_000, "time") } else { (600, "1") };
-        Self { forms, seed: seed.to_owned() }
+        let (forms, seed) = if is_thorough {
+            (40_000, "time")
+        } else {
+            (600, "1")
+        };
+        Self {
+            forms,
+            seed: seed.to_owned(),
+        }
     }
 
     fn seed(&self) -> Result<u64> {
@@ -41,7 +48,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("ptxas of CUDA {}, seed {seed}", version.version);
         let mut command = cargo();
         command.args(["test", "-p", "curium-sim", "--test", "grammar"]);
-        command.env("CURIUM_PTXAS", assembler(version)?).env("CURIUM_GRAMMAR_SEED", seed.to_string());
+        command
+            .env("CURIUM_PTXAS", assembler(version)?)
+            .env("CURIUM_GRAMMAR_SEED", seed.to_string());
         command.env("CURIUM_GRAMMAR_FORMS", options.forms.to_string());
         let status = command.status().context("cargo cannot be run")?;
         ensure!(status.success(), "the simulator and ptxas differ");
@@ -51,7 +60,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// Returns the assembler of a package, which can be executed.
 fn assembler(version: &CudaVersion) -> Result<PathBuf> {
-    let path = version.package.folder_of(|name| name == "ptxas")?.join("ptxas");
+    let path = version
+        .package
+        .folder_of(|name| name == "ptxas")?
+        .join("ptxas");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

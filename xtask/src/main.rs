@@ -1,5 +1,9 @@
 //! The development commands of Curium: generated files, checks and builds.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line program")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is a command-line program"
+)]
 
 mod bindings;
 mod cargo;
@@ -87,5 +91,8 @@ fn run(command: Command) -> Result<()> {
 
 /// Returns the root of the workspace.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace").to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask is in the workspace")
+        .to_path_buf()
 }

@@ -56,7 +56,10 @@ impl Nvrtc {
             create: symbol(&library, c"nvrtcCreateProgram")?,
             compile: symbol(&library, c"nvrtcCompileProgram")?,
             destroy: symbol(&library, c"nvrtcDestroyProgram")?,
-            ptx: Text { size: symbol(&library, c"nvrtcGetPTXSize")?, text: symbol(&library, c"nvrtcGetPTX")? },
+            ptx: Text {
+                size: symbol(&library, c"nvrtcGetPTXSize")?,
+                text: symbol(&library, c"nvrtcGetPTX")?,
+            },
             log: Text {
                 size: symbol(&library, c"nvrtcGetProgramLogSize")?,
                 text: symbol(&library, c"nvrtcGetProgramLog")?,
@@ -68,12 +71,19 @@ impl Nvrtc {
     /// Compiles `source`, called `name` in messages, to PTX.
     pub(crate) fn compile(&self, name: &str, source: &str, options: &[&str]) -> Result<String> {
         let program = self.program(name, source)?;
-        let options = options.iter().map(|option| CString::new(*option)).collect::<Result<Vec<_>, _>>()?;
+        let options = options
+            .iter()
+            .map(|option| CString::new(*option))
+            .collect::<Result<Vec<_>, _>>()?;
         let pointers: Vec<_> = options.iter().map(|option| option.as_ptr()).collect();
         let count = c_int::try_from(pointers.len())?;
         // SAFETY: `program` is live, and `pointers` are `count` strings that live until the end of this function.
         let status = unsafe { (self.compile)(program.raw, count, pointers.as_ptr()) };
-        ensure!(status == 0, "{name} does not compile (NVRTC error {status}):\n{}", self.log.read(&program)?.trim());
+        ensure!(
+            status == 0,
+            "{name} does not compile (NVRTC error {status}):\n{}",
+            self.log.read(&program)?.trim()
+        );
         self.ptx.read(&program)
     }
 
@@ -83,8 +93,20 @@ impl Nvrtc {
         let mut raw = std::ptr::null_mut();
         let none = std::ptr::null();
         // SAFETY: both strings are live, `raw` is writable, and no header is passed.
-        let status = unsafe { (self.create)(&raw mut raw, source.as_ptr(), c_name.as_ptr(), 0, none, none) };
-        ensure!(status == 0, "NVRTC cannot make a program of {name} (error {status})");
+        let status = unsafe {
+            (self.create)(
+                &raw mut raw,
+                source.as_ptr(),
+                c_name.as_ptr(),
+                0,
+                none,
+                none,
+            )
+        };
+        ensure!(
+            status == 0,
+            "NVRTC cannot make a program of {name} (error {status})"
+        );
         Ok(OwnedProgram { raw, nvrtc: self })
     }
 }
@@ -94,11 +116,17 @@ impl Text {
         let mut size = 0;
         // SAFETY: the program is live, and `size` is writable.
         let status = unsafe { (self.size)(program.raw, &raw mut size) };
-        ensure!(status == 0, "NVRTC does not report the size of its output (error {status})");
+        ensure!(
+            status == 0,
+            "NVRTC does not report the size of its output (error {status})"
+        );
         let mut bytes = vec![0_u8; size];
         // SAFETY: the program is live, and `bytes` has the size that NVRTC reported.
         let status = unsafe { (self.text)(program.raw, bytes.as_mut_ptr().cast()) };
-        ensure!(status == 0, "NVRTC does not hand out its output (error {status})");
+        ensure!(
+            status == 0,
+            "NVRTC does not hand out its output (error {status})"
+        );
         let text = CStr::from_bytes_until_nul(&bytes).context("NVRTC's output does not end")?;
         Ok(text.to_str()?.to_owned())
     }

@@ -59,16 +59,46 @@ const fn program(
     run: fn(&Folder) -> Result<()>,
     test: Option<Test>,
 ) -> Program {
-    Program { name, environment, run, test }
+    Program {
+        name,
+        environment,
+        run,
+        test,
+    }
 }
 
 static PROGRAMS: [Program; 12] = [
-    program("cuda-bindings", CUDA_13, |folder| python::run(folder, "bindings.py"), None),
-    program("cuda-core", CUDA_13, |folder| python::run(folder, "core.py"), None),
+    program(
+        "cuda-bindings",
+        CUDA_13,
+        |folder| python::run(folder, "bindings.py"),
+        None,
+    ),
+    program(
+        "cuda-core",
+        CUDA_13,
+        |folder| python::run(folder, "core.py"),
+        None,
+    ),
     program("nccl4py", NCCL, nccl4py::run, Some(nccl4py::test)),
-    program("numba-cuda", CUDA_13, |folder| python::run(folder, "arrays.py"), Some(numba::test)),
-    program("cudarc", CUDA_13, |folder| rust::run(folder, "cudarc"), Some(rust::test_cudarc)),
-    program("cust", CUDA_13, |folder| rust::run(folder, "cust"), Some(rust::test_cust)),
+    program(
+        "numba-cuda",
+        CUDA_13,
+        |folder| python::run(folder, "arrays.py"),
+        Some(numba::test),
+    ),
+    program(
+        "cudarc",
+        CUDA_13,
+        |folder| rust::run(folder, "cudarc"),
+        Some(rust::test_cudarc),
+    ),
+    program(
+        "cust",
+        CUDA_13,
+        |folder| rust::run(folder, "cust"),
+        Some(rust::test_cust),
+    ),
     program("nvcc", CUDA_13, nvcc::run, Some(nvcc::test)),
     program("pycuda", CUDA_13, pycuda::run, Some(pycuda::test)),
     program("warp", CUDA_13, warp::run, Some(warp::test)),
@@ -117,7 +147,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let expected = expected::read(&crate::root().join("outside"))?;
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["program", "version", "numbers", "own tests", "time"]);
+    table.load_style(presets::NOTHING).set_header([
+        "program",
+        "version",
+        "numbers",
+        "own tests",
+        "time",
+    ]);
     let mut failed = Vec::new();
     for program in chosen {
         println!("\n== {}", program.name);
@@ -134,7 +170,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Err(_) => ("FAILED", String::new()),
         };
         let time = format!("{:.0} s", start.elapsed().as_secs_f64());
-        table.add_row([program.name, expected.version.as_str(), numbers, tests.as_str(), time.as_str()]);
+        table.add_row([
+            program.name,
+            expected.version.as_str(),
+            numbers,
+            tests.as_str(),
+            time.as_str(),
+        ]);
         if let Err(error) = outcome {
             println!("{error:#}");
             failed.push(program.name);
@@ -146,7 +188,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Runs one program and its tests, and returns the table entry of the tests.
-fn attend(program: &Program, expected: &Expected, folder: &Folder, options: &Options) -> Result<String> {
+fn attend(
+    program: &Program,
+    expected: &Expected,
+    folder: &Folder,
+    options: &Options,
+) -> Result<String> {
     (program.run)(folder).context("the numbers")?;
     match program.test {
         None => Ok("carries none".to_owned()),
@@ -158,9 +205,13 @@ fn attend(program: &Program, expected: &Expected, folder: &Folder, options: &Opt
 fn chosen(names: &[String]) -> Result<Vec<&'static Program>> {
     let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!("there is no program `{unknown}`; the programs are {}", known.join(", "));
+        bail!(
+            "there is no program `{unknown}`; the programs are {}",
+            known.join(", ")
+        );
     }
-    let is_chosen = |program: &&Program| names.is_empty() || names.iter().any(|name| name == program.name);
+    let is_chosen =
+        |program: &&Program| names.is_empty() || names.iter().any(|name| name == program.name);
     Ok(PROGRAMS.iter().filter(is_chosen).collect())
 }
 
@@ -177,14 +228,18 @@ impl Folder {
 fn with_driver(command: &mut Command, folder: &Folder, libraries: &[&Path]) -> Result<()> {
     let paths = std::iter::once(folder.driver.as_path()).chain(libraries.iter().copied());
     command.env("LD_LIBRARY_PATH", std::env::join_paths(paths)?);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CURIUM_SIM_")) {
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CURIUM_SIM_"))
+    {
         command.env_remove(name);
     }
     Ok(())
 }
 
 fn run_all(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("{command:?} cannot be run"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("{command:?} cannot be run"))?;
     ensure!(status.success(), "{command:?} ended with {status}");
     Ok(())
 }
@@ -195,9 +250,20 @@ mod tests {
 
     #[test]
     fn all_programs_are_run_unless_some_are_named() {
-        let names = |chosen: Vec<&Program>| chosen.iter().map(|program| program.name).collect::<Vec<_>>();
-        assert_eq!(names(chosen(&[]).expect("all are known")).len(), PROGRAMS.len());
-        assert_eq!(names(chosen(&["cust".to_owned()]).expect("it is known")), ["cust"]);
+        let names = |chosen: Vec<&Program>| {
+            chosen
+                .iter()
+                .map(|program| program.name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names(chosen(&[]).expect("all are known")).len(),
+            PROGRAMS.len()
+        );
+        assert_eq!(
+            names(chosen(&["cust".to_owned()]).expect("it is known")),
+            ["cust"]
+        );
         assert!(chosen(&["mystery".to_owned()]).is_err());
     }
 

@@ -12,18 +12,48 @@ use crate::cargo;
 use crate::version::Version;
 
 /// The command that builds the shared library. Its soname is the driver's, so that programs linked to the driver load it.
-const BUILD: &[&str] =
-    &["rustc", "-p", "curium-sim-libraries", "--lib", "--release", "--features", "export", "--crate-type", "cdylib"];
+const BUILD: &[&str] = &[
+    "rustc",
+    "-p",
+    "curium-sim-libraries",
+    "--lib",
+    "--release",
+    "--features",
+    "export",
+    "--crate-type",
+    "cdylib",
+];
 const COMPILER: &[&str] = &["-C", "link-arg=-Wl,-soname,libcuda.so.1"];
 /// The command that builds the static library, from which libraries with other exports are linked.
-const BUILD_STATIC: &[&str] =
-    &["rustc", "-p", "curium-sim-libraries", "--lib", "--release", "--features", "export", "--crate-type", "staticlib"];
+const BUILD_STATIC: &[&str] = &[
+    "rustc",
+    "-p",
+    "curium-sim-libraries",
+    "--lib",
+    "--release",
+    "--features",
+    "export",
+    "--crate-type",
+    "staticlib",
+];
 /// The names of NCCL's library: links to that of the driver, so that a process loads one simulator.
 const NCCL: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
 /// The system libraries that the static library requires.
-const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
+const SYSTEM: &[&str] = &[
+    "-lgcc_s",
+    "-lutil",
+    "-lrt",
+    "-lpthread",
+    "-lm",
+    "-ldl",
+    "-lc",
+];
 /// The versions of the CUDA runtime, each with the name of its shared library.
-const RUNTIMES: [(&str, &str); 3] = [("11", "libcudart.so.11.0"), ("12", "libcudart.so.12"), ("13", "libcudart.so.13")];
+const RUNTIMES: [(&str, &str); 3] = [
+    ("11", "libcudart.so.11.0"),
+    ("12", "libcudart.so.12"),
+    ("13", "libcudart.so.13"),
+];
 /// The list of functions.
 const FUNCTIONS: &str = "crates/sys/src/generated/functions.rs";
 
@@ -55,7 +85,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("{}", path.display());
     link_to_driver(&path)?;
     if options.cuda.is_none() {
-        RUNTIMES.iter().try_for_each(|runtime| build_runtime(runtime, &folder))?;
+        RUNTIMES
+            .iter()
+            .try_for_each(|runtime| build_runtime(runtime, &folder))?;
     }
     Ok(())
 }
@@ -76,14 +108,26 @@ fn link_to_driver(driver: &Path) -> Result<()> {
 /// separate folder, for programs that are relinked.
 fn build_runtime((major, soname): &(&str, &str), folder: &Path) -> Result<()> {
     let setting = format!("env.CURIUM_CUDART_MAJOR='{major}'");
-    let arguments =
-        ["rustc", "--config", &setting, "-p", "curium-cudart", "--lib", "--release", "--crate-type", "staticlib"];
+    let arguments = [
+        "rustc",
+        "--config",
+        &setting,
+        "-p",
+        "curium-cudart",
+        "--lib",
+        "--release",
+        "--crate-type",
+        "staticlib",
+    ];
     let objects = built(&arguments, &[], "a")?;
     let folder_of_static = folder.join(format!("cudart-{major}"));
     fs::create_dir_all(&folder_of_static)?;
     fs::copy(&objects, folder_of_static.join("libcudart_static.a"))?;
     let script = folder_of_static.join("exports.map");
-    fs::write(&script, format!("{soname} {{ global: cuda*; __cuda*; local: *; }};\n"))?;
+    fs::write(
+        &script,
+        format!("{soname} {{ global: cuda*; __cuda*; local: *; }};\n"),
+    )?;
     let path = folder.join(soname);
     link_shared(soname, &script, &objects, &path)?;
     println!("{}", path.display());
@@ -115,10 +159,20 @@ fn link(version: Version, path: &Path) -> Result<()> {
 /// Links a static library as a shared one with the exports that a script lists.
 fn link_shared(soname: &str, script: &Path, objects: &Path, path: &Path) -> Result<()> {
     let mut linker = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    linker.arg("-shared").arg(format!("-Wl,-soname,{soname}")).args(["-Wl,--gc-sections", "-o"]).arg(path);
+    linker
+        .arg("-shared")
+        .arg(format!("-Wl,-soname,{soname}"))
+        .args(["-Wl,--gc-sections", "-o"])
+        .arg(path);
     linker.arg(format!("-Wl,--version-script={}", script.display()));
-    linker.arg("-Wl,--whole-archive").arg(objects).arg("-Wl,--no-whole-archive").args(SYSTEM);
-    let status = linker.status().with_context(|| format!("{} cannot be run", linker.get_program().display()))?;
+    linker
+        .arg("-Wl,--whole-archive")
+        .arg(objects)
+        .arg("-Wl,--no-whole-archive")
+        .args(SYSTEM);
+    let status = linker
+        .status()
+        .with_context(|| format!("{} cannot be run", linker.get_program().display()))?;
     ensure!(status.success(), "the linker ended with {status}");
     Ok(())
 }
@@ -129,10 +183,15 @@ pub(crate) fn functions() -> Result<Vec<(String, Version)>> {
 }
 
 fn listed(list: &str) -> Result<Vec<(String, Version)>> {
-    let lines = list.lines().map(str::trim).filter(|line| line.starts_with("fn cu"));
+    let lines = list
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("fn cu"));
     let function = |line: &str| {
         let name = line["fn ".len()..].split('(').next().unwrap_or_default();
-        let since = line.rsplit_once("= ").and_then(|(_, since)| since.trim_end_matches(';').parse().ok());
+        let since = line
+            .rsplit_once("= ")
+            .and_then(|(_, since)| since.trim_end_matches(';').parse().ok());
         let since = since.with_context(|| format!("{FUNCTIONS}: no version for {name}"))?;
         Ok((name.to_owned(), Version::from_raw(since)))
     };
@@ -148,7 +207,10 @@ fn exports(functions: &[(String, Version)], version: Version) -> Result<String> 
         writeln!(script, "{name}; {name}_pt[ds][sz];")?;
         count += 1;
     }
-    ensure!(count > 0, "no function of the driver is as old as CUDA {version}");
+    ensure!(
+        count > 0,
+        "no function of the driver is as old as CUDA {version}"
+    );
     Ok(script + "nccl*;\nlocal: *; };\n")
 }
 
@@ -166,7 +228,10 @@ mod tests {
     fn exports_are_those_of_the_version_and_before() {
         let functions = listed(LIST).expect("the list is correct");
         let exports = |text| exports(&functions, version(text)).expect("at least one exists");
-        assert_eq!(exports("12.4"), "{ global:\ncuInit; cuInit_pt[ds][sz];\nnccl*;\nlocal: *; };\n");
+        assert_eq!(
+            exports("12.4"),
+            "{ global:\ncuInit; cuInit_pt[ds][sz];\nnccl*;\nlocal: *; };\n"
+        );
         let newer = "cuInit; cuInit_pt[ds][sz];\ncuCtxCreate_v4; cuCtxCreate_v4_pt[ds][sz];\nnccl*;\nlocal: *; };\n";
         assert_eq!(exports("12.5"), format!("{{ global:\n{newer}"));
     }
@@ -180,7 +245,14 @@ mod tests {
     #[test]
     fn generated_list_has_the_functions_of_each_version() {
         let functions = functions().expect("the list exists and is correct");
-        let count = |text| exports(&functions, version(text)).expect("at least one exists").lines().count();
-        assert!(count("11.8") > 400 && count("11.8") < count("12.0") && count("13.0") < count("13.5"));
+        let count = |text| {
+            exports(&functions, version(text))
+                .expect("at least one exists")
+                .lines()
+                .count()
+        };
+        assert!(
+            count("11.8") > 400 && count("11.8") < count("12.0") && count("13.0") < count("13.5")
+        );
     }
 }

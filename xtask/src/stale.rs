@@ -8,7 +8,10 @@ use anyhow::{Context as _, Result, bail};
 
 /// Writes those of `files` that differ, and prints their names.
 pub(crate) fn write(files: &BTreeMap<PathBuf, String>) -> Result<()> {
-    let stale: Vec<_> = files.iter().filter(|(path, text)| difference(path, text).is_some()).collect();
+    let stale: Vec<_> = files
+        .iter()
+        .filter(|(path, text)| difference(path, text).is_some())
+        .collect();
     for (path, text) in &stale {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -16,18 +19,28 @@ pub(crate) fn write(files: &BTreeMap<PathBuf, String>) -> Result<()> {
         fs::write(path, text).with_context(|| path.display().to_string())?;
         println!("wrote {}", relative(path));
     }
-    println!("{} of {} files were up to date", files.len() - stale.len(), files.len());
+    println!(
+        "{} of {} files were up to date",
+        files.len() - stale.len(),
+        files.len()
+    );
     Ok(())
 }
 
 /// Fails unless each of `files` has exactly its text. The error names the first differing line, and `command` as the
 /// fix.
 pub(crate) fn check(files: &BTreeMap<PathBuf, String>, command: &str) -> Result<()> {
-    let differences: Vec<_> = files.iter().filter_map(|(path, text)| difference(path, text)).collect();
+    let differences: Vec<_> = files
+        .iter()
+        .filter_map(|(path, text)| difference(path, text))
+        .collect();
     if differences.is_empty() {
         return Ok(());
     }
-    bail!("{}\nrun `{command}` and commit the result", differences.join("\n"));
+    bail!(
+        "{}\nrun `{command}` and commit the result",
+        differences.join("\n")
+    );
 }
 
 /// Returns the problem with the file at `path`, which must contain `text`.
@@ -40,13 +53,25 @@ fn difference(path: &Path, text: &str) -> Option<String> {
     if found == text.as_bytes() {
         return None;
     }
-    let same = found.iter().zip(text.as_bytes()).take_while(|(found, expected)| found == expected).count();
-    let line = 1 + text.as_bytes()[..same].iter().filter(|byte| **byte == b'\n').count();
-    Some(format!("{name} is stale: it differs from what is generated in line {line}"))
+    let same = found
+        .iter()
+        .zip(text.as_bytes())
+        .take_while(|(found, expected)| found == expected)
+        .count();
+    let line = 1 + text.as_bytes()[..same]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count();
+    Some(format!(
+        "{name} is stale: it differs from what is generated in line {line}"
+    ))
 }
 
 fn relative(path: &Path) -> String {
-    path.strip_prefix(crate::root()).unwrap_or(path).display().to_string()
+    path.strip_prefix(crate::root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 #[cfg(test)]
@@ -63,23 +88,34 @@ mod tests {
     #[test]
     fn file_that_differs_by_one_byte_is_stale_and_the_message_ends_with_the_command() {
         let (_folder, path) = file("one\ntwx\nthree\n");
-        let error = check(&BTreeMap::from([(path, "one\ntwo\nthree\n".to_owned())]), "cargo xtask mend");
+        let error = check(
+            &BTreeMap::from([(path, "one\ntwo\nthree\n".to_owned())]),
+            "cargo xtask mend",
+        );
         let message = error.expect_err("a byte differs").to_string();
-        assert!(message.contains("generated.rs is stale") && message.contains("line 2"), "{message}");
-        assert!(message.ends_with("run `cargo xtask mend` and commit the result"), "{message}");
+        assert!(
+            message.contains("generated.rs is stale") && message.contains("line 2"),
+            "{message}"
+        );
+        assert!(
+            message.ends_with("run `cargo xtask mend` and commit the result"),
+            "{message}"
+        );
     }
 
     #[test]
     fn file_without_its_last_byte_is_stale() {
         let (_folder, path) = file("one");
-        check(&BTreeMap::from([(path, "one\n".to_owned())]), "mend").expect_err("a byte is missing");
+        check(&BTreeMap::from([(path, "one\n".to_owned())]), "mend")
+            .expect_err("a byte is missing");
     }
 
     #[test]
     fn missing_file_is_an_error() {
         let (folder, _) = file("");
         let missing = folder.path().join("missing.rs");
-        let error = check(&BTreeMap::from([(missing, String::new())]), "mend").expect_err("there is no file");
+        let error = check(&BTreeMap::from([(missing, String::new())]), "mend")
+            .expect_err("there is no file");
         assert!(error.to_string().contains("cannot be read"), "{error}");
     }
 

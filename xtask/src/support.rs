@@ -74,14 +74,21 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("{area}: {wrapped} of {live} live functions are wrapped");
     }
     let (wrapped, live) = share(&functions, Area::Driver);
-    ensure!(wrapped * 100 >= live * LEAST_SHARE, "fewer than {LEAST_SHARE} % of the driver's functions are wrapped");
+    ensure!(
+        wrapped * 100 >= live * LEAST_SHARE,
+        "fewer than {LEAST_SHARE} % of the driver's functions are wrapped"
+    );
     Ok(())
 }
 
 /// Returns the number of wrapped functions of an area, and of all its live functions.
 fn share(functions: &[Function], area: Area) -> (usize, usize) {
-    let live = functions.iter().filter(|function| function.area == area && function.is_live());
-    let wrapped = live.clone().filter(|function| matches!(function.status, Status::Wrapped(_)));
+    let live = functions
+        .iter()
+        .filter(|function| function.area == area && function.is_live());
+    let wrapped = live
+        .clone()
+        .filter(|function| matches!(function.status, Status::Wrapped(_)));
     (wrapped.count(), live.count())
 }
 
@@ -102,7 +109,14 @@ fn functions() -> Result<Vec<Function>> {
             continue;
         };
         let (is_simulated, is_tested) = (simulated.contains(&name), tested.contains(&name));
-        functions.push(Function { area: Area::of(&name), name, since, status, is_simulated, is_tested });
+        functions.push(Function {
+            area: Area::of(&name),
+            name,
+            since,
+            status,
+            is_simulated,
+            is_tested,
+        });
     }
     ensure!(
         unexplained.is_empty(),
@@ -136,7 +150,9 @@ fn status(
     if let Some(newer) = newer(name, names) {
         return Some(Status::Superseded(newer));
     }
-    reasons.of(name).map(|(section, reason)| Status::Left(section, reason.to_owned()))
+    reasons
+        .of(name)
+        .map(|(section, reason)| Status::Left(section, reason.to_owned()))
 }
 
 /// Returns the newest form of the function, if it is a different one.
@@ -144,16 +160,25 @@ fn newer(name: &str, names: &BTreeSet<String>) -> Option<String> {
     let (base, number) = split_suffix(name);
     let forms = names.iter().map(|other| (split_suffix(other), other));
     let newer = forms.filter(|((other, later), _)| *other == base && *later > number);
-    newer.max_by_key(|((_, number), _)| *number).map(|(_, other)| other.clone())
+    newer
+        .max_by_key(|((_, number), _)| *number)
+        .map(|(_, other)| other.clone())
 }
 
 fn gpu_tested(names: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let path = crate::root().join(GPU_TESTED);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
     let tested: BTreeSet<_> = lines.map(str::to_owned).collect();
     let unknown: Vec<_> = tested.difference(names).cloned().collect();
-    ensure!(unknown.is_empty(), "{GPU_TESTED} names no function of the driver: {}", unknown.join(", "));
+    ensure!(
+        unknown.is_empty(),
+        "{GPU_TESTED} names no function of the driver: {}",
+        unknown.join(", ")
+    );
     Ok(tested)
 }
 
@@ -178,8 +203,16 @@ mod tests {
 
     #[test]
     fn newest_form_of_a_function_is_found_and_has_none_itself() {
-        let names = names(&["cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v4", "cuCtxCreateOther"]);
-        assert_eq!(newer("cuCtxCreate", &names).as_deref(), Some("cuCtxCreate_v4"));
+        let names = names(&[
+            "cuCtxCreate",
+            "cuCtxCreate_v2",
+            "cuCtxCreate_v4",
+            "cuCtxCreateOther",
+        ]);
+        assert_eq!(
+            newer("cuCtxCreate", &names).as_deref(),
+            Some("cuCtxCreate_v4")
+        );
         assert_eq!(newer("cuCtxCreate_v4", &names), None);
     }
 

@@ -73,12 +73,25 @@ const SIMULATOR_LIBRARIES: [&str; 2] = ["curium_ptx", "curium_sim"];
 const SIMULATOR: &[&str] = &["driver", "grammar", "instructions"];
 
 /// The tests that run the program.
-const PROGRAM: &[&str] =
-    &["bench", "cache", "completions", "demo", "doctor", "info", "json", "man", "mem", "run", "trace"];
+const PROGRAM: &[&str] = &[
+    "bench",
+    "cache",
+    "completions",
+    "demo",
+    "doctor",
+    "info",
+    "json",
+    "man",
+    "mem",
+    "run",
+    "trace",
+];
 
 /// Tests each target with all kinds of tests, and fails if one of them failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let chosen = Emulator::ALL.iter().filter(|emulator| options.includes(emulator.target));
+    let chosen = Emulator::ALL
+        .iter()
+        .filter(|emulator| options.includes(emulator.target));
     let mut rows = Vec::new();
     for emulator in chosen {
         match emulator.prepare() {
@@ -101,7 +114,12 @@ impl Options {
 
 impl Row {
     fn failed(target: &'static str, name: &str, error: anyhow::Error) -> Self {
-        Self { target, name: name.to_owned(), result: Err(error), time: Duration::ZERO }
+        Self {
+            target,
+            name: name.to_owned(),
+            result: Err(error),
+            time: Duration::ZERO,
+        }
     }
 }
 
@@ -121,7 +139,8 @@ fn test(emulator: &Emulator, options: &Options) -> Vec<Row> {
 impl Kind {
     /// Returns the arguments of cargo that select the tests.
     fn selection(self) -> Vec<&'static str> {
-        let tests = |names: &[&'static str]| names.iter().flat_map(|name| ["--test", *name]).collect();
+        let tests =
+            |names: &[&'static str]| names.iter().flat_map(|name| ["--test", *name]).collect();
         match self {
             Self::Unit => vec!["--lib"],
             Self::Simulator => [vec!["--lib"], tests(SIMULATOR)].concat(),
@@ -135,7 +154,9 @@ impl Kind {
     fn contains(self, program: &str) -> bool {
         match self {
             Self::Unit => !SIMULATOR_LIBRARIES.contains(&program),
-            Self::Simulator => SIMULATOR_LIBRARIES.contains(&program) || SIMULATOR.contains(&program),
+            Self::Simulator => {
+                SIMULATOR_LIBRARIES.contains(&program) || SIMULATOR.contains(&program)
+            }
             Self::Contract | Self::Doc | Self::Program => true,
         }
     }
@@ -147,10 +168,18 @@ impl Kind {
 
 /// Returns the arguments of cargo for a kind of tests.
 fn arguments(emulator: &Emulator, kind: Kind) -> Vec<&'static str> {
-    let settings = emulator.settings.iter().flat_map(|setting| ["--config", *setting]);
+    let settings = emulator
+        .settings
+        .iter()
+        .flat_map(|setting| ["--config", *setting]);
     let packages = PACKAGES.iter().flat_map(|package| ["-p", *package]);
     let common = ["test", "--all-features", "--target", emulator.target];
-    common.into_iter().chain(settings).chain(packages).chain(kind.selection()).collect()
+    common
+        .into_iter()
+        .chain(settings)
+        .chain(packages)
+        .chain(kind.selection())
+        .collect()
 }
 
 /// Builds tests, and runs each of their programs.
@@ -160,33 +189,63 @@ fn run_tests(emulator: &Emulator, options: &Options, kind: Kind) -> Vec<Row> {
         Err(error) => return vec![Row::failed(emulator.target, &kind.name(), error)],
     };
     // Tests are built in the folder `deps`. Programs and shared libraries are beside it.
-    let is_test = |artifact: &&Artifact| artifact.file.parent().is_some_and(|folder| folder.ends_with("deps"));
-    let named = built.iter().filter(is_test).map(|artifact| (artifact, name(artifact)));
+    let is_test = |artifact: &&Artifact| {
+        artifact
+            .file
+            .parent()
+            .is_some_and(|folder| folder.ends_with("deps"))
+    };
+    let named = built
+        .iter()
+        .filter(is_test)
+        .map(|artifact| (artifact, name(artifact)));
     let chosen = named.filter(|(_, name)| kind.contains(name));
-    chosen.map(|(artifact, name)| run_program(emulator, options, artifact, &name, kind)).collect()
+    chosen
+        .map(|(artifact, name)| run_program(emulator, options, artifact, &name, kind))
+        .collect()
 }
 
 /// Returns the name of a program of tests, without cargo's hash.
 fn name(program: &Artifact) -> String {
-    let stem = program.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    stem.rsplit_once('-').map_or(stem.as_str(), |(name, _)| name).to_owned()
+    let stem = program
+        .file
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    stem.rsplit_once('-')
+        .map_or(stem.as_str(), |(name, _)| name)
+        .to_owned()
 }
 
-fn run_program(emulator: &Emulator, options: &Options, program: &Artifact, name: &str, kind: Kind) -> Row {
+fn run_program(
+    emulator: &Emulator,
+    options: &Options,
+    program: &Artifact,
+    name: &str,
+    kind: Kind,
+) -> Row {
     timed(emulator.target, &format!("{} {name}", kind.name()), || {
         let mut command = emulator.command(&program.file)?;
         command.arg(&options.filter).arg("--test-threads=2");
         let skips = skips::of(emulator.target, name);
         command.args(skips.iter().flat_map(|skip| ["--skip", skip.test]));
         let outcome = Outcome::of(&mut command)?;
-        Ok(Outcome { skipped: skips.iter().map(|skip| format!("{}: {}", skip.test, skip.reason)).collect(), ..outcome })
+        Ok(Outcome {
+            skipped: skips
+                .iter()
+                .map(|skip| format!("{}: {}", skip.test, skip.reason))
+                .collect(),
+            ..outcome
+        })
     })
 }
 
 /// Runs the examples of the libraries and of the book.
 fn examples(emulator: &Emulator) -> Result<Outcome> {
     let mut command = cargo();
-    command.args(arguments(emulator, Kind::Doc)).arg("--no-fail-fast");
+    command
+        .args(arguments(emulator, Kind::Doc))
+        .arg("--no-fail-fast");
     emulator.make_runner(&mut command)?;
     Outcome::of(&mut command)
 }
@@ -195,22 +254,46 @@ fn timed(target: &'static str, name: &str, run: impl FnOnce() -> Result<Outcome>
     println!("\n== {target}: {name}");
     let start = Instant::now();
     let result = run();
-    Row { target, name: name.to_owned(), result, time: start.elapsed() }
+    Row {
+        target,
+        name: name.to_owned(),
+        result,
+        time: start.elapsed(),
+    }
 }
 
 /// Prints the outcomes, and fails if one of them is a failure.
 fn show(rows: &[Row]) -> Result<()> {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["target", "tests", "passed", "failed", "ignored", "skipped", "s"]);
-    for Row { target, name, result, time } in rows {
+    table.load_style(presets::NOTHING).set_header([
+        "target", "tests", "passed", "failed", "ignored", "skipped", "s",
+    ]);
+    for Row {
+        target,
+        name,
+        result,
+        time,
+    } in rows
+    {
         let seconds = format!("{:.0}", time.as_secs_f64());
         let counts = match result {
-            Ok(outcome) => {
-                [outcome.passed, outcome.failed.len(), outcome.ignored, outcome.skipped.len()].map(|n| n.to_string())
-            }
+            Ok(outcome) => [
+                outcome.passed,
+                outcome.failed.len(),
+                outcome.ignored,
+                outcome.skipped.len(),
+            ]
+            .map(|n| n.to_string()),
             Err(_) => ["-", "FAILED", "-", "-"].map(str::to_owned),
         };
-        table.add_row([vec![(*target).to_owned(), name.clone()], counts.to_vec(), vec![seconds]].concat());
+        table.add_row(
+            [
+                vec![(*target).to_owned(), name.clone()],
+                counts.to_vec(),
+                vec![seconds],
+            ]
+            .concat(),
+        );
     }
     for column in 2..7 {
         if let Some(column) = table.column_mut(column) {
@@ -218,7 +301,13 @@ fn show(rows: &[Row]) -> Result<()> {
         }
     }
     println!("\n{table}");
-    for Row { target, name, result, .. } in rows {
+    for Row {
+        target,
+        name,
+        result,
+        ..
+    } in rows
+    {
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -226,17 +315,29 @@ fn show(rows: &[Row]) -> Result<()> {
                 continue;
             }
         };
-        outcome.skipped.iter().for_each(|skip| println!("{target}: {name}: skipped {skip}"));
-        outcome.failed.iter().for_each(|test| println!("{target}: {name}: FAILED {test}"));
+        outcome
+            .skipped
+            .iter()
+            .for_each(|skip| println!("{target}: {name}: skipped {skip}"));
+        outcome
+            .failed
+            .iter()
+            .for_each(|test| println!("{target}: {name}: FAILED {test}"));
     }
-    let is_clean = |row: &Row| row.result.as_ref().is_ok_and(|outcome| outcome.failed.is_empty());
+    let is_clean = |row: &Row| {
+        row.result
+            .as_ref()
+            .is_ok_and(|outcome| outcome.failed.is_empty())
+    };
     ensure!(rows.iter().all(is_clean), "tests failed");
     Ok(())
 }
 
 /// Runs a command and fails if it does.
 fn expect_success(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("{command:?} cannot be run"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("{command:?} cannot be run"))?;
     ensure!(status.success(), "{command:?} ended with {status}");
     Ok(())
 }
@@ -247,10 +348,13 @@ mod tests {
 
     #[test]
     fn every_test_of_the_program_is_listed() {
-        let files = std::fs::read_dir(crate::root().join("crates/cli/tests")).expect("the folder is readable");
+        let files = std::fs::read_dir(crate::root().join("crates/cli/tests"))
+            .expect("the folder is readable");
         let paths = files.map(|file| file.expect("the folder is readable").path());
         let rust = paths.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
-        let mut names: Vec<_> = rust.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+        let mut names: Vec<_> = rust
+            .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+            .collect();
         names.sort_unstable();
         assert_eq!(names, PROGRAM);
     }
@@ -258,7 +362,10 @@ mod tests {
     #[test]
     fn unit_tests_of_the_simulator_are_its_own_kind() {
         for library in SIMULATOR_LIBRARIES {
-            assert!(Kind::Simulator.contains(library) && !Kind::Unit.contains(library), "{library}");
+            assert!(
+                Kind::Simulator.contains(library) && !Kind::Unit.contains(library),
+                "{library}"
+            );
         }
         assert!(Kind::Unit.contains("curium_memory") && !Kind::Simulator.contains("curium_memory"));
     }

@@ -27,9 +27,15 @@ impl FromStr for Version {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let numbers = text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
-        let (major, minor) = numbers.with_context(|| format!("`{text}` is not a CUDA version, such as `12.4`"))?;
-        ensure!(major < 1000 && minor < 100, "`{text}` is not a CUDA version");
+        let numbers = text
+            .split_once('.')
+            .and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+        let (major, minor) =
+            numbers.with_context(|| format!("`{text}` is not a CUDA version, such as `12.4`"))?;
+        ensure!(
+            major < 1000 && minor < 100,
+            "`{text}` is not a CUDA version"
+        );
         Ok(Self(major * 1000 + minor * 10))
     }
 }
@@ -57,7 +63,10 @@ pub(crate) struct Release {
 
 impl Release {
     pub(crate) const fn cuda(version: Version) -> Self {
-        Self { product: "CUDA", version }
+        Self {
+            product: "CUDA",
+            version,
+        }
     }
 }
 
@@ -94,7 +103,9 @@ impl TryFrom<String> for VersionRange {
 
 /// Parses a decimal number without a sign, which `u32::from_str` would accept.
 fn number(text: &str) -> Option<u32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
@@ -104,7 +115,10 @@ mod tests {
     #[test]
     fn version_is_parsed_as_written() {
         let version: Version = "12.4".parse().expect("it is a version");
-        assert_eq!((version, version.to_string().as_str()), (Version::from_raw(12040), "12.4"));
+        assert_eq!(
+            (version, version.to_string().as_str()),
+            (Version::from_raw(12040), "12.4")
+        );
         assert_eq!(Version::from_raw(11080).to_string(), "11.8");
     }
 
@@ -118,8 +132,12 @@ mod tests {
     #[test]
     fn range_contains_its_ends_and_the_values_between() {
         let range = VersionRange::try_from("12.0-12.9".to_owned()).expect("it is a range");
-        assert!(range.contains(Version::from_raw(12000)) && range.contains(Version::from_raw(12090)));
-        assert!(!range.contains(Version::from_raw(11080)) && !range.contains(Version::from_raw(13000)));
+        assert!(
+            range.contains(Version::from_raw(12000)) && range.contains(Version::from_raw(12090))
+        );
+        assert!(
+            !range.contains(Version::from_raw(11080)) && !range.contains(Version::from_raw(13000))
+        );
         VersionRange::try_from("12.4-12.1".to_owned()).expect_err("it ends before it begins");
     }
 }

@@ -31,7 +31,9 @@ fn newest_header() -> String {
 fn folder_with(header: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let newest = newest_path();
-    for file in fs::read_dir(newest.parent().expect("a file lies in a folder")).expect("the folder is readable") {
+    for file in fs::read_dir(newest.parent().expect("a file lies in a folder"))
+        .expect("the folder is readable")
+    {
         let file = file.expect("the folder is readable");
         let name = file.file_name().to_string_lossy().into_owned();
         if name.starts_with("cuda") && name.ends_with(".h") {
@@ -48,14 +50,22 @@ fn check_changed(from: &str, to: &str) -> Output {
     let header = newest_header();
     assert!(header.contains(from), "the header has `{from}`");
     let (_folder, path) = folder_with(&header.replace(from, to));
-    xtask(&["bindings", "check", "--header", path.to_str().expect("the path is UTF-8")])
+    xtask(&[
+        "bindings",
+        "check",
+        "--header",
+        path.to_str().expect("the path is UTF-8"),
+    ])
 }
 
 /// Asserts that `check` fails and names the difference.
 fn assert_names(output: &Output, difference: &str) {
     let message = text(&output.stderr);
     assert!(!output.status.success(), "{}", text(&output.stdout));
-    assert!(message.contains(difference), "`{difference}` is not in:\n{message}");
+    assert!(
+        message.contains(difference),
+        "`{difference}` is not in:\n{message}"
+    );
 }
 
 /// Copies the generated files, with `from` in `file` replaced by `to`.
@@ -63,7 +73,8 @@ fn changed_files(file: &str, from: &str, to: &str) -> TempDir {
     let generated = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/sys/src/generated");
     let folder = tempfile::tempdir().expect("a folder can be created");
     for name in ["types.rs", "functions.rs", "removed.rs"] {
-        let mut text = fs::read_to_string(generated.join(name)).expect("the generated file is readable");
+        let mut text =
+            fs::read_to_string(generated.join(name)).expect("the generated file is readable");
         if name == file {
             assert!(text.contains(from), "{file} has `{from}`");
             text = text.replacen(from, to, 1);
@@ -75,59 +86,107 @@ fn changed_files(file: &str, from: &str, to: &str) -> TempDir {
 
 fn check_files(folder: &TempDir, version: &str) -> Output {
     let folder = folder.path().to_str().expect("the path is UTF-8");
-    xtask(&["bindings", "check", "--cuda", version, "--generated", folder])
+    xtask(&[
+        "bindings",
+        "check",
+        "--cuda",
+        version,
+        "--generated",
+        folder,
+    ])
 }
 
 #[test]
 fn unchanged_newest_header_passes() {
     let (_folder, path) = folder_with(&newest_header());
-    let output = xtask(&["bindings", "check", "--header", path.to_str().expect("the path is UTF-8")]);
+    let output = xtask(&[
+        "bindings",
+        "check",
+        "--header",
+        path.to_str().expect("the path is UTF-8"),
+    ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("13.5"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("13.5"),
+        "{}",
+        text(&output.stdout)
+    );
 }
 
 #[test]
 fn changed_parameter_is_named() {
-    let output = check_changed("cuEventQuery(CUevent hEvent)", "cuEventQuery(CUstream hEvent)");
+    let output = check_changed(
+        "cuEventQuery(CUevent hEvent)",
+        "cuEventQuery(CUstream hEvent)",
+    );
     assert_names(&output, "CUDA 13.5: function cuEventQuery: `");
 }
 
 #[test]
 fn removed_function_is_named() {
-    let output = check_changed("cuEventQuery(CUevent hEvent)", "renamedQuery(CUevent hEvent)");
-    assert_names(&output, "CUDA 13.5: since cuEventQuery: dated to 2.0, but CUDA 13.5 lacks it");
+    let output = check_changed(
+        "cuEventQuery(CUevent hEvent)",
+        "renamedQuery(CUevent hEvent)",
+    );
+    assert_names(
+        &output,
+        "CUDA 13.5: since cuEventQuery: dated to 2.0, but CUDA 13.5 lacks it",
+    );
 }
 
 #[test]
 fn new_function_is_named() {
-    let output = check_changed("cuEventQuery(CUevent hEvent)", "cuEventQueryNew(CUevent hEvent)");
+    let output = check_changed(
+        "cuEventQuery(CUevent hEvent)",
+        "cuEventQueryNew(CUevent hEvent)",
+    );
     assert_names(&output, "CUDA 13.5: function cuEventQueryNew: `");
 }
 
 #[test]
 fn moved_field_is_named() {
-    let output =
-        check_changed("typedef struct CUDA_MEMCPY2D_st {", "typedef struct CUDA_MEMCPY2D_st { size_t inserted;");
-    assert_names(&output, "CUDA 13.5: size CUDA_MEMCPY2D_st: 136 bytes in CUDA, 128 in the bindings");
-    assert_names(&output, "CUDA 13.5: field CUDA_MEMCPY2D_st::Height: `usize` at offset 128 in CUDA");
+    let output = check_changed(
+        "typedef struct CUDA_MEMCPY2D_st {",
+        "typedef struct CUDA_MEMCPY2D_st { size_t inserted;",
+    );
+    assert_names(
+        &output,
+        "CUDA 13.5: size CUDA_MEMCPY2D_st: 136 bytes in CUDA, 128 in the bindings",
+    );
+    assert_names(
+        &output,
+        "CUDA 13.5: field CUDA_MEMCPY2D_st::Height: `usize` at offset 128 in CUDA",
+    );
 }
 
 #[test]
 fn changed_enumerator_is_named() {
-    let output = check_changed("CUDA_ERROR_OUT_OF_MEMORY                  = 2", "CUDA_ERROR_OUT_OF_MEMORY = 9002");
-    assert_names(&output, "CUDA 13.5: constant CUDA_ERROR_OUT_OF_MEMORY: 9002 in CUDA, 2 in the bindings");
+    let output = check_changed(
+        "CUDA_ERROR_OUT_OF_MEMORY                  = 2",
+        "CUDA_ERROR_OUT_OF_MEMORY = 9002",
+    );
+    assert_names(
+        &output,
+        "CUDA 13.5: constant CUDA_ERROR_OUT_OF_MEMORY: 9002 in CUDA, 2 in the bindings",
+    );
 }
 
 #[test]
 fn changed_define_is_named() {
     let output = check_changed("#define CU_TRSF_SRGB", "#define CU_TRSF_SRGB 0x2000 +");
-    assert_names(&output, "CUDA 13.5: constant CU_TRSF_SRGB: 8208 in CUDA, 16 in the bindings");
+    assert_names(
+        &output,
+        "CUDA 13.5: constant CU_TRSF_SRGB: 8208 in CUDA, 16 in the bindings",
+    );
 }
 
 #[test]
 fn header_of_an_older_version_makes_its_unneeded_entries_stale() {
     let output = check_changed("#define CUDA_VERSION 13050", "#define CUDA_VERSION 11080");
-    assert_names(&output, "CUDA 11.8: no constant CU_LIMIT_MAX differs; its entry is stale");
+    assert_names(
+        &output,
+        "CUDA 11.8: no constant CU_LIMIT_MAX differs; its entry is stale",
+    );
 }
 
 #[test]
@@ -138,26 +197,48 @@ fn header_without_a_version_is_an_error() {
 
 #[test]
 fn missing_header_is_an_error_that_names_it() {
-    assert_names(&xtask(&["bindings", "check", "--header", "/nowhere/cuda.h"]), "/nowhere/cuda.h");
+    assert_names(
+        &xtask(&["bindings", "check", "--header", "/nowhere/cuda.h"]),
+        "/nowhere/cuda.h",
+    );
 }
 
 #[test]
 fn version_that_is_not_pinned_is_an_error_that_lists_the_pinned_ones() {
-    assert_names(&xtask(&["bindings", "check", "--cuda", "9.9"]), "CUDA 9.9 is not pinned; known are 11.8, 12.0");
+    assert_names(
+        &xtask(&["bindings", "check", "--cuda", "9.9"]),
+        "CUDA 9.9 is not pinned; known are 11.8, 12.0",
+    );
 }
 
 #[test]
 fn generated_file_with_one_changed_byte_is_stale_and_the_message_ends_with_the_command() {
-    let output =
-        check_files(&changed_files("types.rs", "CU_IPC_HANDLE_SIZE: u32 = 64", "CU_IPC_HANDLE_SIZE: u32 = 65"), "13.5");
+    let output = check_files(
+        &changed_files(
+            "types.rs",
+            "CU_IPC_HANDLE_SIZE: u32 = 64",
+            "CU_IPC_HANDLE_SIZE: u32 = 65",
+        ),
+        "13.5",
+    );
     assert_names(&output, "types.rs is stale");
-    assert_names(&output, "CUDA 13.5: constant CU_IPC_HANDLE_SIZE: 64 in CUDA, 65 in the bindings");
-    assert!(text(&output.stderr).trim_end().ends_with("run `cargo xtask bindings generate` and commit the result"));
+    assert_names(
+        &output,
+        "CUDA 13.5: constant CU_IPC_HANDLE_SIZE: 64 in CUDA, 65 in the bindings",
+    );
+    assert!(
+        text(&output.stderr)
+            .trim_end()
+            .ends_with("run `cargo xtask bindings generate` and commit the result")
+    );
 }
 
 #[test]
 fn generated_file_with_a_changed_comment_is_stale() {
-    let output = check_files(&changed_files("functions.rs", "every function", "any function"), "13.5");
+    let output = check_files(
+        &changed_files("functions.rs", "every function", "any function"),
+        "13.5",
+    );
     assert_names(&output, "functions.rs is stale");
 }
 
@@ -168,12 +249,19 @@ fn function_dated_too_late_is_named() {
         "cuInit(Flags: ::core::ffi::c_uint) -> $crate::CUresult = 2000",
         "cuInit(Flags: ::core::ffi::c_uint) -> $crate::CUresult = 12000",
     );
-    assert_names(&check_files(&files, "11.8"), "CUDA 11.8: since cuInit: dated to 12.0, but CUDA 11.8 has it");
+    assert_names(
+        &check_files(&files, "11.8"),
+        "CUDA 11.8: since cuInit: dated to 12.0, but CUDA 11.8 has it",
+    );
 }
 
 #[test]
 fn removed_constant_that_is_not_ours_is_named() {
-    let files = changed_files("removed.rs", "pub const CU_TARGET_COMPUTE_20:", "pub const CU_TARGET_COMPUTE_19:");
+    let files = changed_files(
+        "removed.rs",
+        "pub const CU_TARGET_COMPUTE_20:",
+        "pub const CU_TARGET_COMPUTE_19:",
+    );
     assert_names(
         &check_files(&files, "11.8"),
         "CUDA 11.8: constant CU_TARGET_COMPUTE_20: 20 in CUDA, missing in the bindings",
@@ -184,8 +272,14 @@ fn removed_constant_that_is_not_ours_is_named() {
 fn empty_cache_without_a_network_is_a_clear_error() {
     let cache = tempfile::tempdir().expect("a folder can be created");
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    command.args(["bindings", "header"]).env("CURIUM_CUDA_CACHE", cache.path());
+    command
+        .args(["bindings", "header"])
+        .env("CURIUM_CUDA_CACHE", cache.path());
     // Without an index or a folder of packages, pip works offline.
-    let output = command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", "").output().expect("the program runs");
+    let output = command
+        .env("PIP_NO_INDEX", "1")
+        .env("PIP_FIND_LINKS", "")
+        .output()
+        .expect("the program runs");
     assert_names(&output, "is not in the cache");
 }

@@ -55,7 +55,10 @@ const KINDS: [Kind; 7] = [
 const SHARED_BYTES: usize = 1 << 20;
 
 pub(crate) fn ids(plan: &Plan) -> Vec<String> {
-    KINDS.iter().flat_map(|kind| kind.values(plan).iter().map(|value| kind.id(*value))).collect()
+    KINDS
+        .iter()
+        .flat_map(|kind| kind.values(plan).iter().map(|value| kind.id(*value)))
+        .collect()
 }
 
 pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
@@ -65,8 +68,19 @@ pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Re
     Pool::current(context)?.keep_warm()?;
     for kind in KINDS {
         let alone = Cell::new(None);
-        for &value in kind.values(plan).iter().filter(|value| plan.wants(&kind.id(**value))) {
-            Case { context, plan, kind, value, alone: &alone }.visit(visit)?;
+        for &value in kind
+            .values(plan)
+            .iter()
+            .filter(|value| plan.wants(&kind.id(**value)))
+        {
+            Case {
+                context,
+                plan,
+                kind,
+                value,
+                alone: &alone,
+            }
+            .visit(visit)?;
         }
     }
     Ok(())
@@ -120,8 +134,12 @@ impl Case<'_> {
         let stream = self.context.stream()?;
         let run = |way, count| {
             let time = match (way, self.kind) {
-                (Way::Curium, Kind::Buffer) => buffers(|| source.cache.clone(), &stream, self.value, count)?,
-                (Way::Curium, Kind::BorrowingBuffer) => buffers(|| &source.cache, &stream, self.value, count)?,
+                (Way::Curium, Kind::Buffer) => {
+                    buffers(|| source.cache.clone(), &stream, self.value, count)?
+                }
+                (Way::Curium, Kind::BorrowingBuffer) => {
+                    buffers(|| &source.cache, &stream, self.value, count)?
+                }
                 _ => pairs(source, way, &stream, self.value, count)?,
             };
             stream.synchronize()?;
@@ -133,7 +151,9 @@ impl Case<'_> {
     /// Returns the time per pair of all threads together, each on its own stream.
     fn by_threads(&self, source: &Source, visit: &mut Visit<'_>) -> Result<()> {
         let threads = self.value;
-        let streams = (0..threads).map(|_| self.context.stream()).collect::<Result<Vec<_>, _>>()?;
+        let streams = (0..threads)
+            .map(|_| self.context.stream())
+            .collect::<Result<Vec<_>, _>>()?;
         let run = |way, count: usize| {
             let each = count.div_ceil(threads);
             let slowest = crowd(source, way, &streams, each)?;
@@ -157,11 +177,22 @@ impl Case<'_> {
     fn by_live_blocks(&self, source: &Source, visit: &mut Visit<'_>) -> Result<()> {
         let (stream, pool) = (self.context.stream()?, Pool::current(self.context)?);
         pool.trim()?;
-        let [mut c, mut curium] = [Way::C, Way::Curium].map(|way| Blocks::new(source, way, &stream));
+        let [mut c, mut curium] =
+            [Way::C, Way::Curium].map(|way| Blocks::new(source, way, &stream));
         c.fill(self.value)?;
         curium.fill(self.value)?;
-        let count = if self.kind.twin() == Twin::Plain { self.plan.plain_pairs } else { self.plan.churned };
-        let run = |way, count| if way == Way::C { c.churn(count) } else { curium.churn(count) };
+        let count = if self.kind.twin() == Twin::Plain {
+            self.plan.plain_pairs
+        } else {
+            self.plan.churned
+        };
+        let run = |way, count| {
+            if way == Way::C {
+                c.churn(count)
+            } else {
+                curium.churn(count)
+            }
+        };
         let note = |comparison: &Comparison| {
             let frees = count * (comparison.c.count() + 1);
             self.scattering(source, &pool, frees).map(Some)
@@ -191,7 +222,11 @@ impl Case<'_> {
         batches: [usize; 2],
         run: impl FnMut(Way, usize) -> Result<Duration> + 'a,
     ) -> Measurement<'a> {
-        let rounds = if self.kind.twin() == Twin::Plain { self.plan.plain_rounds() } else { self.plan.rounds };
+        let rounds = if self.kind.twin() == Twin::Plain {
+            self.plan.plain_rounds()
+        } else {
+            self.plan.rounds
+        };
         Measurement::new(self.kind.id(self.value), rounds, batches, run)
     }
 
@@ -200,13 +235,21 @@ impl Case<'_> {
         match (way, self.kind) {
             (Way::C, Kind::Bytes(Twin::Plain)) => self.plan.plain_pairs,
             (Way::C, _) => self.plan.pool_pairs,
-            (Way::Curium, Kind::Buffer | Kind::BorrowingBuffer) => self.plan.cached_pairs.div_ceil(5),
+            (Way::Curium, Kind::Buffer | Kind::BorrowingBuffer) => {
+                self.plan.cached_pairs.div_ceil(5)
+            }
             (Way::Curium, _) => self.plan.cached_pairs,
         }
     }
 }
 
-fn pairs(source: &Source, way: Way, stream: &Stream, bytes: usize, count: usize) -> Result<Duration> {
+fn pairs(
+    source: &Source,
+    way: Way,
+    stream: &Stream,
+    bytes: usize,
+    count: usize,
+) -> Result<Duration> {
     let begin = Instant::now();
     for _ in 0..count {
         let address = black_box(source.allocate(way, stream, black_box(bytes))?);
@@ -215,10 +258,19 @@ fn pairs(source: &Source, way: Way, stream: &Stream, bytes: usize, count: usize)
     Ok(begin.elapsed())
 }
 
-fn buffers<R: Resource>(resource: impl Fn() -> R, stream: &Stream, bytes: usize, count: usize) -> Result<Duration> {
+fn buffers<R: Resource>(
+    resource: impl Fn() -> R,
+    stream: &Stream,
+    bytes: usize,
+    count: usize,
+) -> Result<Duration> {
     let begin = Instant::now();
     for _ in 0..count {
-        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(stream, black_box(bytes), resource())?));
+        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(
+            stream,
+            black_box(bytes),
+            resource(),
+        )?));
     }
     Ok(begin.elapsed())
 }
@@ -232,8 +284,14 @@ fn crowd(source: &Source, way: Way, streams: &[Stream], count: usize) -> Result<
         warm.and(pairs(source, way, stream, SHARED_BYTES, count))
     };
     let times = thread::scope(|scope| {
-        let workers: Vec<_> = streams.iter().map(|stream| scope.spawn(|| time(stream))).collect();
-        workers.into_iter().map(|worker| worker.join().expect("no thread panics")).collect::<Result<Vec<_>>>()
+        let workers: Vec<_> = streams
+            .iter()
+            .map(|stream| scope.spawn(|| time(stream)))
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("no thread panics"))
+            .collect::<Result<Vec<_>>>()
     })?;
     Ok(times.into_iter().max().unwrap_or_default())
 }

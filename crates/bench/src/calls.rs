@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use curium_driver::sys::CUresult;
-use curium_driver::{Call, Context, Function, Kernel, LaunchConfig, Library, Stream, observe_calls};
+use curium_driver::{
+    Call, Context, Function, Kernel, LaunchConfig, Library, Stream, observe_calls,
+};
 use curium_memory::DeviceBuffer;
 
 use crate::error::checked;
@@ -40,18 +42,31 @@ fn id(uses: usize) -> String {
     format!("calls/one-stream/{uses}")
 }
 
-pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
+pub(crate) fn run(
+    context: &Context,
+    plan: &Plan,
+    observe: &mut dyn FnMut(Comparison) -> Result<()>,
+) -> Result<()> {
     for &uses in plan.uses.iter().filter(|uses| plan.wants(&id(**uses))) {
         let bench = Bench::new(context)?;
         let measure = |way| {
             let calls = match way {
-                Way::C => Twin { bench: &bench, calls: 0 }.run(uses)?,
+                Way::C => Twin {
+                    bench: &bench,
+                    calls: 0,
+                }
+                .run(uses)?,
                 Way::Curium => counted(|| bench.run(uses))?,
             };
             bench.stream.synchronize()?;
             Ok(calls as f64)
         };
-        observe(Comparison::measure(id(uses), Unit::Calls, plan.rounds.min(5), measure)?)?;
+        observe(Comparison::measure(
+            id(uses),
+            Unit::Calls,
+            plan.rounds.min(5),
+            measure,
+        )?)?;
     }
     Ok(())
 }
@@ -75,7 +90,11 @@ impl Bench {
         let stream = context.stream()?;
         let source = DeviceBuffer::zeroed(&stream, COUNT)?;
         stream.synchronize()?;
-        Ok(Self { kernel: Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?, stream, source })
+        Ok(Self {
+            kernel: Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?,
+            stream,
+            source,
+        })
     }
 
     /// Allocates a buffer, fills it, writes it with a kernel, copies it `uses` times, and frees it.
@@ -84,7 +103,13 @@ impl Bench {
         for _ in 0..uses {
             buffer.as_slice_mut().fill(1)?;
             // SAFETY: the kernel does nothing.
-            unsafe { self.kernel.launch(&self.stream, LaunchConfig::new(1, 32), (&mut buffer, COUNT as u32)) }?;
+            unsafe {
+                self.kernel.launch(
+                    &self.stream,
+                    LaunchConfig::new(1, 32),
+                    (&mut buffer, COUNT as u32),
+                )
+            }?;
             buffer.copy_from_device(&self.source)?;
         }
         buffer.close().map_err(curium_driver::Error::from)?;
@@ -99,7 +124,9 @@ impl Twin<'_> {
         let allocate = api.cuMemAllocAsync.ok_or(Error::Missing(function))?;
         let mut address = 0;
         // SAFETY: `address` is valid for writes, and the stream is live.
-        self.call(function, || unsafe { allocate(&raw mut address, size_of::<u32>() * COUNT, stream) })?;
+        self.call(function, || unsafe {
+            allocate(&raw mut address, size_of::<u32>() * COUNT, stream)
+        })?;
         for _ in 0..uses {
             self.use_once(address)?;
         }
@@ -122,8 +149,25 @@ impl Twin<'_> {
         let mut places = [(&raw mut x).cast(), (&raw mut n).cast::<c_void>()];
         let (kernel, places) = (self.bench.kernel.as_raw(), places.as_mut_ptr());
         // SAFETY: the kernel has parameters of these sizes, which it does not access.
-        self.call(function, || unsafe { launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, places, ptr::null_mut()) })?;
-        let (source, bytes) = (self.bench.source.as_pointer().as_raw(), size_of::<u32>() * COUNT);
+        self.call(function, || unsafe {
+            launch(
+                kernel,
+                1,
+                1,
+                1,
+                32,
+                1,
+                1,
+                0,
+                stream,
+                places,
+                ptr::null_mut(),
+            )
+        })?;
+        let (source, bytes) = (
+            self.bench.source.as_pointer().as_raw(),
+            size_of::<u32>() * COUNT,
+        );
         let function = Function::cuMemcpyDtoDAsync_v2;
         let copy = api.cuMemcpyDtoDAsync_v2.ok_or(Error::Missing(function))?;
         // SAFETY: both sides have this many bytes.

@@ -46,7 +46,11 @@ impl Comparison {
             let first = if round % 2 == 0 { Way::C } else { Way::Curium };
             let second = if first == Way::C { Way::Curium } else { Way::C };
             let (one, other) = (measure(first)?, measure(second)?);
-            pairs.push(if first == Way::C { (one, other) } else { (other, one) });
+            pairs.push(if first == Way::C {
+                (one, other)
+            } else {
+                (other, one)
+            });
         }
         let pairs = &pairs[1..];
         Ok(Self {
@@ -108,8 +112,27 @@ mod tests {
             })
         });
         let comparison = comparison.expect("nothing fails");
-        assert_eq!(order, [Way::C, Way::Curium, Way::Curium, Way::C, Way::C, Way::Curium, Way::Curium, Way::C]);
-        assert_eq!((comparison.c.median(), comparison.curium.median(), comparison.ratio.median()), (10.0, 20.0, 2.0));
+        assert_eq!(
+            order,
+            [
+                Way::C,
+                Way::Curium,
+                Way::Curium,
+                Way::C,
+                Way::C,
+                Way::Curium,
+                Way::Curium,
+                Way::C
+            ]
+        );
+        assert_eq!(
+            (
+                comparison.c.median(),
+                comparison.curium.median(),
+                comparison.ratio.median()
+            ),
+            (10.0, 20.0, 2.0)
+        );
         assert_eq!(comparison.c.count(), 3);
         assert_eq!((comparison.group(), comparison.value()), ("a/b", Some(7.0)));
     }

@@ -17,10 +17,26 @@ struct Kind {
 }
 
 const KINDS: [Kind; 4] = [
-    Kind { name: "copy/pageable-to-device", pinned: false, to_device: true },
-    Kind { name: "copy/device-to-pageable", pinned: false, to_device: false },
-    Kind { name: "copy/pinned-to-device", pinned: true, to_device: true },
-    Kind { name: "copy/device-to-pinned", pinned: true, to_device: false },
+    Kind {
+        name: "copy/pageable-to-device",
+        pinned: false,
+        to_device: true,
+    },
+    Kind {
+        name: "copy/device-to-pageable",
+        pinned: false,
+        to_device: false,
+    },
+    Kind {
+        name: "copy/pinned-to-device",
+        pinned: true,
+        to_device: true,
+    },
+    Kind {
+        name: "copy/device-to-pinned",
+        pinned: true,
+        to_device: false,
+    },
 ];
 
 /// Both sides of a copy.
@@ -32,19 +48,28 @@ struct Sides {
 }
 
 pub(crate) fn ids(plan: &Plan) -> Vec<String> {
-    plan.copies.iter().flat_map(|bytes| KINDS.map(|kind| kind.id(*bytes))).collect()
+    plan.copies
+        .iter()
+        .flat_map(|bytes| KINDS.map(|kind| kind.id(*bytes)))
+        .collect()
 }
 
 pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
     for &bytes in plan.copies {
-        let wanted: Vec<_> = KINDS.into_iter().filter(|kind| plan.wants(&kind.id(bytes))).collect();
+        let wanted: Vec<_> = KINDS
+            .into_iter()
+            .filter(|kind| plan.wants(&kind.id(bytes)))
+            .collect();
         if wanted.is_empty() {
             continue;
         }
         let mut sides = Sides::new(context, bytes)?;
         for kind in wanted {
             let copies = |way, count| sides.copies(kind, way, count);
-            visit(&mut Measurement::new(kind.id(bytes), plan.copy_rounds(bytes), [1; 2], copies).of_bytes(bytes))?;
+            visit(
+                &mut Measurement::new(kind.id(bytes), plan.copy_rounds(bytes), [1; 2], copies)
+                    .of_bytes(bytes),
+            )?;
         }
     }
     Ok(())
@@ -61,7 +86,12 @@ impl Sides {
         let stream = context.stream()?;
         let pinned = PinnedBuffer::zeroed(context, bytes, PinnedFlags::empty())?;
         let device = DeviceBuffer::zeroed(&stream, bytes)?;
-        Ok(Self { stream, device, pageable: vec![1; bytes], pinned })
+        Ok(Self {
+            stream,
+            device,
+            pageable: vec![1; bytes],
+            pinned,
+        })
     }
 
     /// Returns the time of consecutive copies with waiting.
@@ -76,19 +106,31 @@ impl Sides {
 
     /// Copies as a C program does: one call, and a wait.
     fn copy_as_c(&mut self, kind: Kind) -> Result<()> {
-        let (bytes, stream, device) = (self.pageable.len(), self.stream.as_raw(), self.device.as_pointer().as_raw());
-        let host: *mut u8 = if kind.pinned { self.pinned.as_mut_ptr() } else { self.pageable.as_mut_ptr() };
+        let (bytes, stream, device) = (
+            self.pageable.len(),
+            self.stream.as_raw(),
+            self.device.as_pointer().as_raw(),
+        );
+        let host: *mut u8 = if kind.pinned {
+            self.pinned.as_mut_ptr()
+        } else {
+            self.pageable.as_mut_ptr()
+        };
         let api = self.stream.driver().api();
         if kind.to_device {
             let function = Function::cuMemcpyHtoDAsync_v2;
             let copy = api.cuMemcpyHtoDAsync_v2.ok_or(Error::Missing(function))?;
             // SAFETY: both sides have this many bytes and live until the stream is synchronized below.
-            checked(function, unsafe { copy(device, host.cast(), bytes, stream) })?;
+            checked(function, unsafe {
+                copy(device, host.cast(), bytes, stream)
+            })?;
         } else {
             let function = Function::cuMemcpyDtoHAsync_v2;
             let copy = api.cuMemcpyDtoHAsync_v2.ok_or(Error::Missing(function))?;
             // SAFETY: as above.
-            checked(function, unsafe { copy(host.cast(), device, bytes, stream) })?;
+            checked(function, unsafe {
+                copy(host.cast(), device, bytes, stream)
+            })?;
         }
         let function = Function::cuStreamSynchronize;
         let synchronize = api.cuStreamSynchronize.ok_or(Error::Missing(function))?;
@@ -97,8 +139,16 @@ impl Sides {
     }
 
     fn copy(&mut self, kind: Kind) -> Result<()> {
-        let host: &mut [u8] = if kind.pinned { &mut self.pinned } else { &mut self.pageable };
-        let copied = if kind.to_device { self.device.copy_from_slice(host) } else { self.device.copy_to_slice(host) };
+        let host: &mut [u8] = if kind.pinned {
+            &mut self.pinned
+        } else {
+            &mut self.pageable
+        };
+        let copied = if kind.to_device {
+            self.device.copy_from_slice(host)
+        } else {
+            self.device.copy_to_slice(host)
+        };
         Ok(copied?)
     }
 }

@@ -33,5 +33,9 @@ pub enum Error {
 /// Checks a code, as a C program does.
 #[inline]
 pub(crate) fn checked(function: Function, code: CUresult) -> Result<()> {
-    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::Twin { function, code }) }
+    if code == CUresult::CUDA_SUCCESS {
+        Ok(())
+    } else {
+        Err(Error::Twin { function, code })
+    }
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use curium_driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
 use curium_driver::{
-    Context, DevicePointer, Function, Graph, GraphExec, Kernel, KernelNode, LaunchConfig, Library, Stream,
+    Context, DevicePointer, Function, Graph, GraphExec, Kernel, KernelNode, LaunchConfig, Library,
+    Stream,
 };
 
 use curium_memory::DeviceBuffer;
@@ -27,7 +28,11 @@ const NODES: &str = "graph/nodes/1000";
 /// Updates of one node's arguments; nanoseconds per update.
 const UPDATE: &str = "graph/update/1";
 /// Launches of a captured chain of 20 kernels with leased buffers, without waiting; nanoseconds per launch.
-const LEASED: [(&str, usize); 3] = [("graph/leased/1", 1), ("graph/leased/8", 8), ("graph/leased/64", 64)];
+const LEASED: [(&str, usize); 3] = [
+    ("graph/leased/1", 1),
+    ("graph/leased/8", 8),
+    ("graph/leased/64", 64),
+];
 /// The minimum number of kernels in the captured chain.
 const LEASED_KERNELS: usize = 20;
 
@@ -48,16 +53,32 @@ struct Chain {
 type Run = fn(&mut Chain, Way, usize) -> Result<Duration>;
 
 pub(crate) fn ids(_plan: &Plan) -> Vec<String> {
-    [CHAIN, NODES, UPDATE].into_iter().chain(LEASED.map(|(id, _)| id)).map(str::to_owned).collect()
+    [CHAIN, NODES, UPDATE]
+        .into_iter()
+        .chain(LEASED.map(|(id, _)| id))
+        .map(str::to_owned)
+        .collect()
 }
 
 pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
     let measurement = |id: &str, batch, run| -> Result<_> {
-        let (mut chain, run): (_, Run) = (Chain::new(context, if id == NODES { 1_000 } else { 20 })?, run);
-        Ok(Measurement::new(id.to_owned(), plan.rounds, [batch; 2], move |way, count| run(&mut chain, way, count)))
+        let (mut chain, run): (_, Run) = (
+            Chain::new(context, if id == NODES { 1_000 } else { 20 })?,
+            run,
+        );
+        Ok(Measurement::new(
+            id.to_owned(),
+            plan.rounds,
+            [batch; 2],
+            move |way, count| run(&mut chain, way, count),
+        ))
     };
     if plan.wants(CHAIN) {
-        visit(&mut measurement(CHAIN, (plan.launches / KERNELS_PER_LAUNCH).max(1), Chain::launches)?)?;
+        visit(&mut measurement(
+            CHAIN,
+            (plan.launches / KERNELS_PER_LAUNCH).max(1),
+            Chain::launches,
+        )?)?;
     }
     if plan.wants(NODES) {
         visit(&mut measurement(NODES, 1, Chain::runs)?)?;
@@ -67,9 +88,17 @@ pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Re
     }
     for (id, buffers) in LEASED {
         if plan.wants(id) {
-            let (batch, mut leased) = ((plan.launches / KERNELS_PER_LAUNCH).max(1), Leased::new(context, buffers)?);
+            let (batch, mut leased) = (
+                (plan.launches / KERNELS_PER_LAUNCH).max(1),
+                Leased::new(context, buffers)?,
+            );
             let launches = move |way, count| leased.launches(way, count);
-            visit(&mut Measurement::new(id.to_owned(), plan.rounds, [batch; 2], launches))?;
+            visit(&mut Measurement::new(
+                id.to_owned(),
+                plan.rounds,
+                [batch; 2],
+                launches,
+            ))?;
         }
     }
     Ok(())
@@ -77,7 +106,8 @@ pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Re
 
 impl Chain {
     fn new(context: &Context, len: usize) -> Result<Self> {
-        let kernel: Kernel<Nothing> = Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
+        let kernel: Kernel<Nothing> =
+            Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
         let (mut graph, config) = (Graph::new(context)?, LaunchConfig::new(1, 32));
         let arguments = || (DevicePointer::from_raw(0), 0);
         // SAFETY: the kernel does nothing.
@@ -87,10 +117,19 @@ impl Chain {
             // SAFETY: as above.
             last = *unsafe { graph.add_kernel(&[last], &kernel, config, arguments()) }?;
         }
-        let (mut exec, stream, raw_first) = (graph.instantiate()?, context.stream()?, graph.as_raw_node(*first)?);
+        let (mut exec, stream, raw_first) = (
+            graph.instantiate()?,
+            context.stream()?,
+            graph.as_raw_node(*first)?,
+        );
         exec.launch(&stream)?;
         stream.synchronize()?;
-        Ok(Self { exec, first, raw_first, stream })
+        Ok(Self {
+            exec,
+            first,
+            raw_first,
+            stream,
+        })
     }
 
     /// Measures launches without waiting.
@@ -138,7 +177,12 @@ impl Chain {
     #[inline(never)]
     fn update_as_c(&mut self, value: u32) -> Result<()> {
         let function = Function::cuGraphExecKernelNodeSetParams_v2;
-        let update = self.stream.driver().api().cuGraphExecKernelNodeSetParams_v2.ok_or(Error::Missing(function))?;
+        let update = self
+            .stream
+            .driver()
+            .api()
+            .cuGraphExecKernelNodeSetParams_v2
+            .ok_or(Error::Missing(function))?;
         let (mut x, mut n) = (0_u64, black_box(value));
         let mut places = [(&raw mut x).cast(), (&raw mut n).cast::<c_void>()];
         let params = CUDA_KERNEL_NODE_PARAMS {
@@ -154,7 +198,9 @@ impl Chain {
             ..CUDA_KERNEL_NODE_PARAMS::default()
         };
         // SAFETY: the executable graph, the node and the kernel are live, and the kernel has parameters of these sizes, which it ignores.
-        checked(function, unsafe { update(self.exec.as_raw(), self.raw_first, &raw const params) })
+        checked(function, unsafe {
+            update(self.exec.as_raw(), self.raw_first, &raw const params)
+        })
     }
 
     #[inline(never)]
@@ -174,9 +220,12 @@ struct Leased {
 
 impl Leased {
     fn new(context: &Context, count: usize) -> Result<Self> {
-        let kernel: Kernel<Nothing> = Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
+        let kernel: Kernel<Nothing> =
+            Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
         let (stream, config) = (context.stream()?, LaunchConfig::new(1, 32));
-        let mut buffers = (0..count).map(|_| DeviceBuffer::zeroed(&stream, 32)).collect::<Result<Vec<_>, _>>()?;
+        let mut buffers = (0..count)
+            .map(|_| DeviceBuffer::zeroed(&stream, 32))
+            .collect::<Result<Vec<_>, _>>()?;
         let graph = Graph::capture(context, |scope| {
             (0..LEASED_KERNELS.max(count)).try_for_each(|index| {
                 let buffer = &mut buffers[index % count];
@@ -187,7 +236,11 @@ impl Leased {
         let mut exec = graph.instantiate()?;
         exec.launch(&stream)?;
         stream.synchronize()?;
-        Ok(Self { exec, stream, _buffers: buffers })
+        Ok(Self {
+            exec,
+            stream,
+            _buffers: buffers,
+        })
     }
 
     /// Measures launches without waiting.
@@ -207,7 +260,11 @@ impl Leased {
 #[inline(never)]
 pub(crate) fn launch_as_c(exec: &GraphExec, stream: &Stream) -> Result<()> {
     let function = Function::cuGraphLaunch;
-    let launch = stream.driver().api().cuGraphLaunch.ok_or(Error::Missing(function))?;
+    let launch = stream
+        .driver()
+        .api()
+        .cuGraphLaunch
+        .ok_or(Error::Missing(function))?;
     // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on this stream only.
     checked(function, unsafe { launch(exec.as_raw(), stream.as_raw()) })
 }

@@ -28,7 +28,11 @@ struct Lane {
 }
 
 pub(crate) fn ids(plan: &Plan) -> Vec<String> {
-    plan.threads.iter().map(|threads| id(*threads)).chain(["launch/current/1".to_owned()]).collect()
+    plan.threads
+        .iter()
+        .map(|threads| id(*threads))
+        .chain(["launch/current/1".to_owned()])
+        .collect()
 }
 
 fn id(threads: usize) -> String {
@@ -48,15 +52,33 @@ pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Re
     Ok(())
 }
 
-fn measurement(id: String, plan: &Plan, context: &Context, threads: usize) -> Result<Measurement<'static>> {
-    let mut lanes = (0..threads).map(|_| Lane::new(context)).collect::<Result<Vec<_>>>()?;
-    Ok(Measurement::new(id, plan.rounds, [plan.launches; 2], move |way, count| batch(&mut lanes, way, count)))
+fn measurement(
+    id: String,
+    plan: &Plan,
+    context: &Context,
+    threads: usize,
+) -> Result<Measurement<'static>> {
+    let mut lanes = (0..threads)
+        .map(|_| Lane::new(context))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Measurement::new(
+        id,
+        plan.rounds,
+        [plan.launches; 2],
+        move |way, count| batch(&mut lanes, way, count),
+    ))
 }
 
 /// Launches on one thread per lane, and returns the time of the slowest.
 fn batch(lanes: &mut [Lane], way: Way, launches: usize) -> Result<Duration> {
-    let slowest = if let [lane] = lanes { lane.launches(way, launches)? } else { together(lanes, way, launches)? };
-    lanes.iter().try_for_each(|lane| lane.stream.synchronize())?;
+    let slowest = if let [lane] = lanes {
+        lane.launches(way, launches)?
+    } else {
+        together(lanes, way, launches)?
+    };
+    lanes
+        .iter()
+        .try_for_each(|lane| lane.stream.synchronize())?;
     Ok(slowest)
 }
 
@@ -67,8 +89,14 @@ fn together(lanes: &mut [Lane], way: Way, launches: usize) -> Result<Duration> {
         lane.launches(way, launches)
     };
     let times = thread::scope(|scope| {
-        let threads: Vec<_> = lanes.iter_mut().map(|lane| scope.spawn(|| time(lane))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no thread panics")).collect::<Result<Vec<_>>>()
+        let threads: Vec<_> = lanes
+            .iter_mut()
+            .map(|lane| scope.spawn(|| time(lane)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no thread panics"))
+            .collect::<Result<Vec<_>>>()
     })?;
     Ok(times.into_iter().max().unwrap_or_default())
 }
@@ -76,9 +104,17 @@ fn together(lanes: &mut [Lane], way: Way, launches: usize) -> Result<Duration> {
 impl Lane {
     fn new(context: &Context) -> Result<Self> {
         let stream = context.stream()?;
-        let [x, y] = [DeviceBuffer::zeroed(&stream, COUNT as usize)?, DeviceBuffer::zeroed(&stream, COUNT as usize)?];
+        let [x, y] = [
+            DeviceBuffer::zeroed(&stream, COUNT as usize)?,
+            DeviceBuffer::zeroed(&stream, COUNT as usize)?,
+        ];
         stream.synchronize()?;
-        Ok(Self { kernel: Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?, stream, x, y })
+        Ok(Self {
+            kernel: Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?,
+            stream,
+            x,
+            y,
+        })
     }
 
     fn launches(&mut self, way: Way, count: usize) -> Result<Duration> {
@@ -94,19 +130,49 @@ impl Lane {
     #[inline(never)]
     fn launch_as_c(&mut self) -> Result<()> {
         let function = Function::cuLaunchKernel;
-        let launch = self.kernel.driver().api().cuLaunchKernel.ok_or(Error::Missing(function))?;
+        let launch = self
+            .kernel
+            .driver()
+            .api()
+            .cuLaunchKernel
+            .ok_or(Error::Missing(function))?;
         let (mut x, mut y) = (self.x.as_pointer().as_raw(), self.y.as_pointer().as_raw());
         let mut n = black_box(COUNT);
-        let mut places = [(&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast::<c_void>()];
-        let (kernel, stream, places) = (self.kernel.as_raw(), self.stream.as_raw(), places.as_mut_ptr());
+        let mut places = [
+            (&raw mut x).cast(),
+            (&raw mut y).cast(),
+            (&raw mut n).cast::<c_void>(),
+        ];
+        let (kernel, stream, places) = (
+            self.kernel.as_raw(),
+            self.stream.as_raw(),
+            places.as_mut_ptr(),
+        );
         // SAFETY: the kernel and the stream are live, and the kernel has parameters of these sizes, which it ignores.
-        checked(function, unsafe { launch(kernel, 1, 1, 1, COUNT, 1, 1, 0, stream, places, ptr::null_mut()) })
+        checked(function, unsafe {
+            launch(
+                kernel,
+                1,
+                1,
+                1,
+                COUNT,
+                1,
+                1,
+                0,
+                stream,
+                places,
+                ptr::null_mut(),
+            )
+        })
     }
 
     #[inline(never)]
     fn launch(&mut self) -> Result<()> {
         let (config, n) = (LaunchConfig::new(1, COUNT), black_box(COUNT));
         // SAFETY: the kernel does nothing.
-        Ok(unsafe { self.kernel.launch(&self.stream, config, (&self.x, &mut self.y, n)) }?)
+        Ok(unsafe {
+            self.kernel
+                .launch(&self.stream, config, (&self.x, &mut self.y, n))
+        }?)
     }
 }

@@ -47,15 +47,28 @@ pub fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()
 /// # Errors
 ///
 /// Returns the errors of the driver and of `observe`.
-pub fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
-    visit(context, plan, &mut |measurement| observe(measurement.compare()?))?;
+pub fn run(
+    context: &Context,
+    plan: &Plan,
+    observe: &mut dyn FnMut(Comparison) -> Result<()>,
+) -> Result<()> {
+    visit(context, plan, &mut |measurement| {
+        observe(measurement.compare()?)
+    })?;
     calls::run(context, plan, observe)
 }
 
 /// Returns the ids of `plan`, in the order of measurement.
 #[must_use]
 pub fn ids(plan: &Plan) -> Vec<String> {
-    let all = [launch::ids, graph::ids, training::ids, copy::ids, allocate::ids, calls::ids];
+    let all = [
+        launch::ids,
+        graph::ids,
+        training::ids,
+        copy::ids,
+        allocate::ids,
+        calls::ids,
+    ];
     let all = all.map(|ids| ids(plan)).concat();
     all.into_iter().filter(|id| plan.wants(id)).collect()
 }

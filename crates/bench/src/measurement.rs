@@ -51,16 +51,32 @@ impl<'a> Measurement<'a> {
         batches: [usize; 2],
         run: impl FnMut(Way, usize) -> Result<Duration> + 'a,
     ) -> Self {
-        Self { id, rounds, batches, bytes: None, run: Box::new(run), note: Box::new(|_| Ok(None)) }
+        Self {
+            id,
+            rounds,
+            batches,
+            bytes: None,
+            run: Box::new(run),
+            note: Box::new(|_| Ok(None)),
+        }
     }
 
     /// Measures bandwidth instead of time.
     pub(crate) fn of_bytes(self, bytes: usize) -> Self {
-        Self { bytes: Some(bytes), ..self }
+        Self {
+            bytes: Some(bytes),
+            ..self
+        }
     }
 
-    pub(crate) fn with_note(self, note: impl Fn(&Comparison) -> Result<Option<String>> + 'a) -> Self {
-        Self { note: Box::new(note), ..self }
+    pub(crate) fn with_note(
+        self,
+        note: impl Fn(&Comparison) -> Result<Option<String>> + 'a,
+    ) -> Self {
+        Self {
+            note: Box::new(note),
+            ..self
+        }
     }
 
     /// Returns the id, such as `launch/threads/2`.
@@ -96,8 +112,13 @@ impl<'a> Measurement<'a> {
     ///
     /// Returns the errors of the driver.
     pub fn compare(&mut self) -> Result<Comparison> {
-        let unit = if self.bytes.is_some() { Unit::GigabytesPerSecond } else { Unit::Nanoseconds };
-        let comparison = Comparison::measure(self.id.clone(), unit, self.rounds, |way| self.sample(way))?;
+        let unit = if self.bytes.is_some() {
+            Unit::GigabytesPerSecond
+        } else {
+            Unit::Nanoseconds
+        };
+        let comparison =
+            Comparison::measure(self.id.clone(), unit, self.rounds, |way| self.sample(way))?;
         let note = (self.note)(&comparison)?;
         Ok(Comparison { note, ..comparison })
     }
@@ -106,7 +127,9 @@ impl<'a> Measurement<'a> {
     fn sample(&mut self, way: Way) -> Result<f64> {
         let batch = self.batch(way);
         let nanoseconds = (self.run)(way, batch)?.as_nanos() as f64 / batch as f64;
-        Ok(self.bytes.map_or(nanoseconds, |bytes| bytes as f64 / nanoseconds.max(1.0)))
+        Ok(self
+            .bytes
+            .map_or(nanoseconds, |bytes| bytes as f64 / nanoseconds.max(1.0)))
     }
 
     fn batch(&self, way: Way) -> usize {
@@ -125,21 +148,38 @@ mod tests {
             batches.push((way, count));
             Ok(Duration::from_nanos(count as u64))
         });
-        let time = [Way::C, Way::Curium].map(|way| measurement.time(way, 10).expect("nothing fails").as_nanos());
+        let time = [Way::C, Way::Curium]
+            .map(|way| measurement.time(way, 10).expect("nothing fails").as_nanos());
         assert_eq!(time, [10, 10]);
         drop(measurement);
-        assert_eq!(batches, [(Way::C, 4), (Way::C, 4), (Way::C, 2), (Way::Curium, 10)]);
+        assert_eq!(
+            batches,
+            [(Way::C, 4), (Way::C, 4), (Way::C, 2), (Way::Curium, 10)]
+        );
     }
 
     #[test]
     fn comparison_is_of_one_time_or_of_bytes() {
-        let run = |way, count: usize| Ok(Duration::from_nanos(count as u64 * if way == Way::C { 10 } else { 20 }));
-        let comparison = Measurement::new("a/1".to_owned(), 3, [5, 7], run).compare().expect("nothing fails");
-        assert_eq!((comparison.c.median(), comparison.curium.median()), (10.0, 20.0));
+        let run = |way, count: usize| {
+            Ok(Duration::from_nanos(
+                count as u64 * if way == Way::C { 10 } else { 20 },
+            ))
+        };
+        let comparison = Measurement::new("a/1".to_owned(), 3, [5, 7], run)
+            .compare()
+            .expect("nothing fails");
+        assert_eq!(
+            (comparison.c.median(), comparison.curium.median()),
+            (10.0, 20.0)
+        );
         let copy = Measurement::new("a/1".to_owned(), 3, [1, 1], run).of_bytes(100);
-        let mut copy = copy.with_note(|comparison| Ok(Some(format!("{} rounds", comparison.c.count()))));
+        let mut copy =
+            copy.with_note(|comparison| Ok(Some(format!("{} rounds", comparison.c.count()))));
         let comparison = copy.compare().expect("nothing fails");
-        assert_eq!((comparison.c.median(), comparison.ratio.median()), (10.0, 0.5));
+        assert_eq!(
+            (comparison.c.median(), comparison.ratio.median()),
+            (10.0, 0.5)
+        );
         assert_eq!(comparison.note.as_deref(), Some("3 rounds"));
     }
 }

@@ -55,7 +55,17 @@ impl Plan {
                 1 << 30,
                 4 << 30,
             ],
-            sizes: &[1 << 10, 16 << 10, 256 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30, 4 << 30],
+            sizes: &[
+                1 << 10,
+                16 << 10,
+                256 << 10,
+                1 << 20,
+                16 << 20,
+                64 << 20,
+                256 << 20,
+                1 << 30,
+                4 << 30,
+            ],
             live: &[1, 10, 100, 1_000, 10_000, 100_000, 1_000_000],
             plain_live: &[1, 100, 10_000],
             uses: &[1, 10, 100],
@@ -138,8 +148,13 @@ mod tests {
     fn filter_is_a_part_of_ids_or_names_subjects() {
         let wanted = |filter: &str| {
             let plan = Plan::simulator().with_filter(filter);
-            ["launch/threads/1", "copy/pinned-to-device/4096", "allocate/live/1", "calls/one-stream/1"]
-                .map(|id| plan.wants(id))
+            [
+                "launch/threads/1",
+                "copy/pinned-to-device/4096",
+                "allocate/live/1",
+                "calls/one-stream/1",
+            ]
+            .map(|id| plan.wants(id))
         };
         assert_eq!(wanted("memory"), [false, true, true, true]);
         assert_eq!(wanted("live"), [false, false, true, false]);
@@ -149,6 +164,9 @@ mod tests {
     #[test]
     fn large_copies_are_measured_less_often() {
         let plan = Plan::hardware();
-        assert_eq!([1 << 10, 1 << 30, 4 << 30].map(|bytes| plan.copy_rounds(bytes)), [31, 8, 5]);
+        assert_eq!(
+            [1 << 10, 1 << 30, 4 << 30].map(|bytes| plan.copy_rounds(bytes)),
+            [31, 8, 5]
+        );
     }
 }

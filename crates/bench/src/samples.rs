@@ -45,7 +45,10 @@ impl FromIterator<f64> for Samples {
 
 impl FromIterator<Duration> for Samples {
     fn from_iter<I: IntoIterator<Item = Duration>>(times: I) -> Self {
-        times.into_iter().map(|time| time.as_nanos() as f64).collect()
+        times
+            .into_iter()
+            .map(|time| time.as_nanos() as f64)
+            .collect()
     }
 }
 
@@ -73,13 +76,19 @@ mod tests {
     #[test]
     fn quantiles_are_samples_in_any_order() {
         let samples: Samples = [5.0, 1.0, 3.0, -2.0, 4.0].into_iter().collect();
-        assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(|part| samples.quantile(part)), [-2.0, 1.0, 3.0, 4.0, 5.0]);
+        assert_eq!(
+            [0.0, 0.25, 0.5, 0.75, 1.0].map(|part| samples.quantile(part)),
+            [-2.0, 1.0, 3.0, 4.0, 5.0]
+        );
         assert_eq!(samples.median(), 3.0);
     }
 
     #[test]
     fn text_has_the_median_first_and_a_unit_that_suits() {
-        let samples: Samples = [1, 20, 300].map(Duration::from_micros).into_iter().collect();
+        let samples: Samples = [1, 20, 300]
+            .map(Duration::from_micros)
+            .into_iter()
+            .collect();
         assert_eq!(samples.to_string(), "  20.00 µs [  20.00 µs  300.00 µs]");
         assert_eq!(time(-1.25), "-1.2 ns");
         assert_eq!(time(2e7), "20.00 ms");

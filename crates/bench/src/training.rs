@@ -42,16 +42,20 @@ pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Re
     let alone = Cell::new(None);
     if plan.wants(LAUNCHED) {
         let steps = |way, count| training.launched(way, count);
-        let mut measurement = Measurement::new(LAUNCHED.to_owned(), plan.rounds, [1; 2], steps).with_note(|launched| {
-            alone.set(Some([launched.c.median(), launched.curium.median()]));
-            Ok(None)
-        });
+        let mut measurement = Measurement::new(LAUNCHED.to_owned(), plan.rounds, [1; 2], steps)
+            .with_note(|launched| {
+                alone.set(Some([launched.c.median(), launched.curium.median()]));
+                Ok(None)
+            });
         visit(&mut measurement)?;
     }
     if plan.wants(REPLAYED) {
         let steps = |way, count| training.replayed(way, count);
         let measurement = Measurement::new(REPLAYED.to_owned(), plan.rounds, [1; 2], steps);
-        visit(&mut measurement.with_note(|replayed| Ok(alone.get().map(|launched| saved(launched, replayed)))))?;
+        visit(
+            &mut measurement
+                .with_note(|replayed| Ok(alone.get().map(|launched| saved(launched, replayed)))),
+        )?;
     }
     Ok(())
 }
@@ -68,10 +72,16 @@ impl Training {
         let mut network = Network::new(&stream)?;
         // In the graph, the updates run concurrently with the backward pass and with each other.
         let step = Graph::capture(context, |scope| {
-            let asides = (0..BRANCHES).map(|_| scope.fork()).collect::<Result<Vec<_>, _>>()?;
+            let asides = (0..BRANCHES)
+                .map(|_| scope.fork())
+                .collect::<Result<Vec<_>, _>>()?;
             network.step(scope, &asides)
         })?;
-        Ok(Self { network, step: step.instantiate()?, stream })
+        Ok(Self {
+            network,
+            step: step.instantiate()?,
+            stream,
+        })
     }
 
     fn launched(&mut self, way: Way, count: usize) -> Result<Duration> {
@@ -79,7 +89,9 @@ impl Training {
         for _ in 0..count {
             match way {
                 Way::C => self.network.step_as_c(&self.stream)?,
-                Way::Curium => self.network.step(&self.stream, slice::from_ref(&self.stream))?,
+                Way::Curium => self
+                    .network
+                    .step(&self.stream, slice::from_ref(&self.stream))?,
             }
             self.stream.synchronize()?;
         }

@@ -40,7 +40,11 @@ impl BandLayout {
     }
 
     const fn of_matrix(matrix: MatrixLayout, lower: usize, upper: usize) -> Self {
-        let layout = Self { matrix, lower, upper };
+        let layout = Self {
+            matrix,
+            lower,
+            upper,
+        };
         layout.with_leading_dimension(layout.diagonals())
     }
 
@@ -59,10 +63,15 @@ impl BandLayout {
     /// Checks that a matrix of this layout fits into `available` elements.
     fn check(&self, operation: &'static str, available: usize) -> Result<()> {
         let storage = match self.matrix.order() {
-            Order::ColumnMajor => MatrixLayout::column_major(self.diagonals(), self.matrix.columns()),
+            Order::ColumnMajor => {
+                MatrixLayout::column_major(self.diagonals(), self.matrix.columns())
+            }
             Order::RowMajor => MatrixLayout::row_major(self.matrix.rows(), self.diagonals()),
         };
-        storage.with_leading_dimension(self.matrix.leading_dimension()).check(operation, available).map(|_| ())
+        storage
+            .with_leading_dimension(self.matrix.leading_dimension())
+            .check(operation, available)
+            .map(|_| ())
     }
 }
 
@@ -109,10 +118,22 @@ impl<'a, T> Banded<'a, T> {
     pub fn new(memory: &'a impl AsDeviceSlice<Element = T>, layout: BandLayout) -> Result<Self> {
         let slice = memory.as_device_slice();
         layout.check("Banded::new", slice.len())?;
-        let BandLayout { matrix, lower, upper } = layout;
+        let BandLayout {
+            matrix,
+            lower,
+            upper,
+        } = layout;
         let stored = Stored::new(matrix);
-        let diagonals = if stored.is_transposed { (upper, lower) } else { (lower, upper) };
-        Ok(Self { slice, stored, diagonals })
+        let diagonals = if stored.is_transposed {
+            (upper, lower)
+        } else {
+            (lower, upper)
+        };
+        Ok(Self {
+            slice,
+            stored,
+            diagonals,
+        })
     }
 
     /// Creates a view of a matrix by columns, one after the other.
@@ -127,7 +148,10 @@ impl<'a, T> Banded<'a, T> {
         lower: usize,
         upper: usize,
     ) -> Result<Self> {
-        Self::new(memory, BandLayout::column_major(rows, columns, lower, upper))
+        Self::new(
+            memory,
+            BandLayout::column_major(rows, columns, lower, upper),
+        )
     }
 
     /// Creates a view of a matrix by rows, one after the other.
@@ -148,22 +172,38 @@ impl<'a, T> Banded<'a, T> {
     /// Returns the number of diagonals below the main one.
     #[must_use]
     pub fn lower(&self) -> usize {
-        if self.stored.is_transposed { self.diagonals.1 } else { self.diagonals.0 }
+        if self.stored.is_transposed {
+            self.diagonals.1
+        } else {
+            self.diagonals.0
+        }
     }
 
     /// Returns the number of diagonals above the main one.
     #[must_use]
     pub fn upper(&self) -> usize {
-        if self.stored.is_transposed { self.diagonals.0 } else { self.diagonals.1 }
+        if self.stored.is_transposed {
+            self.diagonals.0
+        } else {
+            self.diagonals.1
+        }
     }
 
     /// Returns one triangle of the matrix. In memory, the lower one begins after the diagonals above the main one.
     pub(crate) fn triangle(&self, triangle: Triangle) -> BandTriangle {
         let (fill, (lower, upper)) = (triangle.of(self.stored), self.diagonals);
         if fill == cublasFillMode_t::CUBLAS_FILL_MODE_UPPER {
-            BandTriangle { fill, diagonals: upper, address: self.address() }
+            BandTriangle {
+                fill,
+                diagonals: upper,
+                address: self.address(),
+            }
         } else {
-            BandTriangle { fill, diagonals: lower, address: self.address() + (upper * size_of::<T>()) as CUdeviceptr }
+            BandTriangle {
+                fill,
+                diagonals: lower,
+                address: self.address() + (upper * size_of::<T>()) as CUdeviceptr,
+            }
         }
     }
 }
@@ -178,7 +218,13 @@ impl<T> Copy for Banded<'_, T> {}
 
 impl<T> fmt::Debug for Banded<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Banded({}, {} diagonals below, {} above)", self.stored, self.lower(), self.upper())
+        write!(
+            formatter,
+            "Banded({}, {} diagonals below, {} above)",
+            self.stored,
+            self.lower(),
+            self.upper()
+        )
     }
 }
 

@@ -93,15 +93,28 @@ impl Blas {
     fn on(handle: Handle, stream: &Stream) -> Result<Self> {
         let (api, raw) = (handle.library().api(), stream.as_raw().cast());
         // SAFETY: the handle and the stream are live, and their context is current.
-        entered(handle.context(), || unsafe { call!(api, cublasSetStream_v2(handle.raw(), raw)) })?;
-        let (stream, pointer_mode) = (stream.clone(), cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST);
+        entered(handle.context(), || unsafe {
+            call!(api, cublasSetStream_v2(handle.raw(), raw))
+        })?;
+        let (stream, pointer_mode) = (
+            stream.clone(),
+            cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST,
+        );
         // A handle of other code may be in the other mode.
         // SAFETY: the handle is live, and its context is current.
-        entered(handle.context(), || unsafe { call!(api, cublasSetPointerMode_v2(handle.raw(), pointer_mode)) })?;
+        entered(handle.context(), || unsafe {
+            call!(api, cublasSetPointerMode_v2(handle.raw(), pointer_mode))
+        })?;
         let (handle, pointer_staging) = (Arc::new(handle), PointerStaging::default());
         // Destroying a handle synchronizes the device, which invalidates a capture.
         AccessGuard::new(&stream)?.keep(&handle);
-        Ok(Self { handle, stream, workspace: None, pointer_mode, pointer_staging })
+        Ok(Self {
+            handle,
+            stream,
+            workspace: None,
+            pointer_mode,
+            pointer_staging,
+        })
     }
 
     /// Replaces the workspace by one of `bytes` bytes; 0 leaves the memory to the library. Graphs keep the workspace that they captured.
@@ -113,11 +126,19 @@ impl Blas {
     /// An error of the allocation or of the library.
     #[doc(alias = "cublasSetWorkspace")]
     pub fn set_workspace(&mut self, bytes: usize) -> Result<()> {
-        let workspace = if bytes == 0 { None } else { Some(DeviceBuffer::<u8>::uninit(&self.stream, bytes)?) };
-        let address = workspace.as_ref().map_or(0, |workspace| workspace.as_pointer().as_raw());
+        let workspace = if bytes == 0 {
+            None
+        } else {
+            Some(DeviceBuffer::<u8>::uninit(&self.stream, bytes)?)
+        };
+        let address = workspace
+            .as_ref()
+            .map_or(0, |workspace| workspace.as_pointer().as_raw());
         let pointer = std::ptr::without_provenance_mut(address as usize);
         // SAFETY: the memory lives as long as the handle uses it, and is in stream order before and after its work.
-        self.configure(|api, raw| unsafe { call!(api, cublasSetWorkspace_v2(raw, pointer, bytes)) })?;
+        self.configure(|api, raw| unsafe {
+            call!(api, cublasSetWorkspace_v2(raw, pointer, bytes))
+        })?;
         self.workspace = workspace;
         Ok(())
     }
@@ -148,13 +169,22 @@ impl Blas {
     }
 
     /// Calls a function of the library that enqueues nothing.
-    pub(crate) fn configure(&mut self, set: impl FnOnce(&Api, cublasHandle_t) -> Result<()>) -> Result<()> {
-        entered(self.handle.context(), || set(self.handle.library().api(), self.handle.raw()))
+    pub(crate) fn configure(
+        &mut self,
+        set: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
+    ) -> Result<()> {
+        entered(self.handle.context(), || {
+            set(self.handle.library().api(), self.handle.raw())
+        })
     }
 
     #[inline]
     pub(crate) fn set_pointer_mode(&mut self, mode: cublasPointerMode_t) -> Result<()> {
-        if self.pointer_mode == mode { Ok(()) } else { self.change_pointer_mode(mode) }
+        if self.pointer_mode == mode {
+            Ok(())
+        } else {
+            self.change_pointer_mode(mode)
+        }
     }
 
     #[cold]
@@ -168,11 +198,17 @@ impl Blas {
     /// Returns an error if this thread captures a graph that the stream is not part of.
     #[inline]
     fn expect_captured(&self, operation: &'static str) -> Result<()> {
-        Ok(self.stream.expect_captured(operation, "create the handle on the capture scope")?)
+        Ok(self
+            .stream
+            .expect_captured(operation, "create the handle on the capture scope")?)
     }
 
     /// Copies addresses to device memory, on the stream.
-    pub(crate) fn pointers(&mut self, operation: &'static str, addresses: &[CUdeviceptr]) -> Result<DeviceBuffer<u64>> {
+    pub(crate) fn pointers(
+        &mut self,
+        operation: &'static str,
+        addresses: &[CUdeviceptr],
+    ) -> Result<DeviceBuffer<u64>> {
         self.expect_captured(operation)?;
         self.pointer_staging.upload(&self.stream, addresses)
     }
@@ -189,11 +225,18 @@ impl Blas {
         self.expect_captured(operation)?;
         operands.check_alignments(operation)?;
         self.set_pointer_mode(mode)?;
-        let Self { handle, stream, workspace, .. } = self;
+        let Self {
+            handle,
+            stream,
+            workspace,
+            ..
+        } = self;
         let guard = AccessGuard::new(stream)?;
         guard.keep(handle);
         ordered(guard, workspace.as_mut(), operands, || {
-            entered(handle.context(), || call(handle.library().api(), handle.raw()))
+            entered(handle.context(), || {
+                call(handle.library().api(), handle.raw())
+            })
         })
     }
 
@@ -207,10 +250,22 @@ impl Blas {
         self.stream.expect_running(operation)?;
         operands.check_alignments(operation)?;
         self.set_pointer_mode(cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST)?;
-        let Self { handle, stream, workspace, .. } = self;
-        ordered(AccessGuard::blocking(stream)?, workspace.as_mut(), operands, || {
-            entered(handle.context(), || call(handle.library().api(), handle.raw()))
-        })
+        let Self {
+            handle,
+            stream,
+            workspace,
+            ..
+        } = self;
+        ordered(
+            AccessGuard::blocking(stream)?,
+            workspace.as_mut(),
+            operands,
+            || {
+                entered(handle.context(), || {
+                    call(handle.library().api(), handle.raw())
+                })
+            },
+        )
     }
 }
 

@@ -63,7 +63,10 @@ pub struct PlanError {
 impl PlanError {
     #[cold]
     pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
-        Error::Plan(Box::new(Self { operation, problem: problem.into() }))
+        Error::Plan(Box::new(Self {
+            operation,
+            problem: problem.into(),
+        }))
     }
 }
 
@@ -76,7 +79,10 @@ impl fmt::Debug for PlanError {
 impl ShapeError {
     #[cold]
     pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
-        Error::Shape(Box::new(Self { operation, problem: problem.into() }))
+        Error::Shape(Box::new(Self {
+            operation,
+            problem: problem.into(),
+        }))
     }
 }
 
@@ -87,7 +93,10 @@ impl fmt::Debug for ShapeError {
 }
 
 // Every variant is boxed, so that the result of a call is returned in registers.
-const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
+const _: () = assert!(
+    size_of::<Error>() == 2 * size_of::<usize>(),
+    "a variant is larger than a pointer"
+);
 
 impl From<curium_driver::Error> for Error {
     #[cold]

@@ -27,12 +27,18 @@ impl Handle {
     pub(crate) fn create(library: &CuBlas, context: &Context) -> Result<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and the context is current.
-        entered(context, || unsafe { call!(library.api(), cublasCreate_v2(&raw mut raw)) })?;
+        entered(context, || unsafe {
+            call!(library.api(), cublasCreate_v2(&raw mut raw))
+        })?;
         Ok(Self::new(raw, library, context))
     }
 
     pub(crate) fn new(raw: cublasHandle_t, library: &CuBlas, context: &Context) -> Self {
-        Self { raw, library: library.clone(), context: context.clone() }
+        Self {
+            raw,
+            library: library.clone(),
+            context: context.clone(),
+        }
     }
 
     #[inline]
@@ -55,7 +61,9 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let destroy = || {
             // SAFETY: the handle is live, its context is current, and nothing else uses it.
-            entered(&self.context, || unsafe { call!(self.library.api(), cublasDestroy_v2(self.raw)) })
+            entered(&self.context, || unsafe {
+                call!(self.library.api(), cublasDestroy_v2(self.raw))
+            })
         };
         if let Some(Err(error)) = dropping(destroy) {
             report_drop("Blas::drop", error);
@@ -67,7 +75,10 @@ impl Drop for Handle {
 pub(crate) fn report_drop(operation: &'static str, error: Error) {
     match error {
         Error::Driver(error) => report(&error),
-        other => report(&curium_driver::Error::argument(operation, other.to_string())),
+        other => report(&curium_driver::Error::argument(
+            operation,
+            other.to_string(),
+        )),
     }
 }
 

@@ -30,14 +30,24 @@ impl MatrixLayout {
     #[must_use]
     #[inline]
     pub const fn column_major(rows: usize, columns: usize) -> Self {
-        Self { rows, columns, leading_dimension: if rows == 0 { 1 } else { rows }, order: Order::ColumnMajor }
+        Self {
+            rows,
+            columns,
+            leading_dimension: if rows == 0 { 1 } else { rows },
+            order: Order::ColumnMajor,
+        }
     }
 
     /// Creates the layout of a matrix by rows, one after the other.
     #[must_use]
     #[inline]
     pub const fn row_major(rows: usize, columns: usize) -> Self {
-        Self { rows, columns, leading_dimension: if columns == 0 { 1 } else { columns }, order: Order::RowMajor }
+        Self {
+            rows,
+            columns,
+            leading_dimension: if columns == 0 { 1 } else { columns },
+            order: Order::RowMajor,
+        }
     }
 
     /// Sets the distance in elements from one column to the next, or from one row to the next if the matrix is stored by rows.
@@ -50,12 +60,22 @@ impl MatrixLayout {
     /// Returns the layout of the transposition, which consists of the same elements.
     #[must_use]
     pub const fn transposed(self) -> Self {
-        let Self { rows, columns, leading_dimension, order } = self;
+        let Self {
+            rows,
+            columns,
+            leading_dimension,
+            order,
+        } = self;
         let order = match order {
             Order::ColumnMajor => Order::RowMajor,
             Order::RowMajor => Order::ColumnMajor,
         };
-        Self { rows: columns, columns: rows, leading_dimension, order }
+        Self {
+            rows: columns,
+            columns: rows,
+            leading_dimension,
+            order,
+        }
     }
 
     /// Returns the number of rows.
@@ -119,23 +139,34 @@ impl MatrixLayout {
     fn refused(&self, operation: &'static str, span: Option<usize>, available: usize) -> Error {
         let least = self.stored().0.max(1);
         if self.leading_dimension < least {
-            let problem = format!("leading dimension too small ({self}); it must be at least {least}");
+            let problem =
+                format!("leading dimension too small ({self}); it must be at least {least}");
             return ShapeError::refused(operation, problem);
         }
         let required = span.map_or_else(|| "too many".to_owned(), |span| span.to_string());
-        let problem = format!("memory too small for the matrix ({self}: {required} elements, {available} available)");
+        let problem = format!(
+            "memory too small for the matrix ({self}: {required} elements, {available} available)"
+        );
         ShapeError::refused(operation, problem)
     }
 }
 
 impl fmt::Display for MatrixLayout {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, columns, leading_dimension, order } = self;
+        let Self {
+            rows,
+            columns,
+            leading_dimension,
+            order,
+        } = self;
         let order = match order {
             Order::ColumnMajor => "column-major",
             Order::RowMajor => "row-major",
         };
-        write!(formatter, "{rows} × {columns} {order}, leading dimension {leading_dimension}")
+        write!(
+            formatter,
+            "{rows} × {columns} {order}, leading dimension {leading_dimension}"
+        )
     }
 }
 
@@ -145,23 +176,48 @@ mod tests {
 
     #[test]
     fn span_ends_with_the_last_element_and_not_with_its_column() {
-        assert_eq!(MatrixLayout::column_major(3, 4).with_leading_dimension(10).span(), Some(33));
-        assert_eq!(MatrixLayout::row_major(3, 4).with_leading_dimension(10).span(), Some(24));
+        assert_eq!(
+            MatrixLayout::column_major(3, 4)
+                .with_leading_dimension(10)
+                .span(),
+            Some(33)
+        );
+        assert_eq!(
+            MatrixLayout::row_major(3, 4)
+                .with_leading_dimension(10)
+                .span(),
+            Some(24)
+        );
         assert_eq!(MatrixLayout::column_major(0, 4).span(), Some(0));
         assert_eq!(MatrixLayout::column_major(3, 0).span(), Some(0));
-        assert_eq!(MatrixLayout::column_major(2, 3).with_leading_dimension(usize::MAX).span(), None);
+        assert_eq!(
+            MatrixLayout::column_major(2, 3)
+                .with_leading_dimension(usize::MAX)
+                .span(),
+            None
+        );
     }
 
     #[test]
     fn matrix_that_does_not_fit_is_an_error_with_its_shape() {
         let layout = MatrixLayout::column_major(3, 4);
         assert_eq!(layout.check("test", 12).expect("it fits exactly"), 12);
-        let text = layout.check("test", 11).expect_err("an element is missing").to_string();
+        let text = layout
+            .check("test", 11)
+            .expect_err("an element is missing")
+            .to_string();
         assert_eq!(
             text,
             "test: memory too small for the matrix (3 × 4 column-major, leading dimension 3: 12 elements, 11 available)"
         );
-        let text = layout.with_leading_dimension(2).check("test", 100).expect_err("columns overlap").to_string();
-        assert!(text.contains("leading dimension too small") && text.contains("at least 3"), "{text}");
+        let text = layout
+            .with_leading_dimension(2)
+            .check("test", 100)
+            .expect_err("columns overlap")
+            .to_string();
+        assert!(
+            text.contains("leading dimension too small") && text.contains("at least 3"),
+            "{text}"
+        );
     }
 }

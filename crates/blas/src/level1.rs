@@ -42,7 +42,18 @@ impl Blas {
         let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         self.enqueue(OPERATION, mode, (&mut alpha, &mut x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factor is where the mode requires.
-            unsafe { T::axpy(api, raw, n, factor, address(from), steps.0, address_mut(to), steps.1) }
+            unsafe {
+                T::axpy(
+                    api,
+                    raw,
+                    n,
+                    factor,
+                    address(from),
+                    steps.0,
+                    address_mut(to),
+                    steps.1,
+                )
+            }
         })
     }
 
@@ -54,12 +65,22 @@ impl Blas {
     ///
     /// An error of the library.
     #[doc(alias = "cublasSscal")]
-    pub fn scal<T: Element>(&mut self, alpha: impl ScalarArgument<T>, x: &mut VectorMut<'_, T>) -> Result<()> {
+    pub fn scal<T: Element>(
+        &mut self,
+        alpha: impl ScalarArgument<T>,
+        x: &mut VectorMut<'_, T>,
+    ) -> Result<()> {
         if x.is_empty() {
             return Ok(());
         }
         let mut alpha = Aligned(alpha);
-        let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
+        let (factor, mode, n, at, step) = (
+            alpha.pointer(),
+            mode_of(&alpha),
+            x.len(),
+            x.address(),
+            x.stride(),
+        );
         self.enqueue("Blas::scal", mode, (&mut alpha, x), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
             unsafe { T::scal(api, raw, n, factor, address_mut(at), step) }
@@ -83,7 +104,13 @@ impl Blas {
             return Ok(());
         }
         let mut alpha = Aligned(alpha);
-        let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
+        let (factor, mode, n, at, step) = (
+            alpha.pointer(),
+            mode_of(&alpha),
+            x.len(),
+            x.address(),
+            x.stride(),
+        );
         self.enqueue("Blas::scal_real", mode, (&mut alpha, x), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
             unsafe { T::scal_real(api, raw, n, factor, address_mut(at), step) }
@@ -108,7 +135,17 @@ impl Blas {
         let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         self.enqueue(OPERATION, HOST, (&mut x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory.
-            unsafe { T::copy(api, raw, n, address(from), steps.0, address_mut(to), steps.1) }
+            unsafe {
+                T::copy(
+                    api,
+                    raw,
+                    n,
+                    address(from),
+                    steps.0,
+                    address_mut(to),
+                    steps.1,
+                )
+            }
         })
     }
 
@@ -120,7 +157,11 @@ impl Blas {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the lengths differ.
     #[doc(alias = "cublasSswap")]
-    pub fn swap<T: Element>(&mut self, x: &mut VectorMut<'_, T>, y: &mut VectorMut<'_, T>) -> Result<()> {
+    pub fn swap<T: Element>(
+        &mut self,
+        x: &mut VectorMut<'_, T>,
+        y: &mut VectorMut<'_, T>,
+    ) -> Result<()> {
         const OPERATION: &str = "Blas::swap";
         same_len(OPERATION, x.len(), y.len())?;
         if x.is_empty() {
@@ -129,7 +170,17 @@ impl Blas {
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory.
-            unsafe { T::swap(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1) }
+            unsafe {
+                T::swap(
+                    api,
+                    raw,
+                    n,
+                    address_mut(one),
+                    steps.0,
+                    address_mut(other),
+                    steps.1,
+                )
+            }
         })
     }
 
@@ -153,7 +204,18 @@ impl Blas {
         let place = (&raw mut result.0).cast();
         self.compute(OPERATION, (&mut x, &mut y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
-            unsafe { T::dot(api, raw, n, address(one), steps.0, address(other), steps.1, place) }
+            unsafe {
+                T::dot(
+                    api,
+                    raw,
+                    n,
+                    address(one),
+                    steps.0,
+                    address(other),
+                    steps.1,
+                    place,
+                )
+            }
         })?;
         Ok(result.0)
     }
@@ -177,7 +239,18 @@ impl Blas {
         let place = (&raw mut result.0).cast();
         self.compute(OPERATION, (&mut x, &mut y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
-            unsafe { T::dot_conjugated(api, raw, n, address(one), steps.0, address(other), steps.1, place) }
+            unsafe {
+                T::dot_conjugated(
+                    api,
+                    raw,
+                    n,
+                    address(one),
+                    steps.0,
+                    address(other),
+                    steps.1,
+                    place,
+                )
+            }
         })?;
         Ok(result.0)
     }
@@ -277,8 +350,12 @@ impl Blas {
         // A result of 32 bits leaves the upper half, the second on every platform of CUDA, at 0.
         let (n, at, step, mut found) = (x.len(), x.address(), x.stride(), 0_u64);
         let place = (&raw mut found).cast();
-        self.compute(operation, (&mut x,), |api, raw| call(api, raw, n, at, step, place))?;
-        Ok(usize::try_from(found).ok().and_then(|found| found.checked_sub(1)))
+        self.compute(operation, (&mut x,), |api, raw| {
+            call(api, raw, n, at, step, place)
+        })?;
+        Ok(usize::try_from(found)
+            .ok()
+            .and_then(|found| found.checked_sub(1)))
     }
 }
 
@@ -289,10 +366,17 @@ pub(crate) fn mode_of<S: Factor>(_: &S) -> cublasPointerMode_t {
 
 #[inline]
 pub(crate) fn same_len(operation: &'static str, x: usize, y: usize) -> Result<()> {
-    if x == y { Ok(()) } else { Err(lengths_differ(operation, x, y)) }
+    if x == y {
+        Ok(())
+    } else {
+        Err(lengths_differ(operation, x, y))
+    }
 }
 
 #[cold]
 fn lengths_differ(operation: &'static str, x: usize, y: usize) -> Error {
-    ShapeError::refused(operation, format!("the lengths differ (x has {x} elements, y has {y})"))
+    ShapeError::refused(
+        operation,
+        format!("the lengths differ (x has {x} elements, y has {y})"),
+    )
 }

@@ -40,12 +40,27 @@ impl Blas {
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (transform, stored) = (operation_of(OPERATION, a.stored)?, a.stored);
         let (m, n, lda) = (stored.length, stored.count, stored.leading_dimension);
-        let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
-            let (a, x, y) = (address(at), address(from), address_mut(to));
-            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-            unsafe { T::gemv(api, raw, transform, m, n, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
-        })
+        let (at, from, to, steps) = (
+            a.address(),
+            x.address(),
+            y.address(),
+            (x.stride(), y.stride()),
+        );
+        self.enqueue(
+            OPERATION,
+            mode,
+            (&mut alpha, &mut beta, &mut a, &mut x, y),
+            |api, raw| {
+                let (a, x, y) = (address(at), address(from), address_mut(to));
+                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                unsafe {
+                    T::gemv(
+                        api, raw, transform, m, n, factors.0, a, lda, x, steps.0, factors.1, y,
+                        steps.1,
+                    )
+                }
+            },
+        )
     }
 
     /// Adds `alpha` · `x` · transposed(`y`) to `a`.
@@ -74,13 +89,23 @@ impl Blas {
             std::mem::swap(&mut x, &mut y);
         }
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
-        let (m, n, lda, at) = (a.stored.length, a.stored.count, a.stored.leading_dimension, a.address());
+        let (m, n, lda, at) = (
+            a.stored.length,
+            a.stored.count,
+            a.stored.leading_dimension,
+            a.address(),
+        );
         let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
-            let (x, y, a) = (address(one), address(other), address_mut(at));
-            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
-            unsafe { T::ger(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
-        })
+        self.enqueue(
+            OPERATION,
+            mode,
+            (&mut alpha, &mut x, &mut y, a),
+            |api, raw| {
+                let (x, y, a) = (address(one), address(other), address_mut(at));
+                // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+                unsafe { T::ger(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
+            },
+        )
     }
 
     /// Adds `alpha` · `x` · adjoint(`y`) to `a`.
@@ -111,13 +136,23 @@ impl Blas {
         }
         let (mut alpha, mut x, mut y) = (Aligned(alpha), x, y);
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
-        let (m, n, lda, at) = (a.stored.length, a.stored.count, a.stored.leading_dimension, a.address());
+        let (m, n, lda, at) = (
+            a.stored.length,
+            a.stored.count,
+            a.stored.leading_dimension,
+            a.address(),
+        );
         let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
-            let (x, y, a) = (address(one), address(other), address_mut(at));
-            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
-            unsafe { T::ger_conjugated(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
-        })
+        self.enqueue(
+            OPERATION,
+            mode,
+            (&mut alpha, &mut x, &mut y, a),
+            |api, raw| {
+                let (x, y, a) = (address(one), address(other), address_mut(at));
+                // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+                unsafe { T::ger_conjugated(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
+            },
+        )
     }
 }
 
@@ -358,15 +393,26 @@ pub(crate) fn is_hermitian_as_stored(stored: Stored) -> bool {
 
 #[inline]
 pub(crate) fn operation_of(operation: &'static str, stored: Stored) -> Result<cublasOperation_t> {
-    stored.operation().ok_or_else(|| unsupported(operation, stored))
+    stored
+        .operation()
+        .ok_or_else(|| unsupported(operation, stored))
 }
 
 #[cold]
 pub(crate) fn unsupported(operation: &'static str, stored: Stored) -> Error {
-    let is_adjoint = if stored.is_conjugated { "conjugated" } else { "not conjugated" };
-    let order = if stored.is_transposed { "by rows or transposed" } else { "by columns" };
-    let problem =
-        format!("unsupported by cuBLAS (a complex matrix of {stored}, {order} and {is_adjoint}); use the other order");
+    let is_adjoint = if stored.is_conjugated {
+        "conjugated"
+    } else {
+        "not conjugated"
+    };
+    let order = if stored.is_transposed {
+        "by rows or transposed"
+    } else {
+        "by columns"
+    };
+    let problem = format!(
+        "unsupported by cuBLAS (a complex matrix of {stored}, {order} and {is_adjoint}); use the other order"
+    );
     ShapeError::refused(operation, problem)
 }
 
@@ -374,7 +420,10 @@ pub(crate) fn square(operation: &'static str, stored: Stored) -> Result<()> {
     if stored.length == stored.count {
         return Ok(());
     }
-    Err(ShapeError::refused(operation, format!("the matrix is not square ({stored})")))
+    Err(ShapeError::refused(
+        operation,
+        format!("the matrix is not square ({stored})"),
+    ))
 }
 
 /// Checks the lengths of the factor and of the product of a matrix.
@@ -382,7 +431,8 @@ fn agree(operation: &'static str, a: Stored, columns: usize, rows: usize) -> Res
     if (a.rows(), a.columns()) == (rows, columns) {
         return Ok(());
     }
-    let problem =
-        format!("the shapes do not agree (the matrix is {a}, its vectors have {rows} and {columns} elements)");
+    let problem = format!(
+        "the shapes do not agree (the matrix is {a}, its vectors have {rows} and {columns} elements)"
+    );
     Err(ShapeError::refused(operation, problem))
 }

@@ -26,7 +26,10 @@ fn product_agrees(operation: &'static str, a: Stored, b: Stored, c: Stored) -> R
 
 #[cold]
 fn product_disagrees(operation: &'static str, a: Stored, b: Stored, c: Stored) -> Error {
-    ShapeError::refused(operation, format!("the shapes do not agree (a is {a}, b is {b}, c is {c})"))
+    ShapeError::refused(
+        operation,
+        format!("the shapes do not agree (a is {a}, b is {b}, c is {c})"),
+    )
 }
 
 /// Checks that a factor that cuBLAS takes only as it is stored has the order of the result.

@@ -53,7 +53,11 @@ impl<'a, T> Matrix<'a, T> {
     /// # Errors
     ///
     /// As for [`Matrix::new`].
-    pub fn column_major(memory: &'a impl AsDeviceSlice<Element = T>, rows: usize, columns: usize) -> Result<Self> {
+    pub fn column_major(
+        memory: &'a impl AsDeviceSlice<Element = T>,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Self> {
         Self::new(memory, MatrixLayout::column_major(rows, columns))
     }
 
@@ -62,13 +66,20 @@ impl<'a, T> Matrix<'a, T> {
     /// # Errors
     ///
     /// As for [`Matrix::new`].
-    pub fn row_major(memory: &'a impl AsDeviceSlice<Element = T>, rows: usize, columns: usize) -> Result<Self> {
+    pub fn row_major(
+        memory: &'a impl AsDeviceSlice<Element = T>,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Self> {
         Self::new(memory, MatrixLayout::row_major(rows, columns))
     }
 
     fn of_slice(slice: DeviceSlice<'a, T>, layout: MatrixLayout) -> Result<Self> {
         layout.check("Matrix::new", slice.len())?;
-        Ok(Self { slice, stored: Stored::new(layout) })
+        Ok(Self {
+            slice,
+            stored: Stored::new(layout),
+        })
     }
 
     /// Returns the number of elements of the memory.
@@ -83,10 +94,16 @@ impl<'a, T> MatrixMut<'a, T> {
     /// # Errors
     ///
     /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of bounds.
-    pub fn new(memory: &'a mut impl AsDeviceSliceMut<Element = T>, layout: MatrixLayout) -> Result<Self> {
+    pub fn new(
+        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        layout: MatrixLayout,
+    ) -> Result<Self> {
         let slice = memory.as_device_slice_mut();
         layout.check("MatrixMut::new", slice.len())?;
-        Ok(Self { slice, stored: Stored::new(layout) })
+        Ok(Self {
+            slice,
+            stored: Stored::new(layout),
+        })
     }
 
     /// Creates a view of a matrix by columns, one after the other.
@@ -107,7 +124,11 @@ impl<'a, T> MatrixMut<'a, T> {
     /// # Errors
     ///
     /// As for [`MatrixMut::new`].
-    pub fn row_major(memory: &'a mut impl AsDeviceSliceMut<Element = T>, rows: usize, columns: usize) -> Result<Self> {
+    pub fn row_major(
+        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Self> {
         Self::new(memory, MatrixLayout::row_major(rows, columns))
     }
 

@@ -98,9 +98,13 @@ macro_rules! operand {
     ($view:ident, $memory:ty) => {
         impl<T> $crate::operand::Operand for $view<'_, T> {
             #[inline]
-            unsafe fn bind(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) -> curium_driver::Result<()> {
+            unsafe fn bind(
+                &mut self,
+                guard: &mut curium_driver::hazard::AccessGuard<'_>,
+            ) -> curium_driver::Result<()> {
                 // SAFETY: the caller calls `launched` after the operation was enqueued.
-                unsafe { curium_driver::Argument::<$memory>::bind(&mut self.slice, guard) }.map(|_| ())
+                unsafe { curium_driver::Argument::<$memory>::bind(&mut self.slice, guard) }
+                    .map(|_| ())
             }
 
             #[inline]
@@ -145,16 +149,22 @@ pub(crate) struct Each<'a, O>(pub(crate) &'a mut [O]);
 impl<O: Operand> Operand for Each<'_, O> {
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
         // SAFETY: the caller upholds the same conditions.
-        self.0.iter_mut().try_for_each(|operand| unsafe { operand.bind(guard) })
+        self.0
+            .iter_mut()
+            .try_for_each(|operand| unsafe { operand.bind(guard) })
     }
 
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         // SAFETY: the caller upholds the same conditions.
-        self.0.iter_mut().for_each(|operand| unsafe { operand.launched(guard) });
+        self.0
+            .iter_mut()
+            .for_each(|operand| unsafe { operand.launched(guard) });
     }
 
     fn check_alignment(&self, operation: &'static str) -> Result<()> {
-        self.0.iter().try_for_each(|operand| operand.check_alignment(operation))
+        self.0
+            .iter()
+            .try_for_each(|operand| operand.check_alignment(operation))
     }
 }
 
@@ -184,7 +194,10 @@ impl<'a, T> DeviceScalar<'a, T> {
     pub fn new(memory: &'a impl AsDeviceSlice<Element = T>) -> Result<Self> {
         let slice = memory.as_device_slice();
         if slice.is_empty() {
-            return Err(ShapeError::refused("DeviceScalar::new", "the memory is empty"));
+            return Err(ShapeError::refused(
+                "DeviceScalar::new",
+                "the memory is empty",
+            ));
         }
         Ok(Self { slice })
     }
@@ -200,7 +213,11 @@ impl<T> Copy for DeviceScalar<'_, T> {}
 
 impl<T> std::fmt::Debug for DeviceScalar<'_, T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "DeviceScalar({:#x})", self.slice.as_pointer().as_raw())
+        write!(
+            formatter,
+            "DeviceScalar({:#x})",
+            self.slice.as_pointer().as_raw()
+        )
     }
 }
 

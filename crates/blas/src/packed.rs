@@ -55,10 +55,18 @@ impl<'a, T> Packed<'a, T> {
     /// # Errors
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the last element is out of bounds.
-    pub fn column_major(memory: &'a impl AsDeviceSlice<Element = T>, size: usize, triangle: Triangle) -> Result<Self> {
+    pub fn column_major(
+        memory: &'a impl AsDeviceSlice<Element = T>,
+        size: usize,
+        triangle: Triangle,
+    ) -> Result<Self> {
         let slice = memory.as_device_slice();
         let stored = stored("Packed::column_major", size, slice.len())?;
-        Ok(Self { slice, stored, triangle })
+        Ok(Self {
+            slice,
+            stored,
+            triangle,
+        })
     }
 
     /// Creates a view of a triangle that is stored by rows in the first elements of `memory`.
@@ -66,10 +74,19 @@ impl<'a, T> Packed<'a, T> {
     /// # Errors
     ///
     /// As for [`Packed::column_major`].
-    pub fn row_major(memory: &'a impl AsDeviceSlice<Element = T>, size: usize, triangle: Triangle) -> Result<Self> {
+    pub fn row_major(
+        memory: &'a impl AsDeviceSlice<Element = T>,
+        size: usize,
+        triangle: Triangle,
+    ) -> Result<Self> {
         let slice = memory.as_device_slice();
         let stored = stored("Packed::row_major", size, slice.len())?;
-        Ok(Self { slice, stored, triangle: triangle.flipped() }.transposed())
+        Ok(Self {
+            slice,
+            stored,
+            triangle: triangle.flipped(),
+        }
+        .transposed())
     }
 }
 
@@ -86,7 +103,11 @@ impl<'a, T> PackedMut<'a, T> {
     ) -> Result<Self> {
         let slice = memory.as_device_slice_mut();
         let stored = stored("PackedMut::column_major", size, slice.len())?;
-        Ok(Self { slice, stored, triangle })
+        Ok(Self {
+            slice,
+            stored,
+            triangle,
+        })
     }
 
     /// Creates a view of a triangle that is stored by rows in the first elements of `memory`.
@@ -101,7 +122,12 @@ impl<'a, T> PackedMut<'a, T> {
     ) -> Result<Self> {
         let slice = memory.as_device_slice_mut();
         let stored = stored("PackedMut::row_major", size, slice.len())?;
-        Ok(Self { slice, stored, triangle: triangle.flipped() }.transposed())
+        Ok(Self {
+            slice,
+            stored,
+            triangle: triangle.flipped(),
+        }
+        .transposed())
     }
 }
 
@@ -136,7 +162,11 @@ macro_rules! packed {
 
         impl<T> fmt::Debug for $view<'_, T> {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(formatter, concat!($name, "({}, {:?})"), self.stored, self.triangle)
+                write!(
+                    formatter,
+                    concat!($name, "({}, {:?})"),
+                    self.stored, self.triangle
+                )
             }
         }
 
@@ -159,13 +189,18 @@ impl<T> Copy for Packed<'_, T> {}
 /// Returns the stored matrix of a packed triangle. Its leading dimension has no meaning.
 fn stored(operation: &'static str, size: usize, available: usize) -> Result<Stored> {
     // One of the factors is even.
-    let (one, other) = if size.is_multiple_of(2) { (size / 2, size + 1) } else { (size, size / 2 + 1) };
+    let (one, other) = if size.is_multiple_of(2) {
+        (size / 2, size + 1)
+    } else {
+        (size, size / 2 + 1)
+    };
     let required = one.checked_mul(other);
     if required.is_some_and(|required| required <= available) {
         return Ok(Stored::new(MatrixLayout::column_major(size, size)));
     }
     let required = required.map_or_else(|| "too many".to_owned(), |required| required.to_string());
-    let problem =
-        format!("memory too small for the packed matrix ({size} × {size}: {required} elements, {available} available)");
+    let problem = format!(
+        "memory too small for the packed matrix ({size} × {size}: {required} elements, {available} available)"
+    );
     Err(ShapeError::refused(operation, problem))
 }

@@ -9,7 +9,9 @@ use curium_driver::sys::call;
 use num_complex::{Complex32, Complex64};
 
 use crate::error::Result;
-use crate::sys::{Api, cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasOperation_t, cublasSideMode_t};
+use crate::sys::{
+    Api, cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasOperation_t, cublasSideMode_t,
+};
 
 /// The type of a parameter of its kind.
 macro_rules! kind {

@@ -21,19 +21,33 @@ impl Stored {
     pub(crate) fn new(layout: MatrixLayout) -> Self {
         let (length, count) = layout.stored();
         let is_transposed = layout.order() == Order::RowMajor;
-        Self { length, count, leading_dimension: layout.leading_dimension(), is_transposed, is_conjugated: false }
+        Self {
+            length,
+            count,
+            leading_dimension: layout.leading_dimension(),
+            is_transposed,
+            is_conjugated: false,
+        }
     }
 
     /// Returns the number of rows of the view.
     #[inline]
     pub(crate) fn rows(self) -> usize {
-        if self.is_transposed { self.count } else { self.length }
+        if self.is_transposed {
+            self.count
+        } else {
+            self.length
+        }
     }
 
     /// Returns the number of columns of the view.
     #[inline]
     pub(crate) fn columns(self) -> usize {
-        if self.is_transposed { self.length } else { self.count }
+        if self.is_transposed {
+            self.length
+        } else {
+            self.count
+        }
     }
 
     #[inline]
@@ -44,7 +58,11 @@ impl Stored {
     /// Returns the number of elements from the first to the last.
     #[inline]
     pub(crate) fn span(self) -> usize {
-        if self.is_empty() { 0 } else { self.leading_dimension * (self.count - 1) + self.length }
+        if self.is_empty() {
+            0
+        } else {
+            self.leading_dimension * (self.count - 1) + self.length
+        }
     }
 }
 

@@ -27,7 +27,11 @@ impl<'a, T> Vector<'a, T> {
     #[must_use]
     pub fn new(memory: &'a impl AsDeviceSlice<Element = T>) -> Self {
         let slice = memory.as_device_slice();
-        Self { slice, len: slice.len(), stride: 1 }
+        Self {
+            slice,
+            len: slice.len(),
+            stride: 1,
+        }
     }
 
     /// Creates a view of `len` elements at a distance of `stride`.
@@ -35,7 +39,11 @@ impl<'a, T> Vector<'a, T> {
     /// # Errors
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the distance is 0 or the last element is out of bounds.
-    pub fn strided(memory: &'a impl AsDeviceSlice<Element = T>, len: usize, stride: usize) -> Result<Self> {
+    pub fn strided(
+        memory: &'a impl AsDeviceSlice<Element = T>,
+        len: usize,
+        stride: usize,
+    ) -> Result<Self> {
         let slice = memory.as_device_slice();
         check("Vector::strided", slice.len(), len, stride)?;
         Ok(Self { slice, len, stride })
@@ -51,7 +59,11 @@ impl<'a, T> VectorMut<'a, T> {
     #[must_use]
     pub fn new(memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
         let slice = memory.as_device_slice_mut();
-        Self { len: slice.len(), slice, stride: 1 }
+        Self {
+            len: slice.len(),
+            slice,
+            stride: 1,
+        }
     }
 
     /// Creates a view of `len` elements at a distance of `stride`.
@@ -59,7 +71,11 @@ impl<'a, T> VectorMut<'a, T> {
     /// # Errors
     ///
     /// As for [`Vector::strided`].
-    pub fn strided(memory: &'a mut impl AsDeviceSliceMut<Element = T>, len: usize, stride: usize) -> Result<Self> {
+    pub fn strided(
+        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        len: usize,
+        stride: usize,
+    ) -> Result<Self> {
         let slice = memory.as_device_slice_mut();
         check("VectorMut::strided", slice.len(), len, stride)?;
         Ok(Self { slice, len, stride })
@@ -95,7 +111,11 @@ macro_rules! vector {
 
         impl<T> fmt::Debug for $view<'_, T> {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(formatter, concat!($name, "({} elements, stride {})"), self.len, self.stride)
+                write!(
+                    formatter,
+                    concat!($name, "({} elements, stride {})"),
+                    self.len, self.stride
+                )
             }
         }
 
@@ -118,10 +138,14 @@ fn check(operation: &'static str, available: usize, len: usize, stride: usize) -
     if stride == 0 {
         return Err(ShapeError::refused(operation, "the stride is 0"));
     }
-    let span = len.checked_sub(1).map_or(Some(0), |last| last.checked_mul(stride)?.checked_add(1));
+    let span = len
+        .checked_sub(1)
+        .map_or(Some(0), |last| last.checked_mul(stride)?.checked_add(1));
     if span.is_some_and(|span| span <= available) {
         return Ok(());
     }
-    let problem = format!("memory too small for the vector ({len} elements, stride {stride}, {available} available)");
+    let problem = format!(
+        "memory too small for the vector ({len} elements, stride {stride}, {available} available)"
+    );
     Err(ShapeError::refused(operation, problem))
 }

@@ -20,7 +20,10 @@ pub(crate) struct Options {
 
 /// Reports how to build a program that has the command.
 pub(crate) fn run<T>(_: &Options, _: ColorChoice) -> Result<T> {
-    let arguments: Vec<_> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<_> = env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let arguments = arguments.join(" ");
     bail!(
         "`curium {arguments}`: not in this build; build it with `--features full`, as in `cargo run --release --features full -- {arguments}`"

@@ -65,20 +65,36 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
     let mut out = io::stdout().lock();
     if options.schema {
-        return out.write_all(SCHEMA.as_bytes()).context("the schema could not be written");
+        return out
+            .write_all(SCHEMA.as_bytes())
+            .context("the schema could not be written");
     }
     if let Some(folder) = &options.svg {
-        fs::create_dir_all(folder).with_context(|| format!("the folder {} could not be created", folder.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("the folder {} could not be created", folder.display()))?;
     }
-    let (place, context) = Place::open(options.device, |driver| Ok(driver.device(0)?.primary_context()?))?;
+    let (place, context) = Place::open(options.device, |driver| {
+        Ok(driver.device(0)?.primary_context()?)
+    })?;
     place.announce(false);
     let plan = options.plan(place.simulated().is_some());
     let ids = curium_bench::ids(&plan);
-    ensure!(!ids.is_empty(), "no id contains {:?}; --list prints all ids", options.filter);
+    ensure!(
+        !ids.is_empty(),
+        "no id contains {:?}; --list prints all ids",
+        options.filter
+    );
     if options.list {
-        return ids.iter().try_for_each(|id| writeln!(out, "{id}")).context("the ids could not be written");
+        return ids
+            .iter()
+            .try_for_each(|id| writeln!(out, "{id}"))
+            .context("the ids could not be written");
     }
-    let progress = Progress::new("measuring", u32::try_from(ids.len())?, color.on(&io::stderr()));
+    let progress = Progress::new(
+        "measuring",
+        u32::try_from(ids.len())?,
+        color.on(&io::stderr()),
+    );
     let mut comparisons = Vec::new();
     curium_bench::run(&context, &plan, &mut |comparison| {
         comparisons.push(comparison);
@@ -94,9 +110,13 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
         writeln!(out, "{report}")?;
     }
     if let Some(path) = &options.markdown {
-        fs::write(path, report.markdown()).with_context(|| format!("{} could not be written", path.display()))?;
+        fs::write(path, report.markdown())
+            .with_context(|| format!("{} could not be written", path.display()))?;
     }
-    options.svg.as_ref().map_or(Ok(()), |folder| draw(folder, &comparisons, &report.title()))
+    options
+        .svg
+        .as_ref()
+        .map_or(Ok(()), |folder| draw(folder, &comparisons, &report.title()))
 }
 
 impl Options {
@@ -118,9 +138,12 @@ impl Options {
 fn draw(folder: &Path, comparisons: &[Comparison], title: &str) -> Result<()> {
     let title = format!("{title}; medians, and bars from quartile to quartile");
     for chart in CHARTS {
-        let Some(svg) = chart.to_svg(comparisons, &title)? else { continue };
+        let Some(svg) = chart.to_svg(comparisons, &title)? else {
+            continue;
+        };
         let path = folder.join(chart.file);
-        fs::write(&path, svg).with_context(|| format!("{} could not be written", path.display()))?;
+        fs::write(&path, svg)
+            .with_context(|| format!("{} could not be written", path.display()))?;
     }
     Ok(())
 }

@@ -2,7 +2,12 @@
 
 /// Formats a size in the largest unit that fits.
 pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    const UNITS: [(u64, &str); 4] = [
+        (1 << 40, "TiB"),
+        (1 << 30, "GiB"),
+        (1 << 20, "MiB"),
+        (1 << 10, "KiB"),
+    ];
     match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
         None => format!("{bytes} bytes"),

@@ -42,7 +42,12 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
         }
         Command::Clear => {
             cache.clear()?;
-            writeln!(out, "{}: removed {}", cache.folder().display(), describe(usage))?;
+            writeln!(
+                out,
+                "{}: removed {}",
+                cache.folder().display(),
+                describe(usage)
+            )?;
         }
     }
     Ok(())
@@ -51,6 +56,10 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
 fn describe(usage: CacheUsage) -> String {
     match usage.entries {
         0 => "no entries".to_owned(),
-        entries => format!("{}, {}", counted(entries, "entry", "entries"), size(usage.bytes)),
+        entries => format!(
+            "{}, {}",
+            counted(entries, "entry", "entries"),
+            size(usage.bytes)
+        ),
     }
 }

@@ -77,20 +77,33 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
     let begin = Instant::now();
     let stage = Stage::open(options.device)?;
     stage.announce(options.verbose);
-    let rendering = render::render(&stage, &view, colors).with_context(|| format!("on {}", stage.name()))?;
+    let rendering =
+        render::render(&stage, &view, colors).with_context(|| format!("on {}", stage.name()))?;
     let total = begin.elapsed();
 
-    let check =
-        (!options.no_check).then(|| check::against_cpu(&view, rendering.bands(), rendering.iterations(), colors));
+    let check = (!options.no_check)
+        .then(|| check::against_cpu(&view, rendering.bands(), rendering.iterations(), colors));
     let picture = file.write(&view, rendering.iterations())?;
-    let report = Report { view: &view, stage: &stage, rendering: &rendering, total, check: check.as_ref(), picture };
+    let report = Report {
+        view: &view,
+        stage: &stage,
+        rendering: &rendering,
+        total,
+        check: check.as_ref(),
+        picture,
+    };
     writeln!(io::stdout(), "{report}").context("the report could not be written")?;
     check.map_or(Ok(()), Check::into_result)
 }
 
 impl Options {
     fn view(&self) -> Result<View> {
-        View::new((self.width, self.height), (self.center_x, self.center_y), self.scale, self.iterations)
+        View::new(
+            (self.width, self.height),
+            (self.center_x, self.center_y),
+            self.scale,
+            self.iterations,
+        )
     }
 }
 
@@ -102,7 +115,13 @@ fn finite(text: &str) -> Result<f64, String> {
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    finite(text).and_then(|number| if number > 0.0 { Ok(number) } else { Err("not above zero".to_owned()) })
+    finite(text).and_then(|number| {
+        if number > 0.0 {
+            Ok(number)
+        } else {
+            Err("not above zero".to_owned())
+        }
+    })
 }
 
 #[cfg(test)]
@@ -123,22 +142,38 @@ mod tests {
 
     #[test]
     fn negative_center_is_a_number_and_not_an_option() {
-        let options = parse(&["--center-x", "-1.25", "--center-y", "-1e-2"]).expect("these are numbers");
+        let options =
+            parse(&["--center-x", "-1.25", "--center-y", "-1e-2"]).expect("these are numbers");
         assert_eq!((options.center_x, options.center_y), (-1.25, -0.01));
     }
 
     #[test]
     fn sizes_outside_the_limits_are_rejected_with_the_limits() {
-        for arguments in [["--width", "0"], ["--height", "65536"], ["--width", "18446744073709551616"]] {
-            let error = parse(&arguments).err().expect("the size is wrong").to_string();
-            assert!(error.contains(arguments[0]) && error.contains(arguments[1]), "{error}");
+        for arguments in [
+            ["--width", "0"],
+            ["--height", "65536"],
+            ["--width", "18446744073709551616"],
+        ] {
+            let error = parse(&arguments)
+                .err()
+                .expect("the size is wrong")
+                .to_string();
+            assert!(
+                error.contains(arguments[0]) && error.contains(arguments[1]),
+                "{error}"
+            );
         }
         assert!(parse(&["--width", "65535", "--height", "1"]).is_ok());
     }
 
     #[test]
     fn numbers_that_describe_no_region_are_rejected() {
-        for arguments in [["--scale", "0"], ["--scale", "inf"], ["--scale=-1", "--no-check"], ["--center-x", "NaN"]] {
+        for arguments in [
+            ["--scale", "0"],
+            ["--scale", "inf"],
+            ["--scale=-1", "--no-check"],
+            ["--center-x", "NaN"],
+        ] {
             assert!(parse(&arguments).is_err(), "{arguments:?}");
         }
     }

@@ -56,7 +56,8 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let saved = options.exchange.saved()?;
-    let mut environment = saved.unwrap_or_else(|| survey::survey(options.device == DeviceChoice::Sim));
+    let mut environment =
+        saved.unwrap_or_else(|| survey::survey(options.device == DeviceChoice::Sim));
     if let Some(path) = &options.ptx {
         environment.ptx = Some(ptx_header(path)?);
     }
@@ -65,11 +66,20 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<ExitCode> {
     if !options.exchange.print(&report, &mut out)? {
         report.print(&mut out, color.on(&io::stdout()))?;
     }
-    Ok(if report.works() { ExitCode::SUCCESS } else { ExitCode::from(DOES_NOT_WORK) })
+    Ok(if report.works() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(DOES_NOT_WORK)
+    })
 }
 
 fn ptx_header(path: &Path) -> Result<ptx::Header> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("the PTX file {} could not be read", path.display()))?;
-    ptx::Header::of(&text).with_context(|| format!("{} is not PTX: .version or .target is missing", path.display()))
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("the PTX file {} could not be read", path.display()))?;
+    ptx::Header::of(&text).with_context(|| {
+        format!(
+            "{} is not PTX: .version or .target is missing",
+            path.display()
+        )
+    })
 }

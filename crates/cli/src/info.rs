@@ -48,10 +48,15 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
     let mut out = io::stdout().lock();
     if options.schema {
-        return out.write_all(SCHEMA.as_bytes()).context("the schema could not be written");
+        return out
+            .write_all(SCHEMA.as_bytes())
+            .context("the schema could not be written");
     }
     let (place, ()) = Place::open(options.device, |driver| {
-        ensure!(driver.device_count()? > 0, "the driver has no device for this process");
+        ensure!(
+            driver.device_count()? > 0,
+            "the driver has no device for this process"
+        );
         Ok(())
     })?;
     place.announce(false);
@@ -60,7 +65,11 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
         serde_json::to_writer_pretty(&mut out, &report)?;
         writeln!(out)
     } else {
-        let tables = Tables { report: &report, attributes: options.attributes, missing: options.missing };
+        let tables = Tables {
+            report: &report,
+            attributes: options.attributes,
+            missing: options.missing,
+        };
         write!(out, "{tables}")
     }
     .context("the report could not be written")

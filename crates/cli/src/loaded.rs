@@ -9,9 +9,18 @@ pub(crate) fn library(prefix: &str) -> Option<String> {
 }
 
 fn in_maps(maps: &str, prefix: &str) -> Option<String> {
-    let paths = maps.lines().filter_map(|line| line.find('/').map(|begin| &line[begin..]));
-    let named = |path: &&str| path.rsplit('/').next().is_some_and(|name| name.starts_with(prefix));
-    paths.filter(|path| !path.ends_with(" (deleted)")).find(named).map(str::to_owned)
+    let paths = maps
+        .lines()
+        .filter_map(|line| line.find('/').map(|begin| &line[begin..]));
+    let named = |path: &&str| {
+        path.rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with(prefix))
+    };
+    paths
+        .filter(|path| !path.ends_with(" (deleted)"))
+        .find(named)
+        .map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -25,7 +34,10 @@ mod tests {
 7f02-7f03 rw-p 00000000 00:00 0\n\
 7f04-7f05 r-xp 00000000 08:01 2  /usr/lib/my libcuda.so folder/other.so\n\
 7f06-7f07 r-xp 00000000 08:01 3  /usr/lib/x86_64-linux-gnu/libcuda.so.580.159.03\n";
-        assert_eq!(in_maps(maps, "libcuda.so").as_deref(), Some("/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.03"));
+        assert_eq!(
+            in_maps(maps, "libcuda.so").as_deref(),
+            Some("/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.03")
+        );
         assert_eq!(in_maps(maps, "libnvrtc.so"), None);
     }
 }

@@ -44,8 +44,8 @@ use clap::{Parser, Subcommand};
 use self::terminal::ColorChoice;
 #[cfg(not(feature = "full"))]
 use self::{
-    absent as bench, absent as cache, absent as completions, absent as info, absent as man, absent as mem,
-    absent as run, absent as trace,
+    absent as bench, absent as cache, absent as completions, absent as info, absent as man,
+    absent as mem, absent as run, absent as trace,
 };
 
 /// Run, inspect and measure CUDA from Rust, on a GPU or the simulator.
@@ -84,7 +84,9 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options, color).map(|()| ExitCode::SUCCESS),
         Command::Mem(options) => mem::run(&options, color).map(|()| ExitCode::SUCCESS),
         Command::Run(options) => run::run(&options, color),
-        Command::Completions(options) => completions::run(&options, color).map(|()| ExitCode::SUCCESS),
+        Command::Completions(options) => {
+            completions::run(&options, color).map(|()| ExitCode::SUCCESS)
+        }
         Command::Man(options) => man::run(&options, color).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
@@ -98,8 +100,13 @@ fn main() -> ExitCode {
 
 /// Returns `true` if the reader of the output has closed it, as `head` does.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
-    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
+    let kinds = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .map(io::Error::kind);
+    kinds
+        .into_iter()
+        .any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 #[expect(clippy::print_stderr, reason = "errors of the program go to stderr")]
@@ -120,7 +127,9 @@ mod tests {
 
     #[test]
     fn closed_pipe_is_no_failure_but_a_full_disk_is() {
-        let error = |kind| anyhow::Error::from(io::Error::from(kind)).context("the report could not be written");
+        let error = |kind| {
+            anyhow::Error::from(io::Error::from(kind)).context("the report could not be written")
+        };
         assert!(is_closed_pipe(&error(io::ErrorKind::BrokenPipe)));
         assert!(!is_closed_pipe(&error(io::ErrorKind::StorageFull)));
     }
@@ -128,11 +137,21 @@ mod tests {
     #[test]
     fn every_command_is_described_in_one_line_of_a_terminal_and_lists_its_exit_codes() {
         for command in Cli::command().get_subcommands() {
-            let (name, about) = (command.get_name(), command.get_about().map(ToString::to_string).unwrap_or_default());
+            let (name, about) = (
+                command.get_name(),
+                command
+                    .get_about()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            );
             assert!((1..=64).contains(&about.len()), "{name}: {about}");
-            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let after = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             assert!(
-                after.starts_with("Exit codes") && after.contains("\n  2  the command line is wrong"),
+                after.starts_with("Exit codes")
+                    && after.contains("\n  2  the command line is wrong"),
                 "{name}: {after}"
             );
         }

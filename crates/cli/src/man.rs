@@ -30,9 +30,12 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
     let Some(folder) = &options.folder else {
         let mut page = Vec::new();
         Man::new(Cli::command()).render(&mut page)?;
-        return io::stdout().write_all(&page).context("the page could not be written");
+        return io::stdout()
+            .write_all(&page)
+            .context("the page could not be written");
     };
-    fs::create_dir_all(folder).with_context(|| format!("the folder {} could not be created", folder.display()))?;
+    fs::create_dir_all(folder)
+        .with_context(|| format!("the folder {} could not be created", folder.display()))?;
     clap_mangen::generate_to(Cli::command(), folder)
         .with_context(|| format!("the pages could not be written to {}", folder.display()))
 }

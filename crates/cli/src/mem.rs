@@ -54,9 +54,20 @@ struct Summary {
 /// Reads the log, draws the chart and prints a summary.
 pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
     let log = read(&options.log)?;
-    ensure!(!log.events().is_empty(), "{} contains no event", options.log.display());
-    let (usage, cache) = (log.usage(), log.simulate_caching(usize::try_from(options.segment << 20)?));
-    let chart = Chart { usage: &usage, cache: &cache, size: (options.width, options.height) };
+    ensure!(
+        !log.events().is_empty(),
+        "{} contains no event",
+        options.log.display()
+    );
+    let (usage, cache) = (
+        log.usage(),
+        log.simulate_caching(usize::try_from(options.segment << 20)?),
+    );
+    let chart = Chart {
+        usage: &usage,
+        cache: &cache,
+        size: (options.width, options.height),
+    };
     write(&options.output, chart.to_svg()?.as_bytes())?;
     Summary::new(&log, &usage, &cache).print();
     wrote(&options.output);
@@ -69,12 +80,21 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
 
 impl Summary {
     fn new(log: &AllocationLog, usage: &[UsageSample], cache: &[CacheSample]) -> Self {
-        let count = |kind| log.events().iter().filter(|event| event.kind == kind).count();
+        let count = |kind| {
+            log.events()
+                .iter()
+                .filter(|event| event.kind == kind)
+                .count()
+        };
         Self {
             allocations: count(EventKind::Allocate),
             frees: count(EventKind::Free),
             failures: count(EventKind::Fail),
-            peak: usage.iter().copied().max_by_key(|sample| sample.live_bytes).unwrap_or_default(),
+            peak: usage
+                .iter()
+                .copied()
+                .max_by_key(|sample| sample.live_bytes)
+                .unwrap_or_default(),
             left: usage.last().copied().unwrap_or_default(),
             reserved: cache.last().map_or(0, |sample| sample.reserved_bytes),
         }
@@ -82,19 +102,41 @@ impl Summary {
 
     #[expect(clippy::print_stdout, reason = "this is what the program is asked for")]
     fn print(&self) {
-        let Self { allocations, frees, failures, peak, left, reserved } = self;
-        let (allocations, frees) =
-            (counted(*allocations, "allocation", "allocations"), counted(*frees, "free", "frees"));
-        println!("{allocations}, {frees}, {}", counted(*failures, "failure", "failures"));
-        println!("peak     {} in {}", mebibytes(peak.live_bytes), counted(peak.live, "block", "blocks"));
-        println!("at end   {} in {}", mebibytes(left.live_bytes), counted(left.live, "block", "blocks"));
+        let Self {
+            allocations,
+            frees,
+            failures,
+            peak,
+            left,
+            reserved,
+        } = self;
+        let (allocations, frees) = (
+            counted(*allocations, "allocation", "allocations"),
+            counted(*frees, "free", "frees"),
+        );
+        println!(
+            "{allocations}, {frees}, {}",
+            counted(*failures, "failure", "failures")
+        );
+        println!(
+            "peak     {} in {}",
+            mebibytes(peak.live_bytes),
+            counted(peak.live, "block", "blocks")
+        );
+        println!(
+            "at end   {} in {}",
+            mebibytes(left.live_bytes),
+            counted(left.live, "block", "blocks")
+        );
         println!("cache    {} reserved", mebibytes(*reserved));
     }
 }
 
 fn read(path: &Path) -> Result<AllocationLog> {
-    let text = fs::read_to_string(path).with_context(|| format!("the log {} could not be read", path.display()))?;
-    text.parse().with_context(|| format!("{} is not an allocation log", path.display()))
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("the log {} could not be read", path.display()))?;
+    text.parse()
+        .with_context(|| format!("{} is not an allocation log", path.display()))
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<()> {

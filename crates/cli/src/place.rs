@@ -38,7 +38,10 @@ impl Place {
     /// # Errors
     ///
     /// Returns an error if a GPU is requested and none is usable, if the simulator fails to start, and the errors of `prepare`.
-    pub(crate) fn open<T>(choice: DeviceChoice, prepare: impl Fn(&Driver) -> Result<T>) -> Result<(Self, T)> {
+    pub(crate) fn open<T>(
+        choice: DeviceChoice,
+        prepare: impl Fn(&Driver) -> Result<T>,
+    ) -> Result<(Self, T)> {
         let on_gpu = || Self::gpu(&prepare);
         let on_simulator = |reason| Self::simulator(reason, &prepare);
         match choice {
@@ -59,11 +62,17 @@ impl Place {
     }
 
     /// Reports the fallback to the simulator with its reason: in one line, or in full.
-    #[expect(clippy::print_stderr, reason = "the user must see this even if the report goes elsewhere")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "the user must see this even if the report goes elsewhere"
+    )]
     pub(crate) fn announce(&self, verbose: bool) {
         if let Some(reason @ Reason::NoGpu(error)) = &self.simulated {
-            let why =
-                if verbose { format!("{error:#}") } else { reason.in_brief() + " (the command `doctor` explains)" };
+            let why = if verbose {
+                format!("{error:#}")
+            } else {
+                reason.in_brief() + " (the command `doctor` explains)"
+            };
             eprintln!("No usable GPU; falling back to the simulator: {why}");
         }
     }
@@ -71,13 +80,25 @@ impl Place {
     fn gpu<T>(prepare: impl Fn(&Driver) -> Result<T>) -> Result<(Self, T)> {
         let driver = Driver::load()?;
         let prepared = prepare(&driver)?;
-        Ok((Self { driver, simulated: None }, prepared))
+        Ok((
+            Self {
+                driver,
+                simulated: None,
+            },
+            prepared,
+        ))
     }
 
     fn simulator<T>(reason: Reason, prepare: impl Fn(&Driver) -> Result<T>) -> Result<(Self, T)> {
         let driver = simulated_driver()?;
         let prepared = prepare(&driver)?;
-        Ok((Self { driver, simulated: Some(reason) }, prepared))
+        Ok((
+            Self {
+                driver,
+                simulated: Some(reason),
+            },
+            prepared,
+        ))
     }
 }
 
@@ -87,7 +108,8 @@ impl Place {
 ///
 /// Returns an error if a variable is invalid, or the simulator fails to start.
 pub(crate) fn simulated_driver() -> Result<Driver> {
-    let simulator = Simulator::new(Config::from_environment()?).context("the simulator failed to start")?;
+    let simulator =
+        Simulator::new(Config::from_environment()?).context("the simulator failed to start")?;
     let api = simulator.api();
     // SAFETY: the simulator implements the functions of the driver, and the driver keeps it for as long as they are used.
     Ok(unsafe { Driver::from_api_with_owner(api, simulator) }?)
@@ -101,7 +123,12 @@ impl Reason {
             Self::NoGpu(error) if matches!(error.downcast_ref(), Some(driver::Error::Load(_))) => {
                 "no CUDA driver could be loaded".to_owned()
             }
-            Self::NoGpu(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+            Self::NoGpu(error) => error
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
         }
     }
 }
@@ -115,12 +142,17 @@ mod tests {
         let reason = Reason::NoGpu(Error::msg(
             "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE = 100)\nand a log",
         ));
-        assert_eq!(reason.in_brief(), "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE = 100)");
+        assert_eq!(
+            reason.in_brief(),
+            "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE = 100)"
+        );
     }
 
     #[test]
     fn unsupported_set_up_on_the_simulator_is_an_error() {
-        let opened = Place::open(DeviceChoice::Sim, |driver| Ok(driver.device(1_000).map(|_| ())?));
+        let opened = Place::open(DeviceChoice::Sim, |driver| {
+            Ok(driver.device(1_000).map(|_| ())?)
+        });
         assert!(opened.is_err());
     }
 }

@@ -16,7 +16,9 @@ use crate::simulator;
 /// Returns an error if the path of the library contains a character that separates paths.
 pub(crate) fn use_simulator(command: &mut Command, library: &Path) -> Result<()> {
     // Programs that use Curium read CURIUM_DRIVER_PATH and CURIUM_NCCL_PATH; the system's loader reads LD_LIBRARY_PATH.
-    command.env("CURIUM_DRIVER_PATH", library).env("LD_LIBRARY_PATH", before_others(library)?);
+    command
+        .env("CURIUM_DRIVER_PATH", library)
+        .env("LD_LIBRARY_PATH", before_others(library)?);
     let nccl = library.with_file_name(simulator::NCCL);
     if nccl.is_file() {
         command.env("CURIUM_NCCL_PATH", nccl);
@@ -39,6 +41,9 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
     #[cfg(not(unix))]
     let signal: Option<i32> = None;
-    let code = status.code().or_else(|| signal.map(|signal| 128 + signal)).unwrap_or(1);
+    let code = status
+        .code()
+        .or_else(|| signal.map(|signal| 128 + signal))
+        .unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
 }

@@ -21,11 +21,22 @@ impl Progress {
     /// Creates a bar of `steps` steps for an activity, such as `computing`.
     pub(crate) fn new(activity: &'static str, steps: u32, colors: Colors) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps.into()), ProgressDrawTarget::hidden());
-        let template = if colors.are_on() { "{msg:>9} {bar:40.cyan/blue} {percent:>3} %, {eta} left" } else { PLAIN };
+        let template = if colors.are_on() {
+            "{msg:>9} {bar:40.cyan/blue} {percent:>3} %, {eta} left"
+        } else {
+            PLAIN
+        };
         let style = ProgressStyle::with_template(template);
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
+        bar.set_style(
+            style
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .progress_chars("━╸─"),
+        );
         bar.set_message(activity);
-        Self { bar, begin: Instant::now() }
+        Self {
+            bar,
+            begin: Instant::now(),
+        }
     }
 
     /// Advances the bar by `steps` steps.

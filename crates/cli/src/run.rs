@@ -80,7 +80,12 @@ impl Job {
             Some(ranks) => ranks,
             None => device_count().context("number of ranks: unknown; set it with --ranks")?,
         };
-        Ok(Self { world_size, port: free_port()?, token: token()?, simulator })
+        Ok(Self {
+            world_size,
+            port: free_port()?,
+            token: token()?,
+            simulator,
+        })
     }
 
     /// Returns the command that starts a rank.
@@ -97,14 +102,20 @@ impl Job {
         command.env("MASTER_PORT", self.port.to_string());
         command.env("CURIUM_TOKEN", &self.token);
         // Variables of an outer `torchrun` would move the port.
-        command.env_remove("CURIUM_PORT").env_remove("TORCHELASTIC_USE_AGENT_STORE");
+        command
+            .env_remove("CURIUM_PORT")
+            .env_remove("TORCHELASTIC_USE_AGENT_STORE");
         if let Some(library) = &self.simulator {
             program::use_simulator(&mut command, library)?;
             if env::var_os(DEVICES).is_none() {
                 command.env(DEVICES, self.world_size.to_string());
             }
         }
-        command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
+        command.stdin(if rank == 0 {
+            Stdio::inherit()
+        } else {
+            Stdio::null()
+        });
         Ok(command)
     }
 }
@@ -124,7 +135,10 @@ fn free_port() -> Result<u16> {
 
 /// Returns 32 random bytes in hexadecimal, or the token that the user set.
 fn token() -> Result<String> {
-    if let Some(token) = env::var("CURIUM_TOKEN").ok().filter(|token| !token.is_empty()) {
+    if let Some(token) = env::var("CURIUM_TOKEN")
+        .ok()
+        .filter(|token| !token.is_empty())
+    {
         return Ok(token);
     }
     let mut bytes = [0; 32];

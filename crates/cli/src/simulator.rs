@@ -31,14 +31,20 @@ pub(crate) fn library(named: Option<&Path>) -> Result<PathBuf> {
     };
     ensure!(path.is_file(), "there is no file {}", path.display());
     let name = path.file_name();
-    ensure!(name.is_some_and(|name| name == NAME), "the library must be called {NAME} ({})", path.display());
+    ensure!(
+        name.is_some_and(|name| name == NAME),
+        "the library must be called {NAME} ({})",
+        path.display()
+    );
     Ok(std::path::absolute(path)?)
 }
 
 /// Returns the candidates: the folder of the program and the one above, and the folder `sim` in each, as in cargo's target folder.
 fn beside(program: &Path) -> Vec<PathBuf> {
     let folders = program.ancestors().skip(1).take(2);
-    folders.flat_map(|folder| [folder.join("sim").join(NAME), folder.join(NAME)]).collect()
+    folders
+        .flat_map(|folder| [folder.join("sim").join(NAME), folder.join(NAME)])
+        .collect()
 }
 
 /// Builds the library from the sources of this workspace, into the target folder of this program.
@@ -49,14 +55,26 @@ fn build(program: &Path) -> Result<PathBuf> {
         "{NAME} of the simulator: not found beside this program; build it with `cargo xtask sim` in a checkout of Curium, and name it \
          with --simulator"
     );
-    let target = program.ancestors().nth(2).context("this program is not in a target folder")?;
-    writeln!(io::stderr(), "building the simulator's {NAME} (once; takes a few minutes)")?;
-    let status = cargo(workspace, target).status().context("cargo could not be started")?;
-    ensure!(status.success(), "cargo failed to build the simulator's {NAME} ({status})");
+    let target = program
+        .ancestors()
+        .nth(2)
+        .context("this program is not in a target folder")?;
+    writeln!(
+        io::stderr(),
+        "building the simulator's {NAME} (once; takes a few minutes)"
+    )?;
+    let status = cargo(workspace, target)
+        .status()
+        .context("cargo could not be started")?;
+    ensure!(
+        status.success(),
+        "cargo failed to build the simulator's {NAME} ({status})"
+    );
     let library = target.join("sim").join(NAME);
     fs::create_dir_all(target.join("sim"))?;
     let built = target.join("release/libcurium_sim_libraries.so");
-    fs::copy(&built, &library).with_context(|| format!("{} could not be copied", built.display()))?;
+    fs::copy(&built, &library)
+        .with_context(|| format!("{} could not be copied", built.display()))?;
     #[cfg(unix)]
     link_nccl(&library).with_context(|| format!("{NCCL} could not be created"))?;
     Ok(library)
@@ -83,7 +101,9 @@ fn cargo(workspace: &Path, target: &Path) -> Command {
         "--features",
         "export",
     ]);
-    cargo.args(["--crate-type", "cdylib", "--target-dir"]).arg(target);
+    cargo
+        .args(["--crate-type", "cdylib", "--target-dir"])
+        .arg(target);
     cargo.args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]);
     cargo
 }
@@ -95,14 +115,22 @@ mod tests {
     #[test]
     fn library_is_searched_for_in_the_target_folder() {
         let places = beside(Path::new("/project/target/release/curium"));
-        assert!(places.contains(&PathBuf::from("/project/target/sim/libcuda.so.1")), "{places:?}");
-        assert!(places.contains(&PathBuf::from("/project/target/release/libcuda.so.1")), "{places:?}");
+        assert!(
+            places.contains(&PathBuf::from("/project/target/sim/libcuda.so.1")),
+            "{places:?}"
+        );
+        assert!(
+            places.contains(&PathBuf::from("/project/target/release/libcuda.so.1")),
+            "{places:?}"
+        );
     }
 
     #[test]
     fn library_of_another_name_is_refused() {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        let error = library(Some(&manifest)).expect_err("this is no driver").to_string();
+        let error = library(Some(&manifest))
+            .expect_err("this is no driver")
+            .to_string();
         assert!(error.contains("must be called libcuda.so.1"), "{error}");
     }
 }

@@ -64,7 +64,11 @@ impl Colors {
             Color::Yellow => 33,
             Color::Blue => 34,
         };
-        if self.0 { format!("\x1b[1;{number}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.0 {
+            format!("\x1b[1;{number}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 }
 
@@ -76,7 +80,10 @@ mod tests {
     fn no_color_is_honored_unless_it_is_empty_or_colors_are_requested() {
         let set = Some(OsStr::new("1"));
         assert_eq!(ColorChoice::Auto.decide(None, true), Colors(true));
-        assert_eq!(ColorChoice::Auto.decide(Some(OsStr::new("")), true), Colors(true));
+        assert_eq!(
+            ColorChoice::Auto.decide(Some(OsStr::new("")), true),
+            Colors(true)
+        );
         assert_eq!(ColorChoice::Auto.decide(set, true), Colors(false));
         assert_eq!(ColorChoice::Auto.decide(None, false), Colors(false));
         assert_eq!(ColorChoice::Always.decide(set, false), Colors(true));

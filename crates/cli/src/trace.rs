@@ -50,12 +50,16 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<ExitCode> {
     let output = std::path::absolute(&options.output)?;
     let simulator = options.simulator()?;
-    fs::write(&output, "[\n").with_context(|| format!("{} could not be written", options.output.display()))?;
+    fs::write(&output, "[\n")
+        .with_context(|| format!("{} could not be written", options.output.display()))?;
     let status = traced(&options.program, &output, simulator.as_deref())?;
     let events = Events::close(&output)?;
     if events.is_empty() {
         fs::remove_file(&output)?;
-        bail!("{}", nothing(&options.program[0], simulator.is_some(), status));
+        bail!(
+            "{}",
+            nothing(&options.program[0], simulator.is_some(), status)
+        );
     }
     writeln!(io::stderr(), "{events}\nwrote {}", options.output.display())?;
     Ok(ExitCode::from(program::exit_code(status)))
@@ -67,7 +71,9 @@ impl Options {
         match self.device {
             DeviceChoice::Gpu => Ok(None),
             DeviceChoice::Auto if Driver::load().is_ok() => Ok(None),
-            DeviceChoice::Auto | DeviceChoice::Sim => simulator::library(self.simulator.as_deref()).map(Some),
+            DeviceChoice::Auto | DeviceChoice::Sim => {
+                simulator::library(self.simulator.as_deref()).map(Some)
+            }
         }
     }
 }
@@ -79,13 +85,17 @@ fn traced(words: &[OsString], trace: &Path, simulator: Option<&Path>) -> Result<
     match simulator {
         Some(library) => {
             program::use_simulator(&mut command, library)?;
-            command.env("CURIUM_SIM_TRACE", trace).env_remove("CURIUM_TRACE");
+            command
+                .env("CURIUM_SIM_TRACE", trace)
+                .env_remove("CURIUM_TRACE");
         }
         None => {
             command.env("CURIUM_TRACE", trace);
         }
     }
-    command.status().with_context(|| format!("{} could not be started", words[0].display()))
+    command
+        .status()
+        .with_context(|| format!("{} could not be started", words[0].display()))
 }
 
 /// Explains an empty trace.
@@ -95,5 +105,8 @@ fn nothing(program: &OsString, simulated: bool, status: ExitStatus) -> String {
     } else {
         "it does not use CUDA, or not through Curium with the feature `diagnostics`; `--device sim` traces any program"
     };
-    format!("{} made no traceable call ({status}): {why}", program.display())
+    format!(
+        "{} made no traceable call ({status}): {why}",
+        program.display()
+    )
 }

@@ -7,8 +7,15 @@ use std::process::Output;
 
 fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = program::curium();
-    let Output { status, stdout, stderr } =
-        command.args(["bench", "--device", "sim"]).args(arguments).output().expect("the program was built");
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
+        .args(["bench", "--device", "sim"])
+        .args(arguments)
+        .output()
+        .expect("the program was built");
     let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
     (status.code(), text(stdout), text(stderr))
 }
@@ -17,7 +24,12 @@ fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
 fn table_notes_that_simulated_times_are_not_those_of_hardware() {
     let (code, stdout, stderr) = bench(&["launch/", "--rounds", "2"]);
     assert_eq!(code, Some(0), "{stderr}");
-    for said in ["not representative of hardware", "launch/threads/1", "launch/current/1", "Curium / C"] {
+    for said in [
+        "not representative of hardware",
+        "launch/threads/1",
+        "launch/current/1",
+        "Curium / C",
+    ] {
         assert!(stdout.contains(said), "{said}: {stdout}");
     }
     assert!(!stdout.contains("copy/"), "{stdout}");
@@ -28,11 +40,17 @@ fn pictures_show_measured_values_only() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("pictures");
     let to = path.to_str().expect("the path is text");
-    assert_eq!(bench(&["allocate/live", "--rounds", "2", "--svg", to]).0, Some(0));
+    assert_eq!(
+        bench(&["allocate/live", "--rounds", "2", "--svg", to]).0,
+        Some(0)
+    );
     let svg = fs::read_to_string(path.join("allocate.svg")).expect("the picture was drawn");
-    for said in
-        ["cost over live blocks", "free and allocate, C", "free and allocate, Curium", "not representative of hardware"]
-    {
+    for said in [
+        "cost over live blocks",
+        "free and allocate, C",
+        "free and allocate, Curium",
+        "not representative of hardware",
+    ] {
         assert!(svg.contains(said), "{said}");
     }
     assert!(!path.join("launch.svg").exists() && !path.join("bandwidth.svg").exists());
@@ -42,12 +60,21 @@ fn pictures_show_measured_values_only() {
 fn memory_is_measured_as_a_whole_and_written_as_tables() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("memory.md");
-    let (code, stdout, stderr) =
-        bench(&["memory", "--rounds", "1", "--json", "--markdown", path.to_str().expect("the path is text")]);
+    let (code, stdout, stderr) = bench(&[
+        "memory",
+        "--rounds",
+        "1",
+        "--json",
+        "--markdown",
+        path.to_str().expect("the path is text"),
+    ]);
     assert_eq!(code, Some(0), "{stderr}");
-    for said in
-        ["copy/pageable-to-device/1048576", "allocate/plain-live/100", "allocate/buffer/1024", "calls/one-stream/10"]
-    {
+    for said in [
+        "copy/pageable-to-device/1048576",
+        "allocate/plain-live/100",
+        "allocate/buffer/1024",
+        "calls/one-stream/10",
+    ] {
         assert!(stdout.contains(&format!("\"{said}\"")), "{said}: {stdout}");
     }
     assert!(!stdout.contains("launch/"), "{stdout}");
@@ -62,12 +89,18 @@ fn memory_is_measured_as_a_whole_and_written_as_tables() {
         assert!(tables.contains(said), "{said}: {tables}");
     }
     // An access on the buffer's own stream makes no call that the C program does not make.
-    assert!(tables.contains("| 10 | 32 [32 32] | 32 [32 32] | 1.000 [1.000 1.000] |"), "{tables}");
+    assert!(
+        tables.contains("| 10 | 32 [32 32] | 32 [32 32] | 1.000 [1.000 1.000] |"),
+        "{tables}"
+    );
 }
 
 #[test]
 fn filter_without_a_match_is_an_error_with_a_hint() {
     let (code, stdout, stderr) = bench(&["lunch"]);
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
-    assert!(stderr.contains("\"lunch\"") && stderr.contains("--list"), "{stderr}");
+    assert!(
+        stderr.contains("\"lunch\"") && stderr.contains("--list"),
+        "{stderr}"
+    );
 }

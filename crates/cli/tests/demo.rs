@@ -23,7 +23,9 @@ struct Outcome {
 
 impl Place {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder can be created") }
+        Self {
+            folder: tempfile::tempdir().expect("a folder can be created"),
+        }
     }
 
     /// Returns the path of a driver that does not exist.
@@ -38,11 +40,25 @@ impl Place {
     /// Runs `curium demo` with these arguments.
     fn demo(&self, arguments: &[&str]) -> Outcome {
         let mut command = program::curium();
-        command.arg("demo").args(arguments).current_dir(self.folder.path());
-        let output = command.env("CURIUM_DRIVER_PATH", self.absent_driver()).output().expect("the program was built");
-        let Output { status, stdout, stderr } = output;
+        command
+            .arg("demo")
+            .args(arguments)
+            .current_dir(self.folder.path());
+        let output = command
+            .env("CURIUM_DRIVER_PATH", self.absent_driver())
+            .output()
+            .expect("the program was built");
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = output;
         let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
-        Outcome { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+        Outcome {
+            code: status.code(),
+            stdout: text(stdout),
+            stderr: text(stderr),
+        }
     }
 }
 
@@ -52,8 +68,13 @@ fn decoded(path: &Path) -> (Vec<[u8; 3]>, usize) {
     let mut reader = png::Decoder::new(file).read_info().expect("it is a PNG");
     let mut bytes = vec![0; reader.output_buffer_size().expect("it is small")];
     let info = reader.next_frame(&mut bytes).expect("it is whole");
-    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::Rgb, png::BitDepth::Eight));
-    let colors = bytes.chunks_exact(3).map(|color| [color[0], color[1], color[2]]);
+    assert_eq!(
+        (info.color_type, info.bit_depth),
+        (png::ColorType::Rgb, png::BitDepth::Eight)
+    );
+    let colors = bytes
+        .chunks_exact(3)
+        .map(|color| [color[0], color[1], color[2]]);
     (colors.collect(), info.width as usize)
 }
 
@@ -71,10 +92,30 @@ fn escape_time((c_x, c_y): (f64, f64), limit: u32) -> u32 {
 fn simulated_picture_in_several_launches_shows_the_set() {
     let place = Place::new();
     // The width of a pixel is a power of two, so every coordinate is exact.
-    let region = ["--center-x", "-0.5", "--center-y", "0", "--scale", "4", "--iterations", "60"];
-    let outcome = place.demo(&[&["--device", "sim", "--width", "512", "--height", "256"], &region[..]].concat());
+    let region = [
+        "--center-x",
+        "-0.5",
+        "--center-y",
+        "0",
+        "--scale",
+        "4",
+        "--iterations",
+        "60",
+    ];
+    let outcome = place.demo(
+        &[
+            &["--device", "sim", "--width", "512", "--height", "256"],
+            &region[..],
+        ]
+        .concat(),
+    );
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    for said in ["Simulator", "requested with --device sim", "2 launches", "all 131072 pixels equal the CPU's"] {
+    for said in [
+        "Simulator",
+        "requested with --device sim",
+        "2 launches",
+        "all 131072 pixels equal the CPU's",
+    ] {
         assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
     }
 
@@ -83,11 +124,20 @@ fn simulated_picture_in_several_launches_shows_the_set() {
     let mut color_of = HashMap::new();
     for (index, color) in colors.into_iter().enumerate() {
         let (column, row) = (index % width, index / width);
-        let c = ((column as f64 - 256.0) / 128.0 - 0.5, (128.0 - row as f64) / 128.0);
+        let c = (
+            (column as f64 - 256.0) / 128.0 - 0.5,
+            (128.0 - row as f64) / 128.0,
+        );
         let count = escape_time(c, 60);
-        assert_eq!(*color_of.entry(count).or_insert(color), color, "column {column}, row {row}: {count} iterations");
+        assert_eq!(
+            *color_of.entry(count).or_insert(color),
+            color,
+            "column {column}, row {row}: {count} iterations"
+        );
     }
-    let inside = color_of.remove(&60).expect("the picture shows the inside of the set");
+    let inside = color_of
+        .remove(&60)
+        .expect("the picture shows the inside of the set");
     assert!(color_of.len() > 30 && color_of.values().all(|color| *color != inside));
 }
 
@@ -96,7 +146,15 @@ fn gpu_without_a_driver_is_an_error_that_names_each_path_once() {
     let place = Place::new();
     let outcome = place.demo(&["--device", "gpu"]);
     assert_eq!(outcome.code, Some(1));
-    assert_eq!(outcome.stderr.matches(&place.absent_driver().display().to_string()).count(), 1, "{}", outcome.stderr);
+    assert_eq!(
+        outcome
+            .stderr
+            .matches(&place.absent_driver().display().to_string())
+            .count(),
+        1,
+        "{}",
+        outcome.stderr
+    );
     assert_eq!(outcome.stdout, "");
     assert!(!place.picture().exists(), "no empty picture is left behind");
 }
@@ -108,21 +166,53 @@ fn auto_without_a_driver_falls_back_and_reports_the_reason() {
     let outcome = place.demo(&small);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let reason = "no CUDA driver could be loaded";
-    assert!(outcome.stderr.contains(reason) && outcome.stderr.lines().count() == 1, "{}", outcome.stderr);
-    assert!(outcome.stdout.contains(reason) && outcome.stdout.contains("Simulator"), "{}", outcome.stdout);
-    assert!(!outcome.stderr.contains("absent"), "the paths are for --verbose: {}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains(reason) && outcome.stderr.lines().count() == 1,
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stdout.contains(reason) && outcome.stdout.contains("Simulator"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        !outcome.stderr.contains("absent"),
+        "the paths are for --verbose: {}",
+        outcome.stderr
+    );
 
     let outcome = place.demo(&[&small[..], &["--verbose"]].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains(&place.absent_driver().display().to_string()), "{}", outcome.stderr);
+    assert!(
+        outcome
+            .stderr
+            .contains(&place.absent_driver().display().to_string()),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
 fn picture_without_a_check_is_marked_unchecked() {
     let place = Place::new();
-    let outcome = place.demo(&["--device", "sim", "--width", "5", "--height", "3", "--no-check", "-o", "small.png"]);
+    let outcome = place.demo(&[
+        "--device",
+        "sim",
+        "--width",
+        "5",
+        "--height",
+        "3",
+        "--no-check",
+        "-o",
+        "small.png",
+    ]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    assert!(outcome.stdout.contains("skipped (--no-check)"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("skipped (--no-check)"),
+        "{}",
+        outcome.stdout
+    );
     let (colors, width) = decoded(&place.folder.path().join("small.png"));
     assert_eq!((colors.len(), width), (15, 5));
 }
@@ -130,18 +220,41 @@ fn picture_without_a_check_is_marked_unchecked() {
 #[test]
 fn file_that_cannot_be_written_is_refused_before_anything_is_computed() {
     let place = Place::new();
-    let huge = ["--device", "sim", "--width", "65535", "--height", "65535", "--iterations", "1000000"];
+    let huge = [
+        "--device",
+        "sim",
+        "--width",
+        "65535",
+        "--height",
+        "65535",
+        "--iterations",
+        "1000000",
+    ];
     let outcome = place.demo(&[&huge[..], &["--output", "absent/picture.png"]].concat());
     assert_eq!(outcome.code, Some(1));
-    assert!(outcome.stderr.contains("absent/picture.png could not be written"), "{}", outcome.stderr);
+    assert!(
+        outcome
+            .stderr
+            .contains("absent/picture.png could not be written"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
 fn wrong_command_lines_exit_with_2() {
     let place = Place::new();
-    for arguments in [&["--width", "0"][..], &["--device", "abacus"], &["--no-such-option"]] {
+    for arguments in [
+        &["--width", "0"][..],
+        &["--device", "abacus"],
+        &["--no-such-option"],
+    ] {
         let outcome = place.demo(arguments);
         assert_eq!(outcome.code, Some(2), "{arguments:?}: {}", outcome.stderr);
-        assert!(outcome.stderr.contains(arguments[arguments.len() - 1]), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains(arguments[arguments.len() - 1]),
+            "{}",
+            outcome.stderr
+        );
     }
 }

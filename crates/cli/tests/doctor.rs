@@ -15,12 +15,28 @@ struct Outcome {
 /// Runs the program without a driver.
 fn curium(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outcome {
     let mut command = program::curium();
-    command.args(arguments).current_dir(folder).env_remove("NO_COLOR");
-    command.env("CURIUM_DRIVER_PATH", folder.join("absent").join("libcuda.so.1"));
-    let Output { status, stdout, stderr } =
-        command.envs(variables.iter().copied()).output().expect("the program was built");
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("NO_COLOR");
+    command.env(
+        "CURIUM_DRIVER_PATH",
+        folder.join("absent").join("libcuda.so.1"),
+    );
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
+        .envs(variables.iter().copied())
+        .output()
+        .expect("the program was built");
     let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
-    Outcome { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    Outcome {
+        code: status.code(),
+        stdout: text(stdout),
+        stderr: text(stderr),
+    }
 }
 
 fn folder() -> tempfile::TempDir {
@@ -32,7 +48,12 @@ fn doctor_of_a_machine_without_a_driver_explains_it_and_exits_with_3() {
     let folder = folder();
     let outcome = curium(folder.path(), &["doctor"], &[]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(3), ""));
-    for said in ["CURIUM_DRIVER_PATH", "unset CURIUM_DRIVER_PATH", "absent", "CUDA does not work here"] {
+    for said in [
+        "CURIUM_DRIVER_PATH",
+        "unset CURIUM_DRIVER_PATH",
+        "absent",
+        "CUDA does not work here",
+    ] {
         assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
     }
 }
@@ -40,9 +61,17 @@ fn doctor_of_a_machine_without_a_driver_explains_it_and_exits_with_3() {
 #[test]
 fn doctor_runs_a_kernel_on_every_simulated_device() {
     let folder = folder();
-    let outcome = curium(folder.path(), &["doctor", "--device", "sim"], &[("CURIUM_SIM_DEVICES", "2")]);
+    let outcome = curium(
+        folder.path(),
+        &["doctor", "--device", "sim"],
+        &[("CURIUM_SIM_DEVICES", "2")],
+    );
     assert_eq!(outcome.code, Some(0), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("device 0") && outcome.stdout.contains("device 1"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("device 0") && outcome.stdout.contains("device 1"),
+        "{}",
+        outcome.stdout
+    );
 }
 
 #[test]
@@ -50,33 +79,72 @@ fn doctor_runs_a_kernel_on_every_simulated_device() {
 fn saved_machine_has_the_same_findings_on_another_machine() {
     let folder = folder();
     let here = curium(folder.path(), &["doctor", "--save", "machine.json"], &[]);
-    let elsewhere = curium(folder.path(), &["doctor", "--from", "machine.json"], &[("CURIUM_DRIVER_PATH", "")]);
-    assert_eq!((here.code, &here.stdout), (elsewhere.code, &elsewhere.stdout));
+    let elsewhere = curium(
+        folder.path(),
+        &["doctor", "--from", "machine.json"],
+        &[("CURIUM_DRIVER_PATH", "")],
+    );
+    assert_eq!(
+        (here.code, &here.stdout),
+        (elsewhere.code, &elsewhere.stdout)
+    );
     fs::write(folder.path().join("other.json"), "{}").expect("the folder is writable");
     let outcome = curium(folder.path(), &["doctor", "--from", "other.json"], &[]);
     assert_eq!(outcome.code, Some(1));
-    assert!(outcome.stderr.contains("other.json is not a file of `curium doctor --save`"), "{}", outcome.stderr);
+    assert!(
+        outcome
+            .stderr
+            .contains("other.json is not a file of `curium doctor --save`"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
 fn ptx_that_a_driver_is_too_old_for_is_found() {
     let folder = folder();
-    fs::write(folder.path().join("new.ptx"), ".version 8.8\n.target sm_90\n").expect("the folder is writable");
+    fs::write(
+        folder.path().join("new.ptx"),
+        ".version 8.8\n.target sm_90\n",
+    )
+    .expect("the folder is writable");
     let doctor = ["doctor", "--device", "sim", "--ptx", "new.ptx"];
-    let outcome = curium(folder.path(), &doctor, &[("CURIUM_SIM_DRIVER_VERSION", "12.4")]);
+    let outcome = curium(
+        folder.path(),
+        &doctor,
+        &[("CURIUM_SIM_DRIVER_VERSION", "12.4")],
+    );
     assert_eq!(outcome.code, Some(3));
-    assert!(outcome.stdout.contains("CUDA 12.4 is too old for it"), "{}", outcome.stdout);
-    let outcome = curium(folder.path(), &doctor, &[("CURIUM_SIM_DRIVER_VERSION", "12.9")]);
+    assert!(
+        outcome.stdout.contains("CUDA 12.4 is too old for it"),
+        "{}",
+        outcome.stdout
+    );
+    let outcome = curium(
+        folder.path(),
+        &doctor,
+        &[("CURIUM_SIM_DRIVER_VERSION", "12.9")],
+    );
     assert_eq!(outcome.code, Some(0), "{}", outcome.stdout);
     fs::write(folder.path().join("new.ptx"), "nothing").expect("the folder is writable");
-    assert!(curium(folder.path(), &doctor, &[]).stderr.contains("new.ptx is not PTX"));
+    assert!(
+        curium(folder.path(), &doctor, &[])
+            .stderr
+            .contains("new.ptx is not PTX")
+    );
 }
 
 #[test]
 fn colors_follow_the_option_and_the_environment() {
     let folder = folder();
     let doctor = |arguments: &[&str], variables: &[(&str, &str)]| {
-        curium(folder.path(), &[&["doctor", "--device", "sim"], arguments].concat(), variables).stdout.contains('\x1b')
+        curium(
+            folder.path(),
+            &[&["doctor", "--device", "sim"], arguments].concat(),
+            variables,
+        )
+        .stdout
+        .contains('\x1b')
     };
     assert!(!doctor(&[], &[]), "a pipe is no terminal");
     assert!(doctor(&["--color", "always"], &[("NO_COLOR", "1")]));
@@ -87,13 +155,31 @@ fn colors_follow_the_option_and_the_environment() {
 #[cfg(not(feature = "full"))]
 fn command_that_this_build_lacks_is_an_error_with_the_command_that_builds_it() {
     let folder = folder();
-    for command in ["info", "trace", "cache", "bench", "mem", "run", "completions", "man"] {
+    for command in [
+        "info",
+        "trace",
+        "cache",
+        "bench",
+        "mem",
+        "run",
+        "completions",
+        "man",
+    ] {
         let outcome = curium(folder.path(), &[command, "--quick", "x"], &[]);
-        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{command}");
+        assert_eq!(
+            (outcome.code, outcome.stdout.as_str()),
+            (Some(1), ""),
+            "{command}"
+        );
         let hint = format!("`cargo run --release --features full -- {command} --quick x`");
         assert!(outcome.stderr.contains(&hint), "{}", outcome.stderr);
         let help = curium(folder.path(), &["help", command], &[]);
-        assert!(help.stdout.contains("Only in a build with `--features full`"), "{}", help.stdout);
+        assert!(
+            help.stdout
+                .contains("Only in a build with `--features full`"),
+            "{}",
+            help.stdout
+        );
     }
 }
 
@@ -101,9 +187,18 @@ fn command_that_this_build_lacks_is_an_error_with_the_command_that_builds_it() {
 #[cfg(not(feature = "full"))]
 fn doctor_has_no_json_in_this_build() {
     let folder = folder();
-    for option in ["--json", "--schema", "--save=machine.json", "--from=machine.json"] {
+    for option in [
+        "--json",
+        "--schema",
+        "--save=machine.json",
+        "--from=machine.json",
+    ] {
         let outcome = curium(folder.path(), &["doctor", option], &[]);
-        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{option}");
+        assert_eq!(
+            (outcome.code, outcome.stdout.as_str()),
+            (Some(2), ""),
+            "{option}"
+        );
     }
 }
 
@@ -111,5 +206,11 @@ fn doctor_has_no_json_in_this_build() {
 fn command_that_does_not_exist_is_a_wrong_command_line() {
     let outcome = curium(folder().path(), &["benchmark"], &[]);
     assert_eq!(outcome.code, Some(2));
-    assert!(outcome.stderr.contains("unrecognized subcommand 'benchmark'"), "{}", outcome.stderr);
+    assert!(
+        outcome
+            .stderr
+            .contains("unrecognized subcommand 'benchmark'"),
+        "{}",
+        outcome.stderr
+    );
 }

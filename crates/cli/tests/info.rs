@@ -7,31 +7,62 @@ use std::process::Output;
 /// Runs the program without a driver. Returns its exit code, its output and its errors.
 fn info(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
     let mut command = program::curium();
-    command.arg("info").args(arguments).env("CURIUM_DRIVER_PATH", "/absent/libcuda.so.1");
-    let Output { status, stdout, stderr } =
-        command.envs(variables.iter().copied()).output().expect("the program was built");
+    command
+        .arg("info")
+        .args(arguments)
+        .env("CURIUM_DRIVER_PATH", "/absent/libcuda.so.1");
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
+        .envs(variables.iter().copied())
+        .output()
+        .expect("the program was built");
     let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
     (status.code(), text(stdout), text(stderr))
 }
 
 #[test]
 fn info_shows_the_devices_and_what_an_older_driver_lacks() {
-    let variables = [("CURIUM_SIM_DEVICES", "2"), ("CURIUM_SIM_DRIVER_VERSION", "12.4")];
+    let variables = [
+        ("CURIUM_SIM_DEVICES", "2"),
+        ("CURIUM_SIM_DRIVER_VERSION", "12.4"),
+    ];
     let (code, stdout, stderr) = info(&["--device", "sim"], &variables);
     assert_eq!(code, Some(0), "{stderr}");
-    for said in ["CUDA 12.4", "device 0", "device 1", "compute capability", "CUDA 13.0", "--missing lists them"] {
+    for said in [
+        "CUDA 12.4",
+        "device 0",
+        "device 1",
+        "compute capability",
+        "CUDA 13.0",
+        "--missing lists them",
+    ] {
         assert!(stdout.contains(said), "{said}: {stdout}");
     }
-    assert!(!stdout.contains("cuCheckpointProcessLock") && !stdout.contains("WARP_SIZE"), "{stdout}");
-    let (_, stdout, _) = info(&["--device", "sim", "--missing", "--attributes"], &variables);
-    assert!(stdout.contains("cuCheckpointProcessLock") && stdout.contains("WARP_SIZE"), "{stdout}");
+    assert!(
+        !stdout.contains("cuCheckpointProcessLock") && !stdout.contains("WARP_SIZE"),
+        "{stdout}"
+    );
+    let (_, stdout, _) = info(
+        &["--device", "sim", "--missing", "--attributes"],
+        &variables,
+    );
+    assert!(
+        stdout.contains("cuCheckpointProcessLock") && stdout.contains("WARP_SIZE"),
+        "{stdout}"
+    );
 }
 
 #[test]
 fn info_without_a_gpu_falls_back_unless_one_is_requested() {
     let (code, _, stderr) = info(&[], &[]);
     assert_eq!((code, stderr.lines().count()), (Some(0), 1));
-    assert!(stderr.contains("No usable GPU; falling back to the simulator"), "{stderr}");
+    assert!(
+        stderr.contains("No usable GPU; falling back to the simulator"),
+        "{stderr}"
+    );
     let (code, stdout, stderr) = info(&["--device", "gpu"], &[]);
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
     assert!(stderr.contains("no usable GPU"), "{stderr}");

@@ -6,37 +6,49 @@ use serde_json::Value;
 
 fn curium(arguments: &[&str]) -> (Option<i32>, Value) {
     let mut command = program::curium();
-    let output = command.args(arguments).env("CURIUM_SIM_DEVICES", "3").output().expect("the program was built");
+    let output = command
+        .args(arguments)
+        .env("CURIUM_SIM_DEVICES", "3")
+        .output()
+        .expect("the program was built");
     let error = String::from_utf8_lossy(&output.stderr);
-    let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|bad| panic!("{arguments:?}: {bad}: {error}"));
+    let value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|bad| panic!("{arguments:?}: {bad}: {error}"));
     (output.status.code(), value)
 }
 
 /// Returns the differences between `value` and `schema`. Schema keywords that are not implemented here count as
 /// differences.
 fn faults(schema: &Value, value: &Value, path: &str) -> Vec<String> {
-    let Some(words) = schema.as_object() else { return vec![format!("{path}: the schema is no object")] };
+    let Some(words) = schema.as_object() else {
+        return vec![format!("{path}: the schema is no object")];
+    };
     let fault = |what: String| vec![format!("{path}: {what}")];
-    let faults = words.iter().flat_map(|(word, expected)| match word.as_str() {
-        "$schema" | "title" | "description" => Vec::new(),
-        "const" if expected == value => Vec::new(),
-        "enum" if expected.as_array().is_some_and(|all| all.contains(value)) => Vec::new(),
-        "const" | "enum" => fault(format!("{value} is not {expected}")),
-        "type" => {
-            if is_of(expected, value) {
-                Vec::new()
-            } else {
-                fault(format!("{value} is no {expected}"))
+    let faults = words
+        .iter()
+        .flat_map(|(word, expected)| match word.as_str() {
+            "$schema" | "title" | "description" => Vec::new(),
+            "const" if expected == value => Vec::new(),
+            "enum" if expected.as_array().is_some_and(|all| all.contains(value)) => Vec::new(),
+            "const" | "enum" => fault(format!("{value} is not {expected}")),
+            "type" => {
+                if is_of(expected, value) {
+                    Vec::new()
+                } else {
+                    fault(format!("{value} is no {expected}"))
+                }
             }
-        }
-        "required" => absent(expected, value).into_iter().flat_map(|name| fault(format!("{name} is absent"))).collect(),
-        "properties" => properties(expected, value, path),
-        "additionalProperties" => additional(schema, expected, value, path),
-        "items" => {
-            elements(value).flat_map(|(index, item)| faults(expected, item, &format!("{path}/{index}"))).collect()
-        }
-        other => fault(format!("the word {other} is not known")),
-    });
+            "required" => absent(expected, value)
+                .into_iter()
+                .flat_map(|name| fault(format!("{name} is absent")))
+                .collect(),
+            "properties" => properties(expected, value, path),
+            "additionalProperties" => additional(schema, expected, value, path),
+            "items" => elements(value)
+                .flat_map(|(index, item)| faults(expected, item, &format!("{path}/{index}")))
+                .collect(),
+            other => fault(format!("the word {other} is not known")),
+        });
     faults.collect()
 }
 
@@ -57,14 +69,23 @@ fn is_of(expected: &Value, value: &Value) -> bool {
 }
 
 fn absent(required: &Value, value: &Value) -> Vec<String> {
-    let names = required.as_array().into_iter().flatten().filter_map(Value::as_str);
-    names.filter(|name| value.get(name).is_none()).map(str::to_owned).collect()
+    let names = required
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    names
+        .filter(|name| value.get(name).is_none())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn properties(expected: &Value, value: &Value, path: &str) -> Vec<String> {
     let known = expected.as_object().into_iter().flatten();
     known
-        .filter_map(|(name, schema)| Some(faults(schema, value.get(name)?, &format!("{path}/{name}"))))
+        .filter_map(|(name, schema)| {
+            Some(faults(schema, value.get(name)?, &format!("{path}/{name}")))
+        })
         .flatten()
         .collect()
 }
@@ -73,7 +94,11 @@ fn properties(expected: &Value, value: &Value, path: &str) -> Vec<String> {
 fn additional(schema: &Value, expected: &Value, value: &Value, path: &str) -> Vec<String> {
     let named = schema.get("properties").and_then(Value::as_object);
     let is_named = |name: &str| named.is_some_and(|named| named.contains_key(name));
-    let others = value.as_object().into_iter().flatten().filter(|(name, _)| !is_named(name));
+    let others = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !is_named(name));
     let check = |(name, item): (&String, &Value)| match expected {
         Value::Bool(false) => vec![format!("{path}: {name} is not known")],
         schema => faults(schema, item, &format!("{path}/{name}")),
@@ -92,7 +117,11 @@ fn info_output_matches_its_schema() {
     let (_, schema) = curium(&["info", "--schema"]);
     assert_eq!(faults(&schema, &info, ""), Vec::<String>::new());
     assert_eq!(info["devices"].as_array().map(Vec::len), Some(3));
-    assert_eq!(info["links"].as_array().map(Vec::len), Some(6), "each of three devices to each other");
+    assert_eq!(
+        info["links"].as_array().map(Vec::len),
+        Some(6),
+        "each of three devices to each other"
+    );
     assert!(info["simulated"].is_string());
     assert!(info["devices"][0]["attributes"]["WARP_SIZE"] == 32);
 }
@@ -104,8 +133,17 @@ fn doctor_output_matches_its_schema() {
     let (_, schema) = curium(&["doctor", "--schema"]);
     assert_eq!(faults(&schema, &doctor, ""), Vec::<String>::new());
     assert_eq!(doctor["works"], true);
-    let of_devices = |finding: &&Value| finding["check"] == "device" && finding["severity"] == "good";
-    assert_eq!(doctor["findings"].as_array().into_iter().flatten().filter(of_devices).count(), 3);
+    let of_devices =
+        |finding: &&Value| finding["check"] == "device" && finding["severity"] == "good";
+    assert_eq!(
+        doctor["findings"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(of_devices)
+            .count(),
+        3
+    );
 }
 
 #[test]
@@ -122,7 +160,11 @@ fn value_that_violates_the_schema_is_found() {
     for (number, alter) in alterations.into_iter().enumerate() {
         let mut altered = right.clone();
         alter(&mut altered);
-        assert_eq!(faults(&schema, &altered, "").len(), 1, "alteration {number}");
+        assert_eq!(
+            faults(&schema, &altered, "").len(),
+            1,
+            "alteration {number}"
+        );
     }
 }
 
@@ -132,10 +174,23 @@ fn bench_prints_the_fields_of_its_schema_and_every_listed_measurement() {
     assert_eq!(code, Some(0));
     let (_, schema) = curium(&["bench", "--schema"]);
     assert_eq!(faults(&schema, &bench, ""), Vec::<String>::new());
-    let measured = bench["comparisons"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str());
-    let list = program::curium().args(["bench", "--device", "sim", "--list"]).output();
-    let list = String::from_utf8(list.expect("the program was built").stdout).expect("it writes text");
-    assert_eq!(measured.collect::<Vec<_>>(), list.lines().collect::<Vec<_>>());
-    assert!(list.lines().any(|id| id == "launch/threads/2") && list.lines().any(|id| id.starts_with("allocate/live/")));
+    let measured = bench["comparisons"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|row| row["id"].as_str());
+    let list = program::curium()
+        .args(["bench", "--device", "sim", "--list"])
+        .output();
+    let list =
+        String::from_utf8(list.expect("the program was built").stdout).expect("it writes text");
+    assert_eq!(
+        measured.collect::<Vec<_>>(),
+        list.lines().collect::<Vec<_>>()
+    );
+    assert!(
+        list.lines().any(|id| id == "launch/threads/2")
+            && list.lines().any(|id| id.starts_with("allocate/live/"))
+    );
     assert_eq!(bench["simulated"], true);
 }

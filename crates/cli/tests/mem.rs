@@ -8,8 +8,17 @@ use std::process::Output;
 
 fn mem(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = program::curium();
-    let output = command.arg("mem").args(arguments).current_dir(folder).output().expect("the program was built");
-    let Output { status, stdout, stderr } = output;
+    let output = command
+        .arg("mem")
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the program was built");
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = output;
     let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
     (status.code(), text(stdout), text(stderr))
 }
@@ -18,10 +27,18 @@ fn mem(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
 fn log() -> String {
     let mut text = String::from("curium allocation log 1\n");
     for block in 0..8 {
-        text.push_str(&format!("{} allocate {:#x} 1048576 256 1 x.rs:1:1\n", block * 1000, (block + 1) << 20));
+        text.push_str(&format!(
+            "{} allocate {:#x} 1048576 256 1 x.rs:1:1\n",
+            block * 1000,
+            (block + 1) << 20
+        ));
     }
     for block in 0..7 {
-        text.push_str(&format!("{} free {:#x} 1048576 256 1\n", (block + 8) * 1000, (block + 1) << 20));
+        text.push_str(&format!(
+            "{} free {:#x} 1048576 256 1\n",
+            (block + 8) * 1000,
+            (block + 1) << 20
+        ));
     }
     text.push_str("16000 fail 0x0 99 256 1\n");
     text
@@ -31,17 +48,32 @@ fn log() -> String {
 fn log_is_drawn_and_summed_up() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     fs::write(folder.path().join("a.log"), log()).expect("the log can be written");
-    let (code, stdout, stderr) = mem(folder.path(), &["a.log", "--output", "a.svg", "--snapshot", "a.pickle"]);
+    let (code, stdout, stderr) = mem(
+        folder.path(),
+        &["a.log", "--output", "a.svg", "--snapshot", "a.pickle"],
+    );
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    assert!(stdout.contains("8 allocations, 7 frees, 1 failure\n"), "{stdout}");
     assert!(
-        stdout.contains("peak     8.0 MiB in 8 blocks") && stdout.contains("at end   1.0 MiB in 1 block\n"),
+        stdout.contains("8 allocations, 7 frees, 1 failure\n"),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("peak     8.0 MiB in 8 blocks")
+            && stdout.contains("at end   1.0 MiB in 1 block\n"),
         "{stdout}"
     );
     assert!(stdout.contains("cache    32.0 MiB reserved"), "{stdout}");
     let svg = fs::read_to_string(folder.path().join("a.svg")).expect("the picture was written");
-    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
-    for text in ["device memory", "in use", "held by a cache", "fragmentation"] {
+    assert!(
+        svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"),
+        "{svg}"
+    );
+    for text in [
+        "device memory",
+        "in use",
+        "held by a cache",
+        "fragmentation",
+    ] {
         assert!(svg.contains(text), "the image contains {text}");
     }
     let pickle = fs::read(folder.path().join("a.pickle")).expect("the snapshot was written");
@@ -51,10 +83,17 @@ fn log_is_drawn_and_summed_up() {
 #[test]
 fn invalid_log_is_an_error_with_the_line() {
     let folder = tempfile::tempdir().expect("a folder can be created");
-    fs::write(folder.path().join("bad.log"), "curium allocation log 1\n1 allocate here 1 1 1\n").expect("a file");
+    fs::write(
+        folder.path().join("bad.log"),
+        "curium allocation log 1\n1 allocate here 1 1 1\n",
+    )
+    .expect("a file");
     fs::write(folder.path().join("empty.log"), "curium allocation log 1\n").expect("a file");
     for (arguments, expected) in [
-        (&["bad.log"][..], "bad.log is not an allocation log: line 2 of the allocation log: invalid address \"here\""),
+        (
+            &["bad.log"][..],
+            "bad.log is not an allocation log: line 2 of the allocation log: invalid address \"here\"",
+        ),
         (&["empty.log"], "empty.log contains no event"),
         (&["absent.log"], "the log absent.log could not be read"),
     ] {

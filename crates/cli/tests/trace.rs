@@ -11,9 +11,14 @@ const CURIUM: &str = env!("CARGO_BIN_EXE_curium");
 fn trace(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = program::curium();
     command.arg("trace").args(arguments).current_dir(folder);
-    let Output { status, stderr, .. } =
-        command.env("CURIUM_DRIVER_PATH", folder.join("absent")).output().expect("the program was built");
-    (status.code(), String::from_utf8(stderr).expect("the program writes UTF-8"))
+    let Output { status, stderr, .. } = command
+        .env("CURIUM_DRIVER_PATH", folder.join("absent"))
+        .output()
+        .expect("the program was built");
+    (
+        status.code(),
+        String::from_utf8(stderr).expect("the program writes UTF-8"),
+    )
 }
 
 /// Traces `curium` with `arguments`.
@@ -29,17 +34,41 @@ fn program_that_uses_curium_is_traced_with_its_exit_code() {
     let demo = ["demo", "--device", "sim", "--width", "8", "--height", "8"];
     let (code, stderr) = trace_curium(folder.path(), &["--device", "gpu", "-o", "t.json"], &demo);
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.contains("wrote t.json") && stderr.contains("functions on 1 thread of 1 process"), "{stderr}");
+    assert!(
+        stderr.contains("wrote t.json") && stderr.contains("functions on 1 thread of 1 process"),
+        "{stderr}"
+    );
     let text = fs::read_to_string(folder.path().join("t.json")).expect("the trace was written");
-    let events: Vec<serde_json::Value> = serde_json::from_str(&text).expect("the trace is a closed list");
-    let time = |event: &serde_json::Value| event["ts"].as_f64().zip(event["dur"].as_f64()).expect("an event has times");
-    assert!(events.iter().map(time).all(|(begin, duration)| begin > 0.0 && duration >= 0.0));
+    let events: Vec<serde_json::Value> =
+        serde_json::from_str(&text).expect("the trace is a closed list");
+    let time = |event: &serde_json::Value| {
+        event["ts"]
+            .as_f64()
+            .zip(event["dur"].as_f64())
+            .expect("an event has times")
+    };
+    assert!(
+        events
+            .iter()
+            .map(time)
+            .all(|(begin, duration)| begin > 0.0 && duration >= 0.0)
+    );
     let has = |name: &str| events.iter().any(|event| event["name"] == name);
-    assert!(has("cuInit") && has("cuLaunchKernel") && has("cuMemcpyDtoHAsync_v2"), "{text}");
+    assert!(
+        has("cuInit") && has("cuLaunchKernel") && has("cuMemcpyDtoHAsync_v2"),
+        "{text}"
+    );
 
-    let (code, _) =
-        trace_curium(folder.path(), &["--device", "gpu"], &["demo", "--device", "sim", "-o", "absent/x.png"]);
-    assert_eq!(code, Some(1), "a program that fails before its first call leaves no trace");
+    let (code, _) = trace_curium(
+        folder.path(),
+        &["--device", "gpu"],
+        &["demo", "--device", "sim", "-o", "absent/x.png"],
+    );
+    assert_eq!(
+        code,
+        Some(1),
+        "a program that fails before its first call leaves no trace"
+    );
 }
 
 #[test]
@@ -47,17 +76,39 @@ fn program_without_a_call_is_an_error_with_a_hint() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let (code, stderr) = trace_curium(folder.path(), &["--device", "gpu"], &["demo", "--help"]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("made no traceable call") && stderr.contains("--device sim"), "{stderr}");
-    assert!(!folder.path().join("curium-trace.json").exists(), "no empty trace is left behind");
+    assert!(
+        stderr.contains("made no traceable call") && stderr.contains("--device sim"),
+        "{stderr}"
+    );
+    assert!(
+        !folder.path().join("curium-trace.json").exists(),
+        "no empty trace is left behind"
+    );
 }
 
 #[test]
 fn program_or_simulator_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", "./absent"]);
-    assert!(code == Some(1) && stderr.contains("./absent could not be started"), "{stderr}");
-    let (code, stderr) = trace(folder.path(), &["--device", "sim", "--simulator", "none/libcuda.so.1", "--", CURIUM]);
-    assert!(code == Some(1) && stderr.contains("there is no file none/libcuda.so.1"), "{stderr}");
+    assert!(
+        code == Some(1) && stderr.contains("./absent could not be started"),
+        "{stderr}"
+    );
+    let (code, stderr) = trace(
+        folder.path(),
+        &[
+            "--device",
+            "sim",
+            "--simulator",
+            "none/libcuda.so.1",
+            "--",
+            CURIUM,
+        ],
+    );
+    assert!(
+        code == Some(1) && stderr.contains("there is no file none/libcuda.so.1"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -75,15 +126,25 @@ fn simulator_that_is_not_in_the_folder_of_the_program_is_built() {
     let cargo = folder.path().join("cargo");
     let script = "#!/bin/sh\nwhile [ \"$1\" != --target-dir ]; do shift; done\nmkdir \"$2/release\"\n: >\"$2/release/libcurium_sim_libraries.so\"\n";
     fs::write(&cargo, script).expect("the folder is writable");
-    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).expect("the file belongs to this process");
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755))
+        .expect("the file belongs to this process");
     let words = program::words(program.to_str().expect("the path is text"));
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
-    command.args(["trace", "--device", "sim", "--", "true"]).current_dir(folder.path()).env("CARGO", &cargo);
+    command
+        .args(["trace", "--device", "sim", "--", "true"])
+        .current_dir(folder.path())
+        .env("CARGO", &cargo);
     let output = command.output().expect("the program can be started");
     let stderr = String::from_utf8(output.stderr).expect("the program writes UTF-8");
-    assert!(stderr.contains("building the simulator's libcuda.so.1"), "{stderr}");
-    assert!(stderr.contains("made no traceable call"), "the built library is used: {stderr}");
+    assert!(
+        stderr.contains("building the simulator's libcuda.so.1"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("made no traceable call"),
+        "the built library is used: {stderr}"
+    );
     assert!(target.join("sim/libcuda.so.1").is_file());
     assert!(target.join("sim/libnccl.so.2").is_file());
 }

@@ -18,7 +18,12 @@ pub(crate) struct Extent {
     pub(crate) depth: usize,
 }
 
-fn create_array(place: *mut CUarray, channels: *const Channels, extent: Extent, flags: c_uint) -> Result<()> {
+fn create_array(
+    place: *mut CUarray,
+    channels: *const Channels,
+    extent: Extent,
+    flags: c_uint,
+) -> Result<()> {
     enter()?;
     // SAFETY: the caller of the runtime's function passes a description or null.
     let channels = unsafe { channels.as_ref() }.ok_or(INVALID_VALUE)?;
@@ -58,7 +63,13 @@ fn rows(width: usize, height: usize) -> CUDA_MEMCPY2D {
     }
 }
 
-fn to_array(to: CUarray, at: [usize; 2], from: *const c_void, pitch: usize, size: [usize; 2]) -> CUDA_MEMCPY2D {
+fn to_array(
+    to: CUarray,
+    at: [usize; 2],
+    from: *const c_void,
+    pitch: usize,
+    size: [usize; 2],
+) -> CUDA_MEMCPY2D {
     CUDA_MEMCPY2D {
         dstMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
         dstArray: to,
@@ -70,7 +81,12 @@ fn to_array(to: CUarray, at: [usize; 2], from: *const c_void, pitch: usize, size
     }
 }
 
-fn from_array((to, pitch): (*mut c_void, usize), from: CUarray, at: [usize; 2], size: [usize; 2]) -> CUDA_MEMCPY2D {
+fn from_array(
+    (to, pitch): (*mut c_void, usize),
+    from: CUarray,
+    at: [usize; 2],
+    size: [usize; 2],
+) -> CUDA_MEMCPY2D {
     CUDA_MEMCPY2D {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
         srcArray: from,
@@ -184,12 +200,36 @@ mod tests {
         let _turn = simulate();
         let channels = Channels::new([32, 32, 0, 0], 0);
         let mut array = CUarray::default();
-        call!(cudaMallocArray(&raw mut array, &raw const channels, 3, 2, 0));
+        call!(cudaMallocArray(
+            &raw mut array,
+            &raw const channels,
+            3,
+            2,
+            0
+        ));
         let source: [i32; 12] = std::array::from_fn(|index| index as i32);
-        call!(cudaMemcpy2DToArray(array, 0, 0, source.as_ptr().cast(), 24, 24, 2, 1));
+        call!(cudaMemcpy2DToArray(
+            array,
+            0,
+            0,
+            source.as_ptr().cast(),
+            24,
+            24,
+            2,
+            1
+        ));
         let mut found = [0_i32; 4];
         // From the second element of the second row.
-        call!(cudaMemcpy2DFromArray(found.as_mut_ptr().cast(), 16, array, 8, 1, 16, 1, 2));
+        call!(cudaMemcpy2DFromArray(
+            found.as_mut_ptr().cast(),
+            16,
+            array,
+            8,
+            1,
+            16,
+            1,
+            2
+        ));
         assert_eq!(found, [8, 9, 10, 11]);
         let mut described = Channels::default();
         call!(cudaGetChannelDesc(&raw mut described, array));
@@ -201,7 +241,10 @@ mod tests {
     fn array_without_a_description_or_with_an_odd_one_is_refused() {
         let _turn = simulate();
         let mut array = CUarray::default();
-        assert_eq!(code!(cudaMallocArray(&raw mut array, ptr::null(), 3, 2, 0)), INVALID_VALUE);
+        assert_eq!(
+            code!(cudaMallocArray(&raw mut array, ptr::null(), 3, 2, 0)),
+            INVALID_VALUE
+        );
         let odd = Channels::new([7, 0, 0, 0], 0);
         assert_eq!(
             code!(cudaMallocArray(&raw mut array, &raw const odd, 3, 2, 0)),

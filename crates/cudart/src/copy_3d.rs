@@ -49,11 +49,19 @@ pub(crate) struct Copy {
 impl Side {
     /// Returns the bytes in a unit of the copy's width on this side; `None` for memory.
     fn element(&self) -> Result<Option<usize>> {
-        if self.array.is_null() { Ok(None) } else { bytes_per_element(self.array).map(Some) }
+        if self.array.is_null() {
+            Ok(None)
+        } else {
+            bytes_per_element(self.array).map(Some)
+        }
     }
 
     fn kind(&self) -> CUmemorytype {
-        if self.array.is_null() { CUmemorytype::CU_MEMORYTYPE_UNIFIED } else { CUmemorytype::CU_MEMORYTYPE_ARRAY }
+        if self.array.is_null() {
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED
+        } else {
+            CUmemorytype::CU_MEMORYTYPE_ARRAY
+        }
     }
 }
 
@@ -113,7 +121,14 @@ mod tests {
     #[test]
     fn layers_are_copied_to_an_array_and_back() {
         let _turn = simulate();
-        let (channels, extent) = (Channels::new([16, 0, 0, 0], 1), Extent { width: 3, height: 2, depth: 2 });
+        let (channels, extent) = (
+            Channels::new([16, 0, 0, 0], 1),
+            Extent {
+                width: 3,
+                height: 2,
+                depth: 2,
+            },
+        );
         let mut array = CUarray::default();
         let allocate = crate::array::cudaMalloc3DArray;
         call!(allocate(&raw mut array, &raw const channels, extent, 0));
@@ -121,20 +136,47 @@ mod tests {
         let memory = |start: *mut u16| Side {
             array: CUarray::default(),
             position: origin,
-            memory: Pitched { start: start.cast(), pitch: 6, width: 3, height: 2 },
+            memory: Pitched {
+                start: start.cast(),
+                pitch: 6,
+                width: 3,
+                height: 2,
+            },
         };
         let of_array = |position| Side {
             array,
             position,
-            memory: Pitched { start: ptr::null_mut(), pitch: 0, width: 0, height: 0 },
+            memory: Pitched {
+                start: ptr::null_mut(),
+                pitch: 0,
+                width: 0,
+                height: 0,
+            },
         };
         let mut source: [u16; 12] = std::array::from_fn(|index| index as u16 + 1);
-        let copy = Copy { from: memory(source.as_mut_ptr()), to: of_array(origin), extent, direction: 1 };
+        let copy = Copy {
+            from: memory(source.as_mut_ptr()),
+            to: of_array(origin),
+            extent,
+            direction: 1,
+        };
         call!(cudaMemcpy3D(&raw const copy));
         let mut found = [0_u16; 12];
         // Two elements of the second layer, from the second one of its second row.
-        let (from, extent) = (of_array(Position { x: 1, y: 1, z: 1 }), Extent { width: 2, height: 1, depth: 1 });
-        let copy = Copy { from, to: memory(found.as_mut_ptr()), extent, direction: 2 };
+        let (from, extent) = (
+            of_array(Position { x: 1, y: 1, z: 1 }),
+            Extent {
+                width: 2,
+                height: 1,
+                depth: 1,
+            },
+        );
+        let copy = Copy {
+            from,
+            to: memory(found.as_mut_ptr()),
+            extent,
+            direction: 2,
+        };
         call!(cudaMemcpy3D(&raw const copy));
         assert_eq!(found[..3], [11, 12, 0]);
         assert_eq!(code!(cudaMemcpy3D(ptr::null())), INVALID_VALUE);

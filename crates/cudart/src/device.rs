@@ -20,7 +20,11 @@ fn write_properties(place: *mut c_void, device: CUdevice, layout: Layout) -> Res
     }
     let bytes = properties(device, layout)?;
     // SAFETY: the caller passes a structure of this layout, and the bytes are as many.
-    unsafe { place.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    unsafe {
+        place
+            .cast::<u8>()
+            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+    };
     Ok(())
 }
 
@@ -173,7 +177,10 @@ mod tests {
         call!(cudaDeviceSetLimit(0, 2048));
         call!(cudaDeviceGetLimit(&raw mut limit, 0));
         assert!(limit >= 2048, "{limit}");
-        call!(cudaDeviceGetStreamPriorityRange(&raw mut least, &raw mut greatest));
+        call!(cudaDeviceGetStreamPriorityRange(
+            &raw mut least,
+            &raw mut greatest
+        ));
         assert!(least == 0 && greatest < 0);
         assert_eq!(code!(cudaDeviceGetLimit(ptr::null_mut(), 0)), 1);
     }

@@ -9,14 +9,38 @@ use crate::state::{self, Code};
 
 /// The codes without a counterpart in the driver.
 const OWN: [(Code, &CStr, &CStr); 8] = [
-    (9, c"cudaErrorInvalidConfiguration", c"invalid configuration argument"),
+    (
+        9,
+        c"cudaErrorInvalidConfiguration",
+        c"invalid configuration argument",
+    ),
     (12, c"cudaErrorInvalidPitchValue", c"invalid pitch argument"),
     (13, c"cudaErrorInvalidSymbol", c"invalid device symbol"),
-    (17, c"cudaErrorInvalidDevicePointer", c"invalid device pointer"),
-    (21, c"cudaErrorInvalidMemcpyDirection", c"invalid copy direction for memcpy"),
-    (35, c"cudaErrorInsufficientDriver", c"CUDA driver version is insufficient for CUDA runtime version"),
-    (52, c"cudaErrorMissingConfiguration", c"__global__ function call is not configured"),
-    (98, c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
+    (
+        17,
+        c"cudaErrorInvalidDevicePointer",
+        c"invalid device pointer",
+    ),
+    (
+        21,
+        c"cudaErrorInvalidMemcpyDirection",
+        c"invalid copy direction for memcpy",
+    ),
+    (
+        35,
+        c"cudaErrorInsufficientDriver",
+        c"CUDA driver version is insufficient for CUDA runtime version",
+    ),
+    (
+        52,
+        c"cudaErrorMissingConfiguration",
+        c"__global__ function call is not configured",
+    ),
+    (
+        98,
+        c"cudaErrorInvalidDeviceFunction",
+        c"invalid device function",
+    ),
 ];
 
 /// The names that cannot be derived from the driver's names.
@@ -58,8 +82,12 @@ extern "C" fn cudaPeekAtLastError() -> Code {
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetErrorName(code: Code) -> *const c_char {
     let own = OWN.iter().find(|own| own.0 == code).map(|own| own.1);
-    let renamed = RENAMED.iter().find(|renamed| renamed.0 == code).map(|renamed| renamed.1);
-    own.or(renamed).map_or_else(|| of_driver(code, Text::Name), CStr::as_ptr)
+    let renamed = RENAMED
+        .iter()
+        .find(|renamed| renamed.0 == code)
+        .map(|renamed| renamed.1);
+    own.or(renamed)
+        .map_or_else(|| of_driver(code, Text::Name), CStr::as_ptr)
 }
 
 /// Returns the text of a code.
@@ -79,16 +107,24 @@ enum Text {
 /// Returns the driver's name or description of a code.
 fn of_driver(code: Code, which: Text) -> *const c_char {
     let unknown = c"unrecognized error code".as_ptr();
-    let Ok(api) = state::api() else { return unknown };
+    let Ok(api) = state::api() else {
+        return unknown;
+    };
     let function = match which {
         Text::Name => api.cuGetErrorName,
         Text::Description => api.cuGetErrorString,
     };
     let mut text = ptr::null();
-    let Some(function) = function else { return unknown };
+    let Some(function) = function else {
+        return unknown;
+    };
     // SAFETY: the pointer is to a local variable.
     let returned = unsafe { function(CUresult(code.cast_unsigned()), &raw mut text) };
-    if returned == CUresult::CUDA_SUCCESS && !text.is_null() { text } else { unknown }
+    if returned == CUresult::CUDA_SUCCESS && !text.is_null() {
+        text
+    } else {
+        unknown
+    }
 }
 
 #[cfg(test)]
@@ -104,12 +140,18 @@ mod tests {
         let _turn = simulate();
         let name = |code| {
             // SAFETY: the name is one of the runtime, and ends with NUL.
-            unsafe { CStr::from_ptr(cudaGetErrorName(code)) }.to_str().expect("names are in ASCII")
+            unsafe { CStr::from_ptr(cudaGetErrorName(code)) }
+                .to_str()
+                .expect("names are in ASCII")
         };
         let refused = crate::device::cudaGetDevice;
         assert_eq!(crate::tests::code!(refused(ptr::null_mut())), 1);
         assert_eq!(
-            (name(cudaPeekAtLastError()), cudaGetLastError(), cudaGetLastError()),
+            (
+                name(cudaPeekAtLastError()),
+                cudaGetLastError(),
+                cudaGetLastError()
+            ),
             ("cudaErrorInvalidValue", 1, 0)
         );
         assert_eq!(name(0), "cudaSuccess");

@@ -63,7 +63,11 @@ mod tests {
         call!(cudaEventCreateWithFlags(&raw mut untimed, 2));
         let mut time = -1.0;
         let stream = CUstream::default();
-        assert_eq!(code!(cudaEventElapsedTime(&raw mut time, begin, end)), 400, "neither is recorded");
+        assert_eq!(
+            code!(cudaEventElapsedTime(&raw mut time, begin, end)),
+            400,
+            "neither is recorded"
+        );
         call!(cudaEventRecord(begin, stream));
         call!(cudaEventRecordWithFlags(end, stream, 0));
         call!(cudaEventRecord(untimed, stream));
@@ -71,7 +75,10 @@ mod tests {
         call!(cudaEventQuery(end));
         call!(cudaEventElapsedTime(&raw mut time, begin, end));
         assert!(time >= 0.0, "{time}");
-        assert_eq!(code!(cudaEventElapsedTime(&raw mut time, begin, untimed)), 400);
+        assert_eq!(
+            code!(cudaEventElapsedTime(&raw mut time, begin, untimed)),
+            400
+        );
         for event in [begin, end, untimed] {
             call!(cudaEventDestroy(event));
         }

@@ -4,9 +4,10 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use curium_sys::{
-    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
-    CUcontext, CUdeviceptr, CUgraph, CUgraphConditionalHandle, CUgraphEdgeData, CUgraphExec, CUgraphMem_attribute,
-    CUgraphNode, CUhostFn, CUmemorytype, CUstream, CUstreamCaptureMode, CUuserObject,
+    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D,
+    CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdeviceptr, CUgraph, CUgraphConditionalHandle,
+    CUgraphEdgeData, CUgraphExec, CUgraphMem_attribute, CUgraphNode, CUhostFn, CUmemorytype,
+    CUstream, CUstreamCaptureMode, CUuserObject,
 };
 
 use crate::launch::{Dim3, function};
@@ -236,11 +237,13 @@ mod tests {
     fn graph_of_a_fill_a_copy_and_a_host_function_runs_and_its_copy_is_changed() {
         use crate::memory::{cudaFree, cudaMalloc};
         use crate::stream::{
-            cudaGraphCreate, cudaGraphDestroy, cudaGraphExecDestroy, cudaGraphInstantiateWithFlags, cudaGraphLaunch,
+            cudaGraphCreate, cudaGraphDestroy, cudaGraphExecDestroy, cudaGraphInstantiateWithFlags,
+            cudaGraphLaunch,
         };
 
         let _turn = simulate();
-        let (mut graph, mut executable, mut memory) = (CUgraph::default(), CUgraphExec::default(), ptr::null_mut());
+        let (mut graph, mut executable, mut memory) =
+            (CUgraph::default(), CUgraphExec::default(), ptr::null_mut());
         call!(cudaGraphCreate(&raw mut graph, 0));
         call!(cudaMalloc(&raw mut memory, 16));
         let fill = CUDA_MEMSET_NODE_PARAMS {
@@ -252,17 +255,48 @@ mod tests {
             ..CUDA_MEMSET_NODE_PARAMS::default()
         };
         let [mut filled, mut copied, mut called] = [CUgraphNode::default(); 3];
-        call!(cudaGraphAddMemsetNode(&raw mut filled, graph, ptr::null(), 0, &raw const fill));
+        call!(cudaGraphAddMemsetNode(
+            &raw mut filled,
+            graph,
+            ptr::null(),
+            0,
+            &raw const fill
+        ));
         let [mut first, mut second] = [[0_u32; 4]; 2];
         let (to, filled) = (first.as_mut_ptr().cast(), &raw const filled);
-        call!(cudaGraphAddMemcpyNode1D(&raw mut copied, graph, filled, 1, to, memory, 16, 2));
+        call!(cudaGraphAddMemcpyNode1D(
+            &raw mut copied,
+            graph,
+            filled,
+            1,
+            to,
+            memory,
+            16,
+            2
+        ));
         let counter = AtomicU32::new(0);
-        let host = CUDA_HOST_NODE_PARAMS { fn_: Some(count), userData: (&raw const counter).cast_mut().cast() };
-        call!(cudaGraphAddHostNode(&raw mut called, graph, &raw const copied, 1, &raw const host));
+        let host = CUDA_HOST_NODE_PARAMS {
+            fn_: Some(count),
+            userData: (&raw const counter).cast_mut().cast(),
+        };
+        call!(cudaGraphAddHostNode(
+            &raw mut called,
+            graph,
+            &raw const copied,
+            1,
+            &raw const host
+        ));
         call!(cudaGraphInstantiateWithFlags(&raw mut executable, graph, 0));
         call!(cudaGraphLaunch(executable, ptr::null_mut()));
         crate::tests::synchronize();
-        call!(cudaGraphExecMemcpyNodeSetParams1D(executable, copied, second.as_mut_ptr().cast(), memory, 16, 2));
+        call!(cudaGraphExecMemcpyNodeSetParams1D(
+            executable,
+            copied,
+            second.as_mut_ptr().cast(),
+            memory,
+            16,
+            2
+        ));
         call!(cudaGraphLaunch(executable, ptr::null_mut()));
         crate::tests::synchronize();
         assert_eq!((first, second, counter.into_inner()), ([6; 4], [6; 4], 2));

@@ -5,7 +5,8 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use curium_sys::{
-    CUdevice_attribute, CUfunction, CUfunction_attribute, CUkernel, CUlaunchAttribute, CUlaunchConfig, CUstream,
+    CUdevice_attribute, CUfunction, CUfunction_attribute, CUkernel, CUlaunchAttribute,
+    CUlaunchConfig, CUstream,
 };
 
 use crate::registry;
@@ -62,8 +63,18 @@ thread_local! {
 /// Stores the configuration of the following launch.
 // SAFETY: as for the other functions.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: CUstream) -> c_uint {
-    let configuration = Configuration { grid, block, shared, stream: stream.expose_provenance() };
+unsafe extern "C" fn __cudaPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: CUstream,
+) -> c_uint {
+    let configuration = Configuration {
+        grid,
+        block,
+        shared,
+        stream: stream.expose_provenance(),
+    };
     CONFIGURATIONS.with_borrow_mut(|all| all.push(configuration));
     0
 }
@@ -75,7 +86,12 @@ pub(crate) fn function(host: *const c_void) -> Result<CUfunction> {
 }
 
 fn launch(function: CUfunction, config: &Configuration, values: *mut *mut c_void) -> Result<()> {
-    let Configuration { grid, block, shared, stream } = *config;
+    let Configuration {
+        grid,
+        block,
+        shared,
+        stream,
+    } = *config;
     let shared = c_uint::try_from(shared).map_err(|_| INVALID_VALUE)?;
     let stream: CUstream = ptr::with_exposed_provenance_mut(stream);
     let launched = cu!(cuLaunchKernel(
@@ -91,7 +107,11 @@ fn launch(function: CUfunction, config: &Configuration, values: *mut *mut c_void
         values,
         ptr::null_mut()
     ));
-    if exceeds_shared_memory(function, shared)? { launched } else { configured(launched) }
+    if exceeds_shared_memory(function, shared)? {
+        launched
+    } else {
+        configured(launched)
+    }
 }
 
 /// Returns `true` if a launch has more dynamic shared memory than its kernel opted in to.
@@ -106,7 +126,13 @@ fn exceeds_shared_memory(function: CUfunction, shared: c_uint) -> Result<bool> {
 
 /// Refines the driver's invalid-value error: the runtime distinguishes an invalid configuration.
 fn configured(launched: Result<()>) -> Result<()> {
-    launched.map_err(|code| if code == INVALID_VALUE { INVALID_CONFIGURATION } else { code })
+    launched.map_err(|code| {
+        if code == INVALID_VALUE {
+            INVALID_CONFIGURATION
+        } else {
+            code
+        }
+    })
 }
 
 runtime! {

@@ -3,7 +3,9 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
-use curium_sys::{CUDA_MEMCPY2D, CUdeviceptr, CUmem_advise, CUmemorytype, CUpointer_attribute, CUstream};
+use curium_sys::{
+    CUDA_MEMCPY2D, CUdeviceptr, CUmem_advise, CUmemorytype, CUpointer_attribute, CUstream,
+};
 
 use crate::state::{INVALID_DIRECTION, Result, enter, put};
 use crate::{cu, runtime};
@@ -33,7 +35,11 @@ pub(crate) fn pointer(address: CUdeviceptr) -> *mut c_void {
 /// Checks the direction of a copy. The driver infers the actual direction from the addresses.
 pub(crate) fn begin_copy(direction: c_int) -> Result<()> {
     enter()?;
-    if (0..=DEFAULT_DIRECTION).contains(&direction) { Ok(()) } else { Err(INVALID_DIRECTION) }
+    if (0..=DEFAULT_DIRECTION).contains(&direction) {
+        Ok(())
+    } else {
+        Err(INVALID_DIRECTION)
+    }
 }
 
 /// Returns the driver's parameters of a two-dimensional copy.
@@ -273,7 +279,11 @@ runtime! {
 fn device_of_location(location: u64) -> c_int {
     const DEVICE: u32 = 1;
     const HOST: c_int = -1;
-    if location as u32 == DEVICE { (location >> 32) as c_int } else { HOST }
+    if location as u32 == DEVICE {
+        (location >> 32) as c_int
+    } else {
+        HOST
+    }
 }
 
 #[cfg(test)]
@@ -292,12 +302,32 @@ mod tests {
         assert!(pitch >= 5);
         call!(cudaMemset2D(memory, pitch, 9, 5, 3));
         let source = [1_u8, 2, 3, 4];
-        call!(cudaMemcpy2D(memory, pitch, source.as_ptr().cast(), 2, 2, 2, TO_DEVICE));
+        call!(cudaMemcpy2D(
+            memory,
+            pitch,
+            source.as_ptr().cast(),
+            2,
+            2,
+            2,
+            TO_DEVICE
+        ));
         let mut found = [0_u8; 15];
-        call!(cudaMemcpy2D(found.as_mut_ptr().cast(), 5, memory, pitch, 5, 3, TO_HOST));
+        call!(cudaMemcpy2D(
+            found.as_mut_ptr().cast(),
+            5,
+            memory,
+            pitch,
+            5,
+            3,
+            TO_HOST
+        ));
         assert_eq!(found, [1, 2, 9, 9, 9, 3, 4, 9, 9, 9, 9, 9, 9, 9, 9]);
         call!(cudaFree(memory));
-        assert_eq!(code!(cudaFree(memory)), crate::state::INVALID_VALUE, "it is free");
+        assert_eq!(
+            code!(cudaFree(memory)),
+            crate::state::INVALID_VALUE,
+            "it is free"
+        );
     }
 
     #[test]
@@ -309,10 +339,18 @@ mod tests {
         call!(cudaMallocManaged(&raw mut managed, 64, 1));
         let mut other = 0_u8;
         let kind = |memory: *mut c_void| {
-            let mut found =
-                PointerAttributes { kind: 9, device: 9, on_device: ptr::null_mut(), on_host: ptr::null_mut() };
+            let mut found = PointerAttributes {
+                kind: 9,
+                device: 9,
+                on_device: ptr::null_mut(),
+                on_host: ptr::null_mut(),
+            };
             call!(cudaPointerGetAttributes(&raw mut found, memory));
-            (found.kind, found.on_device.is_null(), found.on_host.is_null())
+            (
+                found.kind,
+                found.on_device.is_null(),
+                found.on_host.is_null(),
+            )
         };
         assert_eq!(kind(device), (2, false, true));
         assert_eq!(kind(pinned), (1, false, false));
@@ -341,7 +379,12 @@ mod tests {
     fn copy_in_an_unknown_direction_is_refused() {
         let _turn = simulate();
         let (mut to, from) = (0_u8, 1_u8);
-        let code = code!(cudaMemcpy((&raw mut to).cast(), (&raw const from).cast(), 1, 7));
+        let code = code!(cudaMemcpy(
+            (&raw mut to).cast(),
+            (&raw const from).cast(),
+            1,
+            7
+        ));
         assert_eq!((code, to), (INVALID_DIRECTION, 0));
     }
 }

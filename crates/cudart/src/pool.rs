@@ -3,7 +3,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use curium_sys::{
-    CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUstream,
+    CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemPool_attribute, CUmemPoolProps,
+    CUmemoryPool, CUstream,
 };
 
 use crate::memory::pointer;
@@ -74,14 +75,25 @@ mod tests {
     fn pool_allocates_keeps_its_threshold_and_is_destroyed() {
         let _turn = simulate();
         let allocation = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-        let mut properties = CUmemPoolProps { allocType: allocation, ..CUmemPoolProps::default() };
+        let mut properties = CUmemPoolProps {
+            allocType: allocation,
+            ..CUmemPoolProps::default()
+        };
         properties.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
         let (mut pool, stream) = (CUmemoryPool::default(), CUstream::default());
         call!(cudaMemPoolCreate(&raw mut pool, &raw const properties));
         let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.0;
         let (mut value, mut found) = (1_u64 << 20, 0_u64);
-        call!(cudaMemPoolSetAttribute(pool, threshold, (&raw mut value).cast()));
-        call!(cudaMemPoolGetAttribute(pool, threshold, (&raw mut found).cast()));
+        call!(cudaMemPoolSetAttribute(
+            pool,
+            threshold,
+            (&raw mut value).cast()
+        ));
+        call!(cudaMemPoolGetAttribute(
+            pool,
+            threshold,
+            (&raw mut found).cast()
+        ));
         assert_eq!(found, 1 << 20);
         let mut memory = ptr::null_mut();
         call!(cudaMallocFromPoolAsync(&raw mut memory, 256, pool, stream));

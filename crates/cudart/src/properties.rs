@@ -56,7 +56,10 @@ use Fields::{After, Gone, Ints, Size};
 /// The fields after the memory size.
 const FIELDS: &[Fields] = &[
     Size(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
-    Ints(&[Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE]),
+    Ints(&[
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK,
+        Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE,
+    ]),
     Size(Attribute::CU_DEVICE_ATTRIBUTE_MAX_PITCH),
     Ints(&[
         Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
@@ -78,7 +81,10 @@ const FIELDS: &[Fields] = &[
     Gone(Attribute::CU_DEVICE_ATTRIBUTE_GPU_OVERLAP),
     Ints(&[Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT]),
     Gone(Attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT),
-    Ints(&[Attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED, Attribute::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY]),
+    Ints(&[
+        Attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED,
+        Attribute::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY,
+    ]),
     Gone(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE),
     Ints(&[
         Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH,
@@ -228,12 +234,15 @@ pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
         got.map(|()| value)
     };
     // `c_char` is unsigned on ARM.
-    let [name, uuid] = [&name[..], &uuid.bytes].map(|text| text.iter().flat_map(|byte| byte.to_ne_bytes()));
+    let [name, uuid] =
+        [&name[..], &uuid.bytes].map(|text| text.iter().flat_map(|byte| byte.to_ne_bytes()));
     let mut writer = Writer(name.chain(uuid).collect());
     // The LUID of the device on Windows, and its node mask.
     writer.0.extend([0; 12]);
     writer.size(memory);
-    write_figures(&mut writer, layout, |attribute| figure(attribute).unwrap_or(0));
+    write_figures(&mut writer, layout, |attribute| {
+        figure(attribute).unwrap_or(0)
+    });
     writer.0.resize(layout.size(), 0);
     Ok(writer.0)
 }
@@ -245,7 +254,9 @@ fn write_figures(writer: &mut Writer, layout: Layout, figure: impl Fn(Attribute)
             After(_) => {}
             Gone(_) if layout == Layout::Third => {}
             Gone(attribute) => writer.int(figure(*attribute)),
-            Ints(attributes) => attributes.iter().for_each(|attribute| writer.int(figure(*attribute))),
+            Ints(attributes) => attributes
+                .iter()
+                .for_each(|attribute| writer.int(figure(*attribute))),
             Size(attribute) => writer.size(figure(*attribute).cast_unsigned() as usize),
         }
     }
@@ -259,9 +270,33 @@ mod tests {
     #[test]
     fn fields_have_the_offsets_of_the_headers() {
         for (layout, places) in [
-            (Layout::First, [("multiprocessors", 388), ("optin", 696), ("reserved", 720), ("cluster", 0)]),
-            (Layout::Second, [("multiprocessors", 388), ("optin", 696), ("reserved", 720), ("cluster", 772)]),
-            (Layout::Third, [("multiprocessors", 384), ("optin", 672), ("reserved", 696), ("cluster", 748)]),
+            (
+                Layout::First,
+                [
+                    ("multiprocessors", 388),
+                    ("optin", 696),
+                    ("reserved", 720),
+                    ("cluster", 0),
+                ],
+            ),
+            (
+                Layout::Second,
+                [
+                    ("multiprocessors", 388),
+                    ("optin", 696),
+                    ("reserved", 720),
+                    ("cluster", 772),
+                ],
+            ),
+            (
+                Layout::Third,
+                [
+                    ("multiprocessors", 384),
+                    ("optin", 672),
+                    ("reserved", 696),
+                    ("cluster", 748),
+                ],
+            ),
         ] {
             for (name, offset) in places.into_iter().filter(|place| place.1 > 0) {
                 let meant = match name {
@@ -271,8 +306,14 @@ mod tests {
                     _ => Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH,
                 };
                 let mut writer = Writer(vec![0; 296]);
-                write_figures(&mut writer, layout, |attribute| c_int::from(attribute == meant) * 7);
-                assert_eq!(writer.0.iter().position(|byte| *byte == 7), Some(offset), "{layout:?}: {name}");
+                write_figures(&mut writer, layout, |attribute| {
+                    c_int::from(attribute == meant) * 7
+                });
+                assert_eq!(
+                    writer.0.iter().position(|byte| *byte == 7),
+                    Some(offset),
+                    "{layout:?}: {name}"
+                );
                 assert!(writer.0.len() <= layout.size(), "{layout:?}");
             }
         }

@@ -48,26 +48,46 @@ fn with<T>(use_it: impl FnOnce(&mut Registry) -> T) -> T {
 impl Registry {
     /// Returns the library of a binary, which is loaded on first use.
     fn library(&mut self, binary: usize) -> Result<CUlibrary> {
-        let found = self.binaries.get_mut(binary).ok_or(INVALID_DEVICE_FUNCTION)?;
+        let found = self
+            .binaries
+            .get_mut(binary)
+            .ok_or(INVALID_DEVICE_FUNCTION)?;
         if let Some(library) = found.library {
             return Ok(ptr::with_exposed_provenance_mut(library));
         }
         let mut library: CUlibrary = ptr::null_mut();
         let image = ptr::with_exposed_provenance::<c_void>(found.record);
         let none = ptr::null_mut();
-        cu!(cuLibraryLoadData(&raw mut library, image, none, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut(), 0))?;
+        cu!(cuLibraryLoadData(
+            &raw mut library,
+            image,
+            none,
+            ptr::null_mut(),
+            0,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            0
+        ))?;
         found.library = Some(library.expose_provenance());
         Ok(library)
     }
 
     fn kernel(&mut self, host: usize) -> Result<CUkernel> {
-        let symbol = self.kernels.get(&host).ok_or(INVALID_DEVICE_FUNCTION)?.clone();
+        let symbol = self
+            .kernels
+            .get(&host)
+            .ok_or(INVALID_DEVICE_FUNCTION)?
+            .clone();
         if let Some(kernel) = symbol.kernel {
             return Ok(ptr::with_exposed_provenance_mut(kernel));
         }
         let library = self.library(symbol.binary)?;
         let mut kernel: CUkernel = ptr::null_mut();
-        cu!(cuLibraryGetKernel(&raw mut kernel, library, symbol.name.as_ptr()))?;
+        cu!(cuLibraryGetKernel(
+            &raw mut kernel,
+            library,
+            symbol.name.as_ptr()
+        ))?;
         if let Some(symbol) = self.kernels.get_mut(&host) {
             symbol.kernel = Some(kernel.expose_provenance());
         }
@@ -78,17 +98,31 @@ impl Registry {
         let symbol = self.variables.get(&host).ok_or(INVALID_SYMBOL)?.clone();
         let library = self.library(symbol.binary)?;
         let (mut address, mut size) = (0, 0);
-        cu!(cuLibraryGetGlobal(&raw mut address, &raw mut size, library, symbol.name.as_ptr()))?;
+        cu!(cuLibraryGetGlobal(
+            &raw mut address,
+            &raw mut size,
+            library,
+            symbol.name.as_ptr()
+        ))?;
         Ok((address, size))
     }
 
     /// Writes the addresses of the managed variables of a binary to the host's pointers.
     fn place_managed(&mut self, binary: usize) -> Result<()> {
-        let managed = self.binaries.get(binary).map(|found| found.managed.clone()).unwrap_or_default();
+        let managed = self
+            .binaries
+            .get(binary)
+            .map(|found| found.managed.clone())
+            .unwrap_or_default();
         for (name, place) in managed {
             let library = self.library(binary)?;
             let (mut address, mut size) = (0, 0);
-            cu!(cuLibraryGetManaged(&raw mut address, &raw mut size, library, name.as_ptr()))?;
+            cu!(cuLibraryGetManaged(
+                &raw mut address,
+                &raw mut size,
+                library,
+                name.as_ptr()
+            ))?;
             let place = ptr::with_exposed_provenance_mut::<usize>(place);
             // SAFETY: the program registered the address of its pointer, which lives as long as the program.
             unsafe { place.write(address as usize) };
@@ -126,14 +160,22 @@ unsafe fn symbol(handle: *mut *mut c_void, name: *const c_char) -> Symbol {
     // SAFETY: the caller guarantees the name.
     let name = unsafe { CStr::from_ptr(name) }.to_owned();
     // SAFETY: the caller passes the handle of a binary.
-    Symbol { binary: unsafe { binary_of(handle) }, name, kernel: None }
+    Symbol {
+        binary: unsafe { binary_of(handle) },
+        name,
+        kernel: None,
+    }
 }
 
 /// Registers the code of a translation unit.
 // SAFETY: as for the other functions.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFatBinary(record: *mut c_void) -> *mut *mut c_void {
-    let binary = Binary { record: record.expose_provenance(), library: None, managed: Vec::new() };
+    let binary = Binary {
+        record: record.expose_provenance(),
+        library: None,
+        managed: Vec::new(),
+    };
     let position = with(|registry| {
         registry.binaries.push(binary);
         registry.binaries.len() - 1
@@ -221,6 +263,7 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
 unsafe extern "C" fn __cudaInitModule(handle: *mut *mut c_void) -> c_char {
     // SAFETY: the compiler passes the handle of the binary.
     let binary = unsafe { binary_of(handle) };
-    let placed = crate::state::enter().and_then(|()| with(|registry| registry.place_managed(binary)));
+    let placed =
+        crate::state::enter().and_then(|()| with(|registry| registry.place_managed(binary)));
     c_char::from(crate::state::record(placed) == 0)
 }

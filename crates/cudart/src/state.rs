@@ -55,7 +55,11 @@ fn initialized(api: Api) -> Option<Api> {
 
 /// Converts the result of a driver call.
 pub(crate) fn check(code: CUresult) -> Result<()> {
-    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(code.0.cast_signed()) }
+    if code == CUresult::CUDA_SUCCESS {
+        Ok(())
+    } else {
+        Err(code.0.cast_signed())
+    }
 }
 
 /// Records an error as the thread's last error, and returns the code. `cudaErrorNotReady` is not an error.
@@ -93,12 +97,19 @@ pub(crate) fn set_device(device: c_int) -> Result<()> {
 pub(crate) fn enter() -> Result<()> {
     let mut current: CUcontext = ptr::null_mut();
     cu!(cuCtxGetCurrent(&raw mut current))?;
-    if current.is_null() { set_device(device()) } else { Ok(()) }
+    if current.is_null() {
+        set_device(device())
+    } else {
+        Ok(())
+    }
 }
 
 /// Discards the context of a device after a reset.
 pub(crate) fn forget(device: c_int) {
-    CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner).remove(&device);
+    CONTEXTS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(&device);
 }
 
 /// Returns the primary context of a device.

@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use curium_sys::{
-    CUevent, CUgraph, CUgraphExec, CUgraphNode, CUhostFn, CUstream, CUstreamCallback, CUstreamCaptureMode,
-    CUstreamCaptureStatus,
+    CUevent, CUgraph, CUgraphExec, CUgraphNode, CUhostFn, CUstream, CUstreamCallback,
+    CUstreamCaptureMode, CUstreamCaptureStatus,
 };
 
 use crate::properties::MAJOR;
@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn stream_reports_its_flags_priority_and_id() {
         let _turn = simulate();
-        let (mut stream, mut flags, mut priority, mut ids) = (CUstream::default(), 9, 9, [0_u64; 2]);
+        let (mut stream, mut flags, mut priority, mut ids) =
+            (CUstream::default(), 9, 9, [0_u64; 2]);
         call!(cudaStreamCreateWithPriority(&raw mut stream, 1, -1));
         call!(cudaStreamGetFlags(stream, &raw mut flags));
         call!(cudaStreamGetPriority(stream, &raw mut priority));
@@ -166,12 +167,19 @@ mod tests {
         let _turn = simulate();
         let counter = AtomicU32::new(0);
         let data = (&raw const counter).cast_mut().cast();
-        let (mut stream, mut graph, mut executable) = (CUstream::default(), CUgraph::default(), CUgraphExec::default());
+        let (mut stream, mut graph, mut executable) = (
+            CUstream::default(),
+            CUgraph::default(),
+            CUgraphExec::default(),
+        );
         call!(cudaStreamCreate(&raw mut stream));
         call!(cudaStreamBeginCapture(stream, 0));
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         call!(cudaStreamIsCapturing(stream, &raw mut status));
-        assert_eq!(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
+        assert_eq!(
+            status,
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE
+        );
         call!(cudaLaunchHostFunc(stream, Some(count), data));
         call!(cudaStreamEndCapture(stream, &raw mut graph));
         let mut nodes = 0;

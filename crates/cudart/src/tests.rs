@@ -32,7 +32,8 @@ pub(crate) use {call, code};
 pub(crate) fn simulate() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     static SIMULATOR: OnceLock<Simulator> = OnceLock::new();
-    let simulator = SIMULATOR.get_or_init(|| Simulator::new(Config::new()).expect("there is room for a simulator"));
+    let simulator = SIMULATOR
+        .get_or_init(|| Simulator::new(Config::new()).expect("there is room for a simulator"));
     state::install(simulator.api());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -88,7 +89,12 @@ mod program {
         pub(super) fn cudaMalloc(place: *mut *mut c_void, size: usize) -> c_int;
         pub(super) fn cudaFree(memory: *mut c_void) -> c_int;
         pub(super) fn cudaMemset(memory: *mut c_void, value: c_int, size: usize) -> c_int;
-        pub(super) fn cudaMemcpy(to: *mut c_void, from: *const c_void, size: usize, direction: c_int) -> c_int;
+        pub(super) fn cudaMemcpy(
+            to: *mut c_void,
+            from: *const c_void,
+            size: usize,
+            direction: c_int,
+        ) -> c_int;
         pub(super) fn cudaGetLastError() -> c_int;
         pub(super) fn cudaGetErrorString(code: c_int) -> *const c_char;
     }
@@ -110,13 +116,20 @@ fn text(code: c_int) -> String {
     // SAFETY: the call takes a number.
     let text = unsafe { program::cudaGetErrorString(code) };
     // SAFETY: the text is one of the runtime, and ends with NUL.
-    unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    unsafe { std::ffi::CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 #[test]
 fn program_of_the_runtime_runs_its_kernel() {
     let _turn = simulate();
-    let record = Record { magic: 0x4662_43b1, version: 1, binary: BINARY.as_ptr().cast(), unused: ptr::null() };
+    let record = Record {
+        magic: 0x4662_43b1,
+        version: 1,
+        binary: BINARY.as_ptr().cast(),
+        unused: ptr::null(),
+    };
     // The host stub of a kernel is identified by its address.
     let stub: c_char = 0;
     let none = ptr::null_mut();
@@ -145,11 +158,23 @@ fn program_of_the_runtime_runs_its_kernel() {
     let launch = |threads: u32| {
         let (grid, block) = (Dim3::new(1, 1, 1), Dim3::new(threads, 1, 1));
         // SAFETY: the call takes values only.
-        assert_eq!(unsafe { program::__cudaPushCallConfiguration(grid, block, 0, ptr::null_mut()) }, 0);
-        let (mut grid, mut block, mut shared, mut stream) = (grid, Dim3::new(9, 9, 9), 7_usize, none);
-        let places = (&raw mut grid, &raw mut block, &raw mut shared, (&raw mut stream).cast());
+        assert_eq!(
+            unsafe { program::__cudaPushCallConfiguration(grid, block, 0, ptr::null_mut()) },
+            0
+        );
+        let (mut grid, mut block, mut shared, mut stream) =
+            (grid, Dim3::new(9, 9, 9), 7_usize, none);
+        let places = (
+            &raw mut grid,
+            &raw mut block,
+            &raw mut shared,
+            (&raw mut stream).cast(),
+        );
         // SAFETY: the pointers are to local variables.
-        assert_eq!(unsafe { program::__cudaPopCallConfiguration(places.0, places.1, places.2, places.3) }, 0);
+        assert_eq!(
+            unsafe { program::__cudaPopCallConfiguration(places.0, places.1, places.2, places.3) },
+            0
+        );
         let (mut address, mut addend) = (memory, 5_i32);
         let mut values: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut addend).cast()];
         let host: *const c_void = (&raw const stub).cast();
@@ -162,7 +187,10 @@ fn program_of_the_runtime_runs_its_kernel() {
     let copied = unsafe { program::cudaMemcpy(found.as_mut_ptr().cast(), memory, 128, 2) };
     assert_eq!((copied, found), (0, [5; 32]));
     let failed = launch(5000);
-    assert_eq!((failed, text(failed).as_str()), (9, "invalid configuration argument"));
+    assert_eq!(
+        (failed, text(failed).as_str()),
+        (9, "invalid configuration argument")
+    );
     // SAFETY: these take nothing, and return the last error and no error.
     let errors = [(); 2].map(|()| unsafe { program::cudaGetLastError() });
     assert_eq!(errors, [9, 0]);

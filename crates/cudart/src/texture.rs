@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use curium_sys::{
-    CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUaddress_mode, CUarray_format, CUfilter_mode,
-    CUresourceViewFormat, CUresourcetype, CUsurfObject, CUtexObject,
+    CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUaddress_mode, CUarray_format,
+    CUfilter_mode, CUresourceViewFormat, CUresourcetype, CUsurfObject, CUtexObject,
 };
 
 use crate::memory::{address, pointer};
@@ -133,17 +133,27 @@ impl Channels {
             CUarray_format::CU_AD_FORMAT_FLOAT => (2, 32),
             _ => return Err(INVALID_CHANNEL),
         };
-        Ok(Self { bits: [0, 1, 2, 3].map(|n| if n < count { bits } else { 0 }), kind })
+        Ok(Self {
+            bits: [0, 1, 2, 3].map(|n| if n < count { bits } else { 0 }),
+            kind,
+        })
     }
 }
 
 impl Resource {
     fn of_driver(driver: &CUDA_RESOURCE_DESC) -> Result<Self> {
-        let mut memory =
-            Memory { start: ptr::null_mut(), channels: Channels::default(), width: 0, height: 0, pitch: 0 };
+        let mut memory = Memory {
+            start: ptr::null_mut(),
+            channels: Channels::default(),
+            width: 0,
+            height: 0,
+            pitch: 0,
+        };
         match driver.resType {
             // SAFETY: the type selects the union field that the driver wrote.
-            CUresourcetype::CU_RESOURCE_TYPE_ARRAY => memory.start = unsafe { driver.res.array.hArray }.cast(),
+            CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
+                memory.start = unsafe { driver.res.array.hArray }.cast()
+            }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
                 // SAFETY: as above.
                 memory.start = unsafe { driver.res.mipmap.hMipmappedArray }.cast();
@@ -160,15 +170,22 @@ impl Resource {
                 let pitched = unsafe { driver.res.pitch2D };
                 memory.start = pointer(pitched.devPtr);
                 memory.channels = Channels::of_driver(pitched.format, pitched.numChannels)?;
-                (memory.width, memory.height, memory.pitch) = (pitched.width, pitched.height, pitched.pitchInBytes);
+                (memory.width, memory.height, memory.pitch) =
+                    (pitched.width, pitched.height, pitched.pitchInBytes);
             }
             _ => return Err(INVALID_VALUE),
         }
-        Ok(Self { kind: driver.resType.0, memory })
+        Ok(Self {
+            kind: driver.resType.0,
+            memory,
+        })
     }
 
     fn for_driver(&self) -> Result<CUDA_RESOURCE_DESC> {
-        let mut driver = CUDA_RESOURCE_DESC { resType: CUresourcetype(self.kind), ..CUDA_RESOURCE_DESC::default() };
+        let mut driver = CUDA_RESOURCE_DESC {
+            resType: CUresourcetype(self.kind),
+            ..CUDA_RESOURCE_DESC::default()
+        };
         let memory = &self.memory;
         match driver.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => driver.res.array.hArray = memory.start.cast(),
@@ -201,7 +218,11 @@ impl Texture {
         Self {
             address: driver.addressMode.map(|mode| mode.0),
             filter: driver.filterMode.0,
-            read: if has(READ_AS_INTEGER) { 0 } else { NORMALIZED_FLOAT },
+            read: if has(READ_AS_INTEGER) {
+                0
+            } else {
+                NORMALIZED_FLOAT
+            },
             srgb: has(SRGB).into(),
             border: driver.borderColor,
             normalized: has(NORMALIZED_COORDINATES).into(),
@@ -225,7 +246,11 @@ impl Texture {
         CUDA_TEXTURE_DESC {
             addressMode: self.address.map(CUaddress_mode),
             filterMode: CUfilter_mode(self.filter),
-            flags: flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum(),
+            flags: flags
+                .iter()
+                .filter(|(is_set, _)| *is_set)
+                .map(|(_, flag)| flag)
+                .sum(),
             maxAnisotropy: self.anisotropy,
             mipmapFilterMode: CUfilter_mode(self.mip_filter),
             mipmapLevelBias: self.mip_bias,
@@ -240,8 +265,17 @@ impl Texture {
 /// Describes the format of an element. C++ programs call it through a template.
 // SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
-extern "C" fn cudaCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_uint) -> Channels {
-    Channels { bits: [x, y, z, w], kind }
+extern "C" fn cudaCreateChannelDesc(
+    x: c_int,
+    y: c_int,
+    z: c_int,
+    w: c_int,
+    kind: c_uint,
+) -> Channels {
+    Channels {
+        bits: [x, y, z, w],
+        kind,
+    }
 }
 
 runtime! {
@@ -322,20 +356,53 @@ mod tests {
         let (allocate, free) = (crate::array::cudaMallocArray, crate::array::cudaFreeArray);
         call!(allocate(&raw mut array, &raw const channels, 16, 8, 0));
         let start = array.cast();
-        let resource = Resource { kind: 0, memory: Memory { start, channels, width: 0, height: 0, pitch: 0 } };
+        let resource = Resource {
+            kind: 0,
+            memory: Memory {
+                start,
+                channels,
+                width: 0,
+                height: 0,
+                pitch: 0,
+            },
+        };
         let (described, mut object) = (texture(), 0);
-        call!(cudaCreateTextureObject(&raw mut object, &raw const resource, &raw const described, ptr::null()));
+        call!(cudaCreateTextureObject(
+            &raw mut object,
+            &raw const resource,
+            &raw const described,
+            ptr::null()
+        ));
         let mut found = texture();
         found.address = [9; 3];
         call!(cudaGetTextureObjectTextureDesc(&raw mut found, object));
-        let fields =
-            |it: &Texture| (it.address, it.filter, it.read, it.border, it.normalized, it.anisotropy, it.mip_levels);
+        let fields = |it: &Texture| {
+            (
+                it.address,
+                it.filter,
+                it.read,
+                it.border,
+                it.normalized,
+                it.anisotropy,
+                it.mip_levels,
+            )
+        };
         assert_eq!(fields(&found), fields(&described));
-        let mut of_array = Resource { kind: 9, memory: Memory { start: ptr::null_mut(), ..resource.memory } };
+        let mut of_array = Resource {
+            kind: 9,
+            memory: Memory {
+                start: ptr::null_mut(),
+                ..resource.memory
+            },
+        };
         call!(cudaGetTextureObjectResourceDesc(&raw mut of_array, object));
         assert_eq!((of_array.kind, of_array.memory.start), (0, start));
         call!(cudaDestroyTextureObject(object));
-        assert_ne!(code!(cudaDestroyTextureObject(object)), 0, "it is destroyed");
+        assert_ne!(
+            code!(cudaDestroyTextureObject(object)),
+            0,
+            "it is destroyed"
+        );
         call!(free(array));
     }
 
@@ -343,7 +410,12 @@ mod tests {
     fn texture_without_a_description_is_refused() {
         let _turn = simulate();
         let (mut object, described) = (0, texture());
-        let code = code!(cudaCreateTextureObject(&raw mut object, ptr::null(), &raw const described, ptr::null()));
+        let code = code!(cudaCreateTextureObject(
+            &raw mut object,
+            ptr::null(),
+            &raw const described,
+            ptr::null()
+        ));
         assert_eq!(code, INVALID_VALUE);
     }
 }

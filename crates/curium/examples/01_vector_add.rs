@@ -16,10 +16,19 @@ fn main() -> device::Outcome {
 
     let n = 10_000_u32;
     let (x, y): (Vec<f32>, Vec<f32>) = (0..n).map(|i| (i as f32, 1.0)).unzip();
-    let (x, y) = (DeviceBuffer::from_slice(&stream, &x)?, DeviceBuffer::from_slice(&stream, &y)?);
+    let (x, y) = (
+        DeviceBuffer::from_slice(&stream, &x)?,
+        DeviceBuffer::from_slice(&stream, &y)?,
+    );
     let mut sum = DeviceBuffer::uninit(&stream, n as usize)?;
     // SAFETY: `add` reads x and y, writes sum, and guards its index with n, the length of all three.
-    unsafe { add.launch(&stream, LaunchConfig::for_elements(n), (&x, &y, &mut sum, n)) }?;
+    unsafe {
+        add.launch(
+            &stream,
+            LaunchConfig::for_elements(n),
+            (&x, &y, &mut sum, n),
+        )
+    }?;
 
     let sum = sum.to_vec()?; // waits
     assert!(sum.iter().zip(0..n).all(|(sum, i)| *sum == i as f32 + 1.0));

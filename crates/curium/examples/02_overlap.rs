@@ -21,14 +21,19 @@ fn main() -> device::Outcome {
     for streams in [1, 2] {
         let begin = Instant::now();
         run(&context, &step, streams)?;
-        println!("{CHUNKS} chunks on {streams} streams: {:.1?}", begin.elapsed());
+        println!(
+            "{CHUNKS} chunks on {streams} streams: {:.1?}",
+            begin.elapsed()
+        );
     }
     Ok(())
 }
 
 /// Copies each chunk to the device, runs the kernel on it and copies it back, round-robin on `streams` streams.
 fn run(context: &Context, step: &Step, streams: usize) -> device::Outcome {
-    let streams = (0..streams).map(|_| context.stream()).collect::<Result<Vec<_>, _>>()?;
+    let streams = (0..streams)
+        .map(|_| context.stream())
+        .collect::<Result<Vec<_>, _>>()?;
     let mut pending = Vec::new();
     for (chunk, stream) in (0..CHUNKS).zip(streams.iter().cycle()) {
         let numbers: Vec<u32> = (0..CHUNK).map(|i| chunk * CHUNK + i).collect();
@@ -36,7 +41,13 @@ fn run(context: &Context, step: &Step, streams: usize) -> device::Outcome {
         let mut data = DeviceBuffer::uninit(stream, numbers.len())?;
         let upload = copy::upload(stream, host, &mut data)?;
         // SAFETY: `step` writes the first CHUNK elements, which `data` has.
-        unsafe { step.launch(stream, LaunchConfig::for_elements(CHUNK), (&mut data, CHUNK, STEPS)) }?;
+        unsafe {
+            step.launch(
+                stream,
+                LaunchConfig::for_elements(CHUNK),
+                (&mut data, CHUNK, STEPS),
+            )
+        }?;
         let result = PinnedBuffer::zeroed(context, numbers.len(), PinnedFlags::empty())?;
         let download = copy::download(stream, &data, result)?;
         // The host continues with the next chunk without waiting. `data` is freed in stream order.
@@ -45,7 +56,9 @@ fn run(context: &Context, step: &Step, streams: usize) -> device::Outcome {
     for (chunk, upload, download) in pending {
         let source = upload.wait()?;
         let result = download.wait()?;
-        let expected = source.iter().map(|number| (0..STEPS).fold(*number, |value, _| next(value)));
+        let expected = source
+            .iter()
+            .map(|number| (0..STEPS).fold(*number, |value, _| next(value)));
         assert!(result.iter().copied().eq(expected), "chunk {chunk}");
     }
     Ok(())

@@ -21,8 +21,13 @@ const PART: usize = 256 << 10;
 const BUDGET: usize = 2 * PART + 1024;
 
 fn main() -> device::Outcome {
-    let given = std::env::args_os().nth(1).filter(|path| path != "--device").map(PathBuf::from);
-    let path = given.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("curium-{}.bin", std::process::id())));
+    let given = std::env::args_os()
+        .nth(1)
+        .filter(|path| path != "--device")
+        .map(PathBuf::from);
+    let path = given
+        .clone()
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("curium-{}.bin", std::process::id())));
     if given.is_none() {
         make_file(&path)?;
     }
@@ -33,19 +38,25 @@ fn main() -> device::Outcome {
     }
     let counts = counts?;
     assert_eq!(counts, right?);
-    println!("{} bytes are counted within {BUDGET} bytes of device memory", counts.iter().sum::<u32>());
+    println!(
+        "{} bytes are counted within {BUDGET} bytes of device memory",
+        counts.iter().sum::<u32>()
+    );
     Ok(())
 }
 
 /// Returns the number of times that each byte occurs in a file.
 fn count(path: &Path) -> device::Outcome<Vec<u32>> {
     let context = device::driver()?.device(0)?.primary_context()?;
-    let kernel = Library::from_ptx(context.driver(), KERNELS)?.kernel::<(&[u8], u32, &mut [u32])>("count_bytes")?;
+    let kernel = Library::from_ptx(context.driver(), KERNELS)?
+        .kernel::<(&[u8], u32, &mut [u32])>("count_bytes")?;
     let streams = [context.stream()?, context.stream()?];
     let memory = LimitedResource::new(StreamOrdered, BUDGET);
     let mut counts = DeviceBuffer::zeroed_in(&streams[0], 256, &memory)?;
-    let mut parts =
-        [DeviceBuffer::zeroed_in(&streams[0], PART, &memory)?, DeviceBuffer::zeroed_in(&streams[1], PART, &memory)?];
+    let mut parts = [
+        DeviceBuffer::zeroed_in(&streams[0], PART, &memory)?,
+        DeviceBuffer::zeroed_in(&streams[1], PART, &memory)?,
+    ];
     let mut idle = VecDeque::new();
     for _ in 0..2 {
         idle.push_back(PinnedBuffer::zeroed(&context, PART, PinnedFlags::empty())?);
@@ -57,7 +68,10 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
         // The buffer of the copy before the last is free again once that copy has completed.
         let mut host = match idle.pop_front() {
             Some(host) => host,
-            None => busy.pop_front().map(copy::Pending::wait).expect("both are busy")?,
+            None => busy
+                .pop_front()
+                .map(copy::Pending::wait)
+                .expect("both are busy")?,
         };
         let bytes = read_part(&mut file, &mut host)?;
         if bytes == 0 {
@@ -67,7 +81,13 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
         busy.push_back(copy::upload(stream, host, part)?);
         let n = bytes as u32;
         // SAFETY: `count_bytes` reads the first n bytes of the part, and adds to one of the 256 counts for each.
-        unsafe { kernel.launch(stream, LaunchConfig::for_elements(n), (&*part, n, &mut counts)) }?;
+        unsafe {
+            kernel.launch(
+                stream,
+                LaunchConfig::for_elements(n),
+                (&*part, n, &mut counts),
+            )
+        }?;
     }
     Ok(counts.to_vec()?)
 }
@@ -85,12 +105,16 @@ fn read_part(file: &mut File, part: &mut [u8]) -> io::Result<usize> {
 }
 
 fn make_file(path: &Path) -> io::Result<()> {
-    let bytes: Vec<u8> = (0_u32..(4 << 20) + 12_345).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let bytes: Vec<u8> = (0_u32..(4 << 20) + 12_345)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
     File::create(path)?.write_all(&bytes)
 }
 
 fn count_on_host(bytes: &[u8]) -> Vec<u32> {
     let mut counts = vec![0; 256];
-    bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+    bytes
+        .iter()
+        .for_each(|byte| counts[usize::from(*byte)] += 1);
     counts
 }

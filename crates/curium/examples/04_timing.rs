@@ -18,13 +18,25 @@ fn main() -> device::Outcome {
 
     begin.record(&stream)?;
     // SAFETY: `step` writes the first ELEMENTS elements, which `data` has.
-    unsafe { step.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut data, ELEMENTS, 100)) }?;
+    unsafe {
+        step.launch(
+            &stream,
+            LaunchConfig::for_elements(ELEMENTS),
+            (&mut data, ELEMENTS, 100),
+        )
+    }?;
     computed.record(&stream)?;
     let result = data.to_vec()?;
     copied.record(&stream)?;
     copied.synchronize()?;
 
-    let (kernel, copy) = (computed.elapsed_since(&begin)?, copied.elapsed_since(&computed)?);
-    println!("the kernel took {kernel:.1?}, the copy of {} bytes {copy:.1?}", size_of_val(&result[..]));
+    let (kernel, copy) = (
+        computed.elapsed_since(&begin)?,
+        copied.elapsed_since(&computed)?,
+    );
+    println!(
+        "the kernel took {kernel:.1?}, the copy of {} bytes {copy:.1?}",
+        size_of_val(&result[..])
+    );
     Ok(())
 }

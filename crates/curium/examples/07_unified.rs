@@ -21,10 +21,20 @@ fn main() -> device::Outcome {
     // Optional: migrates the pages before the kernel accesses them.
     numbers.prefetch(&stream, .., MemoryLocation::Device(device.as_raw()))?;
     // SAFETY: `square` accesses the first ELEMENTS elements, which exist.
-    unsafe { square.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut numbers, ELEMENTS)) }?;
+    unsafe {
+        square.launch(
+            &stream,
+            LaunchConfig::for_elements(ELEMENTS),
+            (&mut numbers, ELEMENTS),
+        )
+    }?;
 
     let view = numbers.host_view()?; // waits for the kernel
-    assert!(view.iter().enumerate().all(|(i, number)| *number == (i * i) as f32));
+    assert!(
+        view.iter()
+            .enumerate()
+            .all(|(i, number)| *number == (i * i) as f32)
+    );
     println!("{} squares are seen by the host without a copy", view.len());
     Ok(())
 }

@@ -26,8 +26,9 @@ fn main() -> device::Outcome {
     };
     let device = device::driver()?.device(0)?;
     let stream = device.primary_context()?.stream()?;
-    let program =
-        Program::new("scale.cu", SOURCE).with_name_expression("scale<float>").with_name_expression("scale<int>");
+    let program = Program::new("scale.cu", SOURCE)
+        .with_name_expression("scale<float>")
+        .with_name_expression("scale<int>");
     let program = device.compile_with(&nvrtc, program, &CompileOptions::new())?;
     let of_floats: Kernel<(&mut [f32], f32, u32)> = program.kernel("scale<float>")?;
     let of_integers: Kernel<(&mut [i32], i32, u32)> = program.kernel("scale<int>")?;
@@ -40,7 +41,13 @@ fn main() -> device::Outcome {
     // SAFETY: as above.
     unsafe { of_integers.launch(&stream, config, (&mut integers, -1, 3)) }?;
     let (floats, integers) = (floats.to_vec()?, integers.to_vec()?);
-    assert_eq!((&floats[..], &integers[..]), (&[3.0, 5.0, 7.0][..], &[-1, -2, -3][..]));
-    println!("NVRTC of CUDA {}: {floats:?}, {integers:?}", nvrtc.version());
+    assert_eq!(
+        (&floats[..], &integers[..]),
+        (&[3.0, 5.0, 7.0][..], &[-1, -2, -3][..])
+    );
+    println!(
+        "NVRTC of CUDA {}: {floats:?}, {integers:?}",
+        nvrtc.version()
+    );
     Ok(())
 }

@@ -16,7 +16,8 @@ const LAUNCHES: u32 = 50;
 fn main() -> device::Outcome {
     let context = device::driver()?.device(0)?.primary_context()?;
     let stream = context.stream()?;
-    let step = Library::from_ptx(context.driver(), KERNELS)?.kernel::<(&mut [u32], u32, u32)>("step")?;
+    let step =
+        Library::from_ptx(context.driver(), KERNELS)?.kernel::<(&mut [u32], u32, u32)>("step")?;
     let data = DeviceBuffer::<u32>::zeroed(&stream, ELEMENTS as usize)?;
 
     let mut graph = Graph::new(&context)?;
@@ -26,7 +27,14 @@ fn main() -> device::Outcome {
         let arguments = (data.as_pointer(), ELEMENTS, 1);
         // SAFETY: `step` writes the first ELEMENTS elements of `data`, which outlives the launches below; each node
         // depends on the previous one, and no other work accesses `data` until the stream is synchronized.
-        let node = unsafe { graph.add_kernel(&after, &step, LaunchConfig::for_elements(ELEMENTS), arguments) }?;
+        let node = unsafe {
+            graph.add_kernel(
+                &after,
+                &step,
+                LaunchConfig::for_elements(ELEMENTS),
+                arguments,
+            )
+        }?;
         last = Some(node.into());
     }
     let mut replay = graph.instantiate()?;

@@ -13,11 +13,18 @@ type Step = Kernel<(&'static mut [u32], u32, u32)>;
 fn main() -> device::Outcome {
     let context = device::driver()?.device(0)?.primary_context()?;
     let step: Step = Library::from_ptx(context.driver(), KERNELS)?.kernel("step")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()?;
     runtime.block_on(async {
-        let tasks: Vec<_> = (0..8).map(|seed| tokio::spawn(state(context.clone(), step.clone(), seed))).collect();
+        let tasks: Vec<_> = (0..8)
+            .map(|seed| tokio::spawn(state(context.clone(), step.clone(), seed)))
+            .collect();
         for (seed, task) in (0..8).zip(tasks) {
-            assert_eq!(task.await??, vec![(0..10).fold(seed, |value, _| next(value)); ELEMENTS as usize]);
+            assert_eq!(
+                task.await??,
+                vec![(0..10).fold(seed, |value, _| next(value)); ELEMENTS as usize]
+            );
         }
         println!("8 tasks awaited their kernels on 2 threads");
         Ok(())
@@ -29,7 +36,13 @@ async fn state(context: Context, step: Step, seed: u32) -> curium::driver::Resul
     let stream = context.stream()?;
     let mut data = DeviceBuffer::filled(&stream, ELEMENTS as usize, seed)?;
     // SAFETY: `step` writes the first ELEMENTS elements, which `data` has.
-    unsafe { step.launch(&stream, LaunchConfig::for_elements(ELEMENTS), (&mut data, ELEMENTS, 10)) }?;
+    unsafe {
+        step.launch(
+            &stream,
+            LaunchConfig::for_elements(ELEMENTS),
+            (&mut data, ELEMENTS, 10),
+        )
+    }?;
     stream.completion().await?;
     data.to_vec()
 }

@@ -19,10 +19,14 @@ fn main() -> device::Outcome {
     }
     stream.synchronize()?;
 
-    let refused = DeviceBuffer::<u8, _>::uninit_in(&stream, 65 << 20, &memory).expect_err("the limit is 64 MiB");
+    let refused = DeviceBuffer::<u8, _>::uninit_in(&stream, 65 << 20, &memory)
+        .expect_err("the limit is 64 MiB");
     assert!(refused.is_out_of_memory());
     let (counts, cached) = (memory.counts(), memory.inner().inner().statistics());
-    assert_eq!((counts.allocations, counts.live, counts.failures), (1_000, 0, 1));
+    assert_eq!(
+        (counts.allocations, counts.live, counts.failures),
+        (1_000, 0, 1)
+    );
     println!(
         "{} allocations, at most {} MiB in use, {} MiB from the driver",
         counts.allocations,

@@ -26,16 +26,23 @@ fn main() -> device::Outcome {
 
     for _ in 0..BUDGET / BLOCK {
         let result = DeviceBuffer::zeroed_in(&stream, BLOCK, Arc::clone(&memory))?;
-        kept.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+        kept.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(result);
     }
     // All of the budget is in use. Without the callback, this allocation would fail.
     let large = DeviceBuffer::<u8, _>::zeroed_in(&stream, 3 * BLOCK, Arc::clone(&memory))?;
     let left = kept.lock().unwrap_or_else(PoisonError::into_inner).len();
     assert_eq!(left, BUDGET / BLOCK - 3);
-    println!("{} bytes were allocated once 3 of {} results were given up", large.byte_len(), BUDGET / BLOCK);
+    println!(
+        "{} bytes were allocated once 3 of {} results were given up",
+        large.byte_len(),
+        BUDGET / BLOCK
+    );
 
     // An allocation beyond the budget fails; the error reports the request, the memory in use and the recovery steps.
-    let error = DeviceBuffer::<u8, _>::zeroed_in(&stream, BUDGET + 1, Arc::clone(&memory)).expect_err("it is too much");
+    let error = DeviceBuffer::<u8, _>::zeroed_in(&stream, BUDGET + 1, Arc::clone(&memory))
+        .expect_err("it is too much");
     assert!(error.is_out_of_memory());
     println!("{error}");
     Ok(())

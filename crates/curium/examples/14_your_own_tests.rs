@@ -12,8 +12,12 @@ const KERNELS: &str = include_str!("kernels/vectors.ptx");
 fn sums(device: &Device, x: &[f32], y: &[f32]) -> Result<Vec<f32>> {
     let context = device.primary_context()?;
     let (left, right) = (context.stream()?, context.stream()?);
-    let add = Library::from_ptx(device, KERNELS)?.kernel::<(&[f32], &[f32], &mut [f32], u32)>("add")?;
-    let (x, y) = (DeviceBuffer::from_slice(&left, x)?, DeviceBuffer::from_slice(&right, y)?);
+    let add =
+        Library::from_ptx(device, KERNELS)?.kernel::<(&[f32], &[f32], &mut [f32], u32)>("add")?;
+    let (x, y) = (
+        DeviceBuffer::from_slice(&left, x)?,
+        DeviceBuffer::from_slice(&right, y)?,
+    );
     let n = x.len() as u32;
     let mut sum = DeviceBuffer::uninit(&left, x.len())?;
     // SAFETY: `add` reads x and y, writes sum, and guards its index with n, the length of all three.
@@ -30,7 +34,10 @@ fn main() -> Result<()> {
     for seed in 0..20 {
         curium_sim::test_with(Config::new().with_seed(seed), test)?;
     }
-    curium_sim::test_with(Config::new().with_driver_version(CudaVersion::new(12, 0)), test)?;
+    curium_sim::test_with(
+        Config::new().with_driver_version(CudaVersion::new(12, 0)),
+        test,
+    )?;
     println!("20 orders of work and a driver for CUDA 12.0 gave the same");
     Ok(())
 }

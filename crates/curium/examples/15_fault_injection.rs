@@ -34,10 +34,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let count = simulator.calls(function) - before;
         assert!(count > 0, "{function} is not called");
         for call in 1..=count {
-            simulator.inject(Fault::on(function).call(call).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+            simulator.inject(
+                Fault::on(function)
+                    .call(call)
+                    .returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+            );
             let error = work(&device).expect_err("the call fails");
-            assert_eq!((error.function(), error.is_out_of_memory()), (Some(function), true));
-            assert!(simulator.live_handles().is_empty(), "{function} leaks: {}", simulator.live_handles());
+            assert_eq!(
+                (error.function(), error.is_out_of_memory()),
+                (Some(function), true)
+            );
+            assert!(
+                simulator.live_handles().is_empty(),
+                "{function} leaks: {}",
+                simulator.live_handles()
+            );
             simulator.clear_faults();
             failures += 1;
         }

@@ -22,8 +22,11 @@ struct Image {
 }
 
 fn main() -> device::Outcome {
-    let files: Vec<PathBuf> =
-        std::env::args_os().skip(1).take_while(|word| word != "--device").map(PathBuf::from).collect();
+    let files: Vec<PathBuf> = std::env::args_os()
+        .skip(1)
+        .take_while(|word| word != "--device")
+        .map(PathBuf::from)
+        .collect();
     if let [from, to] = &files[..] {
         blur(&Image::read(from)?)?.write(to)?;
         println!("wrote {}", to.display());
@@ -37,21 +40,35 @@ fn main() -> device::Outcome {
     let (sharp, blurred) = (Image::read(&from)?, Image::read(&to)?);
     std::fs::remove_dir_all(&folder)?;
     assert_eq!(blurred.bytes, sharp.blurred_on_host().bytes);
-    println!("{} × {} pixels are blurred as on the host", blurred.width, blurred.height);
+    println!(
+        "{} × {} pixels are blurred as on the host",
+        blurred.width, blurred.height
+    );
     Ok(())
 }
 
 fn blur(image: &Image) -> device::Outcome<Image> {
     let device = device::driver()?.device(0)?;
     let stream = device.primary_context()?.stream()?;
-    let kernel = Library::from_ptx(&device, KERNELS)?.kernel::<(&[u8], &mut [u8], u32, u32, i32)>("blur")?;
+    let kernel =
+        Library::from_ptx(&device, KERNELS)?.kernel::<(&[u8], &mut [u8], u32, u32, i32)>("blur")?;
     let source = DeviceBuffer::from_slice(&stream, &image.bytes)?;
     let mut target = DeviceBuffer::uninit(&stream, image.bytes.len())?;
     let (width, height) = (image.width, image.height);
     let config = LaunchConfig::new((width.div_ceil(16), height.div_ceil(16)), (16, 16));
     // SAFETY: `blur` reads and writes three bytes per pixel, which both buffers have.
-    unsafe { kernel.launch(&stream, config, (&source, &mut target, width, height, RADIUS)) }?;
-    Ok(Image { width, height, bytes: target.to_vec()? })
+    unsafe {
+        kernel.launch(
+            &stream,
+            config,
+            (&source, &mut target, width, height, RADIUS),
+        )
+    }?;
+    Ok(Image {
+        width,
+        height,
+        bytes: target.to_vec()?,
+    })
 }
 
 impl Image {
@@ -59,20 +76,36 @@ impl Image {
         let mut decoder = png::Decoder::new(BufReader::new(File::open(path)?));
         decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
         let mut reader = decoder.read_info()?;
-        let mut bytes = vec![0; reader.output_buffer_size().ok_or("the picture is too large")?];
+        let mut bytes = vec![
+            0;
+            reader
+                .output_buffer_size()
+                .ok_or("the picture is too large")?
+        ];
         let info = reader.next_frame(&mut bytes)?;
         bytes.truncate(info.buffer_size());
         let bytes = match info.color_type {
             png::ColorType::Rgb => bytes,
-            png::ColorType::Rgba => bytes.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect(),
-            png::ColorType::GrayscaleAlpha => bytes.chunks_exact(2).flat_map(|pixel| [pixel[0]; 3]).collect(),
+            png::ColorType::Rgba => bytes
+                .chunks_exact(4)
+                .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
+                .collect(),
+            png::ColorType::GrayscaleAlpha => bytes
+                .chunks_exact(2)
+                .flat_map(|pixel| [pixel[0]; 3])
+                .collect(),
             _ => bytes.into_iter().flat_map(|gray| [gray; 3]).collect(),
         };
-        Ok(Self { width: info.width, height: info.height, bytes })
+        Ok(Self {
+            width: info.width,
+            height: info.height,
+            bytes,
+        })
     }
 
     fn write(&self, path: &Path) -> device::Outcome {
-        let mut encoder = png::Encoder::new(BufWriter::new(File::create(path)?), self.width, self.height);
+        let mut encoder =
+            png::Encoder::new(BufWriter::new(File::create(path)?), self.width, self.height);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         let mut writer = encoder.write_header()?;
@@ -82,9 +115,22 @@ impl Image {
 
     /// Draws a checkerboard in two colors.
     fn squares(width: u32, height: u32) -> Self {
-        let pixels = (0..height).flat_map(|row| (0..width).map(move |column| (row / 8 + column / 8) % 2 == 0));
-        let bytes = pixels.flat_map(|light| if light { [240, 240, 230] } else { [0, 114, 178] }).collect();
-        Self { width, height, bytes }
+        let pixels = (0..height)
+            .flat_map(|row| (0..width).map(move |column| (row / 8 + column / 8) % 2 == 0));
+        let bytes = pixels
+            .flat_map(|light| {
+                if light {
+                    [240, 240, 230]
+                } else {
+                    [0, 114, 178]
+                }
+            })
+            .collect();
+        Self {
+            width,
+            height,
+            bytes,
+        }
     }
 
     fn blurred_on_host(&self) -> Self {
@@ -92,12 +138,20 @@ impl Image {
         let mean = |row: i32, column: i32, channel: i32| {
             let rows = (row - RADIUS).max(0)..=(row + RADIUS).min(height - 1);
             let columns = (column - RADIUS).max(0)..=(column + RADIUS).min(width - 1);
-            let places = rows.flat_map(|y| columns.clone().map(move |x| (y * width + x) * 3 + channel));
-            let (sum, count) =
-                places.fold((0, 0), |(sum, count), at| (sum + u32::from(self.bytes[at as usize]), count + 1));
+            let places =
+                rows.flat_map(|y| columns.clone().map(move |x| (y * width + x) * 3 + channel));
+            let (sum, count) = places.fold((0, 0), |(sum, count), at| {
+                (sum + u32::from(self.bytes[at as usize]), count + 1)
+            });
             (sum / count) as u8
         };
-        let bytes = (0..self.bytes.len() as i32).map(|at| mean(at / 3 / width, at / 3 % width, at % 3)).collect();
-        Self { width: self.width, height: self.height, bytes }
+        let bytes = (0..self.bytes.len() as i32)
+            .map(|at| mean(at / 3 / width, at / 3 % width, at % 3))
+            .collect();
+        Self {
+            width: self.width,
+            height: self.height,
+            bytes,
+        }
     }
 }

@@ -125,8 +125,8 @@ pub mod prelude {
     #[cfg(feature = "graphs")]
     pub use curium_driver::Graph;
     pub use curium_driver::{
-        ArgumentList, ByValue, Context, Device, DevicePointer, Driver, Error, Event, EventFlags, Kernel, LaunchConfig,
-        Library, Module, SafeKernel, Stream, StreamFlags, StreamOptions,
+        ArgumentList, ByValue, Context, Device, DevicePointer, Driver, Error, Event, EventFlags,
+        Kernel, LaunchConfig, Library, Module, SafeKernel, Stream, StreamFlags, StreamOptions,
     };
     pub use curium_memory::{
         DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer, PinnedFlags, UnifiedBuffer, copy,

@@ -23,13 +23,19 @@ const SAID: [(&str, &str); 17] = [
     ("14_your_own_tests", "20 orders"),
     ("15_fault_injection", "nothing leaked"),
     ("16_image_filter", "blurred as on the host"),
-    ("17_transformer_block", "13 gradients agree with the reference"),
+    (
+        "17_transformer_block",
+        "13 gradients agree with the reference",
+    ),
 ];
 
 /// Returns the directory into which cargo builds examples, beside this test's.
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this program is known");
-    test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile").join("examples")
+    test.parent()
+        .and_then(Path::parent)
+        .expect("tests lie in a folder of their profile")
+        .join("examples")
 }
 
 #[test]
@@ -39,7 +45,9 @@ fn each_example_runs_on_the_simulator_and_prints_its_result() {
         let is_off = match name {
             "08_nvrtc_templates" => !cfg!(feature = "nvrtc"),
             "09_graph_replay" => !cfg!(feature = "graphs"),
-            "17_transformer_block" => !cfg!(all(feature = "blas", feature = "graphs", feature = "half")),
+            "17_transformer_block" => {
+                !cfg!(all(feature = "blas", feature = "graphs", feature = "half"))
+            }
             _ => false,
         };
         if is_off {
@@ -49,8 +57,14 @@ fn each_example_runs_on_the_simulator_and_prints_its_result() {
             program.exists(),
             "{name} is not built: `cargo build -p curium --examples` builds it, and so does `cargo test -p curium`"
         );
-        let output = Command::new(&program).args(["--device", "sim"]).output().expect("the example was built");
-        let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let output = Command::new(&program)
+            .args(["--device", "sim"])
+            .output()
+            .expect("the example was built");
+        let (out, error) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
         assert!(output.status.success(), "{name}: {error}");
         assert!(out.contains(said), "{name}: {out}");
     }
@@ -59,13 +73,21 @@ fn each_example_runs_on_the_simulator_and_prints_its_result() {
 #[test]
 fn every_file_of_the_folder_is_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let files =
-        fs::read_dir(folder).expect("the examples are there").map(|entry| entry.expect("it can be read").path());
-    let is_example =
-        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists();
+    let files = fs::read_dir(folder)
+        .expect("the examples are there")
+        .map(|entry| entry.expect("it can be read").path());
+    let is_example = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists()
+    };
     let sources = files.filter(is_example);
     let stems = sources.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     let known: BTreeMap<_, _> = SAID.into_iter().collect();
-    let unknown: Vec<_> = stems.filter(|name| !known.contains_key(name.as_str())).collect();
-    assert_eq!(unknown, Vec::<String>::new(), "state in this test the output of these examples");
+    let unknown: Vec<_> = stems
+        .filter(|name| !known.contains_key(name.as_str()))
+        .collect();
+    assert_eq!(
+        unknown,
+        Vec::<String>::new(),
+        "state in this test the output of these examples"
+    );
 }

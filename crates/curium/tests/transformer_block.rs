@@ -21,27 +21,49 @@ const OF_OUTPUT: f64 = 0.01;
 /// The bound of the errors of gradients, which pass through up to seven results that are rounded.
 const OF_GRADIENTS: f64 = 0.02;
 
-const SHAPE: Shape = Shape { batch: 2, sequence: 16, width: 64, heads: 4, is_causal: true };
+const SHAPE: Shape = Shape {
+    batch: 2,
+    sequence: 16,
+    width: 64,
+    heads: 4,
+    is_causal: true,
+};
 
 /// Replays a step, and compares all results with the reference.
 #[track_caller]
 fn assert_agrees(shape: Shape, tuning: Tuning) {
-    let found = compared(shape, tuning).unwrap_or_else(|error| panic!("{shape:?}, {tuning:?}: {error}"));
+    let found =
+        compared(shape, tuning).unwrap_or_else(|error| panic!("{shape:?}, {tuning:?}: {error}"));
     for (name, error) in found {
-        let bound = if name == "output" { OF_OUTPUT } else { OF_GRADIENTS };
-        assert!(error <= bound, "{shape:?}, {tuning:?}: the error of {name} is {error}, and may be {bound}");
+        let bound = if name == "output" {
+            OF_OUTPUT
+        } else {
+            OF_GRADIENTS
+        };
+        assert!(
+            error <= bound,
+            "{shape:?}, {tuning:?}: the error of {name} is {error}, and may be {bound}"
+        );
     }
 }
 
 /// Returns a driver that reports reads of memory that was not written, and work that the graph does not order.
 fn driver(devices: u32) -> Result<Driver> {
-    let config = Config::new().with_devices(devices).with_uninitialized_checks(true).with_race_checks(true);
+    let config = Config::new()
+        .with_devices(devices)
+        .with_uninitialized_checks(true)
+        .with_race_checks(true);
     Ok(Simulator::new(config)?.driver()?)
 }
 
 /// Returns the errors of all results.
 fn compared(shape: Shape, tuning: Tuning) -> Result<Vec<(&'static str, f64)>> {
-    errors_of_rank(&driver(1)?.device(0)?.primary_context()?, shape, tuning, None)
+    errors_of_rank(
+        &driver(1)?.device(0)?.primary_context()?,
+        shape,
+        tuning,
+        None,
+    )
 }
 
 /// Returns the errors of all results of a rank, which averages the gradients of parameters over its communicator.
@@ -53,7 +75,9 @@ fn errors_of_rank(
 ) -> Result<Vec<(&'static str, f64)>> {
     let stream = context.stream()?;
     let lt = BlasLt::new(&curium_sim_libraries::cublaslt(), context)?;
-    let (rank, ranks) = communicator.as_ref().map_or((0, 1), |communicator| (communicator.rank(), communicator.size()));
+    let (rank, ranks) = communicator.as_ref().map_or((0, 1), |communicator| {
+        (communicator.rank(), communicator.size())
+    });
     let mut block = Block::new(&lt, &stream, shape, tuning, &Sample::new(shape, rank))?;
     if let Some(communicator) = communicator {
         block = block.with_ranks(communicator);
@@ -65,10 +89,15 @@ fn errors_of_rank(
     let reference = Reference::of_rank(shape, rank, ranks);
     let mut errors = vec![
         ("output", error(&block.output.to_vec()?, &reference.output)),
-        ("input", error(&block.input_gradient.to_vec()?, &reference.input_gradient)),
+        (
+            "input",
+            error(&block.input_gradient.to_vec()?, &reference.input_gradient),
+        ),
     ];
     let expected = reference.parameter_gradients.named();
-    for ((name, found), (_, expected)) in block.parameter_gradients.named().into_iter().zip(expected) {
+    for ((name, found), (_, expected)) in
+        block.parameter_gradients.named().into_iter().zip(expected)
+    {
         errors.push((name, error(&found.to_vec()?, expected)));
     }
     Ok(errors)
@@ -77,20 +106,31 @@ fn errors_of_rank(
 #[test]
 fn output_and_gradients_agree_with_the_reference() {
     assert_agrees(SHAPE, Tuning::Expected);
-    assert_agrees(Shape { is_causal: false, ..SHAPE }, Tuning::Expected);
+    assert_agrees(
+        Shape {
+            is_causal: false,
+            ..SHAPE
+        },
+        Tuning::Expected,
+    );
 }
 
 #[test]
 fn gradients_of_two_ranks_are_averaged() {
     let driver = driver(2).expect("the simulator starts");
-    let contexts = [0, 1].map(|device| driver.device(device).and_then(|device| device.primary_context()));
+    let contexts = [0, 1].map(|device| {
+        driver
+            .device(device)
+            .and_then(|device| device.primary_context())
+    });
     let contexts = contexts.map(|context| context.expect("there are two devices"));
-    let ranks = Communicator::all(&curium_sim_libraries::nccl(), &contexts).expect("the ranks meet");
+    let ranks =
+        Communicator::all(&curium_sim_libraries::nccl(), &contexts).expect("the ranks meet");
     thread::scope(|scope| {
         for (context, communicator) in contexts.iter().zip(ranks) {
             scope.spawn(move || {
-                let errors =
-                    errors_of_rank(context, SHAPE, Tuning::Expected, Some(communicator)).expect("it can be computed");
+                let errors = errors_of_rank(context, SHAPE, Tuning::Expected, Some(communicator))
+                    .expect("it can be computed");
                 assert_eq!(errors.len(), 14);
                 for (name, error) in errors {
                     assert!(error <= OF_GRADIENTS, "the error of {name} is {error}");
@@ -105,7 +145,13 @@ fn sequences_that_end_within_a_tile_agree_with_the_reference() {
     // Tiles have 128 and 64 positions; warps have bands of 16.
     for (sequence, head) in [(1, 16), (17, 32), (130, 16), (200, 64), (65, 128)] {
         for is_causal in [true, false] {
-            let shape = Shape { batch: 1, sequence, width: head, heads: 1, is_causal };
+            let shape = Shape {
+                batch: 1,
+                sequence,
+                width: head,
+                heads: 1,
+                is_causal,
+            };
             assert_agrees(shape, Tuning::Expected);
         }
     }
@@ -114,23 +160,60 @@ fn sequences_that_end_within_a_tile_agree_with_the_reference() {
 #[test]
 fn heads_of_several_samples_agree_with_the_reference() {
     for head in [32, 64] {
-        assert_agrees(Shape { batch: 3, sequence: 33, width: 2 * head, heads: 2, is_causal: true }, Tuning::Expected);
+        assert_agrees(
+            Shape {
+                batch: 3,
+                sequence: 33,
+                width: 2 * head,
+                heads: 2,
+                is_causal: true,
+            },
+            Tuning::Expected,
+        );
     }
 }
 
 #[test]
 fn rows_of_several_groups_of_elements_and_those_that_end_within_a_group_agree_with_the_reference() {
-    assert_agrees(Shape { batch: 1, sequence: 8, width: 272, heads: 17, is_causal: true }, Tuning::Measured);
+    assert_agrees(
+        Shape {
+            batch: 1,
+            sequence: 8,
+            width: 272,
+            heads: 17,
+            is_causal: true,
+        },
+        Tuning::Measured,
+    );
 }
 
 #[test]
 fn sizes_that_the_kernels_do_not_support_are_refused() {
     for (shape, part) in [
-        (Shape { heads: 3, ..SHAPE }, "the width of a head must be one of [16, 32, 64, 128]"),
-        (Shape { heads: 8, ..SHAPE }, "the width of a head must be one of [16, 32, 64, 128]"),
-        (Shape { width: 2112, heads: 33, ..SHAPE }, "at most 2048"),
+        (
+            Shape { heads: 3, ..SHAPE },
+            "the width of a head must be one of [16, 32, 64, 128]",
+        ),
+        (
+            Shape { heads: 8, ..SHAPE },
+            "the width of a head must be one of [16, 32, 64, 128]",
+        ),
+        (
+            Shape {
+                width: 2112,
+                heads: 33,
+                ..SHAPE
+            },
+            "at most 2048",
+        ),
         (Shape { heads: 0, ..SHAPE }, "a size is 0"),
-        (Shape { sequence: 0, ..SHAPE }, "a size is 0"),
+        (
+            Shape {
+                sequence: 0,
+                ..SHAPE
+            },
+            "a size is 0",
+        ),
     ] {
         let error = compared(shape, Tuning::Expected).expect_err("the shape is not supported");
         assert!(error.to_string().contains(part), "{error}");

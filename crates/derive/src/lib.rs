@@ -4,7 +4,10 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
-use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type, parse_macro_input, parse_quote};
+use syn::{
+    Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type, parse_macro_input,
+    parse_quote,
+};
 
 /// Implements `ByValue` for a struct with the layout of the corresponding struct in CUDA C++. The requirements are
 /// checked at compile time:
@@ -42,7 +45,9 @@ use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type,
 #[proc_macro_derive(ByValue, attributes(by_value))]
 pub fn by_value(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let item = parse_macro_input!(item as DeriveInput);
-    implementation(&item).unwrap_or_else(Error::into_compile_error).into()
+    implementation(&item)
+        .unwrap_or_else(Error::into_compile_error)
+        .into()
 }
 
 /// Returns the `impl` for `item`, and the checks of its guarantees.
@@ -91,14 +96,18 @@ fn fields(item: &DeriveInput) -> Result<Vec<&Type>> {
         Data::Union(data) => (&syn::Fields::Unit, Some(("a union", data.union_token.span))),
     };
     if let Some((keyword, span)) = keyword {
-        return Err(Error::new(span, format!("only a struct can be passed to a kernel by value, not {keyword}")));
+        return Err(Error::new(
+            span,
+            format!("only a struct can be passed to a kernel by value, not {keyword}"),
+        ));
     }
     if !has_layout_of_c(item)? {
         let advice = "needs #[repr(C)], so that its layout is that of the struct in CUDA C++";
         return Err(Error::new_spanned(name, format!("`{name}` {advice}")));
     }
     if !item.generics.params.is_empty() {
-        let problem = format!("`{name}` has generic parameters, and a kernel parameter has one type");
+        let problem =
+            format!("`{name}` has generic parameters, and a kernel parameter has one type");
         return Err(Error::new_spanned(&item.generics, problem));
     }
     if fields.is_empty() {
@@ -111,9 +120,15 @@ fn fields(item: &DeriveInput) -> Result<Vec<&Type>> {
 /// Returns `true` if `item` is `repr(C)` or `repr(transparent)`, in any combination with other representations.
 fn has_layout_of_c(item: &DeriveInput) -> Result<bool> {
     let mut is_c = false;
-    for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("repr")) {
+    for attribute in item
+        .attrs
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("repr"))
+    {
         let list = attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
-        is_c |= list.iter().any(|meta| meta.path().is_ident("C") || meta.path().is_ident("transparent"));
+        is_c |= list
+            .iter()
+            .any(|meta| meta.path().is_ident("C") || meta.path().is_ident("transparent"));
     }
     Ok(is_c)
 }
@@ -121,7 +136,11 @@ fn has_layout_of_c(item: &DeriveInput) -> Result<bool> {
 /// Returns the path of the crate with the trait.
 fn driver(item: &DeriveInput) -> Result<Path> {
     let mut driver = parse_quote!(::curium::driver);
-    for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("by_value")) {
+    for attribute in item
+        .attrs
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("by_value"))
+    {
         let misspelled = || Error::new_spanned(attribute, "expected `#[by_value(crate = path)]`");
         attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("crate") {

@@ -92,10 +92,20 @@ impl CheckpointProcess<Running> {
     /// `CUDA_ERROR_NOT_READY` if the timeout passed; the process keeps running.
     #[doc(alias = "cuCheckpointProcessLock")]
     pub fn lock(self, timeout: Option<Duration>) -> Result<CheckpointProcess<Locked>> {
-        let milliseconds = timeout.map_or(0, |timeout| timeout.as_millis().clamp(1, u128::from(u32::MAX)) as u32);
-        let mut arguments = CUcheckpointLockArgs { timeoutMs: milliseconds, ..CUcheckpointLockArgs::default() };
+        let milliseconds = timeout.map_or(0, |timeout| {
+            timeout.as_millis().clamp(1, u128::from(u32::MAX)) as u32
+        });
+        let mut arguments = CUcheckpointLockArgs {
+            timeoutMs: milliseconds,
+            ..CUcheckpointLockArgs::default()
+        };
         // SAFETY: `arguments` is live during the call, and the driver checks the process.
-        self.step(unsafe { call!(&self.driver, cuCheckpointProcessLock(self.pid, &raw mut arguments)) })
+        self.step(unsafe {
+            call!(
+                &self.driver,
+                cuCheckpointProcessLock(self.pid, &raw mut arguments)
+            )
+        })
     }
 }
 
@@ -122,7 +132,12 @@ impl CheckpointProcess<Locked> {
     pub fn checkpoint(self) -> Result<CheckpointProcess<Checkpointed>> {
         let mut arguments = CUcheckpointCheckpointArgs::default();
         // SAFETY: `arguments` is live during the call, and the driver checks the process.
-        self.step(unsafe { call!(&self.driver, cuCheckpointProcessCheckpoint(self.pid, &raw mut arguments)) })
+        self.step(unsafe {
+            call!(
+                &self.driver,
+                cuCheckpointProcessCheckpoint(self.pid, &raw mut arguments)
+            )
+        })
     }
 
     /// Unlocks the process.
@@ -136,7 +151,12 @@ impl CheckpointProcess<Locked> {
     pub fn unlock(self) -> Result<CheckpointProcess<Running>> {
         let mut arguments = CUcheckpointUnlockArgs::default();
         // SAFETY: `arguments` is live during the call, and the driver checks the process.
-        self.step(unsafe { call!(&self.driver, cuCheckpointProcessUnlock(self.pid, &raw mut arguments)) })
+        self.step(unsafe {
+            call!(
+                &self.driver,
+                cuCheckpointProcessUnlock(self.pid, &raw mut arguments)
+            )
+        })
     }
 }
 
@@ -163,7 +183,8 @@ impl CheckpointProcess<Checkpointed> {
     /// An error returned by the driver.
     #[doc(alias = "cuCheckpointProcessRestore")]
     pub fn restore(self, devices: &[([u8; 16], [u8; 16])]) -> Result<CheckpointProcess<Locked>> {
-        let mut pairs: Vec<CUcheckpointGpuPair> = devices.iter().map(|(old, new)| pair(*old, *new)).collect();
+        let mut pairs: Vec<CUcheckpointGpuPair> =
+            devices.iter().map(|(old, new)| pair(*old, *new)).collect();
         let mut arguments = CUcheckpointRestoreArgs::default();
         if !pairs.is_empty() {
             arguments.gpuPairs = pairs.as_mut_ptr();
@@ -171,7 +192,12 @@ impl CheckpointProcess<Checkpointed> {
         }
         // SAFETY: `arguments` and the pairs that it points to are live during the call, and the driver checks the
         // process.
-        self.step(unsafe { call!(&self.driver, cuCheckpointProcessRestore(self.pid, &raw mut arguments)) })
+        self.step(unsafe {
+            call!(
+                &self.driver,
+                cuCheckpointProcessRestore(self.pid, &raw mut arguments)
+            )
+        })
     }
 
     /// Returns the thread of the process that [`CheckpointProcess::restore`] runs on. Tools that resume a process must
@@ -186,7 +212,12 @@ impl CheckpointProcess<Checkpointed> {
     pub fn restore_thread(&self) -> Result<i32> {
         let mut thread: c_int = 0;
         // SAFETY: `thread` is valid for writes.
-        unsafe { call!(&self.driver, cuCheckpointProcessGetRestoreThreadId(self.pid, &raw mut thread)) }?;
+        unsafe {
+            call!(
+                &self.driver,
+                cuCheckpointProcessGetRestoreThreadId(self.pid, &raw mut thread)
+            )
+        }?;
         Ok(thread)
     }
 }
@@ -204,14 +235,22 @@ impl<S> CheckpointProcess<S> {
             let reason = format!("process {pid} is {state}, and not {expected}");
             return Err(Error::argument("CheckpointProcess", reason));
         }
-        Ok(Self { driver: driver.clone(), pid, _state: PhantomData })
+        Ok(Self {
+            driver: driver.clone(),
+            pid,
+            _state: PhantomData,
+        })
     }
 
     /// Returns the process in its next state if the operation succeeded.
     fn step<N>(&self, result: Result<()>) -> Result<CheckpointProcess<N>> {
         let (driver, pid) = (self.driver.clone(), self.pid);
         result.map_err(|error| error.about(format!("process {pid}")))?;
-        Ok(CheckpointProcess { driver, pid, _state: PhantomData })
+        Ok(CheckpointProcess {
+            driver,
+            pid,
+            _state: PhantomData,
+        })
     }
 }
 
@@ -262,8 +301,13 @@ impl<S> fmt::Debug for CheckpointProcess<S> {
 }
 
 fn pair(old: [u8; 16], new: [u8; 16]) -> CUcheckpointGpuPair {
-    let uuid = |bytes: [u8; 16]| CUuuid { bytes: bytes.map(|byte| std::ffi::c_char::from_ne_bytes([byte])) };
-    CUcheckpointGpuPair { oldUuid: uuid(old), newUuid: uuid(new) }
+    let uuid = |bytes: [u8; 16]| CUuuid {
+        bytes: bytes.map(|byte| std::ffi::c_char::from_ne_bytes([byte])),
+    };
+    CUcheckpointGpuPair {
+        oldUuid: uuid(old),
+        newUuid: uuid(new),
+    }
 }
 
 #[cfg(test)]
@@ -282,7 +326,11 @@ mod tests {
 
     fn step(pid: i32, from: CUprocessState, to: CUprocessState) -> CUresult {
         let step = STATE.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire);
-        if pid == PID && step.is_ok() { CUresult::CUDA_SUCCESS } else { CUresult::CUDA_ERROR_ILLEGAL_STATE }
+        if pid == PID && step.is_ok() {
+            CUresult::CUDA_SUCCESS
+        } else {
+            CUresult::CUDA_ERROR_ILLEGAL_STATE
+        }
     }
 
     fn driver() -> Driver {
@@ -300,23 +348,48 @@ mod tests {
             if milliseconds == 1 {
                 return CUresult::CUDA_ERROR_NOT_READY;
             }
-            step(pid, CUprocessState::CU_PROCESS_STATE_RUNNING, CUprocessState::CU_PROCESS_STATE_LOCKED)
+            step(
+                pid,
+                CUprocessState::CU_PROCESS_STATE_RUNNING,
+                CUprocessState::CU_PROCESS_STATE_LOCKED,
+            )
         }
-        unsafe extern "C" fn checkpoint(pid: c_int, _: *mut CUcheckpointCheckpointArgs) -> CUresult {
-            step(pid, CUprocessState::CU_PROCESS_STATE_LOCKED, CUprocessState::CU_PROCESS_STATE_CHECKPOINTED)
+        unsafe extern "C" fn checkpoint(
+            pid: c_int,
+            _: *mut CUcheckpointCheckpointArgs,
+        ) -> CUresult {
+            step(
+                pid,
+                CUprocessState::CU_PROCESS_STATE_LOCKED,
+                CUprocessState::CU_PROCESS_STATE_CHECKPOINTED,
+            )
         }
-        unsafe extern "C" fn restore(pid: c_int, arguments: *mut CUcheckpointRestoreArgs) -> CUresult {
+        unsafe extern "C" fn restore(
+            pid: c_int,
+            arguments: *mut CUcheckpointRestoreArgs,
+        ) -> CUresult {
             // SAFETY: the caller passes valid arguments.
             let arguments = unsafe { *arguments };
             if arguments.gpuPairsCount == 1 {
                 // SAFETY: the caller passes an array of that many pairs.
                 let pair = unsafe { *arguments.gpuPairs };
-                RESTORED_TO.store(u32::from(pair.newUuid.bytes[15].to_ne_bytes()[0]), Ordering::Release);
+                RESTORED_TO.store(
+                    u32::from(pair.newUuid.bytes[15].to_ne_bytes()[0]),
+                    Ordering::Release,
+                );
             }
-            step(pid, CUprocessState::CU_PROCESS_STATE_CHECKPOINTED, CUprocessState::CU_PROCESS_STATE_LOCKED)
+            step(
+                pid,
+                CUprocessState::CU_PROCESS_STATE_CHECKPOINTED,
+                CUprocessState::CU_PROCESS_STATE_LOCKED,
+            )
         }
         unsafe extern "C" fn unlock(pid: c_int, _: *mut CUcheckpointUnlockArgs) -> CUresult {
-            step(pid, CUprocessState::CU_PROCESS_STATE_LOCKED, CUprocessState::CU_PROCESS_STATE_RUNNING)
+            step(
+                pid,
+                CUprocessState::CU_PROCESS_STATE_LOCKED,
+                CUprocessState::CU_PROCESS_STATE_RUNNING,
+            )
         }
         let mut api = stub_api::api();
         api.cuCheckpointProcessGetState = Some(state);
@@ -332,25 +405,48 @@ mod tests {
     fn process_passes_through_its_states_and_back() {
         let driver = driver();
         let error = CheckpointProcess::locked(&driver, PID).expect_err("the process is running");
-        assert_eq!(error.to_string(), "CheckpointProcess: process 77 is running, and not locked");
+        assert_eq!(
+            error.to_string(),
+            "CheckpointProcess: process 77 is running, and not locked"
+        );
         let error = ProcessState::of(&driver, 1).expect_err("there is no such process");
         assert!(error.to_string().contains("process 1"), "{error}");
 
         let process = CheckpointProcess::running(&driver, PID).expect("the process is running");
-        let error = process.lock(Some(Duration::from_micros(1))).expect_err("the time is rounded up, and too short");
+        let error = process
+            .lock(Some(Duration::from_micros(1)))
+            .expect_err("the time is rounded up, and too short");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_READY));
 
-        let process = CheckpointProcess::running(&driver, PID).expect("the process is still running");
+        let process =
+            CheckpointProcess::running(&driver, PID).expect("the process is still running");
         let process = process.lock(None).expect("it can be locked");
         let process = process.checkpoint().expect("it can be checkpointed");
-        assert_eq!(ProcessState::of(&driver, PID).expect("a state"), ProcessState::Checkpointed);
-        assert!(process.restore_thread().expect_err("the function is missing").function().is_some());
-        let process = process.restore(&[([1; 16], [9; 16])]).expect("it can be restored");
+        assert_eq!(
+            ProcessState::of(&driver, PID).expect("a state"),
+            ProcessState::Checkpointed
+        );
+        assert!(
+            process
+                .restore_thread()
+                .expect_err("the function is missing")
+                .function()
+                .is_some()
+        );
+        let process = process
+            .restore(&[([1; 16], [9; 16])])
+            .expect("it can be restored");
         assert_eq!(RESTORED_TO.load(Ordering::Acquire), 9);
         process.unlock().expect("it can be unlocked");
-        assert_eq!(ProcessState::of(&driver, PID).expect("a state"), ProcessState::Running);
+        assert_eq!(
+            ProcessState::of(&driver, PID).expect("a state"),
+            ProcessState::Running
+        );
 
         STATE.store(99, Ordering::Release);
-        assert_eq!(ProcessState::of(&driver, PID).expect("a state"), ProcessState::Unknown(99));
+        assert_eq!(
+            ProcessState::of(&driver, PID).expect("a state"),
+            ProcessState::Unknown(99)
+        );
     }
 }

@@ -109,7 +109,12 @@ impl Completion {
             if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {
                 return Ok(None);
             }
-            Self::watched("Event::completion", Mark::Shared(event.share()), Pace::Polled).map(Some)
+            Self::watched(
+                "Event::completion",
+                Mark::Shared(event.share()),
+                Pace::Polled,
+            )
+            .map(Some)
         })
     }
 
@@ -131,16 +136,25 @@ impl Completion {
     fn known_or(watch: impl FnOnce() -> Result<Option<Self>>) -> Self {
         match watch() {
             Ok(Some(future)) => future,
-            Ok(None) => Self { state: State::Known(Some(Ok(()))) },
-            Err(error) => Self { state: State::Known(Some(Err(error))) },
+            Ok(None) => Self {
+                state: State::Known(Some(Ok(()))),
+            },
+            Err(error) => Self {
+                state: State::Known(Some(Err(error))),
+            },
         }
     }
 
     fn watched(operation: &'static str, event: Mark, pace: Pace) -> Result<Self> {
-        let point = Arc::new(Point { event, progress: Mutex::new(Progress::Pending(None)) });
+        let point = Arc::new(Point {
+            event,
+            progress: Mutex::new(Progress::Pending(None)),
+        });
         let waiter: Arc<dyn Waiter> = Arc::<Point>::clone(&point);
         let identity = watch::add(operation, waiter, pace)?;
-        Ok(Self { state: State::Watched(identity, point) })
+        Ok(Self {
+            state: State::Watched(identity, point),
+        })
     }
 
     /// Requests a callback from the driver when `stream` reaches this point.
@@ -228,7 +242,12 @@ impl Drop for Completion {
 
 /// Takes the result; an error if it was already taken.
 fn given(answer: &mut Option<Result<()>>) -> Result<()> {
-    answer.take().unwrap_or_else(|| Err(Error::argument("Completion::poll", "polled after completion")))
+    answer.take().unwrap_or_else(|| {
+        Err(Error::argument(
+            "Completion::poll",
+            "polled after completion",
+        ))
+    })
 }
 
 /// A value that is dropped once its event has completed.

@@ -130,7 +130,14 @@ impl Context {
     #[inline]
     pub(crate) fn new(raw: CUcontext, device: &Device, owned: Owned) -> Self {
         let (raw, device) = (Handle::new(raw), device.clone());
-        Self { shared: Arc::new(Shared { raw, device, owned, attachments: Attachments::default() }) }
+        Self {
+            shared: Arc::new(Shared {
+                raw,
+                device,
+                owned,
+                attachments: Attachments::default(),
+            }),
+        }
     }
 
     /// Returns the device of this context.
@@ -179,10 +186,14 @@ impl Context {
     #[must_use]
     #[inline]
     pub fn shares_objects_with(&self, other: &Self) -> bool {
-        let lives_in_primary = |context: &Self| matches!(context.kind(), ContextKind::Primary | ContextKind::Green);
+        let lives_in_primary =
+            |context: &Self| matches!(context.kind(), ContextKind::Primary | ContextKind::Green);
         let is_one = || self.as_raw() == other.as_raw();
-        let is_one_home =
-            || self.device().as_raw() == other.device().as_raw() && lives_in_primary(self) && lives_in_primary(other);
+        let is_one_home = || {
+            self.device().as_raw() == other.device().as_raw()
+                && lives_in_primary(self)
+                && lives_in_primary(other)
+        };
         self.driver().is_same(other.driver()) && (is_one() || is_one_home())
     }
 
@@ -222,7 +233,12 @@ impl Context {
     pub fn api_version(&self) -> Result<u32> {
         let mut version = 0;
         // SAFETY: `version` is valid for writes, and the context is live.
-        unsafe { call!(self.driver(), cuCtxGetApiVersion(self.as_raw(), &raw mut version)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuCtxGetApiVersion(self.as_raw(), &raw mut version)
+            )
+        }?;
         Ok(version)
     }
 
@@ -315,11 +331,19 @@ impl Context {
     #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
-            Returned::new(Self { shared }, Error::argument("Context::close", "the context is still in use"))
+            Returned::new(
+                Self { shared },
+                Error::argument("Context::close", "the context is still in use"),
+            )
         })?;
         match shared.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err(Returned::new(Self { shared: Arc::new(shared) }, error)),
+            Err(error) => Err(Returned::new(
+                Self {
+                    shared: Arc::new(shared),
+                },
+                error,
+            )),
         }
     }
 }
@@ -331,7 +355,9 @@ impl Shared {
         let driver = self.device.driver();
         match &self.owned {
             // SAFETY: this value owns one retention, which is released here once.
-            Owned::Primary => unsafe { call!(driver, cuDevicePrimaryCtxRelease_v2(self.device.as_raw())) },
+            Owned::Primary => unsafe {
+                call!(driver, cuDevicePrimaryCtxRelease_v2(self.device.as_raw()))
+            },
             // SAFETY: the context is live and owned by this value, which does not use it again once it is destroyed.
             Owned::Created => unsafe { call!(driver, cuCtxDestroy_v2(self.raw.raw())) },
             // SAFETY: the context is live and owned by this value, which does not use it again once it is destroyed.
@@ -353,12 +379,19 @@ impl AsRef<Driver> for Context {
 
 /// Returns an argument error of `operation`, which would invalidate captures, if one is in progress in `context`.
 fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
-    if !context.driver().open_captures().lock().contains(&context.as_raw().addr()) {
+    if !context
+        .driver()
+        .open_captures()
+        .lock()
+        .contains(&context.as_raw().addr())
+    {
         return Ok(());
     }
     Err(Error::argument(
         operation,
-        format!("a stream of {context:?} is being captured, and this call would invalidate the capture"),
+        format!(
+            "a stream of {context:?} is being captured, and this call would invalidate the capture"
+        ),
     ))
 }
 
@@ -375,7 +408,11 @@ impl Eq for Context {}
 impl fmt::Debug for Context {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, device) = (self.kind(), self.device().as_raw());
-        write!(formatter, "Context({kind:?} {:?} on device {device})", self.shared.raw)
+        write!(
+            formatter,
+            "Context({kind:?} {:?} on device {device})",
+            self.shared.raw
+        )
     }
 }
 

@@ -74,13 +74,17 @@ impl CoreDump {
     /// Returns the global settings, which apply to new contexts.
     #[must_use]
     pub fn global(driver: &Driver) -> Self {
-        Self { scope: Scope::Global(driver.clone()) }
+        Self {
+            scope: Scope::Global(driver.clone()),
+        }
     }
 
     /// Returns the settings of one context.
     #[must_use]
     pub fn of_context(context: &Context) -> Self {
-        Self { scope: Scope::Context(context.clone()) }
+        Self {
+            scope: Scope::Context(context.clone()),
+        }
     }
 
     /// Returns `true` if a GPU exception triggers a core dump.
@@ -106,7 +110,10 @@ impl CoreDump {
     #[doc(alias = "cuCoredumpSetAttribute")]
     #[doc(alias = "cuCoredumpSetAttributeGlobal")]
     pub fn set_enabled(&self, is_enabled: bool) -> Result<()> {
-        self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION, &mut [u8::from(is_enabled)])
+        self.set(
+            CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION,
+            &mut [u8::from(is_enabled)],
+        )
     }
 
     /// Returns `true` if the host writes a core dump too.
@@ -128,7 +135,10 @@ impl CoreDump {
     ///
     /// An error returned by the driver.
     pub fn set_triggers_host(&self, triggers_host: bool) -> Result<()> {
-        self.set(CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST, &mut [u8::from(triggers_host)])
+        self.set(
+            CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST,
+            &mut [u8::from(triggers_host)],
+        )
     }
 
     /// Returns `true` if a write to [`CoreDump::pipe`] triggers a core dump.
@@ -150,7 +160,10 @@ impl CoreDump {
     ///
     /// `CUDA_ERROR_NOT_PERMITTED` for a single context: this is a global setting.
     pub fn set_user_triggered(&self, is_triggered: bool) -> Result<()> {
-        self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER, &mut [u8::from(is_triggered)])
+        self.set(
+            CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER,
+            &mut [u8::from(is_triggered)],
+        )
     }
 
     /// Returns the path of the core dump file.
@@ -175,7 +188,11 @@ impl CoreDump {
     ///
     /// An argument error if the path contains a NUL or is longer than 1,023 bytes.
     pub fn set_file(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.set_path("CoreDump::set_file", CUcoredumpSettings::CU_COREDUMP_FILE, path.as_ref())
+        self.set_path(
+            "CoreDump::set_file",
+            CUcoredumpSettings::CU_COREDUMP_FILE,
+            path.as_ref(),
+        )
     }
 
     /// Returns the pipe that triggers a core dump.
@@ -197,7 +214,11 @@ impl CoreDump {
     ///
     /// As for [`CoreDump::set_file`]; `CUDA_ERROR_NOT_PERMITTED` for a single context: this is a global setting.
     pub fn set_pipe(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.set_path("CoreDump::set_pipe", CUcoredumpSettings::CU_COREDUMP_PIPE, path.as_ref())
+        self.set_path(
+            "CoreDump::set_pipe",
+            CUcoredumpSettings::CU_COREDUMP_PIPE,
+            path.as_ref(),
+        )
     }
 
     /// Returns the flags that select the contents of a core dump.
@@ -221,7 +242,10 @@ impl CoreDump {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the driver does not support the attribute or a flag.
     pub fn set_flags(&self, flags: CoreDumpFlags) -> Result<()> {
-        self.set(CUcoredumpSettings::CU_COREDUMP_GENERATION_FLAGS, &mut flags.bits().to_ne_bytes())
+        self.set(
+            CUcoredumpSettings::CU_COREDUMP_GENERATION_FLAGS,
+            &mut flags.bits().to_ne_bytes(),
+        )
     }
 
     fn flag(&self, setting: CUcoredumpSettings) -> Result<bool> {
@@ -233,14 +257,24 @@ impl CoreDump {
     fn path(&self, setting: CUcoredumpSettings) -> Result<PathBuf> {
         let mut bytes = vec![0; MAX_PATH];
         self.get(setting, &mut bytes)?;
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        let end = bytes
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(bytes.len());
         bytes.truncate(end);
         Ok(PathBuf::from(OsString::from_vec(bytes)))
     }
 
-    fn set_path(&self, operation: &'static str, setting: CUcoredumpSettings, path: &Path) -> Result<()> {
-        let refuse = |reason: &str| Error::argument(operation, format!("the path {path:?} {reason}"));
-        let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| refuse("contains a NUL"))?;
+    fn set_path(
+        &self,
+        operation: &'static str,
+        setting: CUcoredumpSettings,
+        path: &Path,
+    ) -> Result<()> {
+        let refuse =
+            |reason: &str| Error::argument(operation, format!("the path {path:?} {reason}"));
+        let text =
+            CString::new(path.as_os_str().as_bytes()).map_err(|_| refuse("contains a NUL"))?;
         let mut bytes = text.into_bytes_with_nul();
         if bytes.len() > MAX_PATH {
             return Err(refuse("has more than 1023 bytes"));
@@ -253,7 +287,9 @@ impl CoreDump {
         let size = &raw mut size;
         let result = match &self.scope {
             // SAFETY: `place` has room for the number of bytes stored in `size`.
-            Scope::Global(driver) => unsafe { call!(driver, cuCoredumpGetAttributeGlobal(setting, place, size)) },
+            Scope::Global(driver) => unsafe {
+                call!(driver, cuCoredumpGetAttributeGlobal(setting, place, size))
+            },
             Scope::Context(context) => context.entered(|driver| {
                 // SAFETY: `place` has room for the number of bytes stored in `size`, and the context is current.
                 unsafe { call!(driver, cuCoredumpGetAttribute(setting, place, size)) }
@@ -268,7 +304,9 @@ impl CoreDump {
         let result = match &self.scope {
             // SAFETY: `place` holds the number of bytes stored in `size`, in the form that CUDA documents for the
             // attribute.
-            Scope::Global(driver) => unsafe { call!(driver, cuCoredumpSetAttributeGlobal(setting, place, size)) },
+            Scope::Global(driver) => unsafe {
+                call!(driver, cuCoredumpSetAttributeGlobal(setting, place, size))
+            },
             Scope::Context(context) => context.entered(|driver| {
                 // SAFETY: as above, and the context is current.
                 unsafe { call!(driver, cuCoredumpSetAttribute(setting, place, size)) }
@@ -292,16 +330,30 @@ mod tests {
     static SETTINGS: Mutex<BTreeMap<u32, Vec<u8>>> = Mutex::new(BTreeMap::new());
 
     fn driver() -> Driver {
-        unsafe extern "C" fn get(setting: CUcoredumpSettings, value: *mut c_void, size: *mut usize) -> CUresult {
+        unsafe extern "C" fn get(
+            setting: CUcoredumpSettings,
+            value: *mut c_void,
+            size: *mut usize,
+        ) -> CUresult {
             let settings = SETTINGS.lock();
-            let Some(kept) = settings.get(&setting.0) else { return CUresult::CUDA_ERROR_INVALID_VALUE };
+            let Some(kept) = settings.get(&setting.0) else {
+                return CUresult::CUDA_ERROR_INVALID_VALUE;
+            };
             // SAFETY: the caller passes the size of the value.
             let size = unsafe { size.read() };
             // SAFETY: the value has room for that many bytes.
-            unsafe { value.cast::<u8>().copy_from_nonoverlapping(kept.as_ptr(), kept.len().min(size)) };
+            unsafe {
+                value
+                    .cast::<u8>()
+                    .copy_from_nonoverlapping(kept.as_ptr(), kept.len().min(size))
+            };
             CUresult::CUDA_SUCCESS
         }
-        unsafe extern "C" fn set(setting: CUcoredumpSettings, value: *mut c_void, size: *mut usize) -> CUresult {
+        unsafe extern "C" fn set(
+            setting: CUcoredumpSettings,
+            value: *mut c_void,
+            size: *mut usize,
+        ) -> CUresult {
             // SAFETY: the caller passes the size of the value.
             let size = unsafe { size.read() };
             // SAFETY: the value has that many bytes.
@@ -319,7 +371,13 @@ mod tests {
     #[test]
     fn settings_survive_the_conversion_to_the_drivers_form_and_back() {
         let settings = CoreDump::global(&driver());
-        assert!(settings.is_enabled().expect_err("nothing was set").to_string().contains("setting 1"));
+        assert!(
+            settings
+                .is_enabled()
+                .expect_err("nothing was set")
+                .to_string()
+                .contains("setting 1")
+        );
         settings.set_enabled(true).expect("it is set");
         settings.set_triggers_host(false).expect("it is set");
         settings.set_user_triggered(true).expect("it is set");
@@ -328,7 +386,10 @@ mod tests {
         assert!(settings.is_user_triggered().expect("it was set"));
 
         settings.set_file("dump.%p").expect("it is set");
-        assert_eq!(SETTINGS.lock()[&CUcoredumpSettings::CU_COREDUMP_FILE.0], b"dump.%p\0");
+        assert_eq!(
+            SETTINGS.lock()[&CUcoredumpSettings::CU_COREDUMP_FILE.0],
+            b"dump.%p\0"
+        );
         assert_eq!(settings.file().expect("it was set"), Path::new("dump.%p"));
         settings.set_pipe("pipe").expect("it is set");
         assert_eq!(settings.pipe().expect("it was set"), Path::new("pipe"));
@@ -343,7 +404,12 @@ mod tests {
         let settings = CoreDump::global(&driver());
         let error = settings.set_file("a\0b").expect_err("the path has a NUL");
         assert!(error.to_string().contains("contains a NUL"), "{error}");
-        let error = settings.set_pipe("x".repeat(MAX_PATH)).expect_err("the path is too long");
-        assert!(error.to_string().contains("more than 1023 bytes"), "{error}");
+        let error = settings
+            .set_pipe("x".repeat(MAX_PATH))
+            .expect_err("the path is too long");
+        assert!(
+            error.to_string().contains("more than 1023 bytes"),
+            "{error}"
+        );
     }
 }

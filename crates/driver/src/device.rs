@@ -16,8 +16,8 @@ use curium_sys::{ApiProvider, CUarray_format, CUdevice, CUexecAffinityType, CUuu
 
 pub use self::atomics::{AtomicForms, AtomicOperation};
 pub use self::attribute::{
-    AttributeKey, ComputeMode, DecompressAlgorithms, DeviceAttribute, EndpointHandleTypes, MemoryHandleTypes,
-    NumaConfig, RdmaFlushOptions, RdmaWritesOrdering,
+    AttributeKey, ComputeMode, DecompressAlgorithms, DeviceAttribute, EndpointHandleTypes,
+    MemoryHandleTypes, NumaConfig, RdmaFlushOptions, RdmaWritesOrdering,
 };
 pub use self::fabric::{Clique, CliqueKind};
 pub use self::luid::Luid;
@@ -65,14 +65,20 @@ impl Device {
             let count = driver.device_count().unwrap_or_default();
             error.about(format!("device {ordinal} of {count}"))
         })?;
-        Ok(Self { driver: driver.clone(), raw })
+        Ok(Self {
+            driver: driver.clone(),
+            raw,
+        })
     }
 
     /// Creates a device from a handle obtained elsewhere. The handle is not checked: if it is invalid, calls that use
     /// the device fail.
     #[must_use]
     pub fn from_raw(driver: &Driver, raw: CUdevice) -> Self {
-        Self { driver: driver.clone(), raw }
+        Self {
+            driver: driver.clone(),
+            raw,
+        }
     }
 
     /// Returns the driver of this device.
@@ -98,7 +104,12 @@ impl Device {
     pub fn name(&self) -> Result<String> {
         let mut name = [0_u8; 256];
         // SAFETY: `name` has room for the number of bytes that is passed.
-        unsafe { call!(&self.driver, cuDeviceGetName(name.as_mut_ptr().cast::<c_char>(), 256, self.raw)) }?;
+        unsafe {
+            call!(
+                &self.driver,
+                cuDeviceGetName(name.as_mut_ptr().cast::<c_char>(), 256, self.raw)
+            )
+        }?;
         Ok(text(&name))
     }
 
@@ -128,7 +139,12 @@ impl Device {
     pub fn pci_bus_id(&self) -> Result<String> {
         let mut id = [0_u8; 32];
         // SAFETY: `id` has room for the number of bytes that is passed.
-        unsafe { call!(&self.driver, cuDeviceGetPCIBusId(id.as_mut_ptr().cast::<c_char>(), 32, self.raw)) }?;
+        unsafe {
+            call!(
+                &self.driver,
+                cuDeviceGetPCIBusId(id.as_mut_ptr().cast::<c_char>(), 32, self.raw)
+            )
+        }?;
         Ok(text(&id))
     }
 
@@ -159,7 +175,12 @@ impl Device {
     pub fn attribute<A: AttributeKey>(&self, attribute: A) -> Result<A::Value> {
         let (raw, mut value) = (attribute.raw(), 0);
         // SAFETY: `value` is valid for writes.
-        let result = unsafe { call!(&self.driver, cuDeviceGetAttribute(&raw mut value, raw, self.raw)) };
+        let result = unsafe {
+            call!(
+                &self.driver,
+                cuDeviceGetAttribute(&raw mut value, raw, self.raw)
+            )
+        };
         result.map_err(|error| match attribute.name() {
             Some(name) => error.about(format!("attribute {name}")),
             None => error.about(format!("attribute {}", raw.0)),
@@ -195,7 +216,12 @@ impl Device {
         let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
         let mut answer = 0;
         // SAFETY: `answer` is valid for writes.
-        unsafe { call!(&self.driver, cuDeviceGetExecAffinitySupport(&raw mut answer, kind, self.raw)) }?;
+        unsafe {
+            call!(
+                &self.driver,
+                cuDeviceGetExecAffinitySupport(&raw mut answer, kind, self.raw)
+            )
+        }?;
         Ok(answer != 0)
     }
 
@@ -211,9 +237,13 @@ impl Device {
         let mut width = 0;
         // SAFETY: `width` is valid for writes.
         let result = unsafe {
-            call!(&self.driver, cuDeviceGetTexture1DLinearMaxWidth(&raw mut width, format, channels, self.raw))
+            call!(
+                &self.driver,
+                cuDeviceGetTexture1DLinearMaxWidth(&raw mut width, format, channels, self.raw)
+            )
         };
-        result.map_err(|error| error.about(format!("{channels} channels of format {}", format.0)))?;
+        result
+            .map_err(|error| error.about(format!("{channels} channels of format {}", format.0)))?;
         Ok(width)
     }
 }
@@ -256,6 +286,9 @@ impl fmt::Display for ComputeCapability {
 
 /// Returns the text before the first NUL.
 fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

@@ -40,7 +40,12 @@ impl Description {
     fn of_device(device: &Device, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
             // SAFETY: `place` is valid for writes.
-            unsafe { call!(device.driver(), cuDeviceGetDevResource(device.as_raw(), place, kind)) }
+            unsafe {
+                call!(
+                    device.driver(),
+                    cuDeviceGetDevResource(device.as_raw(), place, kind)
+                )
+            }
         })
     }
 
@@ -48,19 +53,34 @@ impl Description {
         if let Some(green) = context.green_raw() {
             return Self::query(kind, |place, kind| {
                 // SAFETY: `place` is valid for writes, and the context is live.
-                unsafe { call!(context.driver(), cuGreenCtxGetDevResource(green, place, kind)) }
+                unsafe {
+                    call!(
+                        context.driver(),
+                        cuGreenCtxGetDevResource(green, place, kind)
+                    )
+                }
             });
         }
         Self::query(kind, |place, kind| {
             // SAFETY: `place` is valid for writes, and the context is live.
-            unsafe { call!(context.driver(), cuCtxGetDevResource(context.as_raw(), place, kind)) }
+            unsafe {
+                call!(
+                    context.driver(),
+                    cuCtxGetDevResource(context.as_raw(), place, kind)
+                )
+            }
         })
     }
 
     fn of_stream(stream: &Stream, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
             // SAFETY: `place` is valid for writes, and the stream is live.
-            unsafe { call!(stream.driver(), cuStreamGetDevResource(stream.as_raw(), place, kind)) }
+            unsafe {
+                call!(
+                    stream.driver(),
+                    cuStreamGetDevResource(stream.as_raw(), place, kind)
+                )
+            }
         })
     }
 }

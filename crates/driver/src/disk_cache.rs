@@ -93,7 +93,10 @@ impl DiskCache {
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         folder::make_private(folder).map_err(|error| refuse("DiskCache::open", folder, &error))?;
-        Ok(Self { folder: folder.to_path_buf(), limit: Self::DEFAULT_LIMIT })
+        Ok(Self {
+            folder: folder.to_path_buf(),
+            limit: Self::DEFAULT_LIMIT,
+        })
     }
 
     /// Opens the cache shared by this user's programs: in `CURIUM_CACHE_PATH` if set, otherwise in `curium` in the
@@ -108,10 +111,15 @@ impl DiskCache {
             let problem = "set-uid programs ignore the environment; use `DiskCache::open`";
             return Err(Error::argument("DiskCache::of_user", problem));
         }
-        let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let named = std::env::var_os(VARIABLE)
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from);
         let folder = named.or_else(|| Some(folder::for_caches()?.join("curium")));
         let folder = folder.ok_or_else(|| {
-            Error::argument("DiskCache::of_user", format!("the system has no cache directory; set {VARIABLE}"))
+            Error::argument(
+                "DiskCache::of_user",
+                format!("the system has no cache directory; set {VARIABLE}"),
+            )
         })?;
         Self::open(folder)
     }
@@ -137,7 +145,8 @@ impl DiskCache {
     pub fn get(&self, key: &CacheKey) -> Result<Option<Vec<u8>>> {
         const OPERATION: &str = "DiskCache::get";
         let path = self.path(key);
-        let bytes = folder::read_private(&path).map_err(|error| refuse(OPERATION, &path, &error))?;
+        let bytes =
+            folder::read_private(&path).map_err(|error| refuse(OPERATION, &path, &error))?;
         let Some(bytes) = bytes else { return Ok(None) };
         match entry::contents(&bytes, key.as_bytes()) {
             Ok(contents) => {
@@ -167,8 +176,10 @@ impl DiskCache {
             return Ok(());
         }
         let path = self.path(key);
-        self.write(&path, &entry).map_err(|error| refuse("DiskCache::put", &path, &error))?;
-        self.shrink().map_err(|error| refuse("DiskCache::put", &self.folder, &error))
+        self.write(&path, &entry)
+            .map_err(|error| refuse("DiskCache::put", &path, &error))?;
+        self.shrink()
+            .map_err(|error| refuse("DiskCache::put", &self.folder, &error))
     }
 
     /// Removes the entry of `key`.
@@ -190,7 +201,9 @@ impl DiskCache {
     pub fn clear(&self) -> Result<()> {
         let remove_all = || {
             self.remove_abandoned()?;
-            self.files(EXTENSION)?.iter().try_for_each(|file| remove(&file.path))
+            self.files(EXTENSION)?
+                .iter()
+                .try_for_each(|file| remove(&file.path))
         };
         remove_all().map_err(|error| refuse("DiskCache::clear", &self.folder, &error))
     }
@@ -201,18 +214,25 @@ impl DiskCache {
     ///
     /// An argument error with the path if the directory cannot be read.
     pub fn usage(&self) -> Result<CacheUsage> {
-        let files = self.files(EXTENSION).map_err(|error| refuse("DiskCache::usage", &self.folder, &error))?;
-        Ok(CacheUsage { entries: files.len() as u64, bytes: files.iter().map(|file| file.bytes).sum() })
+        let files = self
+            .files(EXTENSION)
+            .map_err(|error| refuse("DiskCache::usage", &self.folder, &error))?;
+        Ok(CacheUsage {
+            entries: files.len() as u64,
+            bytes: files.iter().map(|file| file.bytes).sum(),
+        })
     }
 
     fn path(&self, key: &CacheKey) -> PathBuf {
-        self.folder.join(format!("{:032x}.{EXTENSION}", key.digest()))
+        self.folder
+            .join(format!("{:032x}.{EXTENSION}", key.digest()))
     }
 
     /// Atomically creates the file at `path` with these contents.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (unfinished, file) = self.unfinished_file()?;
-        let written = write_to_disk(file, bytes).and_then(|()| replace::replace(&unfinished, path, bytes));
+        let written =
+            write_to_disk(file, bytes).and_then(|()| replace::replace(&unfinished, path, bytes));
         written.inspect_err(|_| remove(&unfinished).unwrap_or_default())?;
         folder::sync(&self.folder)
     }
@@ -223,7 +243,9 @@ impl DiskCache {
         static LAST: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = LAST.fetch_add(1, Ordering::Relaxed);
-            let path = self.folder.join(format!("{}-{number}.{UNFINISHED}", std::process::id()));
+            let path = self
+                .folder
+                .join(format!("{}-{number}.{UNFINISHED}", std::process::id()));
             if let Some(file) = folder::create_private(&path)? {
                 return Ok((path, file));
             }
@@ -234,7 +256,10 @@ impl DiskCache {
     fn remove_abandoned(&self) -> io::Result<()> {
         let now = SystemTime::now();
         let age = |file: &Found| now.duration_since(file.used).unwrap_or_default();
-        self.files(UNFINISHED)?.iter().filter(|file| age(file) > ABANDONED).try_for_each(|file| remove(&file.path))
+        self.files(UNFINISHED)?
+            .iter()
+            .filter(|file| age(file) > ABANDONED)
+            .try_for_each(|file| remove(&file.path))
     }
 
     /// Removes entries until the total size is within the limit, and abandoned files of other processes.
@@ -260,7 +285,11 @@ impl DiskCache {
             if path.extension().is_some_and(|found| found == extension)
                 && let Ok(metadata) = fs::metadata(&path)
             {
-                files.push(Found { path, bytes: metadata.len(), used: metadata.modified()? });
+                files.push(Found {
+                    path,
+                    bytes: metadata.len(),
+                    used: metadata.modified()?,
+                });
             }
         }
         Ok(files)
@@ -269,7 +298,10 @@ impl DiskCache {
 
 /// Marks the entry as used now. If that fails, the entry is evicted earlier.
 fn note_use(path: &Path) {
-    let noted = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    let noted = File::options()
+        .append(true)
+        .open(path)
+        .and_then(|file| file.set_modified(SystemTime::now()));
     noted.unwrap_or_default();
 }
 

@@ -157,8 +157,15 @@ impl Driver {
 
     /// Returns the new lines of the driver's log that add to the `description` of the `code` that `function` returned.
     #[cold]
-    pub(crate) fn logged(&self, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
-        self.shared.log.read(self.api(), function, code, description)
+    pub(crate) fn logged(
+        &self,
+        function: Function,
+        code: CUresult,
+        description: &str,
+    ) -> Option<Box<str>> {
+        self.shared
+            .log
+            .read(self.api(), function, code, description)
     }
 
     /// Returns `true` if the driver exports `function`.
@@ -211,7 +218,10 @@ impl Driver {
         if self.is_same(other) {
             return Ok(());
         }
-        Err(Error::argument(operation, "the handles belong to different drivers"))
+        Err(Error::argument(
+            operation,
+            "the handles belong to different drivers",
+        ))
     }
 
     #[inline]
@@ -230,7 +240,9 @@ impl Driver {
             open_captures: Mutex::default(),
             _owner: owner,
         };
-        let mut driver = Self { shared: Arc::new(shared) };
+        let mut driver = Self {
+            shared: Arc::new(shared),
+        };
         let version = driver.read_version()?;
         if let Some(shared) = Arc::get_mut(&mut driver.shared) {
             shared.version = version;
@@ -250,7 +262,9 @@ impl Driver {
         let mut version = 0;
         // SAFETY: `version` is valid for writes, and this function may be called before `cuInit`.
         unsafe { call!(self, cuDriverGetVersion(&raw mut version)) }?;
-        Ok(CudaVersion::from_raw(version.try_into().unwrap_or_default()))
+        Ok(CudaVersion::from_raw(
+            version.try_into().unwrap_or_default(),
+        ))
     }
 }
 

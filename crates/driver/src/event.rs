@@ -87,7 +87,8 @@ bitflags! {
 
 #[cold]
 fn refused(error: Error, flags: EventFlags) -> Error {
-    let is_timed = flags.contains(EventFlags::INTERPROCESS) && !flags.contains(EventFlags::DISABLE_TIMING);
+    let is_timed =
+        flags.contains(EventFlags::INTERPROCESS) && !flags.contains(EventFlags::DISABLE_TIMING);
     error.advised(|call| {
         (is_timed && call.code == CUresult::CUDA_ERROR_INVALID_VALUE)
             .then_some("an interprocess event also requires `EventFlags::DISABLE_TIMING`".into())
@@ -164,7 +165,8 @@ impl Event {
     #[doc(alias = "cuEventRecord")]
     #[inline]
     pub fn record(&self, stream: &Stream) -> Result<()> {
-        self.driver().expect_same(stream.driver(), "Event::record")?;
+        self.driver()
+            .expect_same(stream.driver(), "Event::record")?;
         stream.expect_captured("Event::record", PASS_THE_SCOPE)?;
         let guard = AccessGuard::new(stream)?;
         let recorded = self.record_in("Event::record", &guard, || self.record_unguarded(stream));
@@ -189,19 +191,29 @@ impl Event {
     #[doc(alias = "cuEventRecordWithFlags")]
     #[inline]
     pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
-        self.driver().expect_same(stream.driver(), "Event::record_with_flags")?;
+        self.driver()
+            .expect_same(stream.driver(), "Event::record_with_flags")?;
         stream.expect_captured("Event::record_with_flags", PASS_THE_SCOPE)?;
         let guard = AccessGuard::new(stream)?;
         // The graph records an external event at every launch, for work outside the graph.
-        let keeping = guard.scope().filter(|_| flags.contains(RecordFlags::EXTERNAL));
+        let keeping = guard
+            .scope()
+            .filter(|_| flags.contains(RecordFlags::EXTERNAL));
         if let Some(scope) = keeping {
             scope.keep(Key::Event(self.as_raw().addr()), || Arc::new(self.share()));
         }
         // SAFETY: the event and the stream are live and belong to this driver.
-        let record =
-            || unsafe { call!(self.driver(), cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())) };
-        let recorded =
-            if keeping.is_none() { self.record_in("Event::record_with_flags", &guard, record) } else { record() };
+        let record = || unsafe {
+            call!(
+                self.driver(),
+                cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())
+            )
+        };
+        let recorded = if keeping.is_none() {
+            self.record_in("Event::record_with_flags", &guard, record)
+        } else {
+            record()
+        };
         recorded.map_err(|error| self.explain_record(error, stream))
     }
 
@@ -250,9 +262,15 @@ impl Event {
     #[doc(alias = "cuEventElapsedTime")]
     #[inline]
     pub fn milliseconds_since(&self, begin: &Self) -> Result<f32> {
-        self.driver().expect_same(begin.driver(), "Event::milliseconds_since")?;
+        self.driver()
+            .expect_same(begin.driver(), "Event::milliseconds_since")?;
         let mut milliseconds = 0.0;
-        let (driver, place, start, end) = (self.driver(), &raw mut milliseconds, begin.as_raw(), self.as_raw());
+        let (driver, place, start, end) = (
+            self.driver(),
+            &raw mut milliseconds,
+            begin.as_raw(),
+            self.as_raw(),
+        );
         let result = if driver.has(Function::cuEventElapsedTime_v2) {
             // SAFETY: `place` is valid for writes, and both events are live.
             unsafe { call!(driver, cuEventElapsedTime_v2(place, start, end)) }
@@ -291,7 +309,12 @@ impl Event {
         let mut event = self.unshare("Event::close")?;
         match event.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err(Returned::new(Self { shared: Arc::new(event) }, error)),
+            Err(error) => Err(Returned::new(
+                Self {
+                    shared: Arc::new(event),
+                },
+                error,
+            )),
         }
     }
 
@@ -309,19 +332,26 @@ impl Event {
             scope: AtomicU64::new(0),
             recording: Exclusive::new(()),
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// Returns another owner of the same event.
     #[inline]
     pub(crate) fn share(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
     }
 
     #[inline]
     fn unshare(self, operation: &'static str) -> Result<Shared, Returned<Self>> {
         Arc::try_unwrap(self.shared).map_err(|shared| {
-            Returned::new(Self { shared }, Error::argument(operation, "a future of the event still exists"))
+            Returned::new(
+                Self { shared },
+                Error::argument(operation, "a future of the event still exists"),
+            )
         })
     }
 }
@@ -329,8 +359,9 @@ impl Event {
 impl Shared {
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the event is live, no other owner has its handle, and it is not used again once it is destroyed.
-        unsafe { call!(self.context.driver(), cuEventDestroy_v2(self.raw.raw())) }
-            .map_err(|error| error.about_handle("event", self.raw.raw(), self.context.device().as_raw()))?;
+        unsafe { call!(self.context.driver(), cuEventDestroy_v2(self.raw.raw())) }.map_err(
+            |error| error.about_handle("event", self.raw.raw(), self.context.device().as_raw()),
+        )?;
         self.raw.clear();
         Ok(())
     }

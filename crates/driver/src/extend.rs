@@ -27,7 +27,9 @@
 //!    [`Exclusive`].
 
 pub use crate::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
-pub use crate::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+pub use crate::base::capture_mode::{
+    with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible,
+};
 pub use crate::base::current::Entered;
 pub use crate::base::exclusive::{Exclusive, ExclusiveGuard};
 pub use crate::base::leak::leak;

@@ -47,7 +47,11 @@ impl<T> Global<T> {
             let reason = format!("misaligned variable (`{name}` at {address:#x})");
             return Err(Error::argument(operation, reason));
         }
-        Ok(Self { pointer: DevicePointer::from_raw(address), len: bytes / size, owner })
+        Ok(Self {
+            pointer: DevicePointer::from_raw(address),
+            len: bytes / size,
+            owner,
+        })
     }
 
     /// Returns the address of the first element. It is valid for as long as the code is loaded.
@@ -98,10 +102,19 @@ impl<T> Global<T> {
         T: Copy,
     {
         self.check("Global::write", stream, source.len())?;
-        let (to, from, bytes) = (self.pointer.as_raw(), source.as_ptr().cast::<c_void>(), self.byte_len());
+        let (to, from, bytes) = (
+            self.pointer.as_raw(),
+            source.as_ptr().cast::<c_void>(),
+            self.byte_len(),
+        );
         // SAFETY: both sides have this many bytes; the variable stays loaded and `source` borrowed until the stream has
         // been synchronized below, and the caller guarantees that no other code uses the variable.
-        let result = unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) };
+        let result = unsafe {
+            call!(
+                stream.driver(),
+                cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())
+            )
+        };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
         stream.synchronize()
     }
@@ -124,10 +137,19 @@ impl<T> Global<T> {
         T: Copy,
     {
         self.check("Global::read", stream, target.len())?;
-        let (to, from, bytes) = (target.as_mut_ptr().cast::<c_void>(), self.pointer.as_raw(), self.byte_len());
+        let (to, from, bytes) = (
+            target.as_mut_ptr().cast::<c_void>(),
+            self.pointer.as_raw(),
+            self.byte_len(),
+        );
         // SAFETY: both sides have this many bytes; the variable stays loaded and `target` borrowed until the stream has
         // been synchronized below, and the caller is responsible for the values.
-        let result = unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) };
+        let result = unsafe {
+            call!(
+                stream.driver(),
+                cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())
+            )
+        };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
         stream.synchronize()
     }
@@ -140,19 +162,32 @@ impl<T> Global<T> {
         }
         Err(Error::argument(
             operation,
-            format!("length mismatch (the variable has {} elements, the slice has {len})", self.len),
+            format!(
+                "length mismatch (the variable has {} elements, the slice has {len})",
+                self.len
+            ),
         ))
     }
 }
 
 impl<T> Clone for Global<T> {
     fn clone(&self) -> Self {
-        Self { pointer: self.pointer, len: self.len, owner: self.owner.clone() }
+        Self {
+            pointer: self.pointer,
+            len: self.len,
+            owner: self.owner.clone(),
+        }
     }
 }
 
 impl<T> fmt::Debug for Global<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Global({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
+        write!(
+            formatter,
+            "Global({} × {} at {:?})",
+            self.len,
+            std::any::type_name::<T>(),
+            self.pointer
+        )
     }
 }

@@ -52,8 +52,8 @@ pub use self::instantiate::{InstantiateFlags, InstantiateOptions};
 use self::kept::{Kept, Resource};
 pub use self::memory::{AllocationNode, GraphMemory};
 pub use self::node::{
-    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, HostNode, KernelNode, MemoryOperationNode, Node,
-    NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
+    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, HostNode, KernelNode,
+    MemoryOperationNode, Node, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
 };
 pub use self::replace::{GraphUpdate, UpdateFailure, UpdateFailureReason};
 pub use self::semaphore::{GraphSemaphore, SemaphoreOwner};
@@ -154,7 +154,8 @@ impl Graph {
     /// Returns the graph to the caller if it is a child of another graph, or if executable graphs or child graphs of it
     /// still exist.
     pub fn into_raw(self) -> Result<CUgraph, Returned<Self>> {
-        self.unshare("Graph::into_raw").map(|mut tree| tree.give_up())
+        self.unshare("Graph::into_raw")
+            .map(|mut tree| tree.give_up())
     }
 
     /// Returns the raw handle. It is valid for as long as this graph exists; a child graph is destroyed with its node.
@@ -218,7 +219,11 @@ impl Graph {
     }
 
     fn of(tree: Arc<Tree>, number: u32) -> Self {
-        Self { tree, number, _not_sync: PhantomData }
+        Self {
+            tree,
+            number,
+            _not_sync: PhantomData,
+        }
     }
 
     /// Adds the node that `call` creates, which uses the objects in `kept`.
@@ -229,18 +234,24 @@ impl Graph {
         kept: Option<Resource>,
         call: impl FnOnce(&Driver, Spot) -> Result<()>,
     ) -> Result<Node> {
-        self.tree.lock()?.add_node(self.driver(), self.number, operation, after, kept, call)
+        self.tree
+            .lock()?
+            .add_node(self.driver(), self.number, operation, after, kept, call)
     }
 
     /// Returns the tree if this is its only owner.
     fn unshare(self, operation: &'static str) -> Result<Tree, Returned<Self>> {
         let number = self.number;
         if number != ROOT {
-            return Err(Returned::new(self, Error::argument(operation, "the graph is part of another graph")));
+            return Err(Returned::new(
+                self,
+                Error::argument(operation, "the graph is part of another graph"),
+            ));
         }
         let still = "an executable graph, or a handle of a child or body graph, still exists";
-        Arc::try_unwrap(self.tree)
-            .map_err(|tree| Returned::new(Self::of(tree, number), Error::argument(operation, still)))
+        Arc::try_unwrap(self.tree).map_err(|tree| {
+            Returned::new(Self::of(tree, number), Error::argument(operation, still))
+        })
     }
 }
 

@@ -8,7 +8,9 @@ mod mapped;
 use std::fmt;
 
 use bitflags::bitflags;
-use curium_sys::{CUgraphicsMapResourceFlags, CUgraphicsRegisterFlags, CUgraphicsResource, CUgraphicsResource_st};
+use curium_sys::{
+    CUgraphicsMapResourceFlags, CUgraphicsRegisterFlags, CUgraphicsResource, CUgraphicsResource_st,
+};
 
 pub use self::egl_stream::{EglConsumer, EglFrame, EglLocation, EglProducer};
 pub use self::gl::GlDevices;
@@ -81,7 +83,12 @@ impl GraphicsResource {
     pub fn set_access(&self, access: GraphicsAccess) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the resource is live, and its context is current.
-            unsafe { call!(driver, cuGraphicsResourceSetMapFlags_v2(self.as_raw(), access.as_raw())) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphicsResourceSetMapFlags_v2(self.as_raw(), access.as_raw())
+                )
+            }
         })
     }
 
@@ -94,7 +101,8 @@ impl GraphicsResource {
     /// Returns the resource to the caller if the driver call fails.
     #[doc(alias = "cuGraphicsUnregisterResource")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        self.unregister().map_err(|error| Returned::new(self, error))
+        self.unregister()
+            .map_err(|error| Returned::new(self, error))
     }
 
     /// Registers a resource with `register` while `context` is current.
@@ -104,7 +112,10 @@ impl GraphicsResource {
     ) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         context.entered(|driver| register(driver, &mut raw))?;
-        Ok(Self { raw: Handle::new(raw), context: context.clone() })
+        Ok(Self {
+            raw: Handle::new(raw),
+            context: context.clone(),
+        })
     }
 
     fn unregister(&mut self) -> Result<()> {
@@ -122,8 +133,12 @@ impl GraphicsAccess {
     const fn as_raw(self) -> u32 {
         match self {
             Self::ReadWrite => CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE.0,
-            Self::ReadOnly => CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY.0,
-            Self::WriteDiscard => CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD.0,
+            Self::ReadOnly => {
+                CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY.0
+            }
+            Self::WriteDiscard => {
+                CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD.0
+            }
         }
     }
 }

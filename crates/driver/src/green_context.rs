@@ -10,7 +10,9 @@ use crate::base::release::release;
 use crate::call;
 use crate::context::Owned;
 use crate::device_resource::Description;
-use crate::{Context, Device, Driver, Error, Multiprocessors, Result, Stream, WorkQueue, WorkQueueConfig};
+use crate::{
+    Context, Device, Driver, Error, Multiprocessors, Result, Stream, WorkQueue, WorkQueueConfig,
+};
 
 /// Options of a green context.
 #[derive(Debug)]
@@ -40,7 +42,11 @@ impl GreenContextOptions {
     #[must_use]
     pub fn new(multiprocessors: Multiprocessors) -> Self {
         let resources = vec![multiprocessors.into_parts()];
-        Self { flags: GreenContextFlags::DEFAULT_STREAM, resources, lenders: Vec::new() }
+        Self {
+            flags: GreenContextFlags::DEFAULT_STREAM,
+            resources,
+            lenders: Vec::new(),
+        }
     }
 
     /// Adds multiprocessors of the same split.
@@ -104,7 +110,11 @@ impl Device {
     #[doc(alias = "cuDevResourceGenerateDesc")]
     pub fn green_context(&self, options: GreenContextOptions) -> Result<Context> {
         let driver = self.driver();
-        let GreenContextOptions { flags, resources, lenders } = options;
+        let GreenContextOptions {
+            flags,
+            resources,
+            lenders,
+        } = options;
         expect_of(self, &resources)?;
         let description = describe(driver, &resources)?;
         let mut green = ptr::null_mut();
@@ -114,8 +124,13 @@ impl Device {
         }
         .map_err(|error| error.about(format!("green context of device {}, {flags:?}", self.as_raw())))?;
         drop(lenders);
-        let context = Context::of_green(driver, green).inspect_err(|_| release(|| destroy(driver, green)))?;
-        Ok(Context::new(context, self, Owned::Green(Handle::new(green))))
+        let context =
+            Context::of_green(driver, green).inspect_err(|_| release(|| destroy(driver, green)))?;
+        Ok(Context::new(
+            context,
+            self,
+            Owned::Green(Handle::new(green)),
+        ))
     }
 }
 
@@ -130,7 +145,9 @@ impl Context {
     /// An error returned by the driver.
     #[doc(alias = "cuGreenCtxGetId")]
     pub fn green_id(&self) -> Result<Option<u64>> {
-        let Some(green) = self.green_raw() else { return Ok(None) };
+        let Some(green) = self.green_raw() else {
+            return Ok(None);
+        };
         let mut id = 0;
         // SAFETY: `id` is valid for writes, and the context is live.
         unsafe { call!(self.driver(), cuGreenCtxGetId(green, &raw mut id)) }?;
@@ -150,7 +167,12 @@ impl Stream {
     pub fn green_context_raw(&self) -> Result<CUgreenCtx> {
         let mut green = ptr::null_mut();
         // SAFETY: `green` is valid for writes, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetGreenCtx(self.as_raw(), &raw mut green)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetGreenCtx(self.as_raw(), &raw mut green)
+            )
+        }?;
         Ok(green)
     }
 }
@@ -167,7 +189,8 @@ fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()>
         device.driver().expect_same(other.driver(), OPERATION)?;
         if other.as_raw() != device.as_raw() {
             let (this, other) = (device.as_raw(), other.as_raw());
-            let reason = format!("device mismatch (a resource of device {other}, expected device {this})");
+            let reason =
+                format!("device mismatch (a resource of device {other}, expected device {this})");
             return Err(Error::argument(OPERATION, reason));
         }
     }
@@ -176,7 +199,10 @@ fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()>
 
 /// Returns the driver's descriptor of the resources, which is valid until the process ends.
 fn describe(driver: &Driver, resources: &[(Description, Device)]) -> Result<CUdevResourceDesc> {
-    let mut resources: Vec<CUdevResource> = resources.iter().map(|(resource, _)| resource.raw()).collect();
+    let mut resources: Vec<CUdevResource> = resources
+        .iter()
+        .map(|(resource, _)| resource.raw())
+        .collect();
     let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
     let mut description = ptr::null_mut();
     let (place, first) = (&raw mut description, resources.as_mut_ptr());

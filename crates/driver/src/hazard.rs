@@ -59,13 +59,19 @@ mod capture_gate;
 mod claims;
 mod guard;
 mod history;
-#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures make leases"))]
+#[cfg_attr(
+    not(feature = "graphs"),
+    expect(dead_code, reason = "captures make leases")
+)]
 mod launch;
 mod lease;
 mod lease_lock;
 mod operations;
 mod ordering;
-#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures open scopes"))]
+#[cfg_attr(
+    not(feature = "graphs"),
+    expect(dead_code, reason = "captures open scopes")
+)]
 mod scope;
 mod sync;
 mod sync_point;
@@ -126,7 +132,10 @@ impl Accesses {
     #[must_use]
     #[inline]
     pub fn leasable(stream: &Stream) -> Self {
-        Self { is_leasable: true, ..Self::allocated(stream) }
+        Self {
+            is_leasable: true,
+            ..Self::allocated(stream)
+        }
     }
 
     /// Sets the address and the size in bytes, for reports of inserted waits.
@@ -141,7 +150,9 @@ impl Accesses {
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
-        self.origin.as_ref().unwrap_or_else(|| self.history.writer())
+        self.origin
+            .as_ref()
+            .unwrap_or_else(|| self.history.writer())
     }
 
     /// Makes the guard's stream wait for the accesses that a read must wait for.
@@ -153,7 +164,11 @@ impl Accesses {
     #[inline]
     pub fn before_read(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         guard.stream().expect_captured(OPERATION, PASS_THE_SCOPE)?;
-        if self.reads_freely_on(guard.stream()) { Ok(()) } else { self.before(guard, false) }
+        if self.reads_freely_on(guard.stream()) {
+            Ok(())
+        } else {
+            self.before(guard, false)
+        }
     }
 
     /// Returns `true` if a read on `stream` is known to need no wait.
@@ -191,7 +206,11 @@ impl Accesses {
     #[inline]
     pub fn before_write(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         guard.stream().expect_captured(OPERATION, PASS_THE_SCOPE)?;
-        if self.writes_freely_on(guard.stream()) { Ok(()) } else { self.before(guard, true) }
+        if self.writes_freely_on(guard.stream()) {
+            Ok(())
+        } else {
+            self.before(guard, true)
+        }
     }
 
     /// Makes `stream` wait for every access, before the deallocation.
@@ -201,7 +220,11 @@ impl Accesses {
     /// As for [`Accesses::before_read`]. The memory must then not be freed.
     #[inline]
     pub fn before_free(&self, stream: &Stream) -> Result<()> {
-        if self.writes_freely_on(stream) { Ok(()) } else { self.order_free(stream) }
+        if self.writes_freely_on(stream) {
+            Ok(())
+        } else {
+            self.order_free(stream)
+        }
     }
 
     /// Records a write that was enqueued while the whole memory was borrowed exclusively.
@@ -245,7 +268,10 @@ impl Accesses {
     /// The error of earlier asynchronous work, after waiting for every stream.
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
-        self.users()?.iter().map(Stream::drain).fold(Ok(()), Result::and)
+        self.users()?
+            .iter()
+            .map(Stream::drain)
+            .fold(Ok(()), Result::and)
     }
 
     /// Waits on the host until every write has completed.
@@ -255,7 +281,10 @@ impl Accesses {
     /// As for [`Accesses::synchronize`].
     #[inline]
     pub fn synchronize_writes(&self) -> Result<()> {
-        self.writers()?.iter().map(Stream::drain).fold(Ok(()), Result::and)
+        self.writers()?
+            .iter()
+            .map(Stream::drain)
+            .fold(Ok(()), Result::and)
     }
 
     /// Returns `true` if graphs lease the memory. Once none of them leases it any more, the owner has sole use of it
@@ -295,7 +324,10 @@ impl Accesses {
     /// An argument error if another view conflicts.
     #[inline]
     pub fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
-        self.lease.get().map_or_else(|| Ok(HostAccess::of_owner(is_write)), |lease| lease.view(operation, is_write))
+        self.lease.get().map_or_else(
+            || Ok(HostAccess::of_owner(is_write)),
+            |lease| lease.view(operation, is_write),
+        )
     }
 
     /// Ends a view that was [left open](HostAccess::leave_open).
@@ -314,7 +346,12 @@ impl Accesses {
 
     #[inline]
     fn with(history: History) -> Self {
-        Self { history, lease: OnceLock::new(), origin: None, is_leasable: false }
+        Self {
+            history,
+            lease: OnceLock::new(),
+            origin: None,
+            is_leasable: false,
+        }
     }
 
     /// Returns the stream on which the memory was allocated, or last written as a whole.
@@ -338,12 +375,16 @@ impl Accesses {
     fn lease(&self) -> &Arc<Leased> {
         let mut others = self.history.others();
         // Under the lock: a thread that finds no lease there records its access before the history is shared.
-        self.lease.get_or_init(|| Arc::new(Leased::new(self.history.leave(&mut others))))
+        self.lease
+            .get_or_init(|| Arc::new(Leased::new(self.history.leave(&mut others))))
     }
 
     #[inline]
     fn streams(&self, only_writes: bool) -> Result<Vec<Stream>> {
         expect_not_ordering(OPERATION)?;
-        Ok(self.lease.get().map_or_else(|| self.history.streams(only_writes), |lease| lease.streams(only_writes)))
+        Ok(self.lease.get().map_or_else(
+            || self.history.streams(only_writes),
+            |lease| lease.streams(only_writes),
+        ))
     }
 }

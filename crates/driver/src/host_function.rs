@@ -97,7 +97,11 @@ impl Stream {
     /// # Errors
     ///
     /// As for [`Stream::launch_host_function`].
-    pub fn launch_host_function_with<T, F>(&self, wait: HostFunctionWait, function: F) -> Result<HostFunction<T>>
+    pub fn launch_host_function_with<T, F>(
+        &self,
+        wait: HostFunctionWait,
+        function: F,
+    ) -> Result<HostFunction<T>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
@@ -115,11 +119,20 @@ impl Stream {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.refuse_capture(operation, "`CaptureScope::add_host` adds a function to the graph")?;
+        self.refuse_capture(
+            operation,
+            "`CaptureScope::add_host` adds a function to the graph",
+        )?;
         let event = self.pooled_event()?;
         event.record(self)?;
-        let state = State { stage: Stage::Queued(Box::new(function)), waker: None };
-        let job = Arc::new(Job { event, state: Mutex::new(state) });
+        let state = State {
+            stage: Stage::Queued(Box::new(function)),
+            waker: None,
+        };
+        let job = Arc::new(Job {
+            event,
+            state: Mutex::new(state),
+        });
         let waiter: Arc<dyn Waiter> = Arc::<Job<T>>::clone(&job);
         let identity = watch::add(operation, waiter, Pace::Called)?;
         if let Err(error) = watch::call_after(self, identity, wait) {
@@ -143,7 +156,12 @@ impl<T> Job<T> {
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T>> {
         let mut state = self.state.lock();
         if let Stage::Ended(result) = &mut state.stage {
-            let again = || Err(Error::argument("HostFunction::poll", "polled after completion"));
+            let again = || {
+                Err(Error::argument(
+                    "HostFunction::poll",
+                    "polled after completion",
+                ))
+            };
             return Poll::Ready(result.take().unwrap_or_else(again));
         }
         let replaced = match &mut state.waker {
@@ -177,7 +195,9 @@ impl<T: Send> Waiter for Job<T> {
         if !matches!(state.stage, Stage::Queued(_)) {
             return;
         }
-        let Stage::Queued(function) = std::mem::replace(&mut state.stage, Stage::Running) else { return };
+        let Stage::Queued(function) = std::mem::replace(&mut state.stage, Stage::Running) else {
+            return;
+        };
         drop(state);
         let result = catch_unwind(AssertUnwindSafe(function)).map_err(panicked);
         self.state.lock().stage = Stage::Ended(Some(result));

@@ -103,7 +103,9 @@ impl<'a> Image<'a> {
         let path = path.as_ref();
         // The error contains the path, which must not contain a NUL.
         c_path(OPERATION, path)?;
-        let named = |reason: &dyn fmt::Display| Error::argument(OPERATION, format!("{}: {reason}", path.display()));
+        let named = |reason: &dyn fmt::Display| {
+            Error::argument(OPERATION, format!("{}: {reason}", path.display()))
+        };
         let bytes = std::fs::read(path).map_err(|error| named(&error))?;
         Image::checked(OPERATION, Cow::Owned(bytes)).map_err(|error| match &error {
             Error::Argument(argument) => named(&argument.reason),
@@ -119,7 +121,10 @@ impl<'a> Image<'a> {
     /// - PTX is UTF-8 and contains exactly one NUL, at its end.
     #[must_use]
     pub const unsafe fn from_bytes_unchecked(kind: ImageKind, bytes: &'a [u8]) -> Self {
-        Self { kind, bytes: Cow::Borrowed(bytes) }
+        Self {
+            kind,
+            bytes: Cow::Borrowed(bytes),
+        }
     }
 
     /// Returns the format of the image.
@@ -137,7 +142,10 @@ impl<'a> Image<'a> {
     /// Converts the image to one that owns its bytes.
     #[must_use]
     pub fn into_owned(self) -> Image<'static> {
-        Image { kind: self.kind, bytes: Cow::Owned(self.bytes.into_owned()) }
+        Image {
+            kind: self.kind,
+            bytes: Cow::Owned(self.bytes.into_owned()),
+        }
     }
 
     pub(crate) fn as_ptr(&self) -> *const c_void {
@@ -146,22 +154,32 @@ impl<'a> Image<'a> {
 
     /// Returns the text, if this is PTX.
     pub(crate) fn as_ptx(&self) -> Option<&str> {
-        let text = self.bytes.strip_suffix(&[0]).filter(|_| self.kind == ImageKind::Ptx)?;
+        let text = self
+            .bytes
+            .strip_suffix(&[0])
+            .filter(|_| self.kind == ImageKind::Ptx)?;
         std::str::from_utf8(text).ok()
     }
 
     pub(crate) fn ptx(operation: &'static str, text: &str) -> Result<Self> {
         check_ptx(text).map_err(|reason| Error::argument(operation, reason))?;
         let bytes = [text.as_bytes(), &[0]].concat();
-        Ok(Self { kind: ImageKind::Ptx, bytes: Cow::Owned(bytes) })
+        Ok(Self {
+            kind: ImageKind::Ptx,
+            bytes: Cow::Owned(bytes),
+        })
     }
 
     fn checked(operation: &'static str, bytes: Cow<'a, [u8]>) -> Result<Self> {
         let refuse = |reason: String| Error::argument(operation, reason);
         let kind = match bytes.as_ref() {
             binary if elf::is_elf(binary) => elf::check(binary).map(|()| ImageKind::Cubin),
-            binary if fat_binary::is_fat_binary(binary) => fat_binary::check(binary).map(|()| ImageKind::FatBinary),
-            binary if tile_ir::is_tile_ir(binary) => tile_ir::check(binary).map(|()| ImageKind::TileIr),
+            binary if fat_binary::is_fat_binary(binary) => {
+                fat_binary::check(binary).map(|()| ImageKind::FatBinary)
+            }
+            binary if tile_ir::is_tile_ir(binary) => {
+                tile_ir::check(binary).map(|()| ImageKind::TileIr)
+            }
             wrapper if fat_binary::is_wrapper(wrapper) => {
                 Err("a fat binary record is not valid outside its program".to_owned())
             }
@@ -178,7 +196,10 @@ impl<'a> Image<'a> {
             let start = &bytes[..bytes.len().min(8)];
             Error::argument(
                 operation,
-                format!("unknown image format ({} bytes, starting with {start:02x?})", bytes.len()),
+                format!(
+                    "unknown image format ({} bytes, starting with {start:02x?})",
+                    bytes.len()
+                ),
             )
         };
         Self::ptx(operation, text.map_err(|_| refuse())?)
@@ -187,7 +208,12 @@ impl<'a> Image<'a> {
 
 impl fmt::Debug for Image<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Image({:?}, {} bytes)", self.kind, self.bytes.len())
+        write!(
+            formatter,
+            "Image({:?}, {} bytes)",
+            self.kind,
+            self.bytes.len()
+        )
     }
 }
 
@@ -196,18 +222,28 @@ fn check_ptx(text: &str) -> Result<(), String> {
     let start = text.trim_start();
     if !start.starts_with('.') && !start.starts_with('/') {
         let found: String = start.chars().take(12).collect();
-        return Err(format!("invalid PTX (expected a directive or a comment, not {found:?})"));
+        return Err(format!(
+            "invalid PTX (expected a directive or a comment, not {found:?})"
+        ));
     }
     match text.find('\0') {
         None => Ok(()),
-        Some(position) => Err(format!("invalid PTX (NUL at byte {position} of {})", text.len())),
+        Some(position) => Err(format!(
+            "invalid PTX (NUL at byte {position} of {})",
+            text.len()
+        )),
     }
 }
 
 /// Returns the little-endian integer of `N` bytes at `offset`, if in bounds.
 fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
     let bytes = bytes.get(offset..offset.checked_add(N)?)?;
-    Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    Some(
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte)),
+    )
 }
 
 #[cfg(test)]
@@ -245,7 +281,10 @@ mod tests {
         for binary in [CUBIN, NEWER_CUBIN, FAT_BINARY, COMPRESSED, TILE_IR] {
             for length in 0..binary.len() {
                 let error = from_bytes(&binary[..length]).expect_err("bytes are missing");
-                assert!(matches!(error, Error::Argument(_)), "{length} bytes: {error}");
+                assert!(
+                    matches!(error, Error::Argument(_)),
+                    "{length} bytes: {error}"
+                );
             }
         }
     }
@@ -271,14 +310,25 @@ mod tests {
             assert!(from_bytes(text.as_bytes()).is_err(), "{text:?}");
         }
         let error = Image::from_ptx(".version 7.8\0.target").expect_err("there is a NUL");
-        assert!(error.to_string().contains("NUL at byte 12 of 20"), "{error}");
+        assert!(
+            error.to_string().contains("NUL at byte 12 of 20"),
+            "{error}"
+        );
         let error = from_bytes(&[0xfe, 0xed, 0xfa]).expect_err("this is no image");
-        assert!(error.to_string().contains("unknown image format (3 bytes, starting with [fe, ed, fa])"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("unknown image format (3 bytes, starting with [fe, ed, fa])"),
+            "{error}"
+        );
     }
 
     #[test]
     fn ptx_gets_one_nul_whether_it_had_one() {
-        for bytes in [&b"\n// made by hand\n.version 7.8\n"[..], b"\n// made by hand\n.version 7.8\n\0"] {
+        for bytes in [
+            &b"\n// made by hand\n.version 7.8\n"[..],
+            b"\n// made by hand\n.version 7.8\n\0",
+        ] {
             let image = from_bytes(bytes).expect("this is PTX");
             assert_eq!(image.as_bytes(), b"\n// made by hand\n.version 7.8\n\0");
             assert_eq!(image.as_ptx(), Some("\n// made by hand\n.version 7.8\n"));
@@ -290,17 +340,31 @@ mod tests {
         let mut wrapper = 0x4662_43b1_u32.to_le_bytes().to_vec();
         wrapper.resize(24, 0);
         let error = from_bytes(&wrapper).expect_err("the record holds a pointer");
-        assert!(error.to_string().contains("a fat binary record is not valid outside its program"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("a fat binary record is not valid outside its program"),
+            "{error}"
+        );
     }
 
     #[test]
     fn file_that_is_no_image_is_an_error_that_names_it() {
         // SAFETY: no driver loads the image, here and below.
-        let error = unsafe { Image::from_file("/nowhere/at-all.cubin") }.expect_err("there is no such file");
-        assert!(error.to_string().contains("/nowhere/at-all.cubin: "), "{error}");
+        let error = unsafe { Image::from_file("/nowhere/at-all.cubin") }
+            .expect_err("there is no such file");
+        assert!(
+            error.to_string().contains("/nowhere/at-all.cubin: "),
+            "{error}"
+        );
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         // SAFETY: as above.
         let error = unsafe { Image::from_file(manifest) }.expect_err("a manifest is no image");
-        assert!(error.to_string().contains("Cargo.toml: invalid PTX (expected a directive"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("Cargo.toml: invalid PTX (expected a directive"),
+            "{error}"
+        );
     }
 }

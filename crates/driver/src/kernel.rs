@@ -101,7 +101,12 @@ impl<S> Kernel<S> {
     /// the kernel itself are reported by a later call.
     #[doc(alias = "cuLaunchKernel")]
     #[inline]
-    pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
+    pub unsafe fn launch(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        arguments: impl Arguments<S>,
+    ) -> Result<()> {
         arguments.check(self)?;
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
@@ -205,7 +210,10 @@ impl Kernel<Untyped> {
     #[inline]
     pub fn typed<S: Signature>(self) -> Result<Kernel<S>> {
         self.inner.check_signature(S::SIZES, S::type_names)?;
-        Ok(Kernel { inner: self.inner, _signature: PhantomData })
+        Ok(Kernel {
+            inner: self.inner,
+            _signature: PhantomData,
+        })
     }
 
     /// Launches the kernel on `stream` with arguments given by address, one for each parameter. The values are copied
@@ -234,7 +242,10 @@ impl Kernel<Untyped> {
         let mut guard = AccessGuard::outside_captures(stream);
         self.inner.begin(&mut guard)?;
         // SAFETY: the caller is responsible for the arguments and the kernel.
-        unsafe { self.inner.enqueue_with(stream, &config, attributes, arguments.as_mut_ptr()) }
+        unsafe {
+            self.inner
+                .enqueue_with(stream, &config, attributes, arguments.as_mut_ptr())
+        }
     }
 
     /// Launches the kernel on a stream that is being captured, as a device-updatable graph node. Returns the
@@ -264,7 +275,10 @@ impl Kernel<Untyped> {
         attributes.check(&self.inner.driver)?;
         let raw_config = attributes.launch_config_mut(&config, stream.as_raw());
         // SAFETY: the caller is responsible for the arguments and the kernel.
-        unsafe { self.inner.enqueue_config(stream, &config, &raw_config, arguments.as_mut_ptr()) }?;
+        unsafe {
+            self.inner
+                .enqueue_config(stream, &config, &raw_config, arguments.as_mut_ptr())
+        }?;
         Ok(attributes.device_node())
     }
 
@@ -277,7 +291,10 @@ impl Kernel<Untyped> {
             name: name.into(),
             parameters: Arc::default(),
         };
-        Self { inner, _signature: PhantomData }
+        Self {
+            inner,
+            _signature: PhantomData,
+        }
     }
 }
 
@@ -308,7 +325,10 @@ impl<S> Kernel<S> {
     #[must_use]
     #[inline]
     pub fn to_untyped(&self) -> Kernel<Untyped> {
-        Kernel { inner: self.inner.clone(), _signature: PhantomData }
+        Kernel {
+            inner: self.inner.clone(),
+            _signature: PhantomData,
+        }
     }
 
     #[inline]
@@ -353,7 +373,12 @@ impl<S: Signature> SafeKernel<S> {
     ///
     /// As for [`Kernel::launch`].
     #[inline]
-    pub fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
+    pub fn launch(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        arguments: impl Arguments<S>,
+    ) -> Result<()> {
         // SAFETY: the caller of `Kernel::declare_safe` guarantees that any arguments and any configuration are safe.
         unsafe { self.0.launch(stream, config, arguments) }
     }
@@ -371,7 +396,10 @@ impl<S> std::ops::Deref for SafeKernel<S> {
 impl<S> Clone for Kernel<S> {
     #[inline]
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), _signature: PhantomData }
+        Self {
+            inner: self.inner.clone(),
+            _signature: PhantomData,
+        }
     }
 }
 

@@ -85,7 +85,12 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
-    not(all(feature = "diagnostics", feature = "graphs", feature = "green-contexts", feature = "interop")),
+    not(all(
+        feature = "diagnostics",
+        feature = "graphs",
+        feature = "green-contexts",
+        feature = "interop"
+    )),
     allow(
         rustdoc::broken_intra_doc_links,
         reason = "links to items of other features; they are checked with all features"
@@ -138,8 +143,8 @@ pub use curium_sys::{CudaVersion, Function};
 pub use self::base::call::RawHandle;
 pub use self::base::call_spans::CallSpans;
 pub use self::base::error::{
-    ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
-    Returned,
+    ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError,
+    RecoveryAttempt, Result, Returned,
 };
 #[doc(hidden)]
 pub use self::base::hook::Observation;
@@ -151,20 +156,23 @@ pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState
 pub use self::completion::Completion;
 pub use self::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 pub use self::context::{
-    CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
-    PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
+    CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit,
+    MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
 #[cfg(all(unix, feature = "diagnostics"))]
 pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
-pub use self::device::{AtomicForms, AtomicOperation, Clique, CliqueKind, Topology, TopologyDevice};
 pub use self::device::{
-    AttributeKey, ComputeCapability, ComputeMode, DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes,
-    Luid, MemoryHandleTypes, Notification, NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions,
-    RdmaWritesOrdering,
+    AtomicForms, AtomicOperation, Clique, CliqueKind, Topology, TopologyDevice,
+};
+pub use self::device::{
+    AttributeKey, ComputeCapability, ComputeMode, DecompressAlgorithms, Device, DeviceAttribute,
+    EndpointHandleTypes, Luid, MemoryHandleTypes, Notification, NotificationListener, NumaConfig,
+    PeerLink, RdmaFlushOptions, RdmaWritesOrdering,
 };
 #[cfg(feature = "green-contexts")]
 pub use self::device_resource::{
-    Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
+    Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig,
+    WorkQueueScope,
 };
 pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
 pub use self::driver::Driver;
@@ -174,29 +182,35 @@ pub use self::event::{Event, EventFlags, EventPool, PooledEvent, RecordFlags};
 pub use self::global::Global;
 #[cfg(feature = "graphs")]
 pub use self::graph::{
-    AllocationNode, CaptureScope, ChildNode, Condition, ConditionalKind, ConditionalNode, CopyMemory, CopyNode,
-    CopyPlace, DotFlags, Edge, EdgeData, EdgeKind, EventRecordNode, EventWaitNode, FillNode, FillValue, Graph,
-    GraphCache, GraphCacheCounts, GraphCacheOutcome, GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore,
-    GraphUpdate, HostNode, InstantiateFlags, InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind,
-    SemaphoreOwner, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UpdateFailure, UpdateFailureReason, UserObject,
+    AllocationNode, CaptureScope, ChildNode, Condition, ConditionalKind, ConditionalNode,
+    CopyMemory, CopyNode, CopyPlace, DotFlags, Edge, EdgeData, EdgeKind, EventRecordNode,
+    EventWaitNode, FillNode, FillValue, Graph, GraphCache, GraphCacheCounts, GraphCacheOutcome,
+    GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode,
+    InstantiateFlags, InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind,
+    SemaphoreOwner, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UpdateFailure,
+    UpdateFailureReason, UserObject,
 };
 #[cfg(feature = "interop")]
 pub use self::graphics::{
-    EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
-    MappedGraphics,
+    EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags,
+    GraphicsResource, MappedGraphics,
 };
 #[cfg(feature = "green-contexts")]
 pub use self::green_context::{GreenContextFlags, GreenContextOptions};
 pub use self::host_function::{HostFunction, HostFunctionWait};
 pub use self::image::{Image, ImageKind, KernelParameter};
-pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
-pub use self::kernel::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
+pub use self::jit::{
+    HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions,
+};
+pub use self::kernel::launch::{
+    ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig,
+};
 pub use self::kernel::signature::{Argument, Arguments, ByValue, Parameter, Signature};
 #[cfg(feature = "graphs")]
 pub use self::kernel::signature::{NodeArgument, NodeArguments};
 pub use self::kernel::{
-    ArgumentList, Carveout, ClusterScheduling, Kernel, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
-    SuggestedSize, Untyped,
+    ArgumentList, Carveout, ClusterScheduling, Kernel, LoadState, OccupancyFlags, SafeKernel,
+    SharedMemoryMode, SuggestedSize, Untyped,
 };
 pub use self::library::Library;
 pub use self::linker::{LinkInput, LinkedImage, Linker};
@@ -207,8 +221,9 @@ pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::profiler::Profiling;
 pub use self::stream::{
-    AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
-    PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
+    AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain,
+    MemorySyncDomainMap, PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool,
+    SynchronizationPolicy, WaitCondition,
 };
 #[cfg(feature = "diagnostics")]
 pub use self::trace::Trace;

@@ -18,7 +18,9 @@ use crate::image::declared::Declared;
 use crate::jit::Compilation;
 use crate::kernel::signature::Signature;
 use crate::kernel::{Candidates, Owner, kernel_name};
-use crate::{Context, Driver, Error, Global, Image, JitReport, Kernel, Module, Result, Returned, Untyped};
+use crate::{
+    Context, Driver, Error, Global, Image, JitReport, Kernel, Module, Result, Returned, Untyped,
+};
 
 /// Code that the driver loads into each context on first use. Clones are cheap and refer to the same library.
 ///
@@ -78,9 +80,14 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist.
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Library::kernel", name)?;
-        let explain = |error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name);
+        let explain =
+            |error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name);
         let raw = self.look_up(&text).map_err(explain)?;
-        Ok(Kernel::untyped(raw.cast(), Owner::Library(self.clone()), name))
+        Ok(Kernel::untyped(
+            raw.cast(),
+            Owner::Library(self.clone()),
+            name,
+        ))
     }
 
     /// Returns every kernel of the library.
@@ -95,7 +102,11 @@ impl Library {
     pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
         let owned = |raw: CUkernel| {
             let name = kernel_name(&self.shared.driver, raw)?;
-            Ok(Kernel::untyped(raw.cast(), Owner::Library(self.clone()), &name))
+            Ok(Kernel::untyped(
+                raw.cast(),
+                Owner::Library(self.clone()),
+                &name,
+            ))
         };
         self.raw_kernels()?.into_iter().map(owned).collect()
     }
@@ -108,7 +119,10 @@ impl Library {
     ///
     /// An error returned by the driver.
     pub fn kernel_names(&self) -> Result<Vec<String>> {
-        self.raw_kernels()?.into_iter().map(|raw| kernel_name(&self.shared.driver, raw)).collect()
+        self.raw_kernels()?
+            .into_iter()
+            .map(|raw| kernel_name(&self.shared.driver, raw))
+            .collect()
     }
 
     /// Returns the global variable `name` in `context`, as one or more elements of `T`.
@@ -122,19 +136,31 @@ impl Library {
     #[doc(alias = "cuLibraryGetGlobal")]
     pub fn global<T>(&self, context: &Context, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Library::global";
-        self.shared.driver.expect_same(context.driver(), OPERATION)?;
+        self.shared
+            .driver
+            .expect_same(context.driver(), OPERATION)?;
         let text = c_name(OPERATION, name)?;
         let variable = context.entered(|driver| {
             let (mut address, mut bytes) = (0, 0);
-            let (address_place, bytes_place, library) = (&raw mut address, &raw mut bytes, self.as_raw());
+            let (address_place, bytes_place, library) =
+                (&raw mut address, &raw mut bytes, self.as_raw());
             // SAFETY: both pointers are valid for writes, the library is live, a context of its driver is current, and
             // `text` is NUL-terminated.
-            let result =
-                unsafe { call!(driver, cuLibraryGetGlobal(address_place, bytes_place, library, text.as_ptr())) };
+            let result = unsafe {
+                call!(
+                    driver,
+                    cuLibraryGetGlobal(address_place, bytes_place, library, text.as_ptr())
+                )
+            };
             result.map_err(|error| Candidates::variables(self.declared()).explain(error, name))?;
             Ok((address, bytes))
         })?;
-        Global::checked(OPERATION, Owner::LibraryIn(self.clone(), context.clone()), name, variable)
+        Global::checked(
+            OPERATION,
+            Owner::LibraryIn(self.clone(), context.clone()),
+            name,
+            variable,
+        )
     }
 
     /// Returns the managed variable `name`, which all contexts share, as one or more elements of `T`.
@@ -153,9 +179,20 @@ impl Library {
         let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
         let (driver, library) = (&self.shared.driver, self.as_raw());
         // SAFETY: both pointers are valid for writes, the library is live, and `text` is NUL-terminated.
-        let result = unsafe { call!(driver, cuLibraryGetManaged(address_place, bytes_place, library, text.as_ptr())) };
-        result.map_err(|error| Candidates::managed_variables(self.declared()).explain(error, name))?;
-        Global::checked(OPERATION, Owner::Library(self.clone()), name, (address, bytes))
+        let result = unsafe {
+            call!(
+                driver,
+                cuLibraryGetManaged(address_place, bytes_place, library, text.as_ptr())
+            )
+        };
+        result
+            .map_err(|error| Candidates::managed_variables(self.declared()).explain(error, name))?;
+        Global::checked(
+            OPERATION,
+            Owner::Library(self.clone()),
+            name,
+            (address, bytes),
+        )
     }
 
     /// Returns the address of the unified function `name`, which is valid on the host and on every device.
@@ -172,8 +209,9 @@ impl Library {
         let mut function = std::ptr::null_mut();
         let (driver, library, place) = (&self.shared.driver, self.as_raw(), &raw mut function);
         // SAFETY: `place` is valid for writes, the library is live, and `text` is NUL-terminated.
-        let result =
-            unsafe { call!(driver, cuLibraryGetUnifiedFunction(place, library, text.as_ptr()) creates function) };
+        let result = unsafe {
+            call!(driver, cuLibraryGetUnifiedFunction(place, library, text.as_ptr()) creates function)
+        };
         result.map_err(|error| error.about(format!("unified function `{name}`")))?;
         Ok(function)
     }
@@ -188,7 +226,9 @@ impl Library {
     /// An error returned by the driver.
     #[doc(alias = "cuLibraryGetModule")]
     pub fn module(&self, context: &Context) -> Result<Module> {
-        self.shared.driver.expect_same(context.driver(), "Library::module")?;
+        self.shared
+            .driver
+            .expect_same(context.driver(), "Library::module")?;
         let raw = context.entered(|driver| {
             let mut raw: CUmodule = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, the library is live, and a context of its driver is current.
@@ -208,11 +248,19 @@ impl Library {
     #[doc(alias = "cuLibraryUnload")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut library = Arc::try_unwrap(self.shared).map_err(|shared| {
-            Returned::new(Self { shared }, Error::argument("Library::close", "the library is still in use"))
+            Returned::new(
+                Self { shared },
+                Error::argument("Library::close", "the library is still in use"),
+            )
         })?;
         match library.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err(Returned::new(Self { shared: Arc::new(library) }, error)),
+            Err(error) => Err(Returned::new(
+                Self {
+                    shared: Arc::new(library),
+                },
+                error,
+            )),
         }
     }
 

@@ -89,16 +89,29 @@ impl<'a> Linker<'a> {
     #[doc(alias = "cuLinkCreate")]
     pub fn new(context: &Context, options: &JitOptions<'a>) -> Result<Self> {
         let mut compilation = Compilation::new(options);
-        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+        let (count, options, values) = (
+            compilation.len(),
+            compilation.options(),
+            compilation.values(),
+        );
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, `compilation` holds `count` options with their values and outlives the
             // link, and the context is current.
-            unsafe { call!(driver, cuLinkCreate_v2(count, options, values, &raw mut raw) creates raw) }?;
+            unsafe {
+                call!(driver, cuLinkCreate_v2(count, options, values, &raw mut raw) creates raw)
+            }?;
             Ok(raw)
         })?;
-        let state = State { raw: Handle::new(raw), context: context.clone() };
-        Ok(Self { state, compilations: vec![compilation], _names: PhantomData })
+        let state = State {
+            raw: Handle::new(raw),
+            context: context.clone(),
+        };
+        Ok(Self {
+            state,
+            compilations: vec![compilation],
+            _names: PhantomData,
+        })
     }
 
     /// Adds an image with its own options. `name` identifies it in the log.
@@ -109,13 +122,20 @@ impl<'a> Linker<'a> {
     ///
     /// A compilation error contains the log of the JIT compiler. An argument error for Tile IR.
     #[doc(alias = "cuLinkAddData")]
-    pub fn add_image(&mut self, name: &str, image: &Image<'_>, options: &JitOptions<'a>) -> Result<()> {
+    pub fn add_image(
+        &mut self,
+        name: &str,
+        image: &Image<'_>,
+        options: &JitOptions<'a>,
+    ) -> Result<()> {
         let kind = match image.kind() {
             ImageKind::Ptx => LinkInput::Ptx,
             ImageKind::Cubin => LinkInput::Cubin,
             ImageKind::FatBinary => LinkInput::FatBinary,
             ImageKind::TileIr => {
-                let reason = format!("`{name}` is Tile IR, which cannot be linked; load it as a module or library");
+                let reason = format!(
+                    "`{name}` is Tile IR, which cannot be linked; load it as a module or library"
+                );
                 return Err(Error::argument("Linker::add_image", reason));
             }
         };
@@ -144,7 +164,11 @@ impl<'a> Linker<'a> {
     ) -> Result<()> {
         let text = c_name("Linker::add_bytes", name)?;
         let compilation = self.add_options(options);
-        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+        let (count, options, values) = (
+            compilation.len(),
+            compilation.options(),
+            compilation.values(),
+        );
         let (data, size) = (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len());
         let (link, kind) = (self.state.raw.raw(), kind.as_raw());
         let result = self.state.context.entered(|driver| {
@@ -152,7 +176,12 @@ impl<'a> Linker<'a> {
             // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count` options with their values
             // and outlives the link, and the caller is responsible for the bytes, which the driver reads during the
             // call.
-            unsafe { call!(driver, cuLinkAddData_v2(link, kind, data, size, name, count, options, values)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuLinkAddData_v2(link, kind, data, size, name, count, options, values)
+                )
+            }
         });
         result.map_err(|error| self.explain(error.about(format!("input `{name}`")), None))
     }
@@ -170,17 +199,31 @@ impl<'a> Linker<'a> {
     /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist; a compilation error contains the log of the JIT
     /// compiler.
     #[doc(alias = "cuLinkAddFile")]
-    pub unsafe fn add_file(&mut self, kind: LinkInput, path: impl AsRef<Path>, options: &JitOptions<'a>) -> Result<()> {
+    pub unsafe fn add_file(
+        &mut self,
+        kind: LinkInput,
+        path: impl AsRef<Path>,
+        options: &JitOptions<'a>,
+    ) -> Result<()> {
         let path = path.as_ref();
         let name: CString = c_path("Linker::add_file", path)?;
         let compilation = self.add_options(options);
-        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+        let (count, options, values) = (
+            compilation.len(),
+            compilation.options(),
+            compilation.values(),
+        );
         let (link, kind) = (self.state.raw.raw(), kind.as_raw());
         let result = self.state.context.entered(|driver| {
             let name = name.as_ptr();
             // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count` options with their values
             // and outlives the link, and the caller is responsible for the file.
-            unsafe { call!(driver, cuLinkAddFile_v2(link, kind, name, count, options, values)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuLinkAddFile_v2(link, kind, name, count, options, values)
+                )
+            }
         });
         result.map_err(|error| self.explain(error.about(path.display().to_string()), None))
     }
@@ -201,9 +244,19 @@ impl<'a> Linker<'a> {
             unsafe { call!(driver, cuLinkComplete(self.state.raw.raw(), place, len) creates bytes) }
         });
         result.map_err(|error| self.explain(error, None))?;
-        let report = self.compilations.first().map(Compilation::report).unwrap_or_default();
+        let report = self
+            .compilations
+            .first()
+            .map(Compilation::report)
+            .unwrap_or_default();
         let bytes = bytes.cast_const().cast();
-        Ok(LinkedImage { state: self.state, bytes, len, report: Box::new(report), _compilations: self.compilations })
+        Ok(LinkedImage {
+            state: self.state,
+            bytes,
+            len,
+            report: Box::new(report),
+            _compilations: self.compilations,
+        })
     }
 
     /// Stores the options of one input. The driver keeps pointers to their values, which do not move.
@@ -257,7 +310,9 @@ impl LinkedImage {
     /// Returns the image to the caller if the driver call fails.
     #[doc(alias = "cuLinkDestroy")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        self.state.destroy().map_err(|error| Returned::new(self, error))
+        self.state
+            .destroy()
+            .map_err(|error| Returned::new(self, error))
     }
 }
 
@@ -277,8 +332,9 @@ impl LinkInput {
 impl State {
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the link is live, no other code has its handle, and it is not used again once it is destroyed.
-        unsafe { call!(self.context.driver(), cuLinkDestroy(self.raw.raw())) }
-            .map_err(|error| error.about_handle("link", self.raw.raw(), self.context.device().as_raw()))?;
+        unsafe { call!(self.context.driver(), cuLinkDestroy(self.raw.raw())) }.map_err(
+            |error| error.about_handle("link", self.raw.raw(), self.context.device().as_raw()),
+        )?;
         self.raw.clear();
         Ok(())
     }

@@ -21,7 +21,10 @@ use crate::image::declared::Declared;
 use crate::jit::Compilation;
 use crate::kernel::signature::Signature;
 use crate::kernel::{Candidates, Owner, function_name};
-use crate::{Context, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result, Returned, Untyped};
+use crate::{
+    Context, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result,
+    Returned, Untyped,
+};
 
 /// Code loaded into one context. Clones are cheap and refer to the same module.
 ///
@@ -61,7 +64,11 @@ impl Module {
     #[doc(alias = "cuModuleLoadData")]
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn from_ptx(context: &Context, ptx: &str) -> Result<Self> {
-        Self::from_image(context, &Image::ptx("Module::from_ptx", ptx)?, &JitOptions::new())
+        Self::from_image(
+            context,
+            &Image::ptx("Module::from_ptx", ptx)?,
+            &JitOptions::new(),
+        )
     }
 
     /// Loads an image into `context`. PTX is compiled first.
@@ -72,7 +79,11 @@ impl Module {
     ///
     /// A compilation error contains the log of the JIT compiler; `CUDA_ERROR_NO_BINARY_FOR_GPU` if a binary contains no
     /// code for this device.
-    pub fn from_image(context: &Context, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
+    pub fn from_image(
+        context: &Context,
+        image: &Image<'_>,
+        options: &JitOptions<'_>,
+    ) -> Result<Self> {
         let mut compilation = Compilation::new(options);
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
@@ -86,7 +97,13 @@ impl Module {
             Ok(raw)
         })?;
         let declared = Declared::by(image, context.driver(), Function::cuFuncGetParamInfo);
-        Ok(Self::new(raw, context, Origin::Loaded, declared, compilation.report()))
+        Ok(Self::new(
+            raw,
+            context,
+            Origin::Loaded,
+            declared,
+            compilation.report(),
+        ))
     }
 
     /// Loads the image in the file at `path`, which the driver reads, into `context`.
@@ -113,11 +130,18 @@ impl Module {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, `name` is NUL-terminated, the context is current, and the caller is
             // responsible for the file.
-            let result = unsafe { call!(driver, cuModuleLoad(&raw mut raw, name.as_ptr()) creates raw) };
+            let result =
+                unsafe { call!(driver, cuModuleLoad(&raw mut raw, name.as_ptr()) creates raw) };
             result.map_err(|error| error.about(path.display().to_string()))?;
             Ok(raw)
         })?;
-        Ok(Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default()))
+        Ok(Self::new(
+            raw,
+            context,
+            Origin::Loaded,
+            Declared::default(),
+            JitReport::default(),
+        ))
     }
 
     /// Loads the fatbin that a record in this program's data points to. CUDA C++ compilers emit such records.
@@ -139,7 +163,13 @@ impl Module {
             unsafe { call!(driver, cuModuleLoadFatBinary(&raw mut raw, record) creates raw) }?;
             Ok(raw)
         })?;
-        Ok(Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default()))
+        Ok(Self::new(
+            raw,
+            context,
+            Origin::Loaded,
+            Declared::default(),
+            JitReport::default(),
+        ))
     }
 
     /// Returns the context that this module was loaded into.
@@ -185,9 +215,12 @@ impl Module {
         let mut raw: CUfunction = std::ptr::null_mut();
         let driver = self.shared.context.driver();
         // SAFETY: `raw` is valid for writes, the module is live, and `text` is NUL-terminated.
-        let result =
-            unsafe { call!(driver, cuModuleGetFunction(&raw mut raw, self.as_raw(), text.as_ptr()) creates raw) };
-        result.map_err(|error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name))?;
+        let result = unsafe {
+            call!(driver, cuModuleGetFunction(&raw mut raw, self.as_raw(), text.as_ptr()) creates raw)
+        };
+        result.map_err(|error| {
+            Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name)
+        })?;
         Ok(Kernel::untyped(raw, Owner::Module(self.clone()), name))
     }
 
@@ -202,7 +235,13 @@ impl Module {
     #[doc(alias = "cuModuleGetFunctionCount")]
     pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
         let driver = self.shared.context.driver();
-        let owned = |raw| Ok(Kernel::untyped(raw, Owner::Module(self.clone()), &function_name(driver, raw)?));
+        let owned = |raw| {
+            Ok(Kernel::untyped(
+                raw,
+                Owner::Module(self.clone()),
+                &function_name(driver, raw)?,
+            ))
+        };
         self.functions()?.into_iter().map(owned).collect()
     }
 
@@ -215,7 +254,10 @@ impl Module {
     /// An error returned by the driver.
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         let driver = self.shared.context.driver();
-        self.functions()?.into_iter().map(|raw| function_name(driver, raw)).collect()
+        self.functions()?
+            .into_iter()
+            .map(|raw| function_name(driver, raw))
+            .collect()
     }
 
     /// Returns the global variable `name`, as one or more elements of `T`.
@@ -234,9 +276,19 @@ impl Module {
         let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
         let (driver, module) = (self.shared.context.driver(), self.as_raw());
         // SAFETY: both pointers are valid for writes, the module is live, and `text` is NUL-terminated.
-        let result = unsafe { call!(driver, cuModuleGetGlobal_v2(address_place, bytes_place, module, text.as_ptr())) };
+        let result = unsafe {
+            call!(
+                driver,
+                cuModuleGetGlobal_v2(address_place, bytes_place, module, text.as_ptr())
+            )
+        };
         result.map_err(|error| Candidates::variables(self.declared()).explain(error, name))?;
-        Global::checked(OPERATION, Owner::Module(self.clone()), name, (address, bytes))
+        Global::checked(
+            OPERATION,
+            Owner::Module(self.clone()),
+            name,
+            (address, bytes),
+        )
     }
 
     /// Unloads the module and returns any error, instead of only reporting it as [`Drop`] does. Waits for the device's
@@ -250,18 +302,32 @@ impl Module {
     #[doc(alias = "cuModuleUnload")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut module = Arc::try_unwrap(self.shared).map_err(|shared| {
-            Returned::new(Self { shared }, Error::argument("Module::close", "the module is still in use"))
+            Returned::new(
+                Self { shared },
+                Error::argument("Module::close", "the module is still in use"),
+            )
         })?;
         match module.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err(Returned::new(Self { shared: Arc::new(module) }, error)),
+            Err(error) => Err(Returned::new(
+                Self {
+                    shared: Arc::new(module),
+                },
+                error,
+            )),
         }
     }
 
     /// Returns the module of a library in `context`.
     pub(crate) fn of_library(raw: CUmodule, context: &Context, library: &Library) -> Self {
         let declared = library.declared().clone();
-        Self::new(raw, context, Origin::Library(library.clone()), declared, JitReport::default())
+        Self::new(
+            raw,
+            context,
+            Origin::Library(library.clone()),
+            declared,
+            JitReport::default(),
+        )
     }
 
     /// Returns the declarations of the image that the driver cannot report.
@@ -269,9 +335,23 @@ impl Module {
         &self.shared.declared
     }
 
-    fn new(raw: CUmodule, context: &Context, origin: Origin, declared: Declared, report: JitReport) -> Self {
-        let shared = Shared { raw: Handle::new(raw), context: context.clone(), origin, declared, report };
-        Self { shared: Arc::new(shared) }
+    fn new(
+        raw: CUmodule,
+        context: &Context,
+        origin: Origin,
+        declared: Declared,
+        report: JitReport,
+    ) -> Self {
+        let shared = Shared {
+            raw: Handle::new(raw),
+            context: context.clone(),
+            origin,
+            declared,
+            report,
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     fn functions(&self) -> Result<Vec<CUfunction>> {
@@ -292,8 +372,9 @@ impl Shared {
             self.context.entered(|driver| {
                 // SAFETY: the module is live, no other code has its handle, and it is not used again once it is
                 // unloaded.
-                unsafe { call!(driver, cuModuleUnload(self.raw.raw())) }
-                    .map_err(|error| error.about_handle("module", self.raw.raw(), self.context.device().as_raw()))
+                unsafe { call!(driver, cuModuleUnload(self.raw.raw())) }.map_err(|error| {
+                    error.about_handle("module", self.raw.raw(), self.context.device().as_raw())
+                })
             })?;
         }
         self.raw.clear();

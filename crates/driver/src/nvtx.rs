@@ -45,7 +45,9 @@ impl NvtxRange {
             // SAFETY: the tool's function accepts NUL-terminated text that is valid for the duration of the call.
             unsafe { push(name.as_ptr()) };
         }
-        Self { _thread: PhantomData }
+        Self {
+            _thread: PhantomData,
+        }
     }
 }
 

@@ -23,7 +23,10 @@ impl<T> DevicePointer<T> {
     #[inline]
     #[must_use]
     pub const fn from_raw(raw: CUdeviceptr) -> Self {
-        Self { raw, _target: PhantomData }
+        Self {
+            raw,
+            _target: PhantomData,
+        }
     }
 
     /// Returns the null pointer.
@@ -87,4 +90,7 @@ impl<T> fmt::Debug for DevicePointer<T> {
     }
 }
 
-const _: () = assert!(size_of::<DevicePointer<u8>>() == 8, "kernels take device pointers as one word");
+const _: () = assert!(
+    size_of::<DevicePointer<u8>>() == 8,
+    "kernels take device pointers as one word"
+);

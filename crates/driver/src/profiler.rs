@@ -39,7 +39,10 @@ impl Context {
             // SAFETY: the call takes no argument, and this context is current.
             unsafe { call!(driver, cuProfilerStart()) }
         })?;
-        Ok(Profiling { context: self.clone(), is_running: true })
+        Ok(Profiling {
+            context: self.clone(),
+            is_running: true,
+        })
     }
 }
 

@@ -18,7 +18,8 @@ use bitflags::bitflags;
 use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, Function};
 
 pub use self::attribute::{
-    AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
+    AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap,
+    SynchronizationPolicy,
 };
 #[cfg(feature = "graphs")]
 pub(crate) use self::memory_operation::MAX_BATCH;
@@ -33,7 +34,9 @@ use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::hazard::{AccessGuard, Scope, SyncPoints};
-use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, PooledEvent, Result, Returned};
+use crate::{
+    Context, Device, Driver, Error, Event, EventFlags, EventPool, PooledEvent, Result, Returned,
+};
 
 /// A CUDA stream: a queue of device work. Work on one stream executes in order, and different streams execute
 /// concurrently. Clones are cheap and refer to the same stream.
@@ -93,7 +96,10 @@ impl StreamOptions {
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
-        Self { flags: StreamFlags::NON_BLOCKING, priority: 0 }
+        Self {
+            flags: StreamFlags::NON_BLOCKING,
+            priority: 0,
+        }
     }
 
     /// Sets the flags.
@@ -152,7 +158,9 @@ impl Stream {
             let (mut raw, StreamOptions { flags, priority }) = (std::ptr::null_mut(), options);
             let (driver, place) = (context.driver(), &raw mut raw);
             // SAFETY: `place` is valid for writes, and the green context is live.
-            unsafe { call!(driver, cuGreenCtxStreamCreate(place, green, flags.bits(), priority) creates raw) }?;
+            unsafe {
+                call!(driver, cuGreenCtxStreamCreate(place, green, flags.bits(), priority) creates raw)
+            }?;
             return Ok(Self::with_ownership(context, raw, Ownership::Owned));
         }
         let raw = context.entered(|driver| {
@@ -243,7 +251,8 @@ impl Stream {
     #[doc(alias = "cuStreamWaitEvent")]
     #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
-        self.driver().expect_same(event.driver(), "Stream::wait_event")?;
+        self.driver()
+            .expect_same(event.driver(), "Stream::wait_event")?;
         let guard = AccessGuard::new(self)?;
         event.expect_scope_of(&guard)?;
         self.expect_captured("Stream::wait_event", PASS_THE_SCOPE)?;
@@ -254,7 +263,12 @@ impl Stream {
     #[inline]
     pub(crate) fn wait_event_unguarded(&self, event: &Event) -> Result<()> {
         // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
-        unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)
+            )
+        }
     }
 
     /// Returns the device of this stream.
@@ -279,7 +293,12 @@ impl Stream {
         let mut stream = self.unshare("Stream::close")?;
         match stream.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err(Returned::new(Self { shared: Arc::new(stream) }, error)),
+            Err(error) => Err(Returned::new(
+                Self {
+                    shared: Arc::new(stream),
+                },
+                error,
+            )),
         }
     }
 
@@ -315,7 +334,12 @@ impl Stream {
     }
 
     #[inline]
-    fn with_scope(context: &Context, raw: CUstream, ownership: Ownership, scope: Option<Arc<Scope>>) -> Self {
+    fn with_scope(
+        context: &Context,
+        raw: CUstream,
+        ownership: Ownership,
+        scope: Option<Arc<Scope>>,
+    ) -> Self {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         let shared = Shared {
             raw: Handle::new(raw),
@@ -324,20 +348,30 @@ impl Stream {
             context: context.clone(),
             identity,
             free_identity: if scope.is_some() { 0 } else { identity },
-            running: if scope.is_some() { 0 } else { context.driver().address() },
+            running: if scope.is_some() {
+                0
+            } else {
+                context.driver().address()
+            },
             sync_points: SyncPoints::default(),
             scope,
             markers: OnceLock::new(),
             last: OnceLock::new(),
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// Returns the shared state if this is the only owner.
     #[inline]
     fn unshare(self, operation: &'static str) -> Result<Shared, Returned<Self>> {
-        Arc::try_unwrap(self.shared)
-            .map_err(|shared| Returned::new(Self { shared }, Error::argument(operation, "the stream is still in use")))
+        Arc::try_unwrap(self.shared).map_err(|shared| {
+            Returned::new(
+                Self { shared },
+                Error::argument(operation, "the stream is still in use"),
+            )
+        })
     }
 }
 
@@ -357,8 +391,11 @@ impl Shared {
         self.leave_last();
         if matches!(self.ownership, Ownership::Owned) {
             // SAFETY: the stream is live, no other code has its handle, and it is not used again once it is destroyed.
-            unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }
-                .map_err(|error| error.about_handle("stream", self.raw.raw(), self.context.device().as_raw()))?;
+            unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }.map_err(
+                |error| {
+                    error.about_handle("stream", self.raw.raw(), self.context.device().as_raw())
+                },
+            )?;
             self.ownership = Ownership::Borrowed(None);
         }
         Ok(())

@@ -124,10 +124,17 @@ impl Trace {
 
     /// Starts a trace like [`Trace::start`] that keeps at most `capacity` calls and `capacity` work items.
     pub fn with_capacity(capacity: usize) -> Self {
-        let recorder =
-            Arc::new(Recorder { begin: Instant::now(), capacity, calls: Mutex::default(), work: Mutex::default() });
+        let recorder = Arc::new(Recorder {
+            begin: Instant::now(),
+            capacity,
+            calls: Mutex::default(),
+            work: Mutex::default(),
+        });
         let guard = observe_calls(RecordCalls(Arc::clone(&recorder)));
-        Self { recorder, _guard: guard }
+        Self {
+            recorder,
+            _guard: guard,
+        }
     }
 
     /// Records the work that `enqueue` enqueues on `stream` as a work item with this name. The host does not block.
@@ -151,7 +158,13 @@ impl Trace {
         begin.record(stream)?;
         let value = enqueue()?;
         end.record(stream)?;
-        self.recorder.add_work(PendingWork { name: name.into(), stream: stream.clone(), origin, begin, end });
+        self.recorder.add_work(PendingWork {
+            name: name.into(),
+            stream: stream.clone(),
+            origin,
+            begin,
+            end,
+        });
         Ok(value)
     }
 
@@ -177,7 +190,11 @@ impl Recorder {
         let mut work = self.work.lock();
         work.pending.push(pending);
         if work.pending.len() >= PENDING {
-            let done = work.pending.iter().take_while(|pending| pending.is_done()).count();
+            let done = work
+                .pending
+                .iter()
+                .take_while(|pending| pending.is_done())
+                .count();
             work.measure(self.begin, self.capacity, done);
         }
     }
@@ -194,8 +211,19 @@ impl Recorder {
             let name = thread::current().name().unwrap_or("thread").to_owned();
             calls.threads.push((thread, name));
         }
-        let Call { function, code, duration, .. } = *call;
-        calls.records.push(CallRecord { function, code, thread, started, duration });
+        let Call {
+            function,
+            code,
+            duration,
+            ..
+        } = *call;
+        calls.records.push(CallRecord {
+            function,
+            code,
+            thread,
+            started,
+            duration,
+        });
     }
 }
 
@@ -216,12 +244,21 @@ impl PendingWork {
 
     fn measure(&self, clock: &Clock, trace_begin: Instant) -> Result<WorkRecord> {
         self.end.synchronize()?;
-        let (begin, end) = (clock.time(self.origin, &self.begin)?, clock.time(self.origin, &self.end)?);
+        let (begin, end) = (
+            clock.time(self.origin, &self.begin)?,
+            clock.time(self.origin, &self.end)?,
+        );
         let started = begin.saturating_duration_since(trace_begin);
         let device = self.stream.device().as_raw();
         let name = self.name.clone();
         let duration = end.saturating_duration_since(begin);
-        Ok(WorkRecord { name, device, stream: self.stream.identity(), started, duration })
+        Ok(WorkRecord {
+            name,
+            device,
+            stream: self.stream.identity(),
+            started,
+            duration,
+        })
     }
 }
 
@@ -241,7 +278,11 @@ impl Work {
 
 impl fmt::Debug for Trace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Trace({} calls)", self.recorder.calls.lock().records.len())
+        write!(
+            formatter,
+            "Trace({} calls)",
+            self.recorder.calls.lock().records.len()
+        )
     }
 }
 

@@ -55,7 +55,10 @@ pub(crate) mod sealed {
         const NEEDS_POWERS_OF_TWO: bool = true;
     }
 
-    #[allow(private_interfaces, reason = "the trait cannot be named outside the crate")]
+    #[allow(
+        private_interfaces,
+        reason = "the trait cannot be named outside the crate"
+    )]
     pub trait Transform<O> {
         const FORM: Form;
         const INPUT: cudaDataType;
@@ -66,7 +69,10 @@ pub(crate) mod sealed {
 
     macro_rules! transform {
         ($input:ty, $output:ty, $form:ident, $input_type:ident, $output_type:ident) => {
-            #[allow(private_interfaces, reason = "the trait cannot be named outside the crate")]
+            #[allow(
+                private_interfaces,
+                reason = "the trait cannot be named outside the crate"
+            )]
             impl<R: Real> Transform<$output> for $input {
                 const FORM: Form = Form::$form;
                 const INPUT: cudaDataType = R::$input_type;

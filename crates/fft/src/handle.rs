@@ -21,7 +21,9 @@ impl Handle {
     pub(crate) fn create(library: &CuFft, context: &Context) -> Result<Self> {
         let mut raw = 0;
         // SAFETY: `raw` is valid for writes, and the context is current.
-        entered(context, || unsafe { call!(library.api(), cufftCreate(&raw mut raw)) })?;
+        entered(context, || unsafe {
+            call!(library.api(), cufftCreate(&raw mut raw))
+        })?;
         let handle = Self::new(raw, library, context);
         // SAFETY: the plan is live, and its context is current.
         handle.entered(|| unsafe { call!(library.api(), cufftSetAutoAllocation(raw, 0)) })?;
@@ -29,7 +31,11 @@ impl Handle {
     }
 
     pub(crate) fn new(raw: cufftHandle, library: &CuFft, context: &Context) -> Self {
-        Self { raw, library: library.clone(), context: context.clone() }
+        Self {
+            raw,
+            library: library.clone(),
+            context: context.clone(),
+        }
     }
 
     pub(crate) fn raw(&self) -> cufftHandle {
@@ -60,7 +66,10 @@ impl Drop for Handle {
         };
         match dropping(destroy) {
             Some(Err(Error::Driver(error))) => report(&error),
-            Some(Err(other)) => report(&curium_driver::Error::argument("Plan::drop", other.to_string())),
+            Some(Err(other)) => report(&curium_driver::Error::argument(
+                "Plan::drop",
+                other.to_string(),
+            )),
             Some(Ok(())) | None => {}
         }
     }

@@ -34,23 +34,44 @@ pub(crate) struct Side {
 
 impl Layout {
     pub(crate) fn new(operation: &'static str, form: Form, shape: &Shape) -> Result<Self> {
-        let Shape { lengths, batches, input, output, is_in_place } = shape;
+        let Shape {
+            lengths,
+            batches,
+            input,
+            output,
+            is_in_place,
+        } = shape;
         if lengths.contains(&0) || *batches == 0 {
-            return Err(refused(operation, format!("nothing to transform ({lengths:?}, {batches} batches)")));
+            return Err(refused(
+                operation,
+                format!("nothing to transform ({lengths:?}, {batches} batches)"),
+            ));
         }
         let side = |name, is_real: bool, embedding: &Option<Embedding>| {
             let lengths = lengths_of_side(lengths, form, is_real);
             let is_padded = *is_in_place && form != Form::ComplexToComplex && is_real;
-            let embedding = embedding.clone().unwrap_or_else(|| packed(&lengths, is_padded));
+            let embedding = embedding
+                .clone()
+                .unwrap_or_else(|| packed(&lengths, is_padded));
             Side::new(operation, name, lengths, &embedding, *batches)
         };
         let input = side("input", form == Form::RealToComplex, input)?;
         let output = side("output", form == Form::ComplexToReal, output)?;
         if output.overlaps(*batches) {
-            return Err(refused(operation, format!("elements of the output overlap ({output}, {batches} batches)")));
+            return Err(refused(
+                operation,
+                format!("elements of the output overlap ({output}, {batches} batches)"),
+            ));
         }
         let span_in_place = span_in_place(form, *batches, &input, &output);
-        Ok(Self { form, lengths: lengths.clone(), batches: *batches, input, output, span_in_place })
+        Ok(Self {
+            form,
+            lengths: lengths.clone(),
+            batches: *batches,
+            input,
+            output,
+            span_in_place,
+        })
     }
 
     /// Checks that every length is a power of two.
@@ -59,20 +80,31 @@ impl Layout {
             return Ok(());
         }
         let lengths = &self.lengths;
-        Err(refused(operation, format!("cuFFT requires lengths that are powers of two for f16 ({lengths:?})")))
+        Err(refused(
+            operation,
+            format!("cuFFT requires lengths that are powers of two for f16 ({lengths:?})"),
+        ))
     }
 
     /// Returns the number of complex elements that a transform in place needs, if the layouts of both sides agree.
     #[inline]
     pub(crate) fn span_in_place(&self, operation: &'static str) -> Result<usize> {
-        self.span_in_place.ok_or_else(|| self.disagreement(operation))
+        self.span_in_place
+            .ok_or_else(|| self.disagreement(operation))
     }
 
     #[cold]
     fn disagreement(&self, operation: &'static str) -> crate::Error {
-        let advice = if self.form == Form::ComplexToComplex { "" } else { "; create the plan with `Shape::in_place`" };
+        let advice = if self.form == Form::ComplexToComplex {
+            ""
+        } else {
+            "; create the plan with `Shape::in_place`"
+        };
         let Self { input, output, .. } = self;
-        refused(operation, format!("layouts do not agree (input {input}, output {output}){advice}"))
+        refused(
+            operation,
+            format!("layouts do not agree (input {input}, output {output}){advice}"),
+        )
     }
 }
 
@@ -93,23 +125,43 @@ impl Side {
         embedding: &Embedding,
         batches: usize,
     ) -> Result<Self> {
-        let Embedding { lengths: outer, stride, distance } = embedding;
-        let fits =
-            outer.len() == lengths.len() && lengths.iter().zip(outer).skip(1).all(|(length, outer)| length <= outer);
+        let Embedding {
+            lengths: outer,
+            stride,
+            distance,
+        } = embedding;
+        let fits = outer.len() == lengths.len()
+            && lengths
+                .iter()
+                .zip(outer)
+                .skip(1)
+                .all(|(length, outer)| length <= outer);
         if !fits || *stride == 0 {
-            let problem = format!("{name} does not fit its layout ({lengths:?} in {outer:?}, stride {stride})");
+            let problem = format!(
+                "{name} does not fit its layout ({lengths:?} in {outer:?}, stride {stride})"
+            );
             return Err(refused(operation, problem));
         }
         let span = span(&lengths, outer, *stride);
-        let array = outer.iter().try_fold(*stride, |product, length| product.checked_mul(*length));
+        let array = outer
+            .iter()
+            .try_fold(*stride, |product, length| product.checked_mul(*length));
         let distance = distance.or(array);
-        let total =
-            distance.zip(span).and_then(|(distance, span)| (batches - 1).checked_mul(distance)?.checked_add(span));
+        let total = distance
+            .zip(span)
+            .and_then(|(distance, span)| (batches - 1).checked_mul(distance)?.checked_add(span));
         match (distance, total) {
-            (Some(distance), Some(span)) if c_longlong::try_from(span).is_ok() => {
-                Ok(Self { lengths, embedding: outer.clone(), stride: *stride, distance, span })
-            }
-            _ => Err(refused(operation, format!("{name} too large ({outer:?}, stride {stride}, {batches} batches)"))),
+            (Some(distance), Some(span)) if c_longlong::try_from(span).is_ok() => Ok(Self {
+                lengths,
+                embedding: outer.clone(),
+                stride: *stride,
+                distance,
+                span,
+            }),
+            _ => Err(refused(
+                operation,
+                format!("{name} too large ({outer:?}, stride {stride}, {batches} batches)"),
+            )),
         }
     }
 
@@ -128,12 +180,17 @@ impl Side {
     }
 
     pub(crate) fn embedding(&self) -> Vec<c_longlong> {
-        self.embedding.iter().map(|length| *length as c_longlong).collect()
+        self.embedding
+            .iter()
+            .map(|length| *length as c_longlong)
+            .collect()
     }
 
     /// Returns the distance between the elements of each dimension.
     fn distances(&self) -> impl Iterator<Item = usize> {
-        (0..self.lengths.len()).map(|dimension| self.embedding[dimension + 1..].iter().product::<usize>() * self.stride)
+        (0..self.lengths.len()).map(|dimension| {
+            self.embedding[dimension + 1..].iter().product::<usize>() * self.stride
+        })
     }
 
     /// Returns `true` unless the stride of each dimension exceeds the extent of all dimensions with smaller strides.
@@ -152,23 +209,42 @@ impl Side {
 
     /// Returns `true` if each row of `real` starts where the same row of these complex elements does.
     fn holds(&self, real: &Self, batches: usize) -> bool {
-        let rows = self.distances().zip(real.distances()).take(self.lengths.len() - 1);
+        let rows = self
+            .distances()
+            .zip(real.distances())
+            .take(self.lengths.len() - 1);
         let batches = (batches > 1).then_some((self.distance, real.distance));
-        self.stride == 1 && real.stride == 1 && rows.chain(batches).all(|(complex, real)| real == 2 * complex)
+        self.stride == 1
+            && real.stride == 1
+            && rows
+                .chain(batches)
+                .all(|(complex, real)| real == 2 * complex)
     }
 }
 
 impl fmt::Display for Side {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lengths, embedding, stride, distance, .. } = self;
-        write!(formatter, "{lengths:?} in {embedding:?}, stride {stride}, distance {distance}")
+        let Self {
+            lengths,
+            embedding,
+            stride,
+            distance,
+            ..
+        } = self;
+        write!(
+            formatter,
+            "{lengths:?} in {embedding:?}, stride {stride}, distance {distance}"
+        )
     }
 }
 
 /// Returns the lengths of one side. The complex side of a real transform has n / 2 + 1 elements in the last dimension.
 fn lengths_of_side(lengths: &[usize], form: Form, is_real: bool) -> Vec<usize> {
     let mut lengths = lengths.to_vec();
-    if let (true, Some(last)) = (form != Form::ComplexToComplex && !is_real, lengths.last_mut()) {
+    if let (true, Some(last)) = (
+        form != Form::ComplexToComplex && !is_real,
+        lengths.last_mut(),
+    ) {
         *last = *last / 2 + 1;
     }
     lengths
@@ -179,7 +255,11 @@ fn packed(lengths: &[usize], is_padded: bool) -> Embedding {
     if let (true, Some(last)) = (is_padded, lengths.last_mut()) {
         *last = (*last / 2 + 1).saturating_mul(2);
     }
-    Embedding { lengths, stride: 1, distance: None }
+    Embedding {
+        lengths,
+        stride: 1,
+        distance: None,
+    }
 }
 
 /// Returns the number of elements from the first one to the last one of one batch.
@@ -187,7 +267,9 @@ fn span(lengths: &[usize], embedding: &[usize], stride: usize) -> Option<usize> 
     let last = lengths
         .iter()
         .zip(embedding)
-        .try_fold(0_usize, |last, (length, outer)| last.checked_mul(*outer)?.checked_add(length - 1));
+        .try_fold(0_usize, |last, (length, outer)| {
+            last.checked_mul(*outer)?.checked_add(length - 1)
+        });
     last?.checked_mul(stride)?.checked_add(1)
 }
 
@@ -206,8 +288,9 @@ mod tests {
 
     #[test]
     fn spans_end_at_the_last_element() {
-        let shape =
-            Shape::new([3, 4]).with_batches(2).with_input(Embedding::new([5, 6]).with_stride(2).with_distance(100));
+        let shape = Shape::new([3, 4])
+            .with_batches(2)
+            .with_input(Embedding::new([5, 6]).with_stride(2).with_distance(100));
         let layout = layout(Form::ComplexToComplex, &shape).expect("it is right");
         // The last element is (2, 3) of the second batch.
         assert_eq!(layout.input.span(), 100 + (2 * 6 + 3) * 2 + 1);
@@ -228,13 +311,27 @@ mod tests {
     #[test]
     fn outputs_that_overlap_are_refused_and_interleaved_ones_are_not() {
         let interleaved = Embedding::new([100]).with_stride(30).with_distance(1);
-        let shape = Shape::new([100]).with_batches(30).with_output(interleaved.clone());
+        let shape = Shape::new([100])
+            .with_batches(30)
+            .with_output(interleaved.clone());
         assert!(layout(Form::ComplexToComplex, &shape).is_ok());
         let shape = Shape::new([100]).with_batches(31).with_output(interleaved);
         assert!(layout(Form::ComplexToComplex, &shape).is_err());
         let dense = Embedding::new([8]).with_distance(7);
-        assert!(layout(Form::ComplexToComplex, &Shape::new([8]).with_batches(2).with_output(dense.clone())).is_err());
+        assert!(
+            layout(
+                Form::ComplexToComplex,
+                &Shape::new([8]).with_batches(2).with_output(dense.clone())
+            )
+            .is_err()
+        );
         // Inputs may overlap, as windows of a signal do.
-        assert!(layout(Form::ComplexToComplex, &Shape::new([8]).with_batches(2).with_input(dense)).is_ok());
+        assert!(
+            layout(
+                Form::ComplexToComplex,
+                &Shape::new([8]).with_batches(2).with_input(dense)
+            )
+            .is_ok()
+        );
     }
 }

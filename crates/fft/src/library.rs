@@ -39,6 +39,11 @@ declare_library! {
 fn version(api: &Api) -> Result<LibraryVersion> {
     LibraryVersion::from_properties(|property, value| {
         // SAFETY: `value` is valid for writes.
-        unsafe { call!(api, cufftGetProperty(libraryPropertyType_t(property), value)) }
+        unsafe {
+            call!(
+                api,
+                cufftGetProperty(libraryPropertyType_t(property), value)
+            )
+        }
     })
 }

@@ -25,7 +25,10 @@ pub(crate) trait Operand {
 macro_rules! operand {
     ($view:ty, $argument:ty) => {
         impl<T> Operand for $view {
-            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<CUdeviceptr> {
+            unsafe fn bind(
+                &mut self,
+                guard: &mut AccessGuard<'_>,
+            ) -> curium_driver::Result<CUdeviceptr> {
                 // SAFETY: the caller upholds the same conditions.
                 unsafe { Argument::<$argument>::bind(self, guard) }
             }

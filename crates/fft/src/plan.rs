@@ -104,7 +104,12 @@ impl<I: Transform<O>, O> Plan<I, O> {
     /// # Errors
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible; an error of the library, in which case the plan is destroyed.
-    pub unsafe fn from_raw(library: &CuFft, raw: cufftHandle, stream: &Stream, shape: &Shape) -> Result<Self> {
+    pub unsafe fn from_raw(
+        library: &CuFft,
+        raw: cufftHandle,
+        stream: &Stream,
+        shape: &Shape,
+    ) -> Result<Self> {
         let handle = Handle::new(raw, library, stream.context());
         Self::on(handle, stream, Self::layout("Plan::from_raw", shape)?)
     }
@@ -120,11 +125,19 @@ impl<I: Transform<O>, O> Plan<I, O> {
     fn on(handle: Handle, stream: &Stream, layout: Layout) -> Result<Self> {
         let raw = stream.as_raw().cast();
         // SAFETY: the plan and the stream are live, and their context is current.
-        handle.entered(|| unsafe { call!(handle.library().api(), cufftSetStream(handle.raw(), raw)) })?;
+        handle.entered(|| unsafe {
+            call!(handle.library().api(), cufftSetStream(handle.raw(), raw))
+        })?;
         let (handle, stream) = (Arc::new(handle), stream.clone());
         // Destroying a plan frees memory, which may invalidate a capture.
         AccessGuard::new(&stream)?.keep(&handle);
-        Ok(Self { handle, stream, workspace: None, layout, _types: PhantomData })
+        Ok(Self {
+            handle,
+            stream,
+            workspace: None,
+            layout,
+            _types: PhantomData,
+        })
     }
 
     fn set_workspace(&mut self, bytes: usize) -> Result<()> {
@@ -132,7 +145,8 @@ impl<I: Transform<O>, O> Plan<I, O> {
         let address = std::ptr::without_provenance_mut(workspace.as_pointer().as_raw() as usize);
         let (api, raw) = (self.handle.library().api(), self.handle.raw());
         // SAFETY: the plan is live, and the memory lives as long as the plan uses it.
-        self.handle.entered(|| unsafe { call!(api, cufftSetWorkArea(raw, address)) })?;
+        self.handle
+            .entered(|| unsafe { call!(api, cufftSetWorkArea(raw, address)) })?;
         self.workspace = Some(workspace);
         Ok(())
     }
@@ -178,7 +192,11 @@ impl<I, O> Plan<I, O> {
 }
 
 /// Makes the plan, and returns the size of its workspace.
-fn make(handle: &Handle, layout: &Layout, [input, output, execution]: [crate::sys::cudaDataType; 3]) -> Result<usize> {
+fn make(
+    handle: &Handle,
+    layout: &Layout,
+    [input, output, execution]: [crate::sys::cudaDataType; 3],
+) -> Result<usize> {
     let mut lengths: Vec<_> = layout.lengths.iter().map(|length| *length as i64).collect();
     let arrays = |side: &Side| (side.embedding(), side.stride(), side.distance());
     let (mut inner, input_stride, input_distance) = arrays(&layout.input);

@@ -37,8 +37,19 @@ impl Shape {
     /// Creates a shape of 1 to 3 dimensions. Other numbers of dimensions do not compile.
     #[must_use]
     pub fn new<const RANK: usize>(lengths: [usize; RANK]) -> Self {
-        const { assert!(RANK >= 1 && RANK <= 3, "cuFFT has transforms of 1 to 3 dimensions") };
-        Self { lengths: lengths.into(), batches: 1, input: None, output: None, is_in_place: false }
+        const {
+            assert!(
+                RANK >= 1 && RANK <= 3,
+                "cuFFT has transforms of 1 to 3 dimensions"
+            )
+        };
+        Self {
+            lengths: lengths.into(),
+            batches: 1,
+            input: None,
+            output: None,
+            is_in_place: false,
+        }
     }
 
     /// Sets the number of transforms in a batch.
@@ -50,20 +61,29 @@ impl Shape {
     /// Sets the layout of the input.
     #[must_use]
     pub fn with_input(self, embedding: Embedding) -> Self {
-        Self { input: Some(embedding), ..self }
+        Self {
+            input: Some(embedding),
+            ..self
+        }
     }
 
     /// Sets the layout of the output.
     #[must_use]
     pub fn with_output(self, embedding: Embedding) -> Self {
-        Self { output: Some(embedding), ..self }
+        Self {
+            output: Some(embedding),
+            ..self
+        }
     }
 
     /// Pads the rows of the real side to `2 * (n / 2 + 1)` numbers, as an in-place real transform requires. Complex transforms need no
     /// padding.
     #[must_use]
     pub fn in_place(self) -> Self {
-        Self { is_in_place: true, ..self }
+        Self {
+            is_in_place: true,
+            ..self
+        }
     }
 }
 
@@ -72,8 +92,17 @@ impl Embedding {
     /// several batches, are contiguous.
     #[must_use]
     pub fn new<const RANK: usize>(lengths: [usize; RANK]) -> Self {
-        const { assert!(RANK >= 1 && RANK <= 3, "cuFFT has transforms of 1 to 3 dimensions") };
-        Self { lengths: lengths.into(), stride: 1, distance: None }
+        const {
+            assert!(
+                RANK >= 1 && RANK <= 3,
+                "cuFFT has transforms of 1 to 3 dimensions"
+            )
+        };
+        Self {
+            lengths: lengths.into(),
+            stride: 1,
+            distance: None,
+        }
     }
 
     /// Sets the distance between the elements of the last dimension.
@@ -85,6 +114,9 @@ impl Embedding {
     /// Sets the distance between the first elements of two batches.
     #[must_use]
     pub fn with_distance(self, distance: usize) -> Self {
-        Self { distance: Some(distance), ..self }
+        Self {
+            distance: Some(distance),
+            ..self
+        }
     }
 }

@@ -100,12 +100,18 @@ impl<T: Texel> Array<T> {
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` and `descriptor` are valid pointers, and the context is current.
-            unsafe { call!(driver, cuArray3DCreate_v2(&raw mut raw, &raw const descriptor) creates raw) }?;
+            unsafe {
+                call!(driver, cuArray3DCreate_v2(&raw mut raw, &raw const descriptor) creates raw)
+            }?;
             Ok(raw)
         });
         let raw = raw.map_err(|error| error.about(format!("{shape} of {}", T::FORMAT)))?;
         let bytes = (shape.len() as u64).saturating_mul(size_of::<T>() as u64);
-        let handle = ArrayHandle { raw, bytes, owner: Owner::Handle(Arc::clone(&uses)) };
+        let handle = ArrayHandle {
+            raw,
+            bytes,
+            owner: Owner::Handle(Arc::clone(&uses)),
+        };
         Ok(Self::of(handle, shape, flags, uses))
     }
 
@@ -116,7 +122,12 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::new`] and [`Array::copy_from_slice`].
-    pub fn from_slice(stream: &Stream, source: &[T], shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
+    pub fn from_slice(
+        stream: &Stream,
+        source: &[T],
+        shape: ArrayShape,
+        flags: ArrayFlags,
+    ) -> Result<Self> {
         let array = Self::new(stream, shape, flags)?;
         array.copy_from_slice(source)?;
         Ok(array)
@@ -137,12 +148,22 @@ impl<T: Texel> Array<T> {
     pub unsafe fn borrow_raw(stream: &Stream, raw: CUarray) -> Result<Self> {
         // SAFETY: the caller guarantees that the array is live.
         let (shape, flags) = unsafe { described::<T>("Array::borrow_raw", stream, raw) }?;
-        let handle = ArrayHandle { raw, bytes: 0, owner: Owner::Foreign };
+        let handle = ArrayHandle {
+            raw,
+            bytes: 0,
+            owner: Owner::Foreign,
+        };
         Ok(Self::of(handle, shape, flags, Uses::of_another(stream)))
     }
 
     fn of(handle: ArrayHandle, shape: ArrayShape, flags: ArrayFlags, uses: Arc<Uses>) -> Self {
-        Self { handle: Arc::new(handle), shape, flags, uses, _elements: PhantomData }
+        Self {
+            handle: Arc::new(handle),
+            shape,
+            flags,
+            uses,
+            _elements: PhantomData,
+        }
     }
 }
 
@@ -201,8 +222,16 @@ impl<T> Array<T> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
         // SAFETY: `raw` is a valid pointer, the array is live, and the driver only reads the attributes of the device.
-        unsafe { call!(self.driver(), cuArrayGetMemoryRequirements(&raw mut raw, array, device.as_raw())) }?;
-        Ok(ArrayMemoryRequirements { bytes: raw.size, alignment: raw.alignment })
+        unsafe {
+            call!(
+                self.driver(),
+                cuArrayGetMemoryRequirements(&raw mut raw, array, device.as_raw())
+            )
+        }?;
+        Ok(ArrayMemoryRequirements {
+            bytes: raw.size,
+            alignment: raw.alignment,
+        })
     }
 
     /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host until all accesses have completed.
@@ -215,7 +244,10 @@ impl<T> Array<T> {
     #[doc(alias = "cuArrayDestroy")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
-            return Err(Returned::new(self, Error::argument("Array::close", "the array is still in use")));
+            return Err(Returned::new(
+                self,
+                Error::argument("Array::close", "the array is still in use"),
+            ));
         };
         match handle.destroy() {
             Ok(()) => Ok(()),
@@ -241,12 +273,18 @@ impl Uses {
             let reason = "the stream is being captured, and a graph cannot own an array; create it on another stream";
             return Err(Error::argument(operation, reason));
         }
-        Ok(Arc::new(Self { stream: stream.clone(), accesses: Accesses::leasable(stream) }))
+        Ok(Arc::new(Self {
+            stream: stream.clone(),
+            accesses: Accesses::leasable(stream),
+        }))
     }
 
     /// Creates the accesses of a borrowed array, which graphs cannot keep.
     fn of_another(stream: &Stream) -> Arc<Self> {
-        Arc::new(Self { stream: stream.clone(), accesses: Accesses::allocated(stream) })
+        Arc::new(Self {
+            stream: stream.clone(),
+            accesses: Accesses::allocated(stream),
+        })
     }
 
     pub(crate) fn stream(&self) -> &Stream {
@@ -268,16 +306,28 @@ impl Uses {
     }
 
     /// Makes the guard's stream wait for the accesses that a read must wait for.
-    pub(crate) fn before_read(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
-        self.accesses.before_read(guard).map_err(|error| error.during(operation))
+    pub(crate) fn before_read(
+        &self,
+        operation: &'static str,
+        guard: &mut AccessGuard<'_>,
+    ) -> Result<()> {
+        self.accesses
+            .before_read(guard)
+            .map_err(|error| error.during(operation))
     }
 
     pub(crate) fn after_read(&self, guard: &mut AccessGuard<'_>) {
         self.accesses.after_read(guard);
     }
 
-    pub(crate) fn before_write(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
-        self.accesses.before_write(guard).map_err(|error| error.during(operation))
+    pub(crate) fn before_write(
+        &self,
+        operation: &'static str,
+        guard: &mut AccessGuard<'_>,
+    ) -> Result<()> {
+        self.accesses
+            .before_write(guard)
+            .map_err(|error| error.during(operation))
     }
 
     pub(crate) fn after_write(&self, guard: &mut AccessGuard<'_>) {
@@ -295,8 +345,9 @@ impl ArrayHandle {
         if let (Owner::Handle(uses), false) = (&self.owner, self.raw.is_null()) {
             uses.synchronize()?;
             // SAFETY: the array is live and idle, and it is not used after this call.
-            unsafe { call!(uses.stream.driver(), cuArrayDestroy(self.raw)) }
-                .map_err(|error| error.about_handle("array", self.raw, uses.stream.device().as_raw()))?;
+            unsafe { call!(uses.stream.driver(), cuArrayDestroy(self.raw)) }.map_err(|error| {
+                error.about_handle("array", self.raw, uses.stream.device().as_raw())
+            })?;
             self.raw = std::ptr::null_mut();
         }
         Ok(())
@@ -315,10 +366,18 @@ unsafe fn described<T: Texel>(
 ) -> Result<(ArrayShape, ArrayFlags)> {
     let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
     // SAFETY: `descriptor` is a valid pointer, and the caller guarantees that the array is live.
-    unsafe { call!(stream.driver(), cuArray3DGetDescriptor_v2(&raw mut descriptor, raw)) }?;
+    unsafe {
+        call!(
+            stream.driver(),
+            cuArray3DGetDescriptor_v2(&raw mut descriptor, raw)
+        )
+    }?;
     let (shape, flags, format) = ArrayShape::from_raw(&descriptor);
     if format != T::FORMAT {
-        let reason = format!("element type mismatch (the array has elements of {format}, not {})", T::FORMAT);
+        let reason = format!(
+            "element type mismatch (the array has elements of {format}, not {})",
+            T::FORMAT
+        );
         return Err(Error::argument(operation, reason));
     }
     Ok((shape, flags))
@@ -332,7 +391,13 @@ impl<T> AsRef<Driver> for Array<T> {
 
 impl<T> fmt::Debug for Array<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Array({} of {}, {:?})", self.shape, std::any::type_name::<T>(), self.as_raw())
+        write!(
+            formatter,
+            "Array({} of {}, {:?})",
+            self.shape,
+            std::any::type_name::<T>(),
+            self.as_raw()
+        )
     }
 }
 

@@ -54,7 +54,12 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     ///
     /// An argument error if `len` is 0 or too large, if the pointer is null or misaligned for `T`, or if the stream
     /// belongs to a capture. On error, the owner is dropped.
-    pub unsafe fn new(stream: &Stream, pointer: DevicePointer<T>, len: usize, owner: O) -> Result<Self> {
+    pub unsafe fn new(
+        stream: &Stream,
+        pointer: DevicePointer<T>,
+        len: usize,
+        owner: O,
+    ) -> Result<Self> {
         const OPERATION: &str = "BorrowedBuffer::new";
         size::bytes::<T>(OPERATION, len)?;
         size::aligned::<T>(OPERATION, pointer.as_raw())?;
@@ -63,7 +68,13 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         }
         let tracked = Tracked::leasable_outside(OPERATION, stream, Accessibility::Granted)?
             .at(pointer.as_raw(), len * size_of::<T>());
-        Ok(Self { pointer, len, tracked, owner: ManuallyDrop::new(owner), _elements: PhantomData })
+        Ok(Self {
+            pointer,
+            len,
+            tracked,
+            owner: ManuallyDrop::new(owner),
+            _elements: PhantomData,
+        })
     }
 
     /// Returns the number of elements, at least 1.
@@ -123,10 +134,16 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     /// # Errors
     ///
     /// Returns the buffer together with the error if a graph uses it or a wait fails.
-    #[expect(clippy::result_large_err, reason = "the error returns the buffer, and is rare")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error returns the buffer, and is rare"
+    )]
     pub fn into_owner(mut self) -> Result<O, Returned<Self>> {
         if self.tracked.exclusive().is_leased() {
-            return Err(Returned::new(self, Error::argument("BorrowedBuffer::into_owner", "a graph uses the memory")));
+            return Err(Returned::new(
+                self,
+                Error::argument("BorrowedBuffer::into_owner", "a graph uses the memory"),
+            ));
         }
         if let Err(error) = self.tracked.exclusive().synchronize() {
             return Err(Returned::new(self, error));
@@ -148,7 +165,11 @@ argument_as!([T, O: Send + 'static] BorrowedBuffer<T, O>: |buffer| buffer.as_sli
 impl<T, O: Send + 'static> fmt::Debug for BorrowedBuffer<T, O> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
-        write!(formatter, "BorrowedBuffer({} × {name} at {:?})", self.len, self.pointer)
+        write!(
+            formatter,
+            "BorrowedBuffer({} × {name} at {:?})",
+            self.len, self.pointer
+        )
     }
 }
 

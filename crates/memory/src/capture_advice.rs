@@ -1,8 +1,7 @@
 //! Hints for errors inside a capture.
 
 /// The hint for copies to host memory.
-pub(crate) const READ_LATER: &str =
-    "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `host_view` after a launch";
+pub(crate) const READ_LATER: &str = "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `host_view` after a launch";
 
 /// The hint for copies from pinned or borrowed host memory.
 pub(crate) const UPLOAD: &str = "use `copy_from_slice_on(scope, …)`, which copies the slice into the graph, or copy from a `MappedBuffer` \
@@ -12,8 +11,10 @@ pub(crate) const UPLOAD: &str = "use `copy_from_slice_on(scope, …)`, which cop
 pub(crate) const ALLOCATE_BEFORE: &str = "allocate it before the capture";
 
 /// The hint for memory that a graph can own.
-pub(crate) const ALLOCATE: &str = "allocate it before the capture, or on the capture scope if only the graph uses it";
+pub(crate) const ALLOCATE: &str =
+    "allocate it before the capture, or on the capture scope if only the graph uses it";
 
 /// The hint for vectors, which would grow at capture time and not at each launch.
 #[cfg(feature = "virtual-memory")]
-pub(crate) const GROW_BEFORE: &str = "grow the vector before the capture; a graph can only write its elements";
+pub(crate) const GROW_BEFORE: &str =
+    "grow the vector before the capture; a graph can only write its elements";

@@ -86,7 +86,8 @@ impl End<'_> {
     /// Returns `true` if the driver reports no allocation at the address any more.
     #[inline]
     fn is_gone(&self) -> bool {
-        PointerInfo::of_address(self.stream().driver(), self.address).is_ok_and(|info| info.is_none())
+        PointerInfo::of_address(self.stream().driver(), self.address)
+            .is_ok_and(|info| info.is_none())
     }
 }
 
@@ -115,5 +116,9 @@ pub(crate) fn transfer(
 
 #[cold]
 fn explain_both(error: Error, to: &End<'_>, from: &End<'_>) -> Error {
-    if to.is_gone() { to.explain(error) } else { from.explain(error) }
+    if to.is_gone() {
+        to.explain(error)
+    } else {
+        from.explain(error)
+    }
 }

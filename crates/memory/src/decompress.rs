@@ -59,14 +59,26 @@ impl<'a> DecompressBatch<'a> {
         target: DeviceSliceMut<'a, u8>,
         written: DeviceSliceMut<'a, u32>,
     ) -> Result<Self> {
-        for (what, len) in [("source", source.len()), ("target", target.len()), ("written", written.len())] {
+        for (what, len) in [
+            ("source", source.len()),
+            ("target", target.len()),
+            ("written", written.len()),
+        ] {
             if len == 0 {
                 let reason = format!("`{what}` is empty");
-                return Err(curium_driver::Error::argument("DecompressBatch::add", reason));
+                return Err(curium_driver::Error::argument(
+                    "DecompressBatch::add",
+                    reason,
+                ));
             }
         }
         let (source, target, written) = (source.end(), target.into_end(), written.into_end());
-        self.pieces.push(Piece { source, target, written, compression });
+        self.pieces.push(Piece {
+            source,
+            target,
+            written,
+            compression,
+        });
         Ok(self)
     }
 
@@ -107,8 +119,12 @@ impl<'a> DecompressBatch<'a> {
         let place = &raw mut failed;
         // SAFETY: the array has `count` entries, all memory is live on this stream, which has waited for conflicting
         // accesses, and `place` is a valid pointer.
-        let result =
-            unsafe { call!(stream.driver(), cuMemBatchDecompressAsync(first, count, 0, place, stream.as_raw())) };
+        let result = unsafe {
+            call!(
+                stream.driver(),
+                cuMemBatchDecompressAsync(first, count, 0, place, stream.as_raw())
+            )
+        };
         for piece in &self.pieces {
             piece.source.tracked.after_read(&mut guard);
             piece.target.tracked.after_partial_write(&mut guard);

@@ -44,7 +44,9 @@ impl<T> DeviceBox<T> {
     where
         T: Zeroable,
     {
-        Ok(Self { buffer: DeviceBuffer::zeroed(stream, 1)? })
+        Ok(Self {
+            buffer: DeviceBuffer::zeroed(stream, 1)?,
+        })
     }
 }
 
@@ -59,7 +61,9 @@ impl<T, R: Resource> DeviceBox<T, R> {
     where
         T: NoUninit,
     {
-        Ok(Self { buffer: DeviceBuffer::from_slice_in(stream, &[value], resource)? })
+        Ok(Self {
+            buffer: DeviceBuffer::from_slice_in(stream, &[value], resource)?,
+        })
     }
 
     /// Copies the value to the host. Waits until the copy has completed.
@@ -73,7 +77,8 @@ impl<T, R: Resource> DeviceBox<T, R> {
     where
         T: AnyBitPattern,
     {
-        self.stream().expect_captured("DeviceBox::get", READ_LATER)?;
+        self.stream()
+            .expect_captured("DeviceBox::get", READ_LATER)?;
         self.get_on(self.stream())
     }
 
@@ -87,7 +92,12 @@ impl<T, R: Resource> DeviceBox<T, R> {
         T: AnyBitPattern,
     {
         let mut value = T::zeroed();
-        host::download("DeviceBox::get", stream, self.buffer.as_slice(), std::slice::from_mut(&mut value))?;
+        host::download(
+            "DeviceBox::get",
+            stream,
+            self.buffer.as_slice(),
+            std::slice::from_mut(&mut value),
+        )?;
         Ok(value)
     }
 
@@ -103,7 +113,9 @@ impl<T, R: Resource> DeviceBox<T, R> {
         T: NoUninit,
     {
         let target = self.buffer.as_slice_mut();
-        target.stream().expect_captured("DeviceBox::set", "use `set_on(scope, …)`")?;
+        target
+            .stream()
+            .expect_captured("DeviceBox::set", "use `set_on(scope, …)`")?;
         host::upload("DeviceBox::set", target.stream(), target, &[value])
     }
 
@@ -116,7 +128,12 @@ impl<T, R: Resource> DeviceBox<T, R> {
     where
         T: NoUninit,
     {
-        host::upload("DeviceBox::set", stream, self.buffer.as_slice_mut(), &[value])
+        host::upload(
+            "DeviceBox::set",
+            stream,
+            self.buffer.as_slice_mut(),
+            &[value],
+        )
     }
 
     /// Returns the stream on which the value was allocated and will be freed. Copies use it by default.
@@ -144,9 +161,14 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// Returns the value together with the error if the resource fails.
-    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error gives back what it is about, and is rare"
+    )]
     pub fn close(self) -> Result<(), Returned<Self>> {
-        self.buffer.close().map_err(|returned| returned.map(|buffer| Self { buffer }))
+        self.buffer
+            .close()
+            .map_err(|returned| returned.map(|buffer| Self { buffer }))
     }
 }
 
@@ -176,6 +198,11 @@ impl<T, R: Resource> AsRef<Driver> for DeviceBox<T, R> {
 
 impl<T, R: Resource> fmt::Debug for DeviceBox<T, R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "DeviceBox({} at {:?})", std::any::type_name::<T>(), self.as_pointer())
+        write!(
+            formatter,
+            "DeviceBox({} at {:?})",
+            std::any::type_name::<T>(),
+            self.as_pointer()
+        )
     }
 }

@@ -70,7 +70,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Returns the buffer together with the error if the resource fails.
     #[doc(alias = "cuMemFree")]
     #[doc(alias = "cuMemFreeAsync")]
-    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error gives back what it is about, and is rare"
+    )]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
@@ -84,7 +87,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 
     /// The alignment requested from the resource.
-    const ALIGNMENT: usize = if align_of::<T>() > 256 { align_of::<T>() } else { 256 };
+    const ALIGNMENT: usize = if align_of::<T>() > 256 {
+        align_of::<T>()
+    } else {
+        256
+    };
 
     #[inline]
     fn free(&mut self) -> Result<()> {
@@ -94,14 +101,21 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         let (stream, accesses) = self.tracked.stream_and_accesses();
         // If the stream cannot wait for the accesses, the host waits. An error without a driver call means that the
         // wait would invalidate a capture.
-        accesses
-            .before_free(stream)
-            .or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
+        accesses.before_free(stream).or_else(|error| {
+            if error.function().is_some() {
+                accesses.synchronize()
+            } else {
+                Err(error)
+            }
+        })?;
         let (pointer, bytes) = (self.pointer.cast(), self.byte_len());
         // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited
         // for every access, and it is not used after this call.
-        unsafe { self.resource.deallocate(stream, pointer, bytes, Self::ALIGNMENT) }
-            .map_err(|error| self.as_slice().end().explain(error))?;
+        unsafe {
+            self.resource
+                .deallocate(stream, pointer, bytes, Self::ALIGNMENT)
+        }
+        .map_err(|error| self.as_slice().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
@@ -119,7 +133,11 @@ buffer_views!([T, R: Resource] DeviceBuffer<T, R>);
 impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
-        write!(formatter, "DeviceBuffer({} × {name} at {:?})", self.len, self.pointer)
+        write!(
+            formatter,
+            "DeviceBuffer({} × {name} at {:?})",
+            self.len, self.pointer
+        )
     }
 }
 
@@ -129,7 +147,11 @@ impl<T, R: Resource> Drop for DeviceBuffer<T, R> {
         if self.pointer.as_raw() != 0
             && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free_again()))
         {
-            leak(self.stream().driver(), LeakedMemory::new(1, self.byte_len() as u64), &error);
+            leak(
+                self.stream().driver(),
+                LeakedMemory::new(1, self.byte_len() as u64),
+                &error,
+            );
         }
     }
 }

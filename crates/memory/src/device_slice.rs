@@ -53,7 +53,12 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// Creates a view of `len` elements at `pointer`, in memory of `tracked`.
     #[inline]
     pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
-        Self { pointer, len, tracked, _elements: PhantomData }
+        Self {
+            pointer,
+            len,
+            tracked,
+            _elements: PhantomData,
+        }
     }
 
     /// Returns the number of elements.
@@ -98,7 +103,11 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// An argument error if the range is reversed or out of bounds.
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = size::range("DeviceSlice::slice", self.len, range)?;
-        Ok(Self { pointer: self.pointer.wrapping_add(range.start), len: range.len(), ..self })
+        Ok(Self {
+            pointer: self.pointer.wrapping_add(range.start),
+            len: range.len(),
+            ..self
+        })
     }
 
     /// Splits the view into the first `middle` elements and the rest.
@@ -108,8 +117,18 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// An argument error if `middle` is greater than the length.
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSlice::split_at", self.len, middle)?;
-        let rest = Self { pointer: self.pointer.wrapping_add(middle), len: self.len - middle, ..self };
-        Ok((Self { len: middle, ..self }, rest))
+        let rest = Self {
+            pointer: self.pointer.wrapping_add(middle),
+            len: self.len - middle,
+            ..self
+        };
+        Ok((
+            Self {
+                len: middle,
+                ..self
+            },
+            rest,
+        ))
     }
 
     /// Returns an iterator over chunks of `len` elements. The last chunk may be shorter.
@@ -190,7 +209,11 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// Returns the view as an operand of a copy.
     #[inline]
     pub(crate) fn end(&self) -> copy::End<'a> {
-        copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }
+        copy::End {
+            address: self.pointer.as_raw(),
+            bytes: self.byte_len(),
+            tracked: self.tracked,
+        }
     }
 }
 
@@ -221,6 +244,12 @@ impl<T> AsRef<Driver> for DeviceSlice<'_, T> {
 
 impl<T> fmt::Debug for DeviceSlice<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "DeviceSlice({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
+        write!(
+            formatter,
+            "DeviceSlice({} × {} at {:?})",
+            self.len,
+            std::any::type_name::<T>(),
+            self.pointer
+        )
     }
 }

@@ -59,10 +59,16 @@ impl<T> DeviceVec<T> {
     #[doc(alias = "cuMemAddressReserve")]
     pub fn with_max_len(stream: &Stream, max_len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
-        let tracked = Tracked::leasable_outside("DeviceVec::with_max_len", stream, Accessibility::Granted)?;
+        let tracked =
+            Tracked::leasable_outside("DeviceVec::with_max_len", stream, Accessibility::Granted)?;
         let segments = Segments::reserve(stream.context().device(), bytes)?;
         let tracked = tracked.at(segments.address(), bytes);
-        Ok(Self { len: 0, tracked, segments: ManuallyDrop::new(Box::new(segments)), _elements: PhantomData })
+        Ok(Self {
+            len: 0,
+            tracked,
+            segments: ManuallyDrop::new(Box::new(segments)),
+            _elements: PhantomData,
+        })
     }
 
     /// Creates a vector with the elements of `source`. Waits until the copy has completed.
@@ -166,7 +172,8 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let len = self.make_room_on("DeviceVec::push", stream, 1)?;
-        self.uninit(self.len, 1).copy_from_slice_on(stream, &[value])?;
+        self.uninit(self.len, 1)
+            .copy_from_slice_on(stream, &[value])?;
         self.len = len;
         Ok(())
     }
@@ -183,7 +190,8 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let len = self.make_room_on_own("DeviceVec::extend_from_slice", source.len())?;
-        self.uninit(self.len, source.len()).copy_from_slice(source)?;
+        self.uninit(self.len, source.len())
+            .copy_from_slice(source)?;
         self.len = len;
         Ok(())
     }
@@ -198,7 +206,8 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let len = self.make_room_on("DeviceVec::extend_from_slice", stream, source.len())?;
-        self.uninit(self.len, source.len()).copy_from_slice_on(stream, source)?;
+        self.uninit(self.len, source.len())
+            .copy_from_slice_on(stream, source)?;
         self.len = len;
         Ok(())
     }
@@ -294,7 +303,10 @@ impl<T> DeviceVec<T> {
     /// Returns the vector together with the error if the driver call fails. Memory at its end may already have been
     /// released.
     #[doc(alias = "cuMemAddressFree")]
-    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error gives back what it is about, and is rare"
+    )]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         if self.tracked.exclusive().is_leased() {
             return Ok(());
@@ -305,10 +317,15 @@ impl<T> DeviceVec<T> {
 
     /// Maps memory for `additional` more elements and returns the new length.
     fn make_room(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
-        let len = self.len.checked_add(additional).filter(|len| *len <= self.max_len());
+        let len = self
+            .len
+            .checked_add(additional)
+            .filter(|len| *len <= self.max_len());
         let Some(len) = len else {
             let (len, most) = (self.len, self.max_len());
-            let reason = format!("maximum length exceeded ({len} elements and {additional} more, at most {most})");
+            let reason = format!(
+                "maximum length exceeded ({len} elements and {additional} more, at most {most})"
+            );
             return Err(Error::argument(operation, reason));
         };
         let device = self.tracked.stream().device();
@@ -324,9 +341,16 @@ impl<T> DeviceVec<T> {
 
     /// Makes room like [`DeviceVec::make_room`], for elements that are written on `stream`. A graph cannot write them,
     /// because they exist before it is launched.
-    fn make_room_on(&mut self, operation: &'static str, stream: &Stream, additional: usize) -> Result<usize> {
+    fn make_room_on(
+        &mut self,
+        operation: &'static str,
+        stream: &Stream,
+        additional: usize,
+    ) -> Result<usize> {
         stream.refuse_capture(operation, GROW_BEFORE)?;
-        stream.driver().expect_same(self.stream().driver(), operation)?;
+        stream
+            .driver()
+            .expect_same(self.stream().driver(), operation)?;
         self.make_room(operation, additional)
     }
 
@@ -351,7 +375,12 @@ argument_as!([T] DeviceVec<T>: |vector| vector.as_slice(), WholeMut::new(vector.
 impl<T> fmt::Debug for DeviceVec<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
-        write!(formatter, "DeviceVec({} × {name} at {:?})", self.len, self.as_pointer())
+        write!(
+            formatter,
+            "DeviceVec({} × {name} at {:?})",
+            self.len,
+            self.as_pointer()
+        )
     }
 }
 
@@ -365,7 +394,11 @@ impl<T> Drop for DeviceVec<T> {
         }
         if self.segments.mapped() != 0 {
             let driver = self.stream().driver().clone();
-            let end = || with_relaxed_capture_mode_if_possible(&driver, || self.end().or_else(|_| self.end()));
+            let end = || {
+                with_relaxed_capture_mode_if_possible(&driver, || {
+                    self.end().or_else(|_| self.end())
+                })
+            };
             match dropping(end) {
                 // A lost context accesses no memory, which the mappings release.
                 Some(Err(error)) if error.is_sticky() => report(&error),

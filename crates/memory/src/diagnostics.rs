@@ -9,7 +9,8 @@ mod allocation_recorder;
 mod snapshot;
 
 pub use self::allocation_log::{
-    AllocationEvent, AllocationLog, CacheSample, CallSite, EventKind, ParseLogError, Replay, UsageSample,
+    AllocationEvent, AllocationLog, CacheSample, CallSite, EventKind, ParseLogError, Replay,
+    UsageSample,
 };
 pub use self::allocation_recorder::AllocationRecorder;
 pub use self::snapshot::Snapshot;

@@ -19,16 +19,28 @@ use curium_driver::{Context, DevicePointer, Error, Result, call};
 /// An argument error if `bytes` is 0; `CUDA_ERROR_NOT_SUPPORTED` if the device attribute `DMA_BUF_SUPPORTED` is 0;
 /// `CUDA_ERROR_INVALID_VALUE` if the range is misaligned or not device memory.
 #[doc(alias = "cuMemGetHandleForAddressRange")]
-pub fn export_dma_buf<T>(context: &Context, pointer: DevicePointer<T>, bytes: usize) -> Result<OwnedFd> {
+pub fn export_dma_buf<T>(
+    context: &Context,
+    pointer: DevicePointer<T>,
+    bytes: usize,
+) -> Result<OwnedFd> {
     if bytes == 0 {
         return Err(Error::argument("export_dma_buf", "empty range"));
     }
-    let (mut descriptor, kind) = (-1_i32, CUmemRangeHandleType::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD);
+    let (mut descriptor, kind) = (
+        -1_i32,
+        CUmemRangeHandleType::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD,
+    );
     let (place, address) = ((&raw mut descriptor).cast(), pointer.as_raw());
     let result = context.entered(|driver| {
         // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room. The driver
         // validates the range, and a context is current.
-        unsafe { call!(driver, cuMemGetHandleForAddressRange(place, address, bytes, kind, 0)) }
+        unsafe {
+            call!(
+                driver,
+                cuMemGetHandleForAddressRange(place, address, bytes, kind, 0)
+            )
+        }
     });
     result.map_err(|error| error.about(format!("{bytes} bytes at {pointer:?}")))?;
     // SAFETY: the driver opened the descriptor for the caller.

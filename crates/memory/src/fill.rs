@@ -25,13 +25,28 @@ pub(crate) struct Rows {
 }
 
 /// Fills `target` with copies of `value`, on `stream`.
-pub(crate) fn elements(operation: &'static str, stream: &Stream, target: &End<'_>, value: &[u8]) -> Result<()> {
-    let rows = Rows { pitch: target.bytes, width: target.bytes, height: 1 };
+pub(crate) fn elements(
+    operation: &'static str,
+    stream: &Stream,
+    target: &End<'_>,
+    value: &[u8],
+) -> Result<()> {
+    let rows = Rows {
+        pitch: target.bytes,
+        width: target.bytes,
+        height: 1,
+    };
     fill(operation, stream, target, rows, value)
 }
 
 /// Fills the `rows` of `target` with copies of `value`, on `stream`.
-pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, rows: Rows, value: &[u8]) -> Result<()> {
+pub(crate) fn fill(
+    operation: &'static str,
+    stream: &Stream,
+    target: &End<'_>,
+    rows: Rows,
+    value: &[u8],
+) -> Result<()> {
     if rows.width == 0 || rows.height == 0 {
         return stream.expect_captured(operation, PASS_THE_SCOPE);
     }
@@ -44,20 +59,36 @@ pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, r
 }
 
 fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> Result<()> {
-    let pitch = if rows.height > 1 { rows.pitch as u64 } else { 0 };
+    let pitch = if rows.height > 1 {
+        rows.pitch as u64
+    } else {
+        0
+    };
     let words = words(value, address | pitch);
     let size = words[0].size();
     if words.iter().all(|word| *word == words[0]) {
         return if rows.height == 1 {
             line(stream, address, words[0], rows.width / size)
         } else {
-            block(stream, address, words[0], Rows { width: rows.width / size, ..rows })
+            block(
+                stream,
+                address,
+                words[0],
+                Rows {
+                    width: rows.width / size,
+                    ..rows
+                },
+            )
         };
     }
     for row in 0..rows.height {
         let start = address + (row * rows.pitch) as u64;
         // Each word of the value fills one column of a matrix that has one element per row.
-        let table = Rows { pitch: value.len(), width: 1, height: rows.width / value.len() };
+        let table = Rows {
+            pitch: value.len(),
+            width: 1,
+            height: rows.width / value.len(),
+        };
         for (column, word) in words.iter().enumerate() {
             block(stream, start + (column * size) as u64, *word, table)?;
         }
@@ -69,9 +100,15 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
 fn words(value: &[u8], places: u64) -> Vec<Word> {
     let fits = |size: usize| value.len().is_multiple_of(size) && places.is_multiple_of(size as u64);
     if fits(4) {
-        value.chunks(4).map(|word| Word::Full(u32::from_ne_bytes(std::array::from_fn(|byte| word[byte])))).collect()
+        value
+            .chunks(4)
+            .map(|word| Word::Full(u32::from_ne_bytes(std::array::from_fn(|byte| word[byte]))))
+            .collect()
     } else if fits(2) {
-        value.chunks(2).map(|word| Word::Half(u16::from_ne_bytes(std::array::from_fn(|byte| word[byte])))).collect()
+        value
+            .chunks(2)
+            .map(|word| Word::Half(u16::from_ne_bytes(std::array::from_fn(|byte| word[byte]))))
+            .collect()
     } else {
         value.iter().map(|byte| Word::Byte(*byte)).collect()
     }
@@ -103,14 +140,33 @@ fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()
 /// Enqueues a fill of rows; their width is in words.
 fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
-    let Rows { pitch, width, height } = rows;
+    let Rows {
+        pitch,
+        width,
+        height,
+    } = rows;
     spanning::enqueue(stream, || match word {
         // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
-        Word::Byte(value) => unsafe { call!(driver, cuMemsetD2D8Async(at, pitch, value, width, height, raw)) },
+        Word::Byte(value) => unsafe {
+            call!(
+                driver,
+                cuMemsetD2D8Async(at, pitch, value, width, height, raw)
+            )
+        },
         // SAFETY: as above, and the address and the pitch are multiples of 2.
-        Word::Half(value) => unsafe { call!(driver, cuMemsetD2D16Async(at, pitch, value, width, height, raw)) },
+        Word::Half(value) => unsafe {
+            call!(
+                driver,
+                cuMemsetD2D16Async(at, pitch, value, width, height, raw)
+            )
+        },
         // SAFETY: as above, and the address and the pitch are multiples of 4.
-        Word::Full(value) => unsafe { call!(driver, cuMemsetD2D32Async(at, pitch, value, width, height, raw)) },
+        Word::Full(value) => unsafe {
+            call!(
+                driver,
+                cuMemsetD2D32Async(at, pitch, value, width, height, raw)
+            )
+        },
     })
 }
 
@@ -124,6 +180,9 @@ mod tests {
         assert_eq!(words(&[1, 1, 1, 1], 2), [Word::Half(0x0101); 2]);
         assert_eq!(words(&[1, 2, 3, 4], 1), [1, 2, 3, 4].map(Word::Byte));
         assert_eq!(words(&[7, 8, 9], 0), [7, 8, 9].map(Word::Byte));
-        assert_eq!(words(&0x0002_0000_0001_u64.to_ne_bytes(), 0), [Word::Full(1), Word::Full(2)]);
+        assert_eq!(
+            words(&0x0002_0000_0001_u64.to_ne_bytes(), 0),
+            [Word::Full(1), Word::Full(2)]
+        );
     }
 }

@@ -33,7 +33,10 @@ pub struct HostViewMut<'a, T> {
 impl<'a, T> HostView<'a, T> {
     /// Creates a view. The caller acquired `access` first and then waited for all writes.
     pub(crate) fn new(elements: &'a [T], access: HostAccess) -> Self {
-        Self { elements, _access: access }
+        Self {
+            elements,
+            _access: access,
+        }
     }
 }
 
@@ -49,7 +52,11 @@ impl<'a, T> HostViewMut<'a, T> {
         access: Option<HostAccess>,
         attachment: Option<HostAttachment<'a>>,
     ) -> Self {
-        Self { elements, _access: access, _attachment: attachment }
+        Self {
+            elements,
+            _access: access,
+            _attachment: attachment,
+        }
     }
 }
 

@@ -55,7 +55,9 @@ impl IpcMemory {
     /// `CUDA_ERROR_TOO_MANY_PEERS`.
     #[doc(alias = "cuIpcOpenMemHandle")]
     pub fn open(context: &Context, handle: IpcMemoryHandle) -> Result<Self> {
-        let handle = CUipcMemHandle_st { reserved: handle.0.map(|byte| c_char::from_ne_bytes([byte])) };
+        let handle = CUipcMemHandle_st {
+            reserved: handle.0.map(|byte| c_char::from_ne_bytes([byte])),
+        };
         let flags = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
         let address = context.entered(|driver| {
             let mut address = 0;
@@ -63,7 +65,10 @@ impl IpcMemory {
             unsafe { call!(driver, cuIpcOpenMemHandle_v2(&raw mut address, handle, flags) creates address) }?;
             Ok(address)
         })?;
-        Ok(Self { address, context: context.clone() })
+        Ok(Self {
+            address,
+            context: context.clone(),
+        })
     }
 
     /// Returns the address of the first byte in this process. Accesses through the pointer are not tracked.

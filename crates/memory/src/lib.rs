@@ -141,8 +141,8 @@ pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 pub use self::access::MemoryAccess;
 #[cfg(feature = "textures")]
 pub use self::array::{
-    Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, MipmappedArray,
-    SparseProperties, Texel, TileMapping, TileMemory,
+    Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape,
+    MipmappedArray, SparseProperties, Texel, TileMapping, TileMemory,
 };
 pub use self::borrowed_buffer::BorrowedBuffer;
 pub use self::decompress::{Compression, DecompressBatch};
@@ -165,25 +165,32 @@ pub use self::memory_pool::{MemoryPool, PoolKind, PoolOptions, PoolStatistics, P
 pub use self::memory_pool::{PoolMemory, PoolPointerHandle};
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
-pub use self::pitched_slice::{Extent, HostPitchedSlice, HostPitchedSliceMut, Pitch, PitchedSlice, PitchedSliceMut};
-pub use self::pointer_info::{MemoryType, PointerInfo, PointerSharing, address_range, set_sync_memops};
+pub use self::pitched_slice::{
+    Extent, HostPitchedSlice, HostPitchedSliceMut, Pitch, PitchedSlice, PitchedSliceMut,
+};
+pub use self::pointer_info::{
+    MemoryType, PointerInfo, PointerSharing, address_range, set_sync_memops,
+};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
-    AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, FailureCallback, LeakTracker,
-    LimitedResource, LiveAllocation, Managed, Pinned, ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep,
-    RecoveryStepStatistics, Resource, Statistics, StreamOrdered, SyncAlloc,
+    AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, FailureCallback,
+    LeakTracker, LimitedResource, LiveAllocation, Managed, Pinned, ReclaimerGuard, Reclaiming,
+    RecoveryStatistics, RecoveryStep, RecoveryStepStatistics, Resource, Statistics, StreamOrdered,
+    SyncAlloc,
 };
 pub use self::staging::{Staging, StagingOptions};
 #[cfg(feature = "textures")]
 pub use self::surface::{Surface, SurfaceObject};
 #[cfg(feature = "textures")]
 pub use self::tensor_map::{
-    Im2col, Im2colWide, Im2colWideMode, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave,
-    TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite,
+    Im2col, Im2colWide, Im2colWideMode, TensorAllocationClass, TensorDataType, TensorFill,
+    TensorInterleave, TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle,
+    TensorView, TensorViewMut, TensorWrite,
 };
 #[cfg(feature = "textures")]
 pub use self::texture::{
-    AddressMode, FilterMode, Pitch2d, Texture, TextureFlags, TextureObject, TextureOptions, TextureView,
+    AddressMode, FilterMode, Pitch2d, Texture, TextureFlags, TextureObject, TextureOptions,
+    TextureView,
 };
 pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
 #[cfg(feature = "virtual-memory")]
@@ -192,7 +199,9 @@ pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};
 pub mod c_resource {
     //! Resources across a C interface: exports a [`Resource`](crate::Resource) to C, or wraps one that C implements.
 
-    pub use crate::resource::{AllocateFunction, DeallocateFunction, ExternalResource, ResourceTable};
+    pub use crate::resource::{
+        AllocateFunction, DeallocateFunction, ExternalResource, ResourceTable,
+    };
 }
 
 pub mod unified {

@@ -32,7 +32,10 @@ impl MemoryLocation {
             Self::HostNumaCurrent => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0),
             Self::Unknown(type_, id) => (CUmemLocationType(type_), id),
         };
-        let mut raw = CUmemLocation { type_, ..CUmemLocation::default() };
+        let mut raw = CUmemLocation {
+            type_,
+            ..CUmemLocation::default()
+        };
         raw.__bindgen_anon_1.id = id;
         raw
     }
@@ -78,7 +81,13 @@ mod tests {
     #[test]
     fn location_survives_the_conversion_to_c_and_back() {
         use MemoryLocation::{Device, Host, HostNuma, HostNumaCurrent, Unknown};
-        for location in [Device(3), Host, HostNuma(1), HostNumaCurrent, Unknown(99, 7)] {
+        for location in [
+            Device(3),
+            Host,
+            HostNuma(1),
+            HostNumaCurrent,
+            Unknown(99, 7),
+        ] {
             assert_eq!(MemoryLocation::from_raw(&location.to_raw()), location);
         }
     }

@@ -49,7 +49,10 @@ impl<T> MappedBuffer<T> {
     where
         T: Zeroable,
     {
-        Self::map(stream, PinnedBuffer::zeroed(stream.context(), len, Self::FLAGS)?)
+        Self::map(
+            stream,
+            PinnedBuffer::zeroed(stream.context(), len, Self::FLAGS)?,
+        )
     }
 
     /// Allocates `len` elements and sets each to `value`. `stream` is the buffer's stream.
@@ -63,7 +66,10 @@ impl<T> MappedBuffer<T> {
     where
         T: NoUninit,
     {
-        Self::map(stream, PinnedBuffer::filled(stream.context(), len, value, Self::FLAGS)?)
+        Self::map(
+            stream,
+            PinnedBuffer::filled(stream.context(), len, value, Self::FLAGS)?,
+        )
     }
 
     /// Allocates a buffer and copies `source` to it.
@@ -77,7 +83,10 @@ impl<T> MappedBuffer<T> {
     where
         T: NoUninit,
     {
-        Self::map(stream, PinnedBuffer::from_slice(stream.context(), source, Self::FLAGS)?)
+        Self::map(
+            stream,
+            PinnedBuffer::from_slice(stream.context(), source, Self::FLAGS)?,
+        )
     }
 
     /// Returns the number of elements.
@@ -150,7 +159,11 @@ impl<T> MappedBuffer<T> {
         })?;
         let tracked = Tracked::leasable_outside("MappedBuffer", stream, Accessibility::Mapped)?
             .at(pointer.as_raw(), memory.byte_len());
-        Ok(Self { tracked, pointer, memory: ManuallyDrop::new(memory) })
+        Ok(Self {
+            tracked,
+            pointer,
+            memory: ManuallyDrop::new(memory),
+        })
     }
 }
 
@@ -160,7 +173,13 @@ argument_as!([T] MappedBuffer<T>: |buffer| buffer.as_slice(), WholeMut::new(buff
 
 impl<T> fmt::Debug for MappedBuffer<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "MappedBuffer({} × {} at {:?})", self.len(), std::any::type_name::<T>(), self.pointer)
+        write!(
+            formatter,
+            "MappedBuffer({} × {} at {:?})",
+            self.len(),
+            std::any::type_name::<T>(),
+            self.pointer
+        )
     }
 }
 
@@ -172,7 +191,10 @@ impl<T> Drop for MappedBuffer<T> {
             let bytes = memory.byte_len() as u64;
             return self.tracked.leave_memory(memory.into_bytes(), bytes);
         }
-        let (driver, bytes) = (self.tracked.stream().driver().clone(), self.memory.byte_len() as u64);
+        let (driver, bytes) = (
+            self.tracked.stream().driver().clone(),
+            self.memory.byte_len() as u64,
+        );
         wait::free_or_leak(&driver, bytes, || {
             self.tracked.wait_for_uses()?;
             // SAFETY: this value is being dropped, and after this success the field is not used again.

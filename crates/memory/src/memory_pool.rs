@@ -68,7 +68,9 @@ impl MemoryPool {
         let properties = options.to_raw(driver)?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` and `properties` are valid pointers.
-        let result = unsafe { call!(driver, cuMemPoolCreate(&raw mut raw, &raw const properties) creates raw) };
+        let result = unsafe {
+            call!(driver, cuMemPoolCreate(&raw mut raw, &raw const properties) creates raw)
+        };
         result.map_err(|error| error.about(options.to_string()))?;
         let pool = Self::from_parts(driver, raw, true);
         pool.set_release_threshold(options.release_threshold)?;
@@ -115,9 +117,15 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the pool is on another device or on the host.
     #[doc(alias = "cuDeviceSetMemPool")]
     pub fn set_current_for(&self, device: &Device) -> Result<()> {
-        self.driver().expect_same(device.driver(), "MemoryPool::set_current_for")?;
+        self.driver()
+            .expect_same(device.driver(), "MemoryPool::set_current_for")?;
         // SAFETY: the pool is live, and the device belongs to this driver.
-        unsafe { call!(self.driver(), cuDeviceSetMemPool(device.as_raw(), self.as_raw())) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuDeviceSetMemPool(device.as_raw(), self.as_raw())
+            )
+        }
     }
 
     /// Returns the default pool of a location and kind. `None` selects managed memory without a preferred location.
@@ -128,11 +136,17 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the location does not support this kind of memory.
     #[doc(alias = "cuMemGetDefaultMemPool")]
-    pub fn default_for_location(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
+    pub fn default_for_location(
+        driver: &Driver,
+        location: Option<MemoryLocation>,
+        kind: PoolKind,
+    ) -> Result<Self> {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
             // SAFETY: `raw` and `place` are valid pointers.
-            unsafe { call!(driver, cuMemGetDefaultMemPool(raw, &raw mut place, kind.to_raw()) creates *raw) }
+            unsafe {
+                call!(driver, cuMemGetDefaultMemPool(raw, &raw mut place, kind.to_raw()) creates *raw)
+            }
         })
     }
 
@@ -144,11 +158,17 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the location does not support this kind of memory.
     #[doc(alias = "cuMemGetMemPool")]
-    pub fn current_for_location(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
+    pub fn current_for_location(
+        driver: &Driver,
+        location: Option<MemoryLocation>,
+        kind: PoolKind,
+    ) -> Result<Self> {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
             // SAFETY: `raw` and `place` are valid pointers.
-            unsafe { call!(driver, cuMemGetMemPool(raw, &raw mut place, kind.to_raw()) creates *raw) }
+            unsafe {
+                call!(driver, cuMemGetMemPool(raw, &raw mut place, kind.to_raw()) creates *raw)
+            }
         })
     }
 
@@ -160,10 +180,19 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the pool has another location or kind.
     #[doc(alias = "cuMemSetMemPool")]
-    pub fn set_current_for_location(&self, location: Option<MemoryLocation>, kind: PoolKind) -> Result<()> {
+    pub fn set_current_for_location(
+        &self,
+        location: Option<MemoryLocation>,
+        kind: PoolKind,
+    ) -> Result<()> {
         let mut place = options::raw_location(location);
         // SAFETY: `place` is a valid pointer, and the pool is live.
-        unsafe { call!(self.driver(), cuMemSetMemPool(&raw mut place, kind.to_raw(), self.as_raw())) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuMemSetMemPool(&raw mut place, kind.to_raw(), self.as_raw())
+            )
+        }
     }
 
     /// Borrows a pool that other code owns.
@@ -221,11 +250,23 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` if the device cannot access the pool's device.
     #[doc(alias = "cuMemPoolSetAccess")]
-    pub fn set_access(&self, location: impl Into<MemoryLocation>, access: MemoryAccess) -> Result<()> {
+    pub fn set_access(
+        &self,
+        location: impl Into<MemoryLocation>,
+        access: MemoryAccess,
+    ) -> Result<()> {
         let location = location.into();
-        let raw = CUmemAccessDesc { location: location.to_raw(), flags: access.to_raw() };
+        let raw = CUmemAccessDesc {
+            location: location.to_raw(),
+            flags: access.to_raw(),
+        };
         // SAFETY: the pool is live, and `raw` is the only descriptor passed.
-        let result = unsafe { call!(self.driver(), cuMemPoolSetAccess(self.as_raw(), &raw const raw, 1)) };
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuMemPoolSetAccess(self.as_raw(), &raw const raw, 1)
+            )
+        };
         result.map_err(|error| error.about(format!("{access} by {location}")))
     }
 
@@ -242,7 +283,12 @@ impl MemoryPool {
         let (mut raw, mut flags) = (location.to_raw(), CUmemAccess_flags(0));
         with_relaxed_capture_mode(self.driver(), || {
             // SAFETY: `flags` and `raw` are valid pointers, and the pool is live.
-            unsafe { call!(self.driver(), cuMemPoolGetAccess(&raw mut flags, self.as_raw(), &raw mut raw)) }
+            unsafe {
+                call!(
+                    self.driver(),
+                    cuMemPoolGetAccess(&raw mut flags, self.as_raw(), &raw mut raw)
+                )
+            }
         })
         .map_err(|error| error.about(location.to_string()))?;
         Ok(MemoryAccess::from_raw(flags))
@@ -260,20 +306,39 @@ impl MemoryPool {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             let clones = Arc::strong_count(&shared) - 1;
             let reason = format!("the pool has {clones} other owners");
-            Returned::new(Self { shared }, Error::argument("MemoryPool::close", reason))
+            Returned::new(
+                Self { shared },
+                Error::argument("MemoryPool::close", reason),
+            )
         })?;
-        shared.destroy().map_err(|error| Returned::new(Self { shared: Arc::new(shared) }, error))
+        shared.destroy().map_err(|error| {
+            Returned::new(
+                Self {
+                    shared: Arc::new(shared),
+                },
+                error,
+            )
+        })
     }
 
     /// Returns the pool that `find` looks up or creates.
-    fn found(driver: &Driver, find: impl FnOnce(&Driver, &mut CUmemoryPool) -> Result<()>) -> Result<Self> {
+    fn found(
+        driver: &Driver,
+        find: impl FnOnce(&Driver, &mut CUmemoryPool) -> Result<()>,
+    ) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         with_relaxed_capture_mode(driver, || find(driver, &mut raw))?;
         Ok(Self::from_parts(driver, raw, false))
     }
 
     fn from_parts(driver: &Driver, raw: CUmemoryPool, is_owned: bool) -> Self {
-        Self { shared: Arc::new(Shared { driver: driver.clone(), raw, is_owned }) }
+        Self {
+            shared: Arc::new(Shared {
+                driver: driver.clone(),
+                raw,
+                is_owned,
+            }),
+        }
     }
 }
 
@@ -297,7 +362,10 @@ impl AsRef<Driver> for MemoryPool {
 
 impl fmt::Debug for MemoryPool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("MemoryPool").field(&self.as_raw()).finish()
+        formatter
+            .debug_tuple("MemoryPool")
+            .field(&self.as_raw())
+            .finish()
     }
 }
 

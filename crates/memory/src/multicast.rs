@@ -3,7 +3,9 @@
 use std::fmt;
 
 use curium_driver::extend::release;
-use curium_driver::sys::{CUmemGenericAllocationHandle, CUmulticastGranularity_flags, CUmulticastObjectProp};
+use curium_driver::sys::{
+    CUmemGenericAllocationHandle, CUmulticastGranularity_flags, CUmulticastObjectProp,
+};
 use curium_driver::{Device, Driver, Error, Function, MemoryHandleTypes, Result, Returned, call};
 
 use crate::virtual_memory::{Granularity, PhysicalMemory};
@@ -45,7 +47,11 @@ impl MulticastOptions {
     /// Creates options for `devices` devices with at most `bytes` bytes each.
     #[must_use]
     pub const fn new(devices: u32, bytes: usize) -> Self {
-        Self { devices, bytes, handle_types: MemoryHandleTypes::empty() }
+        Self {
+            devices,
+            bytes,
+            handle_types: MemoryHandleTypes::empty(),
+        }
     }
 
     /// Sets the handle types for sharing with other processes.
@@ -66,11 +72,18 @@ impl MulticastOptions {
     pub fn granularity(&self, driver: &Driver, granularity: Granularity) -> Result<usize> {
         let option = match granularity {
             Granularity::Minimum => CUmulticastGranularity_flags::CU_MULTICAST_GRANULARITY_MINIMUM,
-            Granularity::Recommended => CUmulticastGranularity_flags::CU_MULTICAST_GRANULARITY_RECOMMENDED,
+            Granularity::Recommended => {
+                CUmulticastGranularity_flags::CU_MULTICAST_GRANULARITY_RECOMMENDED
+            }
         };
         let (raw, mut bytes) = (self.to_raw(), 0);
         // SAFETY: `bytes` and `raw` are valid pointers.
-        unsafe { call!(driver, cuMulticastGetGranularity(&raw mut bytes, &raw const raw, option)) }?;
+        unsafe {
+            call!(
+                driver,
+                cuMulticastGetGranularity(&raw mut bytes, &raw const raw, option)
+            )
+        }?;
         Ok(bytes)
     }
 
@@ -101,9 +114,13 @@ impl MulticastObject {
         }
         let (properties, mut raw) = (options.to_raw(), 0);
         // SAFETY: `raw` and `properties` are valid pointers.
-        let result = unsafe { call!(driver, cuMulticastCreate(&raw mut raw, &raw const properties) creates raw) };
+        let result = unsafe {
+            call!(driver, cuMulticastCreate(&raw mut raw, &raw const properties) creates raw)
+        };
         result.map_err(|error| error.about(format!("{bytes} bytes of {devices} devices")))?;
-        Ok(Self { memory: PhysicalMemory::owning(driver, raw, bytes) })
+        Ok(Self {
+            memory: PhysicalMemory::owning(driver, raw, bytes),
+        })
     }
 
     /// Converts imported memory that is a multicast object. If it is not, every operation fails.
@@ -128,9 +145,15 @@ impl MulticastObject {
     /// An error returned by the driver.
     #[doc(alias = "cuMulticastAddDevice")]
     pub fn add_device(&self, device: &Device) -> Result<()> {
-        self.driver().expect_same(device.driver(), "MulticastObject::add_device")?;
+        self.driver()
+            .expect_same(device.driver(), "MulticastObject::add_device")?;
         // SAFETY: the object is live, and the driver validates the device.
-        unsafe { call!(self.driver(), cuMulticastAddDevice(self.as_raw(), device.as_raw())) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuMulticastAddDevice(self.as_raw(), device.as_raw())
+            )
+        }
     }
 
     /// Binds all of `memory`, which must be on `device`, at `offset` bytes of the object.
@@ -142,24 +165,47 @@ impl MulticastObject {
     /// An argument error if the memory does not fit at `offset`, or for a device or memory of another driver; any error
     /// returned by the driver.
     #[doc(alias = "cuMulticastBindMem")]
-    pub fn bind(&self, device: &Device, offset: usize, memory: &PhysicalMemory) -> Result<MulticastBinding> {
-        self.driver().expect_same(memory.driver(), "MulticastObject::bind")?;
-        self.driver().expect_same(device.driver(), "MulticastObject::bind")?;
+    pub fn bind(
+        &self,
+        device: &Device,
+        offset: usize,
+        memory: &PhysicalMemory,
+    ) -> Result<MulticastBinding> {
+        self.driver()
+            .expect_same(memory.driver(), "MulticastObject::bind")?;
+        self.driver()
+            .expect_same(device.driver(), "MulticastObject::bind")?;
         let (bytes, total) = (memory.byte_len(), self.byte_len());
         if offset.checked_add(bytes).is_none_or(|end| end > total) {
             let reason = format!("{bytes} bytes at offset {offset} do not fit into {total} bytes");
             return Err(Error::argument("MulticastObject::bind", reason));
         }
-        let (driver, raw, handle, number) = (self.driver(), self.as_raw(), memory.as_raw(), device.as_raw());
+        let (driver, raw, handle, number) = (
+            self.driver(),
+            self.as_raw(),
+            memory.as_raw(),
+            device.as_raw(),
+        );
         if driver.has(Function::cuMulticastBindMem_v2) {
             // SAFETY: the binding owns the object and the memory, so both outlive it.
-            unsafe { call!(driver, cuMulticastBindMem_v2(raw, number, offset, handle, 0, bytes, 0)) }?;
+            unsafe {
+                call!(
+                    driver,
+                    cuMulticastBindMem_v2(raw, number, offset, handle, 0, bytes, 0)
+                )
+            }?;
         } else {
             // SAFETY: as above.
             unsafe { call!(driver, cuMulticastBindMem(raw, offset, handle, 0, bytes, 0)) }?;
         }
         let (object, device, memory) = (self.clone(), device.clone(), memory.clone());
-        Ok(MulticastBinding { object, device, offset, memory, is_bound: true })
+        Ok(MulticastBinding {
+            object,
+            device,
+            offset,
+            memory,
+            is_bound: true,
+        })
     }
 
     /// Returns the size in bytes of the memory that each device binds.
@@ -188,7 +234,9 @@ impl MulticastObject {
     ///
     /// Returns the object together with the error if clones, bindings or mappings of it exist or the driver fails.
     pub fn close(self) -> Result<(), Returned<Self>> {
-        self.memory.close().map_err(|returned| returned.map(|memory| Self { memory }))
+        self.memory
+            .close()
+            .map_err(|returned| returned.map(|memory| Self { memory }))
     }
 }
 
@@ -215,7 +263,12 @@ impl MulticastBinding {
         let (raw, device) = (self.object.as_raw(), self.device.as_raw());
         let (offset, bytes) = (self.offset, self.memory.byte_len());
         // SAFETY: the memory is bound there, and the binding is not used after this call.
-        unsafe { call!(self.object.driver(), cuMulticastUnbind(raw, device, offset, bytes)) }?;
+        unsafe {
+            call!(
+                self.object.driver(),
+                cuMulticastUnbind(raw, device, offset, bytes)
+            )
+        }?;
         self.is_bound = false;
         Ok(())
     }
@@ -223,13 +276,22 @@ impl MulticastBinding {
 
 impl fmt::Debug for MulticastObject {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "MulticastObject({} bytes, handle {:#x})", self.byte_len(), self.as_raw())
+        write!(
+            formatter,
+            "MulticastObject({} bytes, handle {:#x})",
+            self.byte_len(),
+            self.as_raw()
+        )
     }
 }
 
 impl fmt::Debug for MulticastBinding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "MulticastBinding({:?} at {} of {:?})", self.memory, self.offset, self.object)
+        write!(
+            formatter,
+            "MulticastBinding({:?} at {} of {:?})",
+            self.memory, self.offset, self.object
+        )
     }
 }
 

@@ -90,7 +90,9 @@ impl<T> PinnedBuffer<T> {
     {
         let buffer = Self::allocate("PinnedBuffer::filled", context, len, flags)?;
         // SAFETY: the memory has room for `len` elements, is live, and is not shared yet; `MaybeUninit` needs no valid values.
-        let elements = unsafe { std::slice::from_raw_parts_mut(buffer.pointer.as_ptr().cast::<MaybeUninit<T>>(), len) };
+        let elements = unsafe {
+            std::slice::from_raw_parts_mut(buffer.pointer.as_ptr().cast::<MaybeUninit<T>>(), len)
+        };
         elements.fill(MaybeUninit::new(value));
         Ok(buffer)
     }
@@ -108,7 +110,9 @@ impl<T> PinnedBuffer<T> {
     {
         let buffer = Self::allocate("PinnedBuffer::from_slice", context, source.len(), flags)?;
         // SAFETY: both sides have this many elements, new memory does not overlap `source`, and `T` is `Copy`.
-        unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), buffer.pointer.as_ptr(), source.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(source.as_ptr(), buffer.pointer.as_ptr(), source.len())
+        };
         Ok(buffer)
     }
 
@@ -156,22 +160,37 @@ impl<T> PinnedBuffer<T> {
     }
 
     /// Allocates uninitialized elements. They are freed without running destructors, so callers require plain data.
-    fn allocate(operation: &'static str, context: &Context, len: usize, flags: PinnedFlags) -> Result<Self> {
+    fn allocate(
+        operation: &'static str,
+        context: &Context,
+        len: usize,
+        flags: PinnedFlags,
+    ) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         let raw = context.entered(|driver| {
             let mut raw: *mut c_void = std::ptr::null_mut();
             // SAFETY: `raw` is a valid pointer, and the context is current.
-            let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut raw, bytes, flags.bits()) creates raw) };
+            let result = unsafe {
+                call!(driver, cuMemHostAlloc(&raw mut raw, bytes, flags.bits()) creates raw)
+            };
             result.map_err(|error| error.about(format!("{bytes} bytes of pinned memory")))?;
             Ok(raw)
         })?;
         let pointer = NonNull::new(raw.cast::<T>())
             .ok_or_else(|| Error::argument(operation, "the driver returned a null pointer"))?;
-        let buffer =
-            Self { pointer, len, context: context.clone(), source: Source::Allocation, _elements: PhantomData };
+        let buffer = Self {
+            pointer,
+            len,
+            context: context.clone(),
+            source: Source::Allocation,
+            _elements: PhantomData,
+        };
         if !pointer.is_aligned() {
             let align = align_of::<T>();
-            return Err(Error::argument(operation, format!("unsupported alignment ({align} bytes)")));
+            return Err(Error::argument(
+                operation,
+                format!("unsupported alignment ({align} bytes)"),
+            ));
         }
         Ok(buffer)
     }
@@ -183,7 +202,13 @@ impl<T> PinnedBuffer<T> {
         let context = unsafe { std::ptr::read(&raw const buffer.context) };
         // SAFETY: as above.
         let source = unsafe { std::ptr::read(&raw const buffer.source) };
-        PinnedBuffer { pointer: buffer.pointer.cast(), len: buffer.byte_len(), context, source, _elements: PhantomData }
+        PinnedBuffer {
+            pointer: buffer.pointer.cast(),
+            len: buffer.byte_len(),
+            context,
+            source,
+            _elements: PhantomData,
+        }
     }
 
     fn free(&mut self) -> Result<()> {
@@ -192,8 +217,19 @@ impl<T> PinnedBuffer<T> {
         }
         match &mut self.source {
             // SAFETY: the memory is live, no copy of this crate is using it, and it is not used after this call.
-            Source::Allocation => unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }
-                .map_err(|error| error.about_handle("pinned memory", self.pointer, self.context.device().as_raw()))?,
+            Source::Allocation => unsafe {
+                call!(
+                    self.context.driver(),
+                    cuMemFreeHost(self.pointer.as_ptr().cast())
+                )
+            }
+            .map_err(|error| {
+                error.about_handle(
+                    "pinned memory",
+                    self.pointer,
+                    self.context.device().as_raw(),
+                )
+            })?,
             #[cfg(feature = "virtual-memory")]
             Source::Node(mapping) => node::unmap(mapping)?,
         }

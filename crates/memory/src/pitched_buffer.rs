@@ -12,7 +12,8 @@ use crate::copy::pitched::Place;
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Accessibility, Tracked};
 use crate::{
-    DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut, fill, size, wait,
+    DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut,
+    fill, size, wait,
 };
 
 /// A two-dimensional buffer in pitched device memory: each row starts at an aligned address, and rows may be separated by padding.
@@ -55,7 +56,11 @@ impl<T> PitchedBuffer<T> {
         stream.expect_captured("PitchedBuffer::zeroed", ALLOCATE_BEFORE)?;
         let buffer = Self::allocate("PitchedBuffer::zeroed", stream, width, height)?;
         let end = buffer.whole().end();
-        let rows = fill::Rows { pitch: buffer.pitch, width: buffer.place().width, height };
+        let rows = fill::Rows {
+            pitch: buffer.pitch,
+            width: buffer.place().width,
+            height,
+        };
         fill::fill("PitchedBuffer::zeroed", stream, &end, rows, &[0])?;
         Ok(buffer)
     }
@@ -109,7 +114,13 @@ impl<T> PitchedBuffer<T> {
         size::same_len(OPERATION, width.saturating_mul(height), source.len())?;
         let mut buffer = Self::allocate(OPERATION, stream, width, height)?;
         let extent = Extent::new_2d(width, height);
-        buffer.as_pitched_mut().copy_from_host(&HostPitchedSlice::new(source, extent, Pitch::tight::<T>(extent))?)?;
+        buffer
+            .as_pitched_mut()
+            .copy_from_host(&HostPitchedSlice::new(
+                source,
+                extent,
+                Pitch::tight::<T>(extent),
+            )?)?;
         Ok(buffer)
     }
 
@@ -124,8 +135,14 @@ impl<T> PitchedBuffer<T> {
     where
         T: Copy,
     {
-        self.stream().expect_captured("PitchedBuffer::try_clone", ALLOCATE_BEFORE)?;
-        let mut clone = Self::allocate("PitchedBuffer::try_clone", self.stream(), self.width, self.height)?;
+        self.stream()
+            .expect_captured("PitchedBuffer::try_clone", ALLOCATE_BEFORE)?;
+        let mut clone = Self::allocate(
+            "PitchedBuffer::try_clone",
+            self.stream(),
+            self.width,
+            self.height,
+        )?;
         clone.as_pitched_mut().copy_from(&self.as_pitched())?;
         Ok(clone)
     }
@@ -167,7 +184,11 @@ impl<T> PitchedBuffer<T> {
     ///
     /// An argument error if `index` is out of bounds.
     pub fn row(&self, index: usize) -> Result<DeviceSlice<'_, T>> {
-        Ok(DeviceSlice::new(self.row_pointer("PitchedBuffer::row", index)?, self.width, &self.tracked))
+        Ok(DeviceSlice::new(
+            self.row_pointer("PitchedBuffer::row", index)?,
+            self.width,
+            &self.tracked,
+        ))
     }
 
     /// Returns a mutable view of a row.
@@ -176,18 +197,24 @@ impl<T> PitchedBuffer<T> {
     ///
     /// An argument error if `index` is out of bounds.
     pub fn row_mut(&mut self, index: usize) -> Result<DeviceSliceMut<'_, T>> {
-        Ok(DeviceSliceMut::new(self.row_pointer("PitchedBuffer::row_mut", index)?, self.width, &self.tracked))
+        Ok(DeviceSliceMut::new(
+            self.row_pointer("PitchedBuffer::row_mut", index)?,
+            self.width,
+            &self.tracked,
+        ))
     }
 
     /// Returns an iterator over views of all rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = DeviceSlice<'_, T>> {
-        (0..self.height).map(|index| DeviceSlice::new(self.row_at(index), self.width, &self.tracked))
+        (0..self.height)
+            .map(|index| DeviceSlice::new(self.row_at(index), self.width, &self.tracked))
     }
 
     /// Returns an iterator over mutable views of all rows.
     pub fn rows_mut(&mut self) -> impl ExactSizeIterator<Item = DeviceSliceMut<'_, T>> {
         let this = &*self;
-        (0..this.height).map(|index| DeviceSliceMut::new(this.row_at(index), this.width, &this.tracked))
+        (0..this.height)
+            .map(|index| DeviceSliceMut::new(this.row_at(index), this.width, &this.tracked))
     }
 
     /// Returns all rows as a pitched view.
@@ -212,14 +239,27 @@ impl<T> PitchedBuffer<T> {
     /// # Errors
     ///
     /// Returns the buffer together with the error if the driver fails.
-    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error gives back what it is about, and is rare"
+    )]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    fn allocate(operation: &'static str, stream: &Stream, width: usize, height: usize) -> Result<Self> {
+    fn allocate(
+        operation: &'static str,
+        stream: &Stream,
+        width: usize,
+        height: usize,
+    ) -> Result<Self> {
         let row = size::bytes::<T>(operation, width)?;
-        if height == 0 || row.checked_next_multiple_of(4096).and_then(|row| row.checked_mul(height)).is_none() {
+        if height == 0
+            || row
+                .checked_next_multiple_of(4096)
+                .and_then(|row| row.checked_mul(height))
+                .is_none()
+        {
             let reason = format!("invalid size ({height} rows of {row} bytes)");
             return Err(Error::argument(operation, reason));
         }
@@ -234,7 +274,14 @@ impl<T> PitchedBuffer<T> {
             Ok((DevicePointer::from_raw(raw), pitch))
         })?;
         let tracked = tracked.at(pointer.as_raw(), pitch * height);
-        let buffer = Self { pointer, width, height, pitch, tracked, _elements: PhantomData };
+        let buffer = Self {
+            pointer,
+            width,
+            height,
+            pitch,
+            tracked,
+            _elements: PhantomData,
+        };
         size::aligned::<T>(operation, pointer.as_raw() | pitch as u64).map(|()| buffer)
     }
 
@@ -249,7 +296,13 @@ impl<T> PitchedBuffer<T> {
 
     fn place(&self) -> Place {
         let width = self.width * size_of::<T>();
-        Place { width, height: self.height, depth: 1, pitch: self.pitch, layer: self.height }
+        Place {
+            width,
+            height: self.height,
+            depth: 1,
+            pitch: self.pitch,
+            layer: self.height,
+        }
     }
 
     fn row_at(&self, index: usize) -> DevicePointer<T> {
@@ -260,20 +313,29 @@ impl<T> PitchedBuffer<T> {
         if index < self.height {
             return Ok(self.row_at(index));
         }
-        Err(Error::argument(operation, format!("row index out of bounds ({index} of {} rows)", self.height)))
+        Err(Error::argument(
+            operation,
+            format!("row index out of bounds ({index} of {} rows)", self.height),
+        ))
     }
 
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() {
-            self.tracked.leave_sync_allocation(self.pointer.as_raw(), (self.pitch * self.height) as u64);
+            self.tracked
+                .leave_sync_allocation(self.pointer.as_raw(), (self.pitch * self.height) as u64);
             self.pointer = DevicePointer::from_raw(0);
             return Ok(());
         }
         self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live, all work that accesses it has been waited for, and it is not used after this
         // call.
-        unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }
-            .map_err(|error| self.whole().end().explain(error))?;
+        unsafe {
+            call!(
+                self.tracked.stream().driver(),
+                cuMemFree_v2(self.pointer.as_raw())
+            )
+        }
+        .map_err(|error| self.whole().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
@@ -289,15 +351,30 @@ impl<T> AsRef<Driver> for PitchedBuffer<T> {
 
 impl<T> fmt::Debug for PitchedBuffer<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self { width, height, pitch, pointer, .. }, name) = (self, std::any::type_name::<T>());
-        write!(formatter, "PitchedBuffer({width} × {height} × {name} at {pointer:?}, pitch {pitch} bytes)")
+        let (
+            Self {
+                width,
+                height,
+                pitch,
+                pointer,
+                ..
+            },
+            name,
+        ) = (self, std::any::type_name::<T>());
+        write!(
+            formatter,
+            "PitchedBuffer({width} × {height} × {name} at {pointer:?}, pitch {pitch} bytes)"
+        )
     }
 }
 
 impl<T> Drop for PitchedBuffer<T> {
     fn drop(&mut self) {
         if self.pointer.as_raw() != 0 {
-            let (driver, bytes) = (self.stream().driver().clone(), (self.pitch * self.height) as u64);
+            let (driver, bytes) = (
+                self.stream().driver().clone(),
+                (self.pitch * self.height) as u64,
+            );
             wait::free_or_leak(&driver, bytes, || self.free());
         }
     }

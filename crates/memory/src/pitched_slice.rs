@@ -60,13 +60,21 @@ impl Extent {
     /// Creates a two-dimensional extent.
     #[must_use]
     pub const fn new_2d(width: usize, height: usize) -> Self {
-        Self { width, height, depth: 1 }
+        Self {
+            width,
+            height,
+            depth: 1,
+        }
     }
 
     /// Creates a three-dimensional extent.
     #[must_use]
     pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
-        Self { width, height, depth }
+        Self {
+            width,
+            height,
+            depth,
+        }
     }
 }
 
@@ -74,7 +82,10 @@ impl Pitch {
     /// Creates a two-dimensional pitch of `elements` elements of type `T` per row, including padding.
     #[must_use]
     pub const fn from_row_len<T>(elements: usize) -> Self {
-        Self { row_bytes: elements.saturating_mul(size_of::<T>()), layer_rows: 0 }
+        Self {
+            row_bytes: elements.saturating_mul(size_of::<T>()),
+            layer_rows: 0,
+        }
     }
 
     /// Sets the distance between layers in rows.
@@ -92,26 +103,45 @@ impl Pitch {
 
     /// Returns the byte layout of an extent of `T` with this pitch, within `bytes` bytes.
     fn place<T>(self, operation: &'static str, extent: Extent, bytes: usize) -> Result<Place> {
-        let Extent { width, height, depth } = extent;
+        let Extent {
+            width,
+            height,
+            depth,
+        } = extent;
         let refuse = |reason: String| Err(Error::argument(operation, reason));
         let Some(row) = width.checked_mul(size_of::<T>()) else {
             return refuse(format!("size overflow (a row of {width} elements)"));
         };
         if height > 1 && self.row_bytes < row {
-            return refuse(format!("pitch too small (rows of {row} bytes, pitch of {} bytes)", self.row_bytes));
+            return refuse(format!(
+                "pitch too small (rows of {row} bytes, pitch of {} bytes)",
+                self.row_bytes
+            ));
         }
         if depth > 1 && self.layer_rows < height {
-            return refuse(format!("pitch too small (layers of {height} rows, pitch of {} rows)", self.layer_rows));
+            return refuse(format!(
+                "pitch too small (layers of {height} rows, pitch of {} rows)",
+                self.layer_rows
+            ));
         }
         if !self.row_bytes.is_multiple_of(align_of::<T>()) {
             return refuse(format!("misaligned pitch ({} bytes)", self.row_bytes));
         }
         let (pitch, layer) = (self.row_bytes.max(row), self.layer_rows.max(height));
-        let place = Place { width: row, height, depth, pitch, layer };
+        let place = Place {
+            width: row,
+            height,
+            depth,
+            pitch,
+            layer,
+        };
         match place.span() {
             Some(span) if span <= bytes => Ok(place),
             span => {
-                let span = span.map_or_else(|| "more than the address space".into(), |span| format!("{span} bytes"));
+                let span = span.map_or_else(
+                    || "more than the address space".into(),
+                    |span| format!("{span} bytes"),
+                );
                 refuse(format!(
                     "pitched slice out of bounds ({width} × {height} × {depth} elements take {span}, the memory has {bytes} bytes)"
                 ))
@@ -147,7 +177,10 @@ impl<'a, T> PitchedSlice<'a, T> {
     /// Returns the distances between rows and between layers.
     #[must_use]
     pub fn pitch(&self) -> Pitch {
-        Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
+        Pitch {
+            row_bytes: self.place.pitch,
+            layer_rows: self.place.layer,
+        }
     }
 
     /// Returns the address of the first element. Accesses through the pointer are not tracked.
@@ -172,7 +205,10 @@ impl<'a, T> PitchedSlice<'a, T> {
     pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
         let (offset, place) = part::<T>("PitchedSlice::region", &self.place, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
-        Ok(Self { start: DeviceSlice::new(pointer, self.start.len(), self.start.tracked()), place })
+        Ok(Self {
+            start: DeviceSlice::new(pointer, self.start.len(), self.start.tracked()),
+            place,
+        })
     }
 
     /// Copies the elements to `target`, which must have the same extent. Waits until the copy has completed.
@@ -188,7 +224,8 @@ impl<'a, T> PitchedSlice<'a, T> {
     where
         T: AnyBitPattern,
     {
-        self.stream().expect_captured("PitchedSlice::copy_to_host", READ_LATER)?;
+        self.stream()
+            .expect_captured("PitchedSlice::copy_to_host", READ_LATER)?;
         self.copy_to_host_on(self.stream(), target)
     }
 
@@ -197,7 +234,11 @@ impl<'a, T> PitchedSlice<'a, T> {
     /// # Errors
     ///
     /// As for [`PitchedSlice::copy_to_host`]; an argument error if the stream is being captured.
-    pub fn copy_to_host_on(&self, stream: &Stream, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
+    pub fn copy_to_host_on(
+        &self,
+        stream: &Stream,
+        target: &mut HostPitchedSliceMut<'_, T>,
+    ) -> Result<()>
     where
         T: AnyBitPattern,
     {
@@ -221,7 +262,10 @@ impl<'a, T> PitchedSlice<'a, T> {
 
     /// Returns the view as a copy operand.
     pub(crate) fn end(&self) -> copies::End<'a> {
-        copies::End { end: self.start.end(), place: self.place }
+        copies::End {
+            end: self.start.end(),
+            place: self.place,
+        }
     }
 }
 
@@ -240,24 +284,53 @@ impl<T> fmt::Debug for PitchedSlice<'_, T> {
 }
 
 fn extent<T>(place: &Place) -> Extent {
-    Extent { width: place.width / size_of::<T>().max(1), height: place.height, depth: place.depth }
+    Extent {
+        width: place.width / size_of::<T>().max(1),
+        height: place.height,
+        depth: place.depth,
+    }
 }
 
 /// Returns the offset of a subregion in bytes, and its layout.
-fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Extent) -> Result<(usize, Place)> {
+fn part<T>(
+    operation: &'static str,
+    place: &Place,
+    origin: [usize; 3],
+    inner: Extent,
+) -> Result<(usize, Place)> {
     let outer = extent::<T>(place);
-    let sizes = [(inner.width, outer.width), (inner.height, outer.height), (inner.depth, outer.depth)];
-    let fits =
-        |(start, (size, limit)): (usize, (usize, usize))| start.checked_add(size).is_some_and(|end| end <= limit);
+    let sizes = [
+        (inner.width, outer.width),
+        (inner.height, outer.height),
+        (inner.depth, outer.depth),
+    ];
+    let fits = |(start, (size, limit)): (usize, (usize, usize))| {
+        start.checked_add(size).is_some_and(|end| end <= limit)
+    };
     if !origin.into_iter().zip(sizes).all(fits) {
-        return Err(Error::argument(operation, format!("region out of bounds ({inner:?} at {origin:?} of {outer:?})")));
+        return Err(Error::argument(
+            operation,
+            format!("region out of bounds ({inner:?} at {origin:?} of {outer:?})"),
+        ));
     }
     let [x, y, z] = origin;
     // An empty region has no address: at the end of an empty view, the offset may exceed the address space.
     let is_empty = inner.width == 0 || inner.height == 0 || inner.depth == 0;
-    let offset = if is_empty { 0 } else { (z * place.layer + y) * place.pitch + x * size_of::<T>() };
+    let offset = if is_empty {
+        0
+    } else {
+        (z * place.layer + y) * place.pitch + x * size_of::<T>()
+    };
     let width = inner.width * size_of::<T>();
-    Ok((offset, Place { width, height: inner.height, depth: inner.depth, ..*place }))
+    Ok((
+        offset,
+        Place {
+            width,
+            height: inner.height,
+            depth: inner.depth,
+            ..*place
+        },
+    ))
 }
 
 fn describe<T>(
@@ -266,7 +339,15 @@ fn describe<T>(
     place: &Place,
     pointer: DevicePointer<T>,
 ) -> fmt::Result {
-    let Extent { width, height, depth } = extent::<T>(place);
+    let Extent {
+        width,
+        height,
+        depth,
+    } = extent::<T>(place);
     let element = std::any::type_name::<T>();
-    write!(formatter, "{name}({width} × {height} × {depth} × {element} at {pointer:?}, pitch {} bytes)", place.pitch)
+    write!(
+        formatter,
+        "{name}({width} × {height} × {depth} × {element} at {pointer:?}, pitch {} bytes)",
+        place.pitch
+    )
 }

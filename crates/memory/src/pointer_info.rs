@@ -96,15 +96,42 @@ impl Answers {
         use CUpointer_attribute as Attribute;
 
         let places: [(CUpointer_attribute, *mut c_void); 9] = [
-            (Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (&raw mut self.kind).cast()),
-            (Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, (&raw mut self.start).cast()),
-            (Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE, (&raw mut self.size).cast()),
-            (Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (&raw mut self.device).cast()),
-            (Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (&raw mut self.device_pointer).cast()),
-            (Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER, (&raw mut self.host_pointer).cast()),
-            (Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID, (&raw mut self.buffer_id).cast()),
-            (Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED, (&raw mut self.is_managed).cast()),
-            (Attribute::CU_POINTER_ATTRIBUTE_MAPPED, (&raw mut self.is_mapped).cast()),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                (&raw mut self.kind).cast(),
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                (&raw mut self.start).cast(),
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                (&raw mut self.size).cast(),
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                (&raw mut self.device).cast(),
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+                (&raw mut self.device_pointer).cast(),
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER,
+                (&raw mut self.host_pointer).cast(),
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                (&raw mut self.buffer_id).cast(),
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                (&raw mut self.is_managed).cast(),
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_MAPPED,
+                (&raw mut self.is_mapped).cast(),
+            ),
         ];
         let mut attributes = places.map(|(attribute, _)| attribute);
         let mut places = places.map(|(_, place)| place);
@@ -147,11 +174,19 @@ impl MemoryType {
 ///
 /// An error returned by the driver.
 #[doc(alias = "cuMemGetAddressRange")]
-pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Range<u64>>> {
+pub fn address_range<T>(
+    context: &Context,
+    pointer: DevicePointer<T>,
+) -> Result<Option<Range<u64>>> {
     let result = context.entered(|driver| {
         let (mut base, mut size, address) = (0, 0, pointer.as_raw());
         // SAFETY: both are valid pointers, the driver looks the address up, and the context is current.
-        unsafe { call!(driver, cuMemGetAddressRange_v2(&raw mut base, &raw mut size, address)) }?;
+        unsafe {
+            call!(
+                driver,
+                cuMemGetAddressRange_v2(&raw mut base, &raw mut size, address)
+            )
+        }?;
         Ok(base..base + size as u64)
     });
     match result {
@@ -170,11 +205,20 @@ pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<
 ///
 /// `CUDA_ERROR_INVALID_VALUE` if there is no allocation at the address, or the memory belongs to a pool.
 #[doc(alias = "cuPointerSetAttribute")]
-pub fn set_sync_memops<T>(driver: &Driver, pointer: DevicePointer<T>, synchronous: bool) -> Result<()> {
+pub fn set_sync_memops<T>(
+    driver: &Driver,
+    pointer: DevicePointer<T>,
+    synchronous: bool,
+) -> Result<()> {
     let (value, address) = (i32::from(synchronous), pointer.as_raw());
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
     // SAFETY: the value has the attribute's type, and the driver validates the address.
-    let result = unsafe { call!(driver, cuPointerSetAttribute((&raw const value).cast(), attribute, address)) };
+    let result = unsafe {
+        call!(
+            driver,
+            cuPointerSetAttribute((&raw const value).cast(), attribute, address)
+        )
+    };
     result.map_err(|error| error.about(format!("{pointer:?}")))
 }
 
@@ -184,7 +228,14 @@ pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryP
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
     let mut place: *mut c_void = (&raw mut pool).cast();
     // SAFETY: the pointer is valid for the type of the attribute.
-    unsafe { query(driver, address, slice::from_mut(&mut attribute), slice::from_mut(&mut place)) }?;
+    unsafe {
+        query(
+            driver,
+            address,
+            slice::from_mut(&mut attribute),
+            slice::from_mut(&mut place),
+        )
+    }?;
     Ok(pool)
 }
 
@@ -199,8 +250,17 @@ unsafe fn query(
     attributes: &mut [CUpointer_attribute],
     places: &mut [*mut c_void],
 ) -> Result<()> {
-    let (count, attributes, places) = (places.len() as u32, attributes.as_mut_ptr(), places.as_mut_ptr());
+    let (count, attributes, places) = (
+        places.len() as u32,
+        attributes.as_mut_ptr(),
+        places.as_mut_ptr(),
+    );
     // SAFETY: both arrays have this many entries, and the caller guarantees that the pointers are valid.
-    let result = unsafe { call!(driver, cuPointerGetAttributes(count, attributes, places, address)) };
+    let result = unsafe {
+        call!(
+            driver,
+            cuPointerGetAttributes(count, attributes, places, address)
+        )
+    };
     result.map_err(|error| error.about(format!("{address:#x}")))
 }

@@ -97,10 +97,14 @@ impl<T> Registered<'_, T> {
         operation: impl FnOnce(&mut [T]) -> R,
     ) -> Result<R> {
         // SAFETY: the value is closed before this function returns, or dropped if it unwinds.
-        let mut registered =
-            unsafe { Registered::new(context, elements, flags) }.map_err(|error| error.during(SCOPE))?;
+        let mut registered = unsafe { Registered::new(context, elements, flags) }
+            .map_err(|error| error.during(SCOPE))?;
         let result = operation(&mut registered);
-        registered.registration.end_or_abort().map_err(|error| error.during(SCOPE)).map(|()| result)
+        registered
+            .registration
+            .end_or_abort()
+            .map_err(|error| error.during(SCOPE))
+            .map(|()| result)
     }
 }
 
@@ -120,10 +124,23 @@ impl<'a, T> Registered<'a, T> {
     /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is
     /// already pinned.
     #[doc(alias = "cuMemHostRegister")]
-    pub unsafe fn new(context: &Context, elements: &'a mut [T], flags: RegisterFlags) -> Result<Self> {
+    pub unsafe fn new(
+        context: &Context,
+        elements: &'a mut [T],
+        flags: RegisterFlags,
+    ) -> Result<Self> {
         let bytes = size_of_val(elements);
-        let registration = Registration::new("Registered::new", context, elements.as_mut_ptr().cast(), bytes, flags)?;
-        Ok(Self { elements, registration })
+        let registration = Registration::new(
+            "Registered::new",
+            context,
+            elements.as_mut_ptr().cast(),
+            bytes,
+            flags,
+        )?;
+        Ok(Self {
+            elements,
+            registration,
+        })
     }
 
     /// Returns the device address of the first element, if the memory was registered with [`RegisterFlags::DEVICE_MAP`]. Accesses through
@@ -153,7 +170,9 @@ impl<'a, T> Registered<'a, T> {
     /// Returns the value together with the error if the driver fails.
     #[doc(alias = "cuMemHostUnregister")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        self.registration.end().map_err(|error| Returned::new(self, error))
+        self.registration
+            .end()
+            .map_err(|error| Returned::new(self, error))
     }
 }
 
@@ -175,7 +194,11 @@ impl<T> RegisteredRef<'_, T> {
         let registered = unsafe { RegisteredRef::new(context, elements, flags) };
         let mut registered = registered.map_err(|error| error.during(SCOPE_OF_REF))?;
         let result = operation(&registered);
-        registered.registration.end_or_abort().map_err(|error| error.during(SCOPE_OF_REF)).map(|()| result)
+        registered
+            .registration
+            .end_or_abort()
+            .map_err(|error| error.during(SCOPE_OF_REF))
+            .map(|()| result)
     }
 }
 
@@ -194,7 +217,10 @@ impl<'a, T> RegisteredRef<'a, T> {
     pub unsafe fn new(context: &Context, elements: &'a [T], flags: RegisterFlags) -> Result<Self> {
         let (start, bytes) = (elements.as_ptr().cast_mut().cast(), size_of_val(elements));
         let registration = Registration::new("RegisteredRef::new", context, start, bytes, flags)?;
-        Ok(Self { elements, registration })
+        Ok(Self {
+            elements,
+            registration,
+        })
     }
 
     /// Unpins the memory, as [`Drop`] does, and returns any error. The driver waits for the device.
@@ -205,7 +231,9 @@ impl<'a, T> RegisteredRef<'a, T> {
     ///
     /// Returns the value together with the error if the driver fails.
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        self.registration.end().map_err(|error| Returned::new(self, error))
+        self.registration
+            .end()
+            .map_err(|error| Returned::new(self, error))
     }
 }
 
@@ -223,17 +251,31 @@ impl Registration {
         context.entered(|driver| {
             // SAFETY: the memory is borrowed by the caller, who guarantees that the registration ends first. The
             // context is current.
-            let result = unsafe { call!(driver, cuMemHostRegister_v2(start.cast(), bytes, flags.bits())) };
+            let result = unsafe {
+                call!(
+                    driver,
+                    cuMemHostRegister_v2(start.cast(), bytes, flags.bits())
+                )
+            };
             result.map_err(|error| error.about(format!("{bytes} bytes at {start:p}")))
         })?;
-        Ok(Self { context: context.clone(), address: start.expose_provenance(), _memory: PhantomData })
+        Ok(Self {
+            context: context.clone(),
+            address: start.expose_provenance(),
+            _memory: PhantomData,
+        })
     }
 
     /// Unpins memory whose owner may free it next. Captures on other threads neither prevent this nor are invalidated by it.
     fn end_or_abort(&mut self) -> Result<()> {
         let driver = self.context.driver().clone();
         with_relaxed_capture_mode_if_possible(&driver, || self.end()).inspect_err(|error| {
-            retry_or_abort(&driver, error, "registered memory cannot be unregistered", || self.end());
+            retry_or_abort(
+                &driver,
+                error,
+                "registered memory cannot be unregistered",
+                || self.end(),
+            );
         })
     }
 
@@ -247,7 +289,8 @@ impl Registration {
             // registration is not used after this call. The context is current.
             unsafe { call!(driver, cuMemHostUnregister(start)) }
         });
-        let is_unknown = |error: &Error| error.code() == Some(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+        let is_unknown =
+            |error: &Error| error.code() == Some(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
         if result.as_ref().err().is_none_or(is_unknown) {
             self.address = 0;
         }

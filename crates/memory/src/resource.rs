@@ -27,7 +27,9 @@ pub use self::leak_tracker::{LeakTracker, LiveAllocation};
 pub use self::limited::LimitedResource;
 pub use self::managed::Managed;
 pub use self::pinned::Pinned;
-pub use self::reclaiming::{ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep, RecoveryStepStatistics};
+pub use self::reclaiming::{
+    ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep, RecoveryStepStatistics,
+};
 pub(crate) use self::request::DRIVER_ALIGNMENT;
 pub(crate) use self::request::Request;
 #[cfg(feature = "diagnostics")]
@@ -69,7 +71,12 @@ pub unsafe trait Resource: Send + Sync {
     ///
     /// An argument error if `bytes` is 0 or the alignment is not supported; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[track_caller]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>>;
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>>;
 
     /// Deallocates memory once the work currently enqueued on `stream` has completed. The host waits for that only if
     /// the resource documents it.

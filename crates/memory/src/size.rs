@@ -12,11 +12,20 @@ pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     }
     if size == 0 {
         let name = std::any::type_name::<T>();
-        return Err(Error::argument(operation, format!("zero-sized element type ({name})")));
+        return Err(Error::argument(
+            operation,
+            format!("zero-sized element type ({name})"),
+        ));
     }
-    match len.checked_mul(size).filter(|bytes| isize::try_from(*bytes).is_ok()) {
+    match len
+        .checked_mul(size)
+        .filter(|bytes| isize::try_from(*bytes).is_ok())
+    {
         Some(bytes) => Ok(bytes),
-        None => Err(Error::argument(operation, format!("size overflow ({len} elements of {size} bytes)"))),
+        None => Err(Error::argument(
+            operation,
+            format!("size overflow ({len} elements of {size} bytes)"),
+        )),
     }
 }
 
@@ -27,12 +36,18 @@ pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> 
     }
     Err(Error::argument(
         operation,
-        format!("length mismatch (the buffer has {buffer} elements, the other operand has {other})"),
+        format!(
+            "length mismatch (the buffer has {buffer} elements, the other operand has {other})"
+        ),
     ))
 }
 
 /// Returns the resolved range if it is within `len` elements.
-pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds<usize>) -> Result<Range<usize>> {
+pub(crate) fn range(
+    operation: &'static str,
+    len: usize,
+    range: impl RangeBounds<usize>,
+) -> Result<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(start) => Some(*start),
         Bound::Excluded(before) => before.checked_add(1),
@@ -47,7 +62,10 @@ pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds
         (Some(start), Some(end)) if start <= end && end <= len => Ok(start..end),
         (start, end) => {
             let (start, end) = (start.unwrap_or(usize::MAX), end.unwrap_or(usize::MAX));
-            Err(Error::argument(operation, format!("range out of bounds ({start}..{end} of {len} elements)")))
+            Err(Error::argument(
+                operation,
+                format!("range out of bounds ({start}..{end} of {len} elements)"),
+            ))
         }
     }
 }
@@ -57,7 +75,10 @@ pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Resul
     if middle <= len {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("split index out of bounds ({middle} of {len} elements)")))
+    Err(Error::argument(
+        operation,
+        format!("split index out of bounds ({middle} of {len} elements)"),
+    ))
 }
 
 /// Returns an error unless `address` is aligned for elements of type `T`.
@@ -66,5 +87,8 @@ pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
     if address.is_multiple_of(align as u64) {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("misaligned address ({address:#x}, alignment {align})")))
+    Err(Error::argument(
+        operation,
+        format!("misaligned address ({address:#x}, alignment {align})"),
+    ))
 }

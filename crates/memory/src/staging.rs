@@ -75,7 +75,10 @@ thread_local! {
 }
 
 /// Enqueues a part of a copy on the stream of a staging buffer, as an access to the device memory.
-pub(crate) trait Access: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync {}
+pub(crate) trait Access:
+    Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync
+{
+}
 
 impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
 
@@ -112,7 +115,9 @@ impl Staging {
         let staging = Self::of(context);
         let mut pool = staging.pool.lock();
         pool.options = options;
-        staging.threshold.store(options.threshold, Ordering::Relaxed);
+        staging
+            .threshold
+            .store(options.threshold, Ordering::Relaxed);
         pool.generation += 1;
         let threads = pool.threads.take();
         drop(pool);
@@ -138,14 +143,30 @@ impl Staging {
     #[must_use]
     #[inline]
     pub fn byte_len(context: &Context) -> usize {
-        Self::of(context).pool.lock().idle.iter().map(Ring::byte_len).sum()
+        Self::of(context)
+            .pool
+            .lock()
+            .idle
+            .iter()
+            .map(Ring::byte_len)
+            .sum()
     }
 
     fn of(context: &Context) -> Arc<Self> {
         let make = |context| {
             let options = StagingOptions::new();
-            let pool = Pool { options, idle: Vec::new(), threads: None, rings: 0, generation: 0 };
-            Self { context, threshold: AtomicUsize::new(options.threshold), pool: Mutex::new(pool) }
+            let pool = Pool {
+                options,
+                idle: Vec::new(),
+                threads: None,
+                rings: 0,
+                generation: 0,
+            };
+            Self {
+                context,
+                threshold: AtomicUsize::new(options.threshold),
+                pool: Mutex::new(pool),
+            }
         };
         // SAFETY: the objects created from the context belong to staging buffers, which are in the pool or in a `Staged`.
         // Every copy drops its `Staged`, and every caller drops this value, while it borrows the context.
@@ -159,7 +180,9 @@ impl Staging {
             let mut pool = self.pool.lock();
             let (generation, longest) = (pool.generation, pool.options.buffer_bytes);
             // The memory grows with the copies of the program, to the size in the options.
-            let bytes = copied.checked_next_power_of_two().map_or(longest, |enough| enough.min(longest));
+            let bytes = copied
+                .checked_next_power_of_two()
+                .map_or(longest, |enough| enough.min(longest));
             // Buffers of an older generation are dropped when the options change or when they are put back.
             let fits = |ring: &Ring| ring.generation() == generation && ring.byte_len() >= bytes;
             if let Some(index) = pool.idle.iter().rposition(fits) {
@@ -190,8 +213,12 @@ impl Staging {
     fn threads(&self) -> Option<Arc<ThreadPool>> {
         let mut pool = self.pool.lock();
         if pool.threads.is_none() {
-            let threads =
-                ThreadPoolBuilder::new().num_threads(pool.options.threads.saturating_sub(1).clamp(1, MOST_THREADS - 1));
+            let threads = ThreadPoolBuilder::new().num_threads(
+                pool.options
+                    .threads
+                    .saturating_sub(1)
+                    .clamp(1, MOST_THREADS - 1),
+            );
             let threads = threads.thread_name(|index| format!("curium-staging-{index}"));
             pool.threads = threads.build().ok().map(Arc::new);
         }
@@ -223,7 +250,12 @@ pub(crate) unsafe fn upload(
     source: &[u8],
     access: impl Access,
 ) -> Option<Result<()>> {
-    let mut staged = Staged::take(stream, source.as_ptr().cast(), source.len(), Direction::ToDevice)?;
+    let mut staged = Staged::take(
+        stream,
+        source.as_ptr().cast(),
+        source.len(),
+        Direction::ToDevice,
+    )?;
     // SAFETY: the caller guarantees the target.
     Some(staged.copy(|ring, run| unsafe { ring.upload(target, source, &access, run) }))
 }
@@ -241,7 +273,12 @@ pub(crate) unsafe fn download(
     source: CUdeviceptr,
     access: impl Access,
 ) -> Option<Result<()>> {
-    let mut staged = Staged::take(stream, target.as_ptr().cast(), target.len(), Direction::ToHost)?;
+    let mut staged = Staged::take(
+        stream,
+        target.as_ptr().cast(),
+        target.len(),
+        Direction::ToHost,
+    )?;
     // SAFETY: the caller guarantees the source.
     Some(staged.copy(|ring, run| unsafe { ring.download(target, source, &access, run) }))
 }
@@ -249,7 +286,12 @@ pub(crate) unsafe fn download(
 impl Staged {
     /// Takes a staging buffer for a copy of `bytes` bytes between the device and `host`, in place of a copy on `stream`.
     /// Returns `None` if the driver's own copy is preferable.
-    fn take(stream: &Stream, host: *const c_void, bytes: usize, direction: Direction) -> Option<Self> {
+    fn take(
+        stream: &Stream,
+        host: *const c_void,
+        bytes: usize,
+        direction: Direction,
+    ) -> Option<Self> {
         let staging = Staging::of(stream.context());
         if bytes < staging.threshold.load(Ordering::Relaxed) {
             return None;
@@ -259,20 +301,36 @@ impl Staged {
         if is_nested() || IS_STAGING.get() {
             return None;
         }
-        let most = if bytes < LONG { MOST_THREADS_OF_SHORT_COPY } else { MOST_THREADS };
+        let most = if bytes < LONG {
+            MOST_THREADS_OF_SHORT_COPY
+        } else {
+            MOST_THREADS
+        };
         let threads = staging.pool.lock().options.threads.min(most);
-        if threads < direction.enough() || is_capturing(stream) || !is_pageable(stream.driver(), host, bytes) {
+        if threads < direction.enough()
+            || is_capturing(stream)
+            || !is_pageable(stream.driver(), host, bytes)
+        {
             return None;
         }
         let pool = staging.threads()?;
         let ring = staging.ring(bytes)?;
         let threads = threads.min(ring.tiles(direction, bytes));
-        Some(Self { staging, ring: Some(ring), pool, direction, threads })
+        Some(Self {
+            staging,
+            ring: Some(ring),
+            pool,
+            direction,
+            threads,
+        })
     }
 
     /// Runs `copy` with the staging buffer, and with a function that runs another one on all threads of the copy. A
     /// thread that starts late finds no tile left, because the others have copied them.
-    fn copy(&mut self, copy: impl FnOnce(&mut Ring, &dyn Fn(&(dyn Fn() + Sync))) -> Result<()>) -> Result<()> {
+    fn copy(
+        &mut self,
+        copy: impl FnOnce(&mut Ring, &dyn Fn(&(dyn Fn() + Sync))) -> Result<()>,
+    ) -> Result<()> {
         let (pool, direction, others) = (&self.pool, self.direction, self.threads - 1);
         let run = |serve: &(dyn Fn() + Sync)| {
             let serve = || {
@@ -283,7 +341,12 @@ impl Staged {
             // If the caller is itself a worker of a thread pool, it would run other jobs of its pool while it waits.
             if rayon_core::current_thread_index().is_some() {
                 let all = || on_all_threads(pool, direction, others, &serve);
-                thread::scope(|scope| scope.spawn(all).join().unwrap_or_else(|payload| resume_unwind(payload)));
+                thread::scope(|scope| {
+                    scope
+                        .spawn(all)
+                        .join()
+                        .unwrap_or_else(|payload| resume_unwind(payload))
+                });
             } else {
                 on_all_threads(pool, direction, others, &serve);
             }
@@ -293,7 +356,12 @@ impl Staged {
 }
 
 /// Runs `serve` on the calling thread and on `others` threads of the pool.
-fn on_all_threads(pool: &ThreadPool, direction: Direction, others: usize, serve: &(dyn Fn() + Sync)) {
+fn on_all_threads(
+    pool: &ThreadPool,
+    direction: Direction,
+    others: usize,
+    serve: &(dyn Fn() + Sync),
+) {
     pool.in_place_scope(|scope| {
         match direction {
             // All tiles can be copied at once, so each thread is woken as early as possible.
@@ -307,7 +375,10 @@ fn on_all_threads(pool: &ThreadPool, direction: Direction, others: usize, serve:
 
 /// Runs `serve` on `count` threads, of which the calling thread wakes two, and each of these two others.
 fn wake<'a>(scope: &Scope<'a>, count: usize, serve: &'a (dyn Fn() + Sync)) {
-    for count in [count / 2, count.div_ceil(2)].into_iter().filter(|count| *count > 0) {
+    for count in [count / 2, count.div_ceil(2)]
+        .into_iter()
+        .filter(|count| *count > 0)
+    {
         scope.spawn(move |scope| {
             wake(scope, count - 1, serve);
             serve();
@@ -339,7 +410,12 @@ impl Drop for Staged {
 fn is_capturing(stream: &Stream) -> bool {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: `status` is valid for writes, and the stream is live.
-    let asked = unsafe { call!(stream.driver(), cuStreamIsCapturing(stream.as_raw(), &raw mut status)) };
+    let asked = unsafe {
+        call!(
+            stream.driver(),
+            cuStreamIsCapturing(stream.as_raw(), &raw mut status)
+        )
+    };
     asked.is_err() || status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
 }
 
@@ -348,7 +424,8 @@ fn is_capturing(stream: &Stream) -> bool {
 #[inline]
 fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
     let ends = [host.addr(), host.addr() + bytes - 1];
-    ends.into_iter().all(|address| memory_type(driver, address as CUdeviceptr).is_ok_and(|kind| kind == 0))
+    ends.into_iter()
+        .all(|address| memory_type(driver, address as CUdeviceptr).is_ok_and(|kind| kind == 0))
 }
 
 /// Returns the type of memory at an address; 0 if it is unknown to the driver.
@@ -357,6 +434,11 @@ fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
     let mut place: *mut c_void = (&raw mut kind).cast();
     // SAFETY: there is one attribute with an output pointer that is valid for writes, and any address may be queried.
-    unsafe { call!(driver, cuPointerGetAttributes(1, &raw mut attribute, &raw mut place, address)) }?;
+    unsafe {
+        call!(
+            driver,
+            cuPointerGetAttributes(1, &raw mut attribute, &raw mut place, address)
+        )
+    }?;
     Ok(kind)
 }

@@ -47,18 +47,30 @@ impl<T> Surface<T> {
     #[doc(alias = "cuSurfObjectCreate")]
     pub fn new(array: &Arc<Array<T>>) -> Result<Self> {
         if !array.flags().contains(ArrayFlags::SURFACE) {
-            return Err(Error::argument("Surface::new", format!("missing flag `ArrayFlags::SURFACE` ({array:?})")));
+            return Err(Error::argument(
+                "Surface::new",
+                format!("missing flag `ArrayFlags::SURFACE` ({array:?})"),
+            ));
         }
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
         resource.res.array.hArray = array.as_raw();
         let raw = array.stream().context().entered(|driver| {
             let mut raw = 0;
             // SAFETY: both pointers are valid, the context is current, and the surface keeps the array alive.
-            unsafe { call!(driver, cuSurfObjectCreate(&raw mut raw, &raw const resource) creates raw) }?;
+            unsafe {
+                call!(driver, cuSurfObjectCreate(&raw mut raw, &raw const resource) creates raw)
+            }?;
             Ok(raw)
         })?;
-        let handle = SurfaceHandle { raw, uses: Arc::clone(array.uses()), _array: Arc::clone(array.handle()) };
-        Ok(Self { handle: Arc::new(handle), array: Arc::clone(array) })
+        let handle = SurfaceHandle {
+            raw,
+            uses: Arc::clone(array.uses()),
+            _array: Arc::clone(array.handle()),
+        };
+        Ok(Self {
+            handle: Arc::new(handle),
+            array: Arc::clone(array),
+        })
     }
 
     /// Returns the array.
@@ -83,7 +95,10 @@ impl<T> Surface<T> {
     #[doc(alias = "cuSurfObjectDestroy")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
-            return Err(Returned::new(self, Error::argument("Surface::close", "a graph uses the surface")));
+            return Err(Returned::new(
+                self,
+                Error::argument("Surface::close", "a graph uses the surface"),
+            ));
         };
         match handle.destroy() {
             Ok(()) => Ok(()),
@@ -98,8 +113,9 @@ impl SurfaceHandle {
         self.uses.synchronize()?;
         self.uses.stream().context().entered(|driver| {
             // SAFETY: the surface is live and idle, its context is current, and it is not used after this call.
-            unsafe { call!(driver, cuSurfObjectDestroy(self.raw)) }
-                .map_err(|error| error.about_handle("surface", self.raw, self.uses.stream().device().as_raw()))
+            unsafe { call!(driver, cuSurfObjectDestroy(self.raw)) }.map_err(|error| {
+                error.about_handle("surface", self.raw, self.uses.stream().device().as_raw())
+            })
         })?;
         self.raw = 0;
         Ok(())
@@ -130,7 +146,12 @@ impl<T> AsRef<Driver> for Surface<T> {
 
 impl<T> fmt::Debug for Surface<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Surface({:#x} of {:?})", self.as_raw(), self.array)
+        write!(
+            formatter,
+            "Surface({:#x} of {:?})",
+            self.as_raw(),
+            self.array
+        )
     }
 }
 

@@ -12,7 +12,9 @@ use curium_driver::sys::{CUtensorMap, CUtensorMapAllocClass};
 use curium_driver::{ByValue, Context, DevicePointer, Error, Result, call};
 
 pub use self::im2col::{Im2col, Im2colWide, Im2colWideMode};
-pub use self::layout::{TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion, TensorLayout, TensorSwizzle};
+pub use self::layout::{
+    TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion, TensorLayout, TensorSwizzle,
+};
 pub use self::view::{TensorRead, TensorView, TensorViewMut, TensorWrite};
 
 /// A tensor map (`CUtensorMap`): describes a tensor in device memory, and the box of it that one TMA copy transfers.
@@ -137,7 +139,11 @@ impl TensorMap {
     ///
     /// An argument error for a layout that TMA does not support; see [`TensorLayout`] and [`Im2colWide`].
     #[doc(alias = "cuTensorMapEncodeIm2colWide")]
-    pub fn im2col_wide(context: &Context, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
+    pub fn im2col_wide(
+        context: &Context,
+        layout: &TensorLayout,
+        pixels: &Im2colWide,
+    ) -> Result<Self> {
         check::layout("TensorMap::im2col_wide", layout, 3)?;
         check::im2col_wide("TensorMap::im2col_wide", layout, pixels)?;
         Self::encode(context, |driver, map| {
@@ -176,7 +182,11 @@ impl TensorMap {
     ///
     /// An argument error if the address is not a multiple of 16; `CUDA_ERROR_INVALID_VALUE` if the layout requires 32.
     #[doc(alias = "cuTensorMapReplaceAddress")]
-    pub fn replace_address<T>(&mut self, context: &Context, pointer: DevicePointer<T>) -> Result<()> {
+    pub fn replace_address<T>(
+        &mut self,
+        context: &Context,
+        pointer: DevicePointer<T>,
+    ) -> Result<()> {
         check::address("TensorMap::replace_address", pointer.as_raw(), 16)?;
         let address = std::ptr::without_provenance_mut::<c_void>(pointer.as_raw() as usize);
         context.entered(|driver| {
@@ -205,10 +215,18 @@ impl TensorMap {
         context: &Context,
         class: TensorAllocationClass,
     ) -> Result<TensorAllocationClass> {
-        let (wanted, mut effective) = (class.to_raw(), CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_AUTO);
+        let (wanted, mut effective) = (
+            class.to_raw(),
+            CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_AUTO,
+        );
         context.entered(|driver| {
             // SAFETY: the map is initialized, `effective` is a valid pointer, and the caller guarantees that the memory is accessible.
-            unsafe { call!(driver, cuTensorMapSetAllocationClass(&raw mut self.0, wanted, &raw mut effective)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuTensorMapSetAllocationClass(&raw mut self.0, wanted, &raw mut effective)
+                )
+            }
         })?;
         Ok(TensorAllocationClass::from_raw(effective))
     }
@@ -272,8 +290,14 @@ fn explain(error: Error, context: &Context) -> Error {
     error.advised(|_| {
         let capability = capability.ok().filter(|capability| capability.major < 9)?;
         let (major, minor) = (capability.major, capability.minor);
-        Some(format!("tensor maps require compute capability 9.0 (this device has {major}.{minor})").into())
+        Some(
+            format!("tensor maps require compute capability 9.0 (this device has {major}.{minor})")
+                .into(),
+        )
     })
 }
 
-const _: () = assert!(size_of::<TensorMap>() == 128 && align_of::<TensorMap>() >= 64, "kernels take it so");
+const _: () = assert!(
+    size_of::<TensorMap>() == 128 && align_of::<TensorMap>() >= 64,
+    "kernels take it so"
+);

@@ -93,7 +93,13 @@ impl<T: Texel> Texture<T> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
         resource.res.array.hArray = array.as_raw();
         let options = options.within(array.shape());
-        Self::create(array.stream().context(), &resource, &options, view, Source::Array(Arc::clone(array)))
+        Self::create(
+            array.stream().context(),
+            &resource,
+            &options,
+            view,
+            Source::Array(Arc::clone(array)),
+        )
     }
 
     /// Creates a texture of all levels of a mipmapped array, or of those of a view. Requires normalized coordinates.
@@ -112,7 +118,13 @@ impl<T: Texel> Texture<T> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY);
         resource.res.mipmap.hMipmappedArray = array.as_raw();
         let options = options.within(array.shape());
-        Self::create(array.stream().context(), &resource, &options, view, Source::Mipmapped(Arc::clone(array)))
+        Self::create(
+            array.stream().context(),
+            &resource,
+            &options,
+            view,
+            Source::Mipmapped(Arc::clone(array)),
+        )
     }
 
     /// Creates a one-dimensional texture of a buffer, which kernels read by integer index.
@@ -128,7 +140,13 @@ impl<T: Texel> Texture<T> {
         resource.res.linear.format = T::FORMAT.component;
         resource.res.linear.numChannels = T::FORMAT.channels;
         resource.res.linear.sizeInBytes = buffer.byte_len();
-        Self::create(buffer.stream().context(), &resource, options, None, Source::Buffer(Arc::clone(buffer)))
+        Self::create(
+            buffer.stream().context(),
+            &resource,
+            options,
+            None,
+            Source::Buffer(Arc::clone(buffer)),
+        )
     }
 
     /// Creates a two-dimensional texture of a buffer.
@@ -138,11 +156,22 @@ impl<T: Texel> Texture<T> {
     /// # Errors
     ///
     /// An argument error if the region is out of bounds; `CUDA_ERROR_INVALID_VALUE` if the pitch or the address is misaligned.
-    pub fn from_pitch2d(buffer: &Arc<DeviceBuffer<T>>, plane: Pitch2d, options: &TextureOptions) -> Result<Self> {
-        let Pitch2d { width, height, pitch_bytes } = plane;
-        let row = width.checked_mul(size_of::<T>()).filter(|row| *row <= pitch_bytes && *row != 0);
-        let end =
-            row.zip(height.checked_sub(1)).and_then(|(row, rows)| rows.checked_mul(pitch_bytes)?.checked_add(row));
+    pub fn from_pitch2d(
+        buffer: &Arc<DeviceBuffer<T>>,
+        plane: Pitch2d,
+        options: &TextureOptions,
+    ) -> Result<Self> {
+        let Pitch2d {
+            width,
+            height,
+            pitch_bytes,
+        } = plane;
+        let row = width
+            .checked_mul(size_of::<T>())
+            .filter(|row| *row <= pitch_bytes && *row != 0);
+        let end = row
+            .zip(height.checked_sub(1))
+            .and_then(|(row, rows)| rows.checked_mul(pitch_bytes)?.checked_add(row));
         if end.is_none_or(|end| end > buffer.byte_len()) {
             let bytes = buffer.byte_len();
             let reason = format!(
@@ -157,7 +186,13 @@ impl<T: Texel> Texture<T> {
         resource.res.pitch2D.width = width;
         resource.res.pitch2D.height = height;
         resource.res.pitch2D.pitchInBytes = pitch_bytes;
-        Self::create(buffer.stream().context(), &resource, options, None, Source::Buffer(Arc::clone(buffer)))
+        Self::create(
+            buffer.stream().context(),
+            &resource,
+            options,
+            None,
+            Source::Buffer(Arc::clone(buffer)),
+        )
     }
 }
 
@@ -186,7 +221,12 @@ impl<T> Texture<T> {
         let mut raw = CUDA_TEXTURE_DESC::default();
         self.handle.context.entered(|driver| {
             // SAFETY: `raw` is a valid pointer, the texture is live, and its context is current.
-            unsafe { call!(driver, cuTexObjectGetTextureDesc(&raw mut raw, self.as_raw())) }
+            unsafe {
+                call!(
+                    driver,
+                    cuTexObjectGetTextureDesc(&raw mut raw, self.as_raw())
+                )
+            }
         })?;
         Ok(TextureOptions::from_raw(&raw))
     }
@@ -201,7 +241,10 @@ impl<T> Texture<T> {
     #[doc(alias = "cuTexObjectDestroy")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
-            return Err(Returned::new(self, Error::argument("Texture::close", "a graph uses the texture")));
+            return Err(Returned::new(
+                self,
+                Error::argument("Texture::close", "a graph uses the texture"),
+            ));
         };
         match handle.destroy() {
             Ok(()) => Ok(()),
@@ -226,8 +269,15 @@ impl<T: Texel> Texture<T> {
             unsafe { call!(driver, cuTexObjectCreate(&raw mut raw, resource, &raw const options, view) creates raw) }?;
             Ok(raw)
         })?;
-        let handle = TextureHandle { raw, context: context.clone(), source: source.kept() };
-        Ok(Self { handle: Arc::new(handle), source })
+        let handle = TextureHandle {
+            raw,
+            context: context.clone(),
+            source: source.kept(),
+        };
+        Ok(Self {
+            handle: Arc::new(handle),
+            source,
+        })
     }
 }
 
@@ -237,8 +287,9 @@ impl TextureHandle {
         self.source.synchronize()?;
         self.context.entered(|driver| {
             // SAFETY: the texture is live and idle, its context is current, and it is not used after this call.
-            unsafe { call!(driver, cuTexObjectDestroy(self.raw)) }
-                .map_err(|error| error.about_handle("texture", self.raw, self.context.device().as_raw()))
+            unsafe { call!(driver, cuTexObjectDestroy(self.raw)) }.map_err(|error| {
+                error.about_handle("texture", self.raw, self.context.device().as_raw())
+            })
         })?;
         self.raw = 0;
         Ok(())
@@ -267,7 +318,9 @@ impl<T: Texel> Source<T> {
     /// Returns the memory for the texture to keep alive.
     fn kept(&self) -> Arc<dyn Kept> {
         match self {
-            Self::Array(array) => Arc::new((Arc::clone(array.uses()), Arc::clone(array.handle()))) as _,
+            Self::Array(array) => {
+                Arc::new((Arc::clone(array.uses()), Arc::clone(array.handle()))) as _
+            }
             Self::Mipmapped(array) => Arc::clone(array.handle()) as _,
             Self::Buffer(buffer) => Arc::clone(buffer) as _,
         }
@@ -297,7 +350,9 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
                 // SAFETY: `launched` records the access, and the buffer is not used in between.
                 unsafe { Argument::<&[T]>::bind(&mut buffer, guard) }?;
             }
-            source => source.uses().map_or(Ok(()), |uses| uses.before_read("Kernel::launch", guard))?,
+            source => source
+                .uses()
+                .map_or(Ok(()), |uses| uses.before_read("Kernel::launch", guard))?,
         }
         Ok(TextureObject(self.as_raw()))
     }
@@ -309,7 +364,10 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
                 // SAFETY: the buffer was bound to this stream by `bind`.
                 unsafe { Argument::<&[T]>::launched(&mut buffer, guard) };
             }
-            source => source.uses().into_iter().for_each(|uses| uses.after_read(guard)),
+            source => source
+                .uses()
+                .into_iter()
+                .for_each(|uses| uses.after_read(guard)),
         }
     }
 }
@@ -322,7 +380,12 @@ impl<T> AsRef<Driver> for Texture<T> {
 
 impl<T> fmt::Debug for Texture<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Texture({:#x} of {})", self.as_raw(), std::any::type_name::<T>())
+        write!(
+            formatter,
+            "Texture({:#x} of {})",
+            self.as_raw(),
+            std::any::type_name::<T>()
+        )
     }
 }
 
@@ -343,11 +406,17 @@ pub(crate) fn expect_known(what: &str, context: &Context, stream: &Stream) -> Re
     if context.shares_objects_with(stream.context()) {
         return Ok(());
     }
-    let reason = format!("context mismatch (the {what} belongs to {context:?}, {stream:?} to {:?})", stream.context());
+    let reason = format!(
+        "context mismatch (the {what} belongs to {context:?}, {stream:?} to {:?})",
+        stream.context()
+    );
     Err(Error::argument(OPERATION, reason))
 }
 
 /// Returns an empty resource descriptor of a type.
 pub(crate) fn empty(kind: CUresourcetype) -> CUDA_RESOURCE_DESC {
-    CUDA_RESOURCE_DESC { resType: kind, ..CUDA_RESOURCE_DESC::default() }
+    CUDA_RESOURCE_DESC {
+        resType: kind,
+        ..CUDA_RESOURCE_DESC::default()
+    }
 }

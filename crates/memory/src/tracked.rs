@@ -41,7 +41,11 @@ impl Tracked {
     /// Creates the tracking for memory allocated on `stream`, which graphs may lease.
     #[inline]
     pub(crate) fn leasable(stream: &Stream, reach: Accessibility) -> Self {
-        Self { accesses: Accesses::leasable(stream), reach, reached: AtomicU64::new(0) }
+        Self {
+            accesses: Accesses::leasable(stream),
+            reach,
+            reached: AtomicU64::new(0),
+        }
     }
 
     /// Sets the address range: `bytes` bytes at `address`.
@@ -53,7 +57,11 @@ impl Tracked {
 
     /// Creates the tracking for memory that cannot be allocated in a capture.
     #[inline]
-    pub(crate) fn leasable_outside(operation: &'static str, stream: &Stream, reach: Accessibility) -> Result<Self> {
+    pub(crate) fn leasable_outside(
+        operation: &'static str,
+        stream: &Stream,
+        reach: Accessibility,
+    ) -> Result<Self> {
         if stream.is_created_by_capture() {
             return Err(Error::argument(
                 operation,
@@ -112,20 +120,32 @@ impl Tracked {
 
     /// Makes the guard's stream wait for the accesses that a read must wait for.
     #[inline]
-    pub(crate) fn before_read(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+    pub(crate) fn before_read(
+        &self,
+        operation: &'static str,
+        guard: &mut AccessGuard<'_>,
+    ) -> Result<()> {
         if !self.accesses.reads_freely_on(guard.stream()) {
             self.end_host_attachment(operation)?;
         }
-        self.accesses.before_read(guard).map_err(|error| error.during(operation))
+        self.accesses
+            .before_read(guard)
+            .map_err(|error| error.during(operation))
     }
 
     /// Makes the guard's stream wait for the accesses that a write must wait for.
     #[inline]
-    pub(crate) fn before_write(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+    pub(crate) fn before_write(
+        &self,
+        operation: &'static str,
+        guard: &mut AccessGuard<'_>,
+    ) -> Result<()> {
         if !self.accesses.writes_freely_on(guard.stream()) {
             self.end_host_attachment(operation)?;
         }
-        self.accesses.before_write(guard).map_err(|error| error.during(operation))
+        self.accesses
+            .before_write(guard)
+            .map_err(|error| error.during(operation))
     }
 
     /// Records an enqueued read.
@@ -167,35 +187,70 @@ impl Tracked {
     /// Makes the guard's stream wait for the accesses that conflict with a kernel that reads the memory. Grants the
     /// stream's device access if the memory at `address` is on another device.
     #[inline]
-    pub(crate) fn before_kernel_read(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr) -> Result<()> {
+    pub(crate) fn before_kernel_read(
+        &self,
+        guard: &mut AccessGuard<'_>,
+        address: CUdeviceptr,
+    ) -> Result<()> {
         // Only the stream of the last write of the whole reads without a wait. Its device already has access: the
         // memory is on it, or the writing kernel was granted access.
-        if self.accesses.reads_freely_on(guard.stream()) { Ok(()) } else { self.admit(guard, address, false) }
+        if self.accesses.reads_freely_on(guard.stream()) {
+            Ok(())
+        } else {
+            self.admit(guard, address, false)
+        }
     }
 
     /// Makes the guard's stream wait for the accesses that conflict with a kernel that writes the memory, and grants
     /// access like [`Tracked::before_kernel_read`].
     #[inline]
-    pub(crate) fn before_kernel_write(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr) -> Result<()> {
+    pub(crate) fn before_kernel_write(
+        &self,
+        guard: &mut AccessGuard<'_>,
+        address: CUdeviceptr,
+    ) -> Result<()> {
         // As for reads.
-        if self.accesses.writes_freely_on(guard.stream()) { Ok(()) } else { self.admit(guard, address, true) }
+        if self.accesses.writes_freely_on(guard.stream()) {
+            Ok(())
+        } else {
+            self.admit(guard, address, true)
+        }
     }
 
     /// Makes the guard's stream wait, and grants its device access.
     #[cold]
     #[inline(never)]
-    fn admit(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
+    fn admit(
+        &self,
+        guard: &mut AccessGuard<'_>,
+        address: CUdeviceptr,
+        is_write: bool,
+    ) -> Result<()> {
         self.end_host_attachment(KERNEL_ARGUMENT)?;
         // The home stream made the last write of the whole buffer, so its device has access.
-        if self.accesses.begin_home(guard, is_write) { Ok(()) } else { self.admit_other(guard, address, is_write) }
+        if self.accesses.begin_home(guard, is_write) {
+            Ok(())
+        } else {
+            self.admit_other(guard, address, is_write)
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn admit_other(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
-        if is_write { self.before_write(KERNEL_ARGUMENT, guard) } else { self.before_read(KERNEL_ARGUMENT, guard) }?;
+    fn admit_other(
+        &self,
+        guard: &mut AccessGuard<'_>,
+        address: CUdeviceptr,
+        is_write: bool,
+    ) -> Result<()> {
+        if is_write {
+            self.before_write(KERNEL_ARGUMENT, guard)
+        } else {
+            self.before_read(KERNEL_ARGUMENT, guard)
+        }?;
         let stream = guard.stream();
-        if self.reach.is_everywhere() || stream.device().as_raw() == self.stream().device().as_raw() {
+        if self.reach.is_everywhere() || stream.device().as_raw() == self.stream().device().as_raw()
+        {
             return Ok(());
         }
         self.let_in_peer(KERNEL_ARGUMENT, stream, address)
@@ -211,8 +266,13 @@ impl Tracked {
     /// the attachment.
     #[inline]
     pub(crate) fn end_host_attachment(&self, operation: &'static str) -> Result<()> {
-        let is_attached = self.reach == Accessibility::Managed && self.reached.load(Ordering::Acquire) != 0;
-        if is_attached { self.attach_to_streams(operation) } else { Ok(()) }
+        let is_attached =
+            self.reach == Accessibility::Managed && self.reached.load(Ordering::Acquire) != 0;
+        if is_attached {
+            self.attach_to_streams(operation)
+        } else {
+            Ok(())
+        }
     }
 
     #[cold]
@@ -220,8 +280,13 @@ impl Tracked {
         let (stream, address) = (self.stream(), self.reached.load(Ordering::Acquire));
         let everywhere = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
         // SAFETY: the address is that of a whole live allocation of managed memory; the stream is live and belongs to this driver.
-        unsafe { call!(stream.driver(), cuStreamAttachMemAsync(stream.as_raw(), address, 0, everywhere)) }
-            .map_err(|error| error.during(operation))?;
+        unsafe {
+            call!(
+                stream.driver(),
+                cuStreamAttachMemAsync(stream.as_raw(), address, 0, everywhere)
+            )
+        }
+        .map_err(|error| error.during(operation))?;
         // Another thread may enqueue an access on any stream as soon as it finds the memory attached. The wait is short: no device has
         // used the memory since the view.
         stream.drain()?;
@@ -231,13 +296,20 @@ impl Tracked {
     }
 
     #[cold]
-    fn let_in_peer(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+    fn let_in_peer(
+        &self,
+        operation: &'static str,
+        stream: &Stream,
+        address: CUdeviceptr,
+    ) -> Result<()> {
         if self.reached.load(Ordering::Acquire) & bit(stream.device()) != 0 {
             return Ok(());
         }
         if self.reach == Accessibility::Granted {
             let (device, own) = (stream.device().as_raw(), self.stream().device().as_raw());
-            let reason = format!("device {device} has no access to memory at {address:#x}, which is on device {own}");
+            let reason = format!(
+                "device {device} has no access to memory at {address:#x}, which is on device {own}"
+            );
             return Err(Error::argument(operation, reason));
         }
         peer::give_access(operation, stream, self.stream(), address)?;
@@ -263,5 +335,8 @@ impl Accessibility {
 /// Returns the bit of a device; 0 for a device past the first 64.
 #[inline]
 fn bit(device: &Device) -> u64 {
-    u32::try_from(device.as_raw()).ok().and_then(|ordinal| 1_u64.checked_shl(ordinal)).unwrap_or_default()
+    u32::try_from(device.as_raw())
+        .ok()
+        .and_then(|ordinal| 1_u64.checked_shl(ordinal))
+        .unwrap_or_default()
 }

@@ -142,7 +142,8 @@ impl<T> UnifiedBuffer<T> {
     where
         T: Copy,
     {
-        self.stream().expect_captured("UnifiedBuffer::try_clone", ALLOCATE_BEFORE)?;
+        self.stream()
+            .expect_captured("UnifiedBuffer::try_clone", ALLOCATE_BEFORE)?;
         let mut clone = Self::allocate("UnifiedBuffer::try_clone", self.stream(), self.len)?;
         clone.as_slice_mut().copy_from_device(self)?;
         Ok(clone)
@@ -173,7 +174,10 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// Returns the buffer together with the error if the driver fails.
-    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error gives back what it is about, and is rare"
+    )]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
@@ -184,28 +188,42 @@ impl<T> UnifiedBuffer<T> {
         let tracked = Tracked::leasable_outside(operation, stream, Accessibility::Managed)?;
         let is_concurrent = is_concurrent(stream.driver())?;
         let pointer = stream.context().entered(|driver| {
-            let (mut raw, flags): (CUdeviceptr, u32) = (0, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0);
+            let (mut raw, flags): (CUdeviceptr, u32) =
+                (0, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0);
             // SAFETY: `raw` is a valid pointer, and the context is current.
-            let result = unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags) creates raw) };
+            let result =
+                unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags) creates raw) };
             result.map_err(|error| error.about(format!("{bytes} bytes of managed memory")))?;
             Ok(DevicePointer::from_raw(raw))
         })?;
         let tracked = tracked.at(pointer.as_raw(), bytes);
-        let buffer =
-            Self { pointer, len, tracked, is_concurrent, attachment: Attachment::Global, _elements: PhantomData };
+        let buffer = Self {
+            pointer,
+            len,
+            tracked,
+            is_concurrent,
+            attachment: Attachment::Global,
+            _elements: PhantomData,
+        };
         size::aligned::<T>(operation, pointer.as_raw()).map(|()| buffer)
     }
 
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() {
-            self.tracked.leave_sync_allocation(self.pointer.as_raw(), self.byte_len() as u64);
+            self.tracked
+                .leave_sync_allocation(self.pointer.as_raw(), self.byte_len() as u64);
             self.pointer = DevicePointer::from_raw(0);
             return Ok(());
         }
         self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live, all work that accesses it has completed, and it is not used after this call.
-        unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }
-            .map_err(|error| self.as_slice().end().explain(error))?;
+        unsafe {
+            call!(
+                self.tracked.stream().driver(),
+                cuMemFree_v2(self.pointer.as_raw())
+            )
+        }
+        .map_err(|error| self.as_slice().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
@@ -215,7 +233,10 @@ impl<T> UnifiedBuffer<T> {
 /// buffer, so all are considered.
 fn is_concurrent(driver: &Driver) -> Result<bool> {
     let attribute = DeviceAttribute::CONCURRENT_MANAGED_ACCESS;
-    driver.devices()?.iter().try_fold(true, |all, device| Ok(all && device.attribute(attribute)?))
+    driver
+        .devices()?
+        .iter()
+        .try_fold(true, |all, device| Ok(all && device.attribute(attribute)?))
 }
 
 argument_as!([T] UnifiedBuffer<T>: |buffer| buffer.as_slice(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
@@ -224,7 +245,13 @@ buffer_views!([T] UnifiedBuffer<T>);
 
 impl<T> fmt::Debug for UnifiedBuffer<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "UnifiedBuffer({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
+        write!(
+            formatter,
+            "UnifiedBuffer({} × {} at {:?})",
+            self.len,
+            std::any::type_name::<T>(),
+            self.pointer
+        )
     }
 }
 

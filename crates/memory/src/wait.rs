@@ -16,7 +16,11 @@ const RETRIES: u32 = 2;
 /// The error of the last attempt.
 pub(crate) fn before_free(stream: &Stream) -> Result<()> {
     // In the common case the stream is idle and needs no wait.
-    if stream.is_finished().unwrap_or(false) { Ok(()) } else { repeated(|| stream.synchronize()) }
+    if stream.is_finished().unwrap_or(false) {
+        Ok(())
+    } else {
+        repeated(|| stream.synchronize())
+    }
 }
 
 /// Waits like [`before_free`], for the work before an event.
@@ -57,7 +61,12 @@ pub(crate) fn free_or_leak(driver: &Driver, bytes: u64, free: impl FnMut() -> Re
 
 /// Drops `value`, which owns memory of `bytes` bytes, after `wait`, up to [`twice`], for its uses. If both attempts fail, the
 /// memory is leaked, counted and reported, unless the context is lost: then nothing accesses the memory.
-pub(crate) fn drop_or_leak<T>(driver: &Driver, bytes: u64, value: T, wait: impl FnMut() -> Result<()>) {
+pub(crate) fn drop_or_leak<T>(
+    driver: &Driver,
+    bytes: u64,
+    value: T,
+    wait: impl FnMut() -> Result<()>,
+) {
     // Not dropped if the process is exiting.
     let value = ManuallyDrop::new(value);
     let waited = dropping(|| {

@@ -84,7 +84,10 @@ pub struct Communicator {
 
 impl Communicator {
     fn from_shared(shared: Arc<Shared>) -> Self {
-        Self { shared, _not_sync: std::marker::PhantomData }
+        Self {
+            shared,
+            _not_sync: std::marker::PhantomData,
+        }
     }
 
     /// Borrows a communicator that other code owns, on the device of `context`. It is neither destroyed nor aborted.
@@ -103,7 +106,9 @@ impl Communicator {
     pub unsafe fn borrow_raw(library: &Nccl, context: &Context, raw: ncclComm_t) -> Result<Self> {
         // SAFETY: the caller guarantees that the communicator is live.
         let place = unsafe { create::place(library.api(), raw) }?;
-        Ok(Self::from_shared(Shared::new(raw, library, context, place, false)))
+        Ok(Self::from_shared(Shared::new(
+            raw, library, context, place, false,
+        )))
     }
 
     /// Returns the rank, from 0.
@@ -181,9 +186,19 @@ impl Communicator {
             self.shared.keep(&guard, &operation.operands);
             // SAFETY: `launched` follows the call.
             unsafe { operation.operands.bind(&mut guard) }?;
-            let (communicator, stream, addresses) =
-                (using.raw(), stream.as_raw().cast(), operation.addresses(place, count));
-            let call = Call { api: shared.api(), communicator, stream, place, count, addresses };
+            let (communicator, stream, addresses) = (
+                using.raw(),
+                stream.as_raw().cast(),
+                operation.addresses(place, count),
+            );
+            let call = Call {
+                api: shared.api(),
+                communicator,
+                stream,
+                place,
+                count,
+                addresses,
+            };
             // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
             let enqueued = entered(&shared.context, || unsafe { shared.call(name, form, call) });
             // A failure may come after some work was enqueued.
@@ -194,7 +209,11 @@ impl Communicator {
         if enqueued.is_err() {
             return shared.ended_by_timeout(enqueued);
         }
-        if shared.timeout.is_some() && !is_captured { shared.record(stream, name, count) } else { Ok(()) }
+        if shared.timeout.is_some() && !is_captured {
+            shared.record(stream, name, count)
+        } else {
+            Ok(())
+        }
     }
 
     /// Waits until the stream has completed its work, including the operations of this communicator.
@@ -234,12 +253,20 @@ impl Communicator {
     #[doc(alias = "ncclCommDestroy")]
     pub fn close(self) -> Result<()> {
         group::expect_none("Communicator::close")?;
-        if Arc::strong_count(&self.shared) == 1 { self.shared.destroy() } else { Ok(()) }
+        if Arc::strong_count(&self.shared) == 1 {
+            self.shared.destroy()
+        } else {
+            Ok(())
+        }
     }
 
     #[inline]
     pub(crate) fn expect_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
-        if self.context() == stream.context() { Ok(()) } else { self.expect_device_of(operation, stream) }
+        if self.context() == stream.context() {
+            Ok(())
+        } else {
+            self.expect_device_of(operation, stream)
+        }
     }
 
     /// As [`Communicator::expect_device`], for a stream of another context.
@@ -251,7 +278,8 @@ impl Communicator {
             return Ok(());
         }
         let (own, other) = (own.as_raw(), other.as_raw());
-        let problem = format!("the stream belongs to another device ({other}, the communicator is on {own})");
+        let problem =
+            format!("the stream belongs to another device ({other}, the communicator is on {own})");
         Err(ArgumentError::refused(operation, problem))
     }
 }
@@ -259,6 +287,10 @@ impl Communicator {
 impl fmt::Debug for Communicator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Place { rank, size } = self.place();
-        write!(formatter, "Communicator(rank {rank} of {size}, {:?})", self.context().device())
+        write!(
+            formatter,
+            "Communicator(rank {rank} of {size}, {:?})",
+            self.context().device()
+        )
     }
 }

@@ -51,7 +51,10 @@ pub enum Error {
 }
 
 // Every variant is boxed, so that the result of a call is returned in registers.
-const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
+const _: () = assert!(
+    size_of::<Error>() == 2 * size_of::<usize>(),
+    "a variant is larger than a pointer"
+);
 
 impl From<curium_driver::Error> for Error {
     #[cold]
@@ -73,7 +76,10 @@ impl fmt::Debug for Error {
 }
 
 /// Writes the text of an error, and that of its source on a line of its own.
-fn write_with_source(error: &impl std::error::Error, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_with_source(
+    error: &impl std::error::Error,
+    formatter: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
     write!(formatter, "{error}")?;
     match error.source() {
         Some(source) => write!(formatter, "\n  because: {source}"),
@@ -95,10 +101,18 @@ mod tests {
     #[test]
     fn error_of_a_rendezvous_keeps_its_text_and_its_source() {
         let source = io::Error::new(io::ErrorKind::AddrInUse, "in use");
-        let error = Error::from(RendezvousError::Listen { address: "10.0.0.1:80".into(), source });
+        let error = Error::from(RendezvousError::Listen {
+            address: "10.0.0.1:80".into(),
+            source,
+        });
         let text = "rendezvous: rank 0 cannot listen on 10.0.0.1:80; set MASTER_PORT, or CURIUM_PORT, to a port that no program uses";
         assert_eq!(error.to_string(), text);
         assert_eq!(format!("{error:?}"), format!("{text}\n  because: in use"));
-        assert_eq!(std::error::Error::source(&error).map(ToString::to_string).as_deref(), Some("in use"));
+        assert_eq!(
+            std::error::Error::source(&error)
+                .map(ToString::to_string)
+                .as_deref(),
+            Some("in use")
+        );
     }
 }

@@ -89,7 +89,10 @@ impl Nccl {
     #[doc(alias = "ncclGroupStart")]
     #[doc(alias = "ncclGroupEnd")]
     #[inline]
-    pub fn group<'a, R>(&'a self, operations: impl FnOnce(&mut Group<'a>) -> Result<R>) -> Result<R> {
+    pub fn group<'a, R>(
+        &'a self,
+        operations: impl FnOnce(&mut Group<'a>) -> Result<R>,
+    ) -> Result<R> {
         // The group releases the communicators before the caller's values are dropped. It is large, and is not moved.
         let (result, ended) = {
             let mut group = Group::new(self);
@@ -104,7 +107,13 @@ impl Nccl {
 impl<'a> Group<'a> {
     #[inline(always)]
     fn new(library: &'a Nccl) -> Self {
-        Self { library, operations: SmallVec::new(), used: SmallVec::new(), entered: None, is_open: false }
+        Self {
+            library,
+            operations: SmallVec::new(),
+            used: SmallVec::new(),
+            entered: None,
+            is_open: false,
+        }
     }
 
     #[inline(always)]
@@ -128,9 +137,16 @@ impl<'a> Group<'a> {
         stream: &'a Stream,
         mut operation: Operation<'a>,
     ) -> Result<()> {
-        let (name, place, shared) = (operation.name(), communicator.place(), communicator.shared());
+        let (name, place, shared) = (
+            operation.name(),
+            communicator.place(),
+            communicator.shared(),
+        );
         if !self.library.is_same(&shared.library) {
-            return Err(ArgumentError::refused(name, "the communicator belongs to another library than the group"));
+            return Err(ArgumentError::refused(
+                name,
+                "the communicator belongs to another library than the group",
+            ));
         }
         communicator.expect_device(name, stream)?;
         stream.expect_captured(name, PASS_THE_SCOPE)?;
@@ -144,7 +160,14 @@ impl<'a> Group<'a> {
         // SAFETY: `launched` follows the end of the group.
         unsafe { operation.operands.bind(&mut guard) }?;
         let (stream, addresses) = (stream.as_raw().cast(), operation.addresses(place, count));
-        let call = Call { api: shared.api(), communicator: raw, stream, place, count, addresses };
+        let call = Call {
+            api: shared.api(),
+            communicator: raw,
+            stream,
+            place,
+            count,
+            addresses,
+        };
         // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound, until the group has ended.
         let (operator, result) = match unsafe { operation.form.call(call) } {
             Ok(operator) => (operator, Ok(())),
@@ -152,7 +175,14 @@ impl<'a> Group<'a> {
         };
         // A failure may come after some work was added.
         let (len, operands) = (operation.form.len(), operation.operands);
-        self.operations.push(Added { name, len, operands, guard, communicator: index, operator });
+        self.operations.push(Added {
+            name,
+            len,
+            operands,
+            guard,
+            communicator: index,
+            operator,
+        });
         result
     }
 
@@ -160,7 +190,11 @@ impl<'a> Group<'a> {
     /// communicator was finalized or aborted.
     #[inline]
     fn begin_use(&mut self, shared: &Arc<Shared>, operation: &'static str) -> Result<usize> {
-        if let Some(index) = self.used.iter().position(|using| Arc::ptr_eq(using.shared(), shared)) {
+        if let Some(index) = self
+            .used
+            .iter()
+            .position(|using| Arc::ptr_eq(using.shared(), shared))
+        {
             self.used[index].expect_live(operation)?;
             return Ok(index);
         }
@@ -198,8 +232,15 @@ impl<'a> Group<'a> {
         };
         self.entered = None;
         IS_OPEN.set(false);
-        let waits = self.used.iter().any(|using| using.shared().timeout.is_some());
-        if waits { self.settle(ended) } else { self.finish(ended) }
+        let waits = self
+            .used
+            .iter()
+            .any(|using| using.shared().timeout.is_some());
+        if waits {
+            self.settle(ended)
+        } else {
+            self.finish(ended)
+        }
     }
 
     #[cold]
@@ -215,8 +256,15 @@ impl<'a> Group<'a> {
     /// Waits until a non-blocking group has enqueued its operations, and used their operators, and records their accesses.
     #[cold]
     fn settle(&mut self, ended: Result<()>) -> Result<()> {
-        let communicators: Vec<_> = self.used.iter().map(|using| Arc::clone(using.shared())).collect();
-        let settled = communicators.iter().map(|shared| shared.settle("Nccl::group")).fold(Ok(()), Result::and);
+        let communicators: Vec<_> = self
+            .used
+            .iter()
+            .map(|using| Arc::clone(using.shared()))
+            .collect();
+        let settled = communicators
+            .iter()
+            .map(|shared| shared.settle("Nccl::group"))
+            .fold(Ok(()), Result::and);
         let has_timed_out = matches!(settled, Err(Error::Timeout(_)));
         let result = self.finish(ended.and(settled));
         self.release();
@@ -288,10 +336,17 @@ pub(crate) fn is_open() -> bool {
 /// Returns an error if the calling thread is in a group.
 #[inline]
 pub(crate) fn expect_none(operation: &'static str) -> Result<()> {
-    if is_open() { Err(within(operation)) } else { Ok(()) }
+    if is_open() {
+        Err(within(operation))
+    } else {
+        Ok(())
+    }
 }
 
 #[cold]
 fn within(operation: &'static str) -> Error {
-    ArgumentError::refused(operation, "called within a group; use the group's own method, or end it first")
+    ArgumentError::refused(
+        operation,
+        "called within a group; use the group's own method, or end it first",
+    )
 }

@@ -53,7 +53,8 @@ pub use self::communicator::{
 };
 pub use self::element::Element;
 pub use self::error::{
-    AbortedError, ArgumentError, CallError, Error, FinalizedError, RendezvousError, Result, Returned, TimeoutError,
+    AbortedError, ArgumentError, CallError, Error, FinalizedError, RendezvousError, Result,
+    Returned, TimeoutError,
 };
 pub use self::group::Group;
 pub use self::library::Nccl;

@@ -15,9 +15,18 @@ static LIBRARY: LibraryDescription = LibraryDescription {
     variable: "CURIUM_NCCL_PATH",
     files: &["libnccl.so.2"],
     origin: Origin::Toolkit(&[
-        Package { name: "nvidia-nccl-cu13", folder: "nvidia/nccl/lib" },
-        Package { name: "nvidia-nccl-cu12", folder: "nvidia/nccl/lib" },
-        Package { name: "nvidia-nccl-cu11", folder: "nvidia/nccl/lib" },
+        Package {
+            name: "nvidia-nccl-cu13",
+            folder: "nvidia/nccl/lib",
+        },
+        Package {
+            name: "nvidia-nccl-cu12",
+            folder: "nvidia/nccl/lib",
+        },
+        Package {
+            name: "nvidia-nccl-cu11",
+            folder: "nvidia/nccl/lib",
+        },
     ]),
     companions: &[],
     required: &[c"ncclGetVersion", c"ncclCommInitRankConfig"],
@@ -58,7 +67,11 @@ fn version(api: &Api) -> Result<LibraryVersion> {
 
 /// Converts the number that `ncclGetVersion` returns: 23203 for 2.32.3.
 const fn decode(code: u32) -> LibraryVersion {
-    LibraryVersion { major: code / 10_000, minor: code / 100 % 100, patch: code % 100 }
+    LibraryVersion {
+        major: code / 10_000,
+        minor: code / 100 % 100,
+        patch: code % 100,
+    }
 }
 
 /// Returns the number that `ncclGetVersion` returns for a version.
@@ -69,21 +82,34 @@ pub(crate) const fn encode(version: LibraryVersion) -> u32 {
 /// Converts a code other than success: work in progress is no error.
 #[cold]
 fn check(api: &Api, function: &'static str, code: ncclResult_t) -> Result<()> {
-    if code == ncclResult_t::ncclInProgress { Ok(()) } else { Err(failed(api, function, code)) }
+    if code == ncclResult_t::ncclInProgress {
+        Ok(())
+    } else {
+        Err(failed(api, function, code))
+    }
 }
 
 /// Returns the error for a code, with NCCL's message.
 #[cold]
 pub(crate) fn failed(api: &Api, function: &'static str, code: ncclResult_t) -> Error {
     // SAFETY: the function ignores the communicator, and returns null or text that outlives this call.
-    let text = api.ncclGetLastError.map_or(ptr::null(), |get| unsafe { get(ptr::null_mut()) });
+    let text = api
+        .ncclGetLastError
+        .map_or(ptr::null(), |get| unsafe { get(ptr::null_mut()) });
     let message = if text.is_null() {
         String::new()
     } else {
         // SAFETY: the text ends with NUL.
-        unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned()
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .trim()
+            .to_owned()
     };
-    Error::Call(Box::new(CallError { function, code, message: message.into() }))
+    Error::Call(Box::new(CallError {
+        function,
+        code,
+        message: message.into(),
+    }))
 }
 
 #[cfg(test)]
@@ -95,12 +121,18 @@ mod tests {
     #[test]
     fn missing_function_is_dated_by_nccl() {
         let message = Api::EMPTY.missing("ncclAlltoAll").to_string();
-        assert_eq!(message, "ncclAlltoAll: missing function (introduced in NCCL 2.28); use a newer NCCL");
+        assert_eq!(
+            message,
+            "ncclAlltoAll: missing function (introduced in NCCL 2.28); use a newer NCCL"
+        );
     }
 
     #[test]
     fn version_is_that_of_its_code() {
         let version = decode(22809);
-        assert_eq!((version.to_string().as_str(), encode(version)), ("2.28.9", 22809));
+        assert_eq!(
+            (version.to_string().as_str(), encode(version)),
+            ("2.28.9", 22809)
+        );
     }
 }

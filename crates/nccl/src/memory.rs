@@ -37,10 +37,18 @@ impl Nccl {
 // SAFETY: NCCL upholds the contract for memory that it allocated on the stream's device, which lives until it is freed, after the stream
 // has been synchronized.
 unsafe impl Resource for NcclMemory {
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         const OPERATION: &str = "NcclMemory::allocate";
         if bytes == 0 || isize::try_from(bytes).is_err() {
-            return Err(Error::argument(OPERATION, format!("invalid size ({bytes} bytes)")));
+            return Err(Error::argument(
+                OPERATION,
+                format!("invalid size ({bytes} bytes)"),
+            ));
         }
         if !alignment.is_power_of_two() || alignment > ALIGNMENT {
             return Err(Error::argument(
@@ -53,12 +61,19 @@ unsafe impl Resource for NcclMemory {
             let mut raw = ptr::null_mut();
             // SAFETY: `raw` is valid for writes, and the context of the device is current.
             let allocated = unsafe { call!(self.0.api(), ncclMemAlloc(&raw mut raw, bytes)) };
-            allocated.map_err(|error| converted(OPERATION, &error).about(format!("{bytes} bytes")))?;
+            allocated
+                .map_err(|error| converted(OPERATION, &error).about(format!("{bytes} bytes")))?;
             Ok(DevicePointer::from_raw(raw.addr() as u64))
         })
     }
 
-    unsafe fn deallocate(&self, stream: &Stream, pointer: DevicePointer<u8>, _: usize, _: usize) -> Result<()> {
+    unsafe fn deallocate(
+        &self,
+        stream: &Stream,
+        pointer: DevicePointer<u8>,
+        _: usize,
+        _: usize,
+    ) -> Result<()> {
         // NCCL does not guarantee that freeing waits.
         if !stream.is_finished()? {
             stream.synchronize()?;

@@ -103,7 +103,13 @@ impl<'a> Operation<'a> {
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(Kind::AllReduce, None, reduction, None, Some(memory.as_device_slice_mut()))
+        Self::new(
+            Kind::AllReduce,
+            None,
+            reduction,
+            None,
+            Some(memory.as_device_slice_mut()),
+        )
     }
 
     /// Sends the elements of this rank to a reduction, whose result is written on the rank `root`.
@@ -114,7 +120,13 @@ impl<'a> Operation<'a> {
         root: usize,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(Kind::Reduce, Some(root), reduction, Some(source.as_device_slice()), None)
+        Self::new(
+            Kind::Reduce,
+            Some(root),
+            reduction,
+            Some(source.as_device_slice()),
+            None,
+        )
     }
 
     /// Reduces the elements of all ranks, and writes the result on this rank, the root. All memory has the same length.
@@ -126,7 +138,13 @@ impl<'a> Operation<'a> {
         reduction: Reduction<T>,
     ) -> Self {
         let (source, target) = (source.as_device_slice(), target.as_device_slice_mut());
-        Self::new(Kind::ReduceInto, None, reduction, Some(source), Some(target))
+        Self::new(
+            Kind::ReduceInto,
+            None,
+            reduction,
+            Some(source),
+            Some(target),
+        )
     }
 
     /// Reduces the elements of all ranks in place on this rank, the root.
@@ -136,21 +154,42 @@ impl<'a> Operation<'a> {
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(Kind::ReduceInto, None, reduction, None, Some(memory.as_device_slice_mut()))
+        Self::new(
+            Kind::ReduceInto,
+            None,
+            reduction,
+            None,
+            Some(memory.as_device_slice_mut()),
+        )
     }
 
     /// Receives the elements of the rank `root`, which may be this one.
     #[doc(alias = "ncclBroadcast")]
     #[inline]
-    pub fn broadcast<T: Element>(memory: &'a mut impl AsDeviceSliceMut<Element = T>, root: usize) -> Self {
-        Self::new(Kind::Broadcast, Some(root), Reduction::Sum, None, Some(memory.as_device_slice_mut()))
+    pub fn broadcast<T: Element>(
+        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        root: usize,
+    ) -> Self {
+        Self::new(
+            Kind::Broadcast,
+            Some(root),
+            Reduction::Sum,
+            None,
+            Some(memory.as_device_slice_mut()),
+        )
     }
 
     /// Sends the elements of this rank, the root, to all ranks.
     #[doc(alias = "ncclBroadcast")]
     #[inline]
     pub fn broadcast_from<T: Element>(source: &'a impl AsDeviceSlice<Element = T>) -> Self {
-        Self::new(Kind::BroadcastFrom, None, Reduction::Sum, Some(source.as_device_slice()), None)
+        Self::new(
+            Kind::BroadcastFrom,
+            None,
+            Reduction::Sum,
+            Some(source.as_device_slice()),
+            None,
+        )
     }
 
     /// Writes the elements of all ranks, in the order of the ranks. The length of `target` is that of `source` times the number of ranks.
@@ -172,8 +211,16 @@ impl<'a> Operation<'a> {
     /// Writes the elements of all ranks, in the order of the ranks. The part of this rank is already in its place.
     #[doc(alias = "ncclAllGather")]
     #[inline]
-    pub fn all_gather_in_place<T: Element>(memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
-        Self::new(Kind::AllGather, None, Reduction::Sum, None, Some(memory.as_device_slice_mut()))
+    pub fn all_gather_in_place<T: Element>(
+        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+    ) -> Self {
+        Self::new(
+            Kind::AllGather,
+            None,
+            Reduction::Sum,
+            None,
+            Some(memory.as_device_slice_mut()),
+        )
     }
 
     /// Reduces the elements of all ranks, and writes the part of this rank. The length of `source` is that of `target` times the number of
@@ -186,7 +233,13 @@ impl<'a> Operation<'a> {
         reduction: Reduction<T>,
     ) -> Self {
         let (source, target) = (source.as_device_slice(), target.as_device_slice_mut());
-        Self::new(Kind::ReduceScatter, None, reduction, Some(source), Some(target))
+        Self::new(
+            Kind::ReduceScatter,
+            None,
+            reduction,
+            Some(source),
+            Some(target),
+        )
     }
 
     /// Reduces the elements of all ranks, and writes the part of this rank in its place. The other parts are unspecified afterwards.
@@ -196,7 +249,13 @@ impl<'a> Operation<'a> {
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(Kind::ReduceScatter, None, reduction, None, Some(memory.as_device_slice_mut()))
+        Self::new(
+            Kind::ReduceScatter,
+            None,
+            reduction,
+            None,
+            Some(memory.as_device_slice_mut()),
+        )
     }
 
     /// Sends part `r` of `source` to rank `r`, and writes the part that rank `r` sends to part `r` of `target`. Both have the same length,
@@ -224,7 +283,13 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclGather")]
     #[inline]
     pub fn gather<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, root: usize) -> Self {
-        Self::new(Kind::Gather, Some(root), Reduction::Sum, Some(source.as_device_slice()), None)
+        Self::new(
+            Kind::Gather,
+            Some(root),
+            Reduction::Sum,
+            Some(source.as_device_slice()),
+            None,
+        )
     }
 
     /// Writes the elements of all ranks, in the order of the ranks, on this rank, the root. The length of `target` is that of `source`
@@ -251,8 +316,17 @@ impl<'a> Operation<'a> {
     /// Before NCCL 2.28, this is a transfer.
     #[doc(alias = "ncclScatter")]
     #[inline]
-    pub fn scatter<T: Element>(target: &'a mut impl AsDeviceSliceMut<Element = T>, root: usize) -> Self {
-        Self::new(Kind::Scatter, Some(root), Reduction::Sum, None, Some(target.as_device_slice_mut()))
+    pub fn scatter<T: Element>(
+        target: &'a mut impl AsDeviceSliceMut<Element = T>,
+        root: usize,
+    ) -> Self {
+        Self::new(
+            Kind::Scatter,
+            Some(root),
+            Reduction::Sum,
+            None,
+            Some(target.as_device_slice_mut()),
+        )
     }
 
     /// Sends part `r` of `source` to rank `r`, and writes the part of this rank, the root. The length of `source` is that of `target` times
@@ -278,14 +352,29 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclSend")]
     #[inline]
     pub fn send<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, peer: usize) -> Self {
-        Self::new(Kind::Send, Some(peer), Reduction::Sum, Some(source.as_device_slice()), None)
+        Self::new(
+            Kind::Send,
+            Some(peer),
+            Reduction::Sum,
+            Some(source.as_device_slice()),
+            None,
+        )
     }
 
     /// Receives elements from the rank `peer`. The stream waits until they have been sent.
     #[doc(alias = "ncclRecv")]
     #[inline]
-    pub fn receive<T: Element>(target: &'a mut impl AsDeviceSliceMut<Element = T>, peer: usize) -> Self {
-        Self::new(Kind::Receive, Some(peer), Reduction::Sum, None, Some(target.as_device_slice_mut()))
+    pub fn receive<T: Element>(
+        target: &'a mut impl AsDeviceSliceMut<Element = T>,
+        peer: usize,
+    ) -> Self {
+        Self::new(
+            Kind::Receive,
+            Some(peer),
+            Reduction::Sum,
+            None,
+            Some(target.as_device_slice_mut()),
+        )
     }
 
     #[inline]
@@ -296,14 +385,35 @@ impl<'a> Operation<'a> {
         source: Option<DeviceSlice<'a, T>>,
         target: Option<DeviceSliceMut<'a, T>>,
     ) -> Self {
-        let lens = (source.as_ref().map(DeviceSlice::len), target.as_ref().map(DeviceSliceMut::len));
-        let lengths = (lens.0.or(lens.1).unwrap_or(0), lens.1.or(lens.0).unwrap_or(0));
+        let lens = (
+            source.as_ref().map(DeviceSlice::len),
+            target.as_ref().map(DeviceSliceMut::len),
+        );
+        let lengths = (
+            lens.0.or(lens.1).unwrap_or(0),
+            lens.1.or(lens.0).unwrap_or(0),
+        );
         let is_single = lens.0.is_none() || lens.1.is_none();
-        let operands =
-            Operands { source: source.map(DeviceSlice::as_bytes), target: target.map(DeviceSliceMut::into_bytes) };
+        let operands = Operands {
+            source: source.map(DeviceSlice::as_bytes),
+            target: target.map(DeviceSliceMut::into_bytes),
+        };
         let (name, operator, width) = (kind.name(), reduction.erased(), size_of::<T>());
         let (parts, element) = (kind.parts(), T::TYPE);
-        Self { form: Form { kind, parts, name, operator, peer, element, width, lengths, is_single }, operands }
+        Self {
+            form: Form {
+                kind,
+                parts,
+                name,
+                operator,
+                peer,
+                element,
+                width,
+                lengths,
+                is_single,
+            },
+            operands,
+        }
     }
 
     /// Returns the name of the operation.
@@ -345,7 +455,10 @@ impl Kind {
     #[inline]
     const fn parts(self) -> Parts {
         Parts {
-            in_source: matches!(self, Self::ReduceScatter | Self::AllToAll | Self::ScatterFrom),
+            in_source: matches!(
+                self,
+                Self::ReduceScatter | Self::AllToAll | Self::ScatterFrom
+            ),
             in_target: matches!(self, Self::AllGather | Self::AllToAll | Self::GatherInto),
             may_be_in_place: matches!(
                 self,
@@ -362,7 +475,15 @@ impl Kind {
 
 impl fmt::Debug for Operation<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Form { name, lengths: (source, target), element, .. } = self.form;
-        write!(formatter, "{name}({source} to {target} elements of {element:?})")
+        let Form {
+            name,
+            lengths: (source, target),
+            element,
+            ..
+        } = self.form;
+        write!(
+            formatter,
+            "{name}({source} to {target} elements of {element:?})"
+        )
     }
 }

@@ -48,8 +48,16 @@ impl<T: Element> Reduction<T> {
             Self::Max => ncclRedOp_t::ncclMax,
             Self::Average => ncclRedOp_t::ncclAvg,
         };
-        let factor = if let Self::ScaledSum(factor) = self { Some(widened(&factor)) } else { None };
-        Operator { raw, element: T::TYPE, factor }
+        let factor = if let Self::ScaledSum(factor) = self {
+            Some(widened(&factor))
+        } else {
+            None
+        };
+        Operator {
+            raw,
+            element: T::TYPE,
+            factor,
+        }
     }
 }
 
@@ -64,7 +72,11 @@ impl Operator {
     /// Returns NCCL's predefined operator, or `self` as the error if the operator must be created.
     #[inline]
     pub(crate) fn existing(&self) -> Result<ncclRedOp_t, Self> {
-        if self.factor.is_none() { Ok(self.raw) } else { Err(*self) }
+        if self.factor.is_none() {
+            Ok(self.raw)
+        } else {
+            Err(*self)
+        }
     }
 
     /// Returns the operator for `communicator`, which exists until [`CreatedOperator::destroy`].
@@ -77,11 +89,24 @@ impl Operator {
         api: &Api,
         communicator: ncclComm_t,
     ) -> Result<(ncclRedOp_t, CreatedOperator)> {
-        let Some(factor) = &mut self.factor else { return Ok((self.raw, CreatedOperator::NONE)) };
+        let Some(factor) = &mut self.factor else {
+            return Ok((self.raw, CreatedOperator::NONE));
+        };
         let (mut raw, factor) = (ncclRedOp_t(0), factor.as_mut_ptr().cast::<c_void>());
         let residence = ncclScalarResidence_t::ncclScalarHostImmediate;
         // SAFETY: the communicator is live, `raw` is valid for writes, and the factor has the type and is read during the call.
-        unsafe { call!(api, ncclRedOpCreatePreMulSum(&raw mut raw, factor, self.element, residence, communicator)) }?;
+        unsafe {
+            call!(
+                api,
+                ncclRedOpCreatePreMulSum(
+                    &raw mut raw,
+                    factor,
+                    self.element,
+                    residence,
+                    communicator
+                )
+            )
+        }?;
         Ok((raw, CreatedOperator(Some(raw))))
     }
 }

@@ -93,7 +93,9 @@ impl Rendezvous {
     /// # Errors
     ///
     /// As for [`Rendezvous::from_environment`].
-    pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, RendezvousError> {
+    pub fn from_variables(
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, RendezvousError> {
         launcher::read(&launcher::Variables::new(&variable))
     }
 
@@ -102,7 +104,12 @@ impl Rendezvous {
     /// # Errors
     ///
     /// [`RendezvousError::RankOutOfRange`] if the rank is not below `world_size`, or `world_size` is greater than 2^20.
-    pub fn new(rank: usize, world_size: usize, host: impl Into<String>, port: u16) -> Result<Self, RendezvousError> {
+    pub fn new(
+        rank: usize,
+        world_size: usize,
+        host: impl Into<String>,
+        port: u16,
+    ) -> Result<Self, RendezvousError> {
         if rank >= world_size || world_size > MAX_WORLD_SIZE {
             return Err(RendezvousError::RankOutOfRange { rank, world_size });
         }

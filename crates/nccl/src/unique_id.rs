@@ -39,7 +39,11 @@ impl UniqueId {
     ///
     /// An error of NCCL or of the exchange.
     pub fn exchanged(library: &Nccl, exchange: &mut impl Exchange) -> Result<Self> {
-        let mut bytes = if exchange.rank() == 0 { Self::new(library)?.0 } else { [0; Self::LEN] };
+        let mut bytes = if exchange.rank() == 0 {
+            Self::new(library)?.0
+        } else {
+            [0; Self::LEN]
+        };
         exchange.broadcast(&mut bytes)?;
         Ok(Self(bytes))
     }
@@ -61,14 +65,18 @@ impl UniqueId {
     }
 
     pub(crate) fn to_raw(self) -> ncclUniqueId {
-        ncclUniqueId { internal: self.0.map(|byte| core::ffi::c_char::from_ne_bytes([byte])) }
+        ncclUniqueId {
+            internal: self.0.map(|byte| core::ffi::c_char::from_ne_bytes([byte])),
+        }
     }
 }
 
 impl fmt::Debug for UniqueId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("UniqueId(")?;
-        self.0[..8].iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
+        self.0[..8]
+            .iter()
+            .try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
         formatter.write_str("…)")
     }
 }

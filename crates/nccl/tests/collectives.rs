@@ -5,18 +5,36 @@ use std::process::{Command, Output};
 
 fn collectives(arguments: &[&str]) -> Output {
     let test = std::env::current_exe().expect("a program knows its own path");
-    let folder = test.parent().and_then(|folder| folder.parent()).expect("tests lie in a folder of their profile");
-    let program = folder.join("examples").join(format!("collectives{}", std::env::consts::EXE_SUFFIX));
-    assert!(program.exists(), "collectives is not built: `cargo build -p curium-nccl --examples` builds it");
-    Command::new(program).args(arguments).output().expect("it can be started")
+    let folder = test
+        .parent()
+        .and_then(|folder| folder.parent())
+        .expect("tests lie in a folder of their profile");
+    let program = folder
+        .join("examples")
+        .join(format!("collectives{}", std::env::consts::EXE_SUFFIX));
+    assert!(
+        program.exists(),
+        "collectives is not built: `cargo build -p curium-nccl --examples` builds it"
+    );
+    Command::new(program)
+        .args(arguments)
+        .output()
+        .expect("it can be started")
 }
 
 #[test]
 fn times_of_every_operation_and_size_are_printed() {
     let output = collectives(&["--device", "sim"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let rows = text.lines().skip(2).map(|line| line.split(" |").next().unwrap_or_default());
+    let rows = text
+        .lines()
+        .skip(2)
+        .map(|line| line.split(" |").next().unwrap_or_default());
     let found: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
     let kinds = [
         "all_reduce",
@@ -30,15 +48,19 @@ fn times_of_every_operation_and_size_are_printed() {
         "send_receive",
         "replay",
     ];
-    let expected: Vec<_> = kinds.iter().flat_map(|kind| [vec![*kind, "1024"], vec![*kind, "4096"]]).collect();
+    let expected: Vec<_> = kinds
+        .iter()
+        .flat_map(|kind| [vec![*kind, "1024"], vec![*kind, "4096"]])
+        .collect();
     assert_eq!(found, expected, "{text}");
 }
 
 #[test]
 fn unknown_operation_or_device_is_an_error() {
-    for (arguments, said) in
-        [(&["all_reduced"][..], "no operation `all_reduced`"), (&["--device", "tpu"], "gpu or sim")]
-    {
+    for (arguments, said) in [
+        (&["all_reduced"][..], "no operation `all_reduced`"),
+        (&["--device", "tpu"], "gpu or sim"),
+    ] {
         let output = collectives(arguments);
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && text.contains(said), "{text}");

@@ -18,21 +18,38 @@ const STEPS: usize = 12;
 
 fn losses(ranks: usize) -> Vec<f32> {
     let config = Config::new().with_devices(ranks as u32);
-    let driver = Simulator::new(config).expect("it can be created").driver::<Driver>().expect("it starts");
+    let driver = Simulator::new(config)
+        .expect("it can be created")
+        .driver::<Driver>()
+        .expect("it starts");
     let nccl = curium_sim_libraries::nccl();
     let id = UniqueId::new(&nccl).expect("it is simulated");
     let rank = &|rank: usize| {
-        let context = driver.device(rank).expect("it exists").primary_context().expect("it has one");
-        let mut communicator = Communicator::new(&nccl, &context, id, rank, ranks).expect("the ranks meet");
-        let losses = train(&curium_sim_libraries::cublas(), &mut communicator, STEPS).expect("it can be trained");
+        let context = driver
+            .device(rank)
+            .expect("it exists")
+            .primary_context()
+            .expect("it has one");
+        let mut communicator =
+            Communicator::new(&nccl, &context, id, rank, ranks).expect("the ranks meet");
+        let losses = train(&curium_sim_libraries::cublas(), &mut communicator, STEPS)
+            .expect("it can be trained");
         communicator.close().expect("the ranks have finished");
         losses
     };
     let all: Vec<Vec<f32>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..ranks).map(|number| scope.spawn(move || rank(number))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()
+        let threads: Vec<_> = (0..ranks)
+            .map(|number| scope.spawn(move || rank(number)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("it does not panic"))
+            .collect()
     });
-    assert!(all.iter().all(|losses| *losses == all[0]), "every rank has the same losses");
+    assert!(
+        all.iter().all(|losses| *losses == all[0]),
+        "every rank has the same losses"
+    );
     all.into_iter().next().expect("there is a rank")
 }
 
@@ -42,7 +59,10 @@ fn losses_of_two_and_four_ranks_are_those_of_one() {
     assert!(one[STEPS - 1] < 0.7 * one[0], "the loss falls: {one:?}");
     for ranks in [2, 4] {
         for (single, several) in one.iter().zip(losses(ranks)) {
-            assert!((single - several).abs() <= 1e-5 * single, "{ranks} ranks: {single} and {several}");
+            assert!(
+                (single - several).abs() <= 1e-5 * single,
+                "{ranks} ranks: {single} and {several}"
+            );
         }
     }
 }
@@ -65,12 +85,16 @@ fn rank_that_dies_at_any_point_of_a_step_ends_the_training_of_the_other() {
     for death in 0..deaths {
         // The points are spread over about a tenth of a second: over the first step, the capture, and launches.
         let time = death * 1_000_003 % 100_000;
-        let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+        let listener =
+            TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
         let port = listener.expect("there is a free port").port();
         let [survivor, dead] = [0, 1].map(|rank| start(rank, port, time));
         let (status, output) = ended(survivor);
         assert!(status, "after {time} µs:\n{output}");
-        assert!(output.contains("rank 1 has ended without the end of its communicator"), "after {time} µs:\n{output}");
+        assert!(
+            output.contains("rank 1 has ended without the end of its communicator"),
+            "after {time} µs:\n{output}"
+        );
         assert!(!ended(dead).0, "rank 1 dies");
     }
 }
@@ -79,33 +103,59 @@ fn start(rank: usize, port: u16, time: u64) -> Child {
     let name = "rank_that_dies_at_any_point_of_a_step_ends_the_training_of_the_other";
     let program = std::env::current_exe().expect("the path of this program is known");
     let mut command = Command::new(program);
-    command.args([name, "--exact", "--nocapture"]).env(RANK, format!("{rank} {port} {time}"));
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    command
+        .args([name, "--exact", "--nocapture"])
+        .env(RANK, format!("{rank} {port} {time}"));
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
     child.expect("the test can be started again")
 }
 
 /// Waits for a process, and returns its success and its output.
 fn ended(mut child: Child) -> (bool, String) {
     let deadline = Instant::now() + 6 * TIMEOUT;
-    while child.try_wait().expect("a child can be waited for").is_none() {
+    while child
+        .try_wait()
+        .expect("a child can be waited for")
+        .is_none()
+    {
         if Instant::now() > deadline {
             child.kill().expect("a child can be ended");
             return (false, "the process hangs".to_owned());
         }
         thread::sleep(Duration::from_millis(5));
     }
-    let output = child.wait_with_output().expect("a child that has ended can be waited for");
+    let output = child
+        .wait_with_output()
+        .expect("a child that has ended can be waited for");
     let text = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
 }
 
 /// Trains as one of two processes, of which rank 1 dies after a time.
 #[expect(clippy::print_stderr, reason = "the other process reads the error")]
 fn train_until_a_rank_dies(input: &str) {
-    let numbers: Vec<u64> = input.split(' ').map(|text| text.parse().expect("it is a number")).collect();
-    let [rank, port, time] = numbers[..] else { panic!("there are three numbers") };
-    let driver = Simulator::new(Config::new().with_devices(2)).expect("it can be made").driver::<Driver>();
-    let context = driver.expect("it starts").device(rank as usize).expect("it exists").primary_context();
+    let numbers: Vec<u64> = input
+        .split(' ')
+        .map(|text| text.parse().expect("it is a number"))
+        .collect();
+    let [rank, port, time] = numbers[..] else {
+        panic!("there are three numbers")
+    };
+    let driver = Simulator::new(Config::new().with_devices(2))
+        .expect("it can be made")
+        .driver::<Driver>();
+    let context = driver
+        .expect("it starts")
+        .device(rank as usize)
+        .expect("it exists")
+        .primary_context();
     let rendezvous = Rendezvous::new(rank as usize, 2, "127.0.0.1", port as u16);
     let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
     let communicator = Communicator::exchanged(
@@ -122,8 +172,17 @@ fn train_until_a_rank_dies(input: &str) {
         });
     }
     let start = Instant::now();
-    let error = train(&curium_sim_libraries::cublas(), &mut communicator, usize::MAX).expect_err("rank 1 dies");
-    assert!(start.elapsed() < Duration::from_micros(time) + TIMEOUT, "{:?}", start.elapsed());
+    let error = train(
+        &curium_sim_libraries::cublas(),
+        &mut communicator,
+        usize::MAX,
+    )
+    .expect_err("rank 1 dies");
+    assert!(
+        start.elapsed() < Duration::from_micros(time) + TIMEOUT,
+        "{:?}",
+        start.elapsed()
+    );
     eprintln!("{error}");
     drop(communicator);
     assert_eq!(curium_sim_libraries::live_communicators(), 0);

@@ -11,24 +11,39 @@ const HOST: &str = "127.0.0.1";
 
 /// Returns a port that was free a moment ago.
 fn free_port() -> u16 {
-    TcpListener::bind((HOST, 0)).and_then(|listener| listener.local_addr()).expect("a free port").port()
+    TcpListener::bind((HOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .expect("a free port")
+        .port()
 }
 
 fn place(rank: usize, world_size: usize, port: u16) -> Rendezvous {
     let place = Rendezvous::new(rank, world_size, HOST, port).expect("the rank is in range");
-    place.with_token(Token::new(*b"token")).with_timeout(Duration::from_secs(20))
+    place
+        .with_token(Token::new(*b"token"))
+        .with_timeout(Duration::from_secs(20))
 }
 
 /// Broadcasts once on `place`, and returns the bytes.
 fn broadcast(mut place: Rendezvous) -> Result<[u8; 4], RendezvousError> {
-    let mut bytes = if place.rank() == 0 { *b"root" } else { *b"none" };
+    let mut bytes = if place.rank() == 0 {
+        *b"root"
+    } else {
+        *b"none"
+    };
     place.broadcast(&mut bytes).map(|()| bytes)
 }
 
 /// Runs every place on a thread of its own.
 fn broadcast_all(places: Vec<Rendezvous>) -> Vec<Result<[u8; 4], RendezvousError>> {
-    let threads: Vec<_> = places.into_iter().map(|place| thread::spawn(move || broadcast(place))).collect();
-    threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    let threads: Vec<_> = places
+        .into_iter()
+        .map(|place| thread::spawn(move || broadcast(place)))
+        .collect();
+    threads
+        .into_iter()
+        .map(|thread| thread.join().expect("no panic"))
+        .collect()
 }
 
 #[test]
@@ -60,7 +75,9 @@ fn broadcasts_follow_each_other_on_one_port() {
             })
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().expect("no panic"));
 }
 
 #[test]
@@ -75,7 +92,14 @@ fn missing_ranks_are_named_on_every_rank_that_is_there() {
     let timeout = Duration::from_millis(700);
     let places = [0, 1, 4].map(|rank| place(rank, 5, port).with_timeout(timeout));
     for result in broadcast_all(places.into()) {
-        let Err(RendezvousError::MissingRanks { ranks, world_size, waited }) = result else { panic!("{result:?}") };
+        let Err(RendezvousError::MissingRanks {
+            ranks,
+            world_size,
+            waited,
+        }) = result
+        else {
+            panic!("{result:?}")
+        };
         assert_eq!((ranks, world_size, waited), (vec![2, 3], 5, timeout));
     }
 }
@@ -84,7 +108,10 @@ fn missing_ranks_are_named_on_every_rank_that_is_there() {
 fn unreachable_rank_0_is_an_error_within_the_timeout() {
     let start = Instant::now();
     let result = broadcast(place(1, 2, free_port()).with_timeout(Duration::from_millis(300)));
-    assert!(matches!(result, Err(RendezvousError::Unreachable { .. })), "{result:?}");
+    assert!(
+        matches!(result, Err(RendezvousError::Unreachable { .. })),
+        "{result:?}"
+    );
     assert!(start.elapsed() < Duration::from_secs(10));
 }
 
@@ -93,7 +120,10 @@ fn port_in_use_is_an_error_of_rank_0() {
     let listener = TcpListener::bind((HOST, 0)).expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let result = broadcast(place(0, 2, port));
-    assert!(matches!(&result, Err(RendezvousError::Listen { .. })), "{result:?}");
+    assert!(
+        matches!(&result, Err(RendezvousError::Listen { .. })),
+        "{result:?}"
+    );
 }
 
 #[test]
@@ -101,8 +131,14 @@ fn rank_with_another_token_is_rejected_and_the_right_one_is_awaited() {
     let port = free_port();
     let rank_0 = thread::spawn(move || broadcast(place(0, 2, port)));
     let stranger = broadcast(place(1, 2, port).with_token(Token::new(*b"other")));
-    assert!(matches!(stranger, Err(RendezvousError::TokenMismatch { .. })), "{stranger:?}");
-    assert_eq!(&broadcast(place(1, 2, port)).expect("the right token"), b"root");
+    assert!(
+        matches!(stranger, Err(RendezvousError::TokenMismatch { .. })),
+        "{stranger:?}"
+    );
+    assert_eq!(
+        &broadcast(place(1, 2, port)).expect("the right token"),
+        b"root"
+    );
     rank_0.join().expect("no panic").expect("rank 1 arrived");
 }
 
@@ -111,10 +147,17 @@ fn rank_0_with_another_token_is_not_believed() {
     let port = free_port();
     // A rank 0 that follows the protocol without the token cannot give this rank its bytes.
     let impostor = thread::spawn(move || {
-        broadcast(place(0, 2, port).with_token(Token::default()).with_timeout(Duration::from_secs(2)))
+        broadcast(
+            place(0, 2, port)
+                .with_token(Token::default())
+                .with_timeout(Duration::from_secs(2)),
+        )
     });
     let result = broadcast(place(1, 2, port));
-    assert!(matches!(result, Err(RendezvousError::TokenMismatch { .. })), "{result:?}");
+    assert!(
+        matches!(result, Err(RendezvousError::TokenMismatch { .. })),
+        "{result:?}"
+    );
     assert!(impostor.join().expect("no panic").is_err());
 }
 
@@ -123,13 +166,32 @@ fn ranks_that_disagree_are_distinguished() {
     let port = free_port();
     let rank_0 = thread::spawn(move || broadcast(place(0, 3, port)));
     let more = broadcast(place(1, 4, port));
-    assert!(matches!(more, Err(RendezvousError::WorldSizeMismatch { own: 4, rank_0: 3 })), "{more:?}");
+    assert!(
+        matches!(
+            more,
+            Err(RendezvousError::WorldSizeMismatch { own: 4, rank_0: 3 })
+        ),
+        "{more:?}"
+    );
     let longer = place(1, 3, port).broadcast(&mut [0; 8]);
-    assert!(matches!(longer, Err(RendezvousError::BroadcastMismatch { own_length: 8, length: 4, .. })), "{longer:?}");
+    assert!(
+        matches!(
+            longer,
+            Err(RendezvousError::BroadcastMismatch {
+                own_length: 8,
+                length: 4,
+                ..
+            })
+        ),
+        "{longer:?}"
+    );
     let first = thread::spawn(move || broadcast(place(1, 3, port)));
     thread::sleep(Duration::from_millis(200));
     let second = broadcast(place(1, 3, port));
-    assert!(matches!(second, Err(RendezvousError::DuplicateRank { rank: 1 })), "{second:?}");
+    assert!(
+        matches!(second, Err(RendezvousError::DuplicateRank { rank: 1 })),
+        "{second:?}"
+    );
     broadcast(place(2, 3, port)).expect("all ranks arrive");
     first.join().expect("no panic").expect("all ranks arrive");
     rank_0.join().expect("no panic").expect("all ranks arrive");
@@ -144,7 +206,10 @@ fn rank_that_ends_while_it_waits_can_be_started_again() {
     drop(thread::spawn(move || broadcast(impatient)));
     thread::sleep(Duration::from_millis(100));
     let others = [1, 2].map(|rank| thread::spawn(move || broadcast(place(rank, 3, port))));
-    rank_0.join().expect("no panic").expect("all ranks arrived in the end");
+    rank_0
+        .join()
+        .expect("no panic")
+        .expect("all ranks arrived in the end");
     for other in others {
         // The first rank 1 waits a while for the verdict of rank 0, so the second may be the one that is rejected, or that comes after
         // rank 0 has ended.
@@ -152,7 +217,9 @@ fn rank_that_ends_while_it_waits_can_be_started_again() {
         assert!(
             matches!(
                 result,
-                Ok(_) | Err(RendezvousError::DuplicateRank { rank: 1 } | RendezvousError::Unreachable { .. })
+                Ok(_)
+                    | Err(RendezvousError::DuplicateRank { rank: 1 }
+                        | RendezvousError::Unreachable { .. })
             ),
             "{result:?}"
         );
@@ -168,7 +235,9 @@ fn strangers_that_send_nothing_or_nonsense_delay_no_rank() {
         match TcpStream::connect((HOST, port)) {
             Ok(mut stream) => {
                 if strangers.len() % 2 == 0 {
-                    stream.write_all(&[b'x'; 256]).expect("the connection is open");
+                    stream
+                        .write_all(&[b'x'; 256])
+                        .expect("the connection is open");
                 }
                 strangers.push(stream);
             }
@@ -176,8 +245,15 @@ fn strangers_that_send_nothing_or_nonsense_delay_no_rank() {
         }
     }
     let start = Instant::now();
-    assert_eq!(&broadcast(place(1, 2, port)).expect("rank 0 is there"), b"root");
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    assert_eq!(
+        &broadcast(place(1, 2, port)).expect("rank 0 is there"),
+        b"root"
+    );
+    assert!(
+        start.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        start.elapsed()
+    );
     rank_0.join().expect("no panic").expect("rank 1 arrived");
 }
 
@@ -187,12 +263,17 @@ fn program_that_speaks_another_protocol_is_reported() {
     let port = listener.local_addr().expect("an address").port();
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
-        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("the connection is open");
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .expect("the connection is open");
         // Reads until the rank gives up, so that it receives the answer.
         let _ = stream.read(&mut [0; 64]);
     });
     let result = broadcast(place(1, 2, port));
-    assert!(matches!(&result, Err(RendezvousError::OtherProtocol { .. })), "{result:?}");
+    assert!(
+        matches!(&result, Err(RendezvousError::OtherProtocol { .. })),
+        "{result:?}"
+    );
     server.join().expect("no panic");
 }
 
@@ -200,6 +281,9 @@ fn program_that_speaks_another_protocol_is_reported() {
 fn rank_that_is_out_of_range_is_an_error() {
     for (rank, world_size) in [(2, 2), (0, 0), (0, usize::MAX)] {
         let result = Rendezvous::new(rank, world_size, HOST, 1);
-        assert!(matches!(result, Err(RendezvousError::RankOutOfRange { .. })), "{rank} of {world_size}: {result:?}");
+        assert!(
+            matches!(result, Err(RendezvousError::RankOutOfRange { .. })),
+            "{rank} of {world_size}: {result:?}"
+        );
     }
 }

@@ -34,7 +34,11 @@ impl Architecture {
     /// Returns the virtual architecture of compute capability `major.minor`. Every later device runs its PTX.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
-        Self { capability: ComputeCapability { major, minor }, features: Features::Portable, is_real: false }
+        Self {
+            capability: ComputeCapability { major, minor },
+            features: Features::Portable,
+            is_real: false,
+        }
     }
 
     /// Returns the virtual architecture of `device`. An NVRTC that is older than the device may not support it:
@@ -109,9 +113,22 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_compiler() {
-        let capability = ComputeCapability { major: 12, minor: 1 };
+        let capability = ComputeCapability {
+            major: 12,
+            minor: 1,
+        };
         assert_eq!(Architecture::from(capability).to_string(), "compute_121");
-        assert_eq!(Architecture::new(10, 0).family().to_string(), "compute_100f");
-        assert_eq!(Architecture::new(10, 0).family().specific().real().to_string(), "sm_100a");
+        assert_eq!(
+            Architecture::new(10, 0).family().to_string(),
+            "compute_100f"
+        );
+        assert_eq!(
+            Architecture::new(10, 0)
+                .family()
+                .specific()
+                .real()
+                .to_string(),
+            "sm_100a"
+        );
     }
 }

@@ -18,7 +18,10 @@
 //!     }
 //! }
 //! ```
-#![expect(clippy::print_stdout, reason = "this is how a build script speaks to Cargo")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is how a build script speaks to Cargo"
+)]
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -45,29 +48,45 @@ pub fn compile(path: impl AsRef<Path>, options: &CompileOptions) -> PathBuf {
 pub fn try_compile(path: &Path, options: &CompileOptions) -> Result<PathBuf> {
     println!("cargo::rerun-if-changed={}", path.display());
     println!("cargo::rerun-if-env-changed=CURIUM_NVRTC_PATH");
-    let folder = std::env::var_os("OUT_DIR").ok_or_else(|| file_error("OUT_DIR", "it is set in build scripts only"))?;
+    let folder = std::env::var_os("OUT_DIR")
+        .ok_or_else(|| file_error("OUT_DIR", "it is set in build scripts only"))?;
     compile_into(&Nvrtc::load()?, path, options, &folder)
 }
 
-fn compile_into(nvrtc: &Nvrtc, path: &Path, options: &CompileOptions, folder: &OsString) -> Result<PathBuf> {
+fn compile_into(
+    nvrtc: &Nvrtc,
+    path: &Path,
+    options: &CompileOptions,
+    folder: &OsString,
+) -> Result<PathBuf> {
     let compiled = nvrtc.compile(&Program::from_file(path)?, options)?;
-    for line in compiled
-        .diagnostics()
-        .iter()
-        .flat_map(|diagnostic| diagnostic.to_string().lines().map(str::to_owned).collect::<Vec<_>>())
-    {
+    for line in compiled.diagnostics().iter().flat_map(|diagnostic| {
+        diagnostic
+            .to_string()
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    }) {
         println!("cargo::warning={line}");
     }
-    let name = path.file_stem().ok_or_else(|| file_error(&path.display().to_string(), "it does not name a file"))?;
+    let name = path
+        .file_stem()
+        .ok_or_else(|| file_error(&path.display().to_string(), "it does not name a file"))?;
     let (extension, bytes) = match compiled.cubin() {
         Ok(cubin) => ("cubin", cubin),
         Err(_) => ("ptx", compiled.ptx()?.as_bytes()),
     };
     let output = Path::new(folder).join(name).with_extension(extension);
-    std::fs::write(&output, bytes).map_err(|error| Error::File { path: output.display().to_string().into(), error })?;
+    std::fs::write(&output, bytes).map_err(|error| Error::File {
+        path: output.display().to_string().into(),
+        error,
+    })?;
     Ok(output)
 }
 
 fn file_error(path: &str, reason: &str) -> Error {
-    Error::File { path: path.into(), error: std::io::Error::other(reason) }
+    Error::File {
+        path: path.into(),
+        error: std::io::Error::other(reason),
+    }
 }

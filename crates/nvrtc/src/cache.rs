@@ -20,8 +20,14 @@ pub(crate) fn compile(
     program: &Program,
     options: &CompileOptions,
 ) -> Result<CompiledProgram> {
-    let Some(key) = key(nvrtc, program, options) else { return nvrtc.compile_anew(program, options) };
-    let found = cache.get(&key).ok().flatten().and_then(|record| record::read(&record, program));
+    let Some(key) = key(nvrtc, program, options) else {
+        return nvrtc.compile_anew(program, options);
+    };
+    let found = cache
+        .get(&key)
+        .ok()
+        .flatten()
+        .and_then(|record| record::read(&record, program));
     if let Some(compiled) = found {
         return Ok(compiled);
     }
@@ -42,10 +48,19 @@ fn key(nvrtc: &Nvrtc, program: &Program, options: &CompileOptions) -> Option<Cac
         .with("name", program.name.as_bytes())
         .with("source", program.source.as_bytes());
     for (name, text) in &program.headers {
-        key = key.with("header", name.as_bytes()).with("text", text.as_bytes());
+        key = key
+            .with("header", name.as_bytes())
+            .with("text", text.as_bytes());
     }
-    let lists = [("expression", &program.expressions), ("option", &arguments), ("file", &includes.facts)];
-    for (name, value) in lists.iter().flat_map(|(name, values)| values.iter().map(move |value| (name, value))) {
+    let lists = [
+        ("expression", &program.expressions),
+        ("option", &arguments),
+        ("file", &includes.facts),
+    ];
+    for (name, value) in lists
+        .iter()
+        .flat_map(|(name, values)| values.iter().map(move |value| (name, value)))
+    {
         key = key.with(name, value.as_bytes());
     }
     Some(key)

@@ -43,7 +43,12 @@ pub enum PrecompiledHeader {
 
 impl CompiledProgram {
     pub(crate) fn new(name: &str, log: String, diagnostics: Vec<Diagnostic>) -> Self {
-        Self { name: name.to_owned(), log, diagnostics, ..Self::default() }
+        Self {
+            name: name.to_owned(),
+            log,
+            diagnostics,
+            ..Self::default()
+        }
     }
 
     /// Returns the name of the program.
@@ -88,7 +93,11 @@ impl CompiledProgram {
     #[doc(alias = "nvrtcGetLTOIR")]
     #[doc(alias = "nvrtcGetNVVM")]
     pub fn lto_ir(&self) -> Result<&[u8]> {
-        self.some(self.lto_ir.as_deref(), "LTO IR", "use `CompileOptions::with_link_time_optimization`")
+        self.some(
+            self.lto_ir.as_deref(),
+            "LTO IR",
+            "use `CompileOptions::with_link_time_optimization`",
+        )
     }
 
     /// Returns the OptiX IR.
@@ -98,7 +107,11 @@ impl CompiledProgram {
     /// [`Error::NoOutput`] if the options do not request OptiX IR.
     #[doc(alias = "nvrtcGetOptiXIR")]
     pub fn optix_ir(&self) -> Result<&[u8]> {
-        self.some(self.optix_ir.as_deref(), "OptiX IR", "use `CompileOptions::with_optix_ir`")
+        self.some(
+            self.optix_ir.as_deref(),
+            "OptiX IR",
+            "use `CompileOptions::with_optix_ir`",
+        )
     }
 
     /// Returns the Tile IR.
@@ -108,7 +121,11 @@ impl CompiledProgram {
     /// [`Error::NoOutput`] if the options do not request Tile IR.
     #[doc(alias = "nvrtcGetTileIR")]
     pub fn tile_ir(&self) -> Result<&[u8]> {
-        self.some(self.tile_ir.as_deref(), "Tile IR", "use `CompileOptions::with_tile` and Tile code")
+        self.some(
+            self.tile_ir.as_deref(),
+            "Tile IR",
+            "use `CompileOptions::with_tile` and Tile code",
+        )
     }
 
     /// Returns the name in the image for a name expression of the program.
@@ -118,9 +135,17 @@ impl CompiledProgram {
     /// [`Error::UnknownName`] if the program was compiled without it.
     #[doc(alias = "nvrtcGetLoweredName")]
     pub fn lowered_name(&self, expression: &str) -> Result<&str> {
-        let found = self.lowered_names.iter().find(|(known, _)| known == expression);
-        let unknown = || Error::UnknownName { program: self.name.as_str().into(), expression: expression.into() };
-        found.map(|(_, lowered)| lowered.as_str()).ok_or_else(unknown)
+        let found = self
+            .lowered_names
+            .iter()
+            .find(|(known, _)| known == expression);
+        let unknown = || Error::UnknownName {
+            program: self.name.as_str().into(),
+            expression: expression.into(),
+        };
+        found
+            .map(|(_, lowered)| lowered.as_str())
+            .ok_or_else(unknown)
     }
 
     /// Returns the image to load: the cubin if present, otherwise the PTX, or the Tile IR of a program that contains
@@ -156,7 +181,11 @@ impl CompiledProgram {
     /// # Errors
     ///
     /// As for [`CompiledProgram::image`] and [`Library::from_image`].
-    pub fn library(&self, driver: &impl AsRef<Driver>, options: &JitOptions<'_>) -> Result<Library> {
+    pub fn library(
+        &self,
+        driver: &impl AsRef<Driver>,
+        options: &JitOptions<'_>,
+    ) -> Result<Library> {
         Ok(Library::from_image(driver, &self.image()?, options)?)
     }
 
@@ -200,8 +229,17 @@ impl CompiledProgram {
         self.precompiled_header
     }
 
-    fn some<'a, T: ?Sized>(&self, output: Option<&'a T>, wanted: &'static str, advice: &'static str) -> Result<&'a T> {
-        output.ok_or_else(|| Error::NoOutput { name: self.name.as_str().into(), wanted, advice })
+    fn some<'a, T: ?Sized>(
+        &self,
+        output: Option<&'a T>,
+        wanted: &'static str,
+        advice: &'static str,
+    ) -> Result<&'a T> {
+        output.ok_or_else(|| Error::NoOutput {
+            name: self.name.as_str().into(),
+            wanted,
+            advice,
+        })
     }
 }
 
@@ -220,9 +258,18 @@ mod tests {
         let mut compiled = CompiledProgram::new("tiles", String::new(), Vec::new());
         assert!(matches!(compiled.image(), Err(Error::NoOutput { .. })));
         compiled.tile_ir = Some(TILE_IR.to_vec());
-        assert_eq!(compiled.image().expect("there is Tile IR").kind(), ImageKind::TileIr);
+        assert_eq!(
+            compiled.image().expect("there is Tile IR").kind(),
+            ImageKind::TileIr
+        );
         compiled.ptx = Some(PTX.to_owned());
-        assert_eq!(compiled.image().expect("there is PTX").kind(), ImageKind::Ptx);
-        assert_eq!(compiled.tile_image().expect("there is Tile IR").kind(), ImageKind::TileIr);
+        assert_eq!(
+            compiled.image().expect("there is PTX").kind(),
+            ImageKind::Ptx
+        );
+        assert_eq!(
+            compiled.tile_image().expect("there is Tile IR").kind(),
+            ImageKind::TileIr
+        );
     }
 }

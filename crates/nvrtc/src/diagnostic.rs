@@ -68,7 +68,10 @@ impl fmt::Display for Diagnostic {
             write!(formatter, "[{number}]")?;
         }
         write!(formatter, ": {}", self.message)?;
-        let margin = self.location.as_ref().map_or(0, |location| location.line.to_string().len());
+        let margin = self
+            .location
+            .as_ref()
+            .map_or(0, |location| location.line.to_string().len());
         if let Some(location) = &self.location {
             write!(formatter, "\n{:margin$}--> {location}", "")?;
             location.show_source(formatter, margin)?;
@@ -83,14 +86,26 @@ impl fmt::Display for Diagnostic {
 impl SourceLocation {
     /// Writes the source line with a mark below the word at the column. `margin` is the width of the line number.
     fn show_source(&self, formatter: &mut fmt::Formatter<'_>, margin: usize) -> fmt::Result {
-        let Some(source) = &self.source else { return Ok(()) };
+        let Some(source) = &self.source else {
+            return Ok(());
+        };
         let shown = source.trim_end().replace('\t', TAB);
         write!(formatter, "\n{:margin$} |\n{} | {shown}", "", self.line)?;
-        let Some(column) = self.column else { return Ok(()) };
+        let Some(column) = self.column else {
+            return Ok(());
+        };
         let before = column.saturating_sub(1) as usize;
-        let at = (0..=before.min(source.len())).rev().find(|at| source.is_char_boundary(*at)).unwrap_or_default();
-        let offset: usize = source[..at].chars().map(|letter| if letter == '\t' { TAB.len() } else { 1 }).sum();
-        let word = source[at..].chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_');
+        let at = (0..=before.min(source.len()))
+            .rev()
+            .find(|at| source.is_char_boundary(*at))
+            .unwrap_or_default();
+        let offset: usize = source[..at]
+            .chars()
+            .map(|letter| if letter == '\t' { TAB.len() } else { 1 })
+            .sum();
+        let word = source[at..]
+            .chars()
+            .take_while(|letter| letter.is_alphanumeric() || *letter == '_');
         let mark = "^".repeat(word.count().max(1));
         write!(formatter, "\n{:margin$} | {:offset$}{mark}", "", "")
     }
@@ -99,7 +114,8 @@ impl SourceLocation {
 impl fmt::Display for SourceLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.file, self.line)?;
-        self.column.map_or(Ok(()), |column| write!(formatter, ":{column}"))
+        self.column
+            .map_or(Ok(()), |column| write!(formatter, ":{column}"))
     }
 }
 
@@ -119,19 +135,36 @@ mod tests {
     use super::*;
 
     fn location(line: u32, column: Option<u32>, source: Option<&str>) -> Option<SourceLocation> {
-        Some(SourceLocation { file: "a.cu".to_owned(), line, column, source: source.map(str::to_owned) })
+        Some(SourceLocation {
+            file: "a.cu".to_owned(),
+            line,
+            column,
+            source: source.map(str::to_owned),
+        })
     }
 
-    fn diagnostic(severity: Severity, message: &str, location: Option<SourceLocation>) -> Diagnostic {
-        Diagnostic { severity, number: None, message: message.to_owned(), location, notes: Vec::new() }
+    fn diagnostic(
+        severity: Severity,
+        message: &str,
+        location: Option<SourceLocation>,
+    ) -> Diagnostic {
+        Diagnostic {
+            severity,
+            number: None,
+            message: message.to_owned(),
+            location,
+            notes: Vec::new(),
+        }
     }
 
     #[test]
     fn source_is_shown_with_the_word_marked_and_tabs_as_spaces() {
-        let error =
-            diagnostic(Severity::Error, "`foo` is undefined", location(12, Some(14), Some("\t  float y = foo(3);")));
-        let expected =
-            "error: `foo` is undefined\n  --> a.cu:12:14\n   |\n12 |       float y = foo(3);\n   |                 ^^^";
+        let error = diagnostic(
+            Severity::Error,
+            "`foo` is undefined",
+            location(12, Some(14), Some("\t  float y = foo(3);")),
+        );
+        let expected = "error: `foo` is undefined\n  --> a.cu:12:14\n   |\n12 |       float y = foo(3);\n   |                 ^^^";
         assert_eq!(error.to_string(), expected);
     }
 
@@ -141,21 +174,40 @@ mod tests {
         assert_eq!(warning.to_string(), "warning: hm\n --> a.cu:3\n  |\n3 | x");
         let warning = diagnostic(Severity::Warning, "hm", location(3, Some(9), None));
         assert_eq!(warning.to_string(), "warning: hm\n --> a.cu:3:9");
-        assert_eq!(diagnostic(Severity::Error, "bad option", None).to_string(), "error: bad option");
+        assert_eq!(
+            diagnostic(Severity::Error, "bad option", None).to_string(),
+            "error: bad option"
+        );
     }
 
     #[test]
     fn notes_are_shown_below_with_their_own_locations() {
         let mut error = diagnostic(Severity::Error, "no", location(7, None, None));
         error.number = Some("20".to_owned());
-        error.notes.push(diagnostic(Severity::Note, "because", None));
-        error.notes.push(diagnostic(Severity::Note, "candidate", location(2, Some(1), None)));
-        assert_eq!(error.to_string(), "error[20]: no\n --> a.cu:7\n  = note: because\nnote: candidate\n --> a.cu:2:1");
+        error
+            .notes
+            .push(diagnostic(Severity::Note, "because", None));
+        error.notes.push(diagnostic(
+            Severity::Note,
+            "candidate",
+            location(2, Some(1), None),
+        ));
+        assert_eq!(
+            error.to_string(),
+            "error[20]: no\n --> a.cu:7\n  = note: because\nnote: candidate\n --> a.cu:2:1"
+        );
     }
 
     #[test]
     fn column_after_the_end_of_the_line_is_marked_there() {
-        let error = diagnostic(Severity::Error, "missing", location(1, Some(5), Some("ab\u{e9}")));
-        assert!(error.to_string().ends_with("1 | ab\u{e9}\n  |    ^"), "{error}");
+        let error = diagnostic(
+            Severity::Error,
+            "missing",
+            location(1, Some(5), Some("ab\u{e9}")),
+        );
+        assert!(
+            error.to_string().ends_with("1 | ab\u{e9}\n  |    ^"),
+            "{error}"
+        );
     }
 }

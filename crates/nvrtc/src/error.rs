@@ -63,7 +63,9 @@ pub enum Error {
         advice: &'static str,
     },
     /// The program was compiled without this name expression.
-    #[error("`{program}`: unknown name expression (`{expression}`); add it with `Program::with_name_expression`")]
+    #[error(
+        "`{program}`: unknown name expression (`{expression}`); add it with `Program::with_name_expression`"
+    )]
     UnknownName {
         /// The name of the program.
         program: Box<str>,
@@ -141,7 +143,9 @@ pub struct CallError {
 impl CompileError {
     /// Returns the errors among the diagnostics.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error)
+        self.diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == Severity::Error)
     }
 }
 
@@ -151,20 +155,30 @@ impl fmt::Display for CompileError {
         if self.errors().next().is_none() && !self.log.trim().is_empty() {
             return write!(formatter, "\n{}", self.log.trim_end());
         }
-        self.diagnostics.iter().try_for_each(|diagnostic| write!(formatter, "\n\n{diagnostic}"))
+        self.diagnostics
+            .iter()
+            .try_for_each(|diagnostic| write!(formatter, "\n\n{diagnostic}"))
     }
 }
 
 impl fmt::Display for LinkError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CallError { function, code, name } = &self.call;
+        let CallError {
+            function,
+            code,
+            name,
+        } = &self.call;
         write!(formatter, "{function}: failed (")?;
         if !self.subject.is_empty() {
             write!(formatter, "{}, ", self.subject)?;
         }
         write!(formatter, "{name} = {code})")?;
         let log = self.log.trim_end();
-        if log.is_empty() { Ok(()) } else { write!(formatter, "\n{log}") }
+        if log.is_empty() {
+            Ok(())
+        } else {
+            write!(formatter, "\n{log}")
+        }
     }
 }
 
@@ -182,8 +196,15 @@ impl fmt::Debug for Error {
 
 /// Joins folders with commas.
 fn list(folders: &[PathBuf]) -> String {
-    let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    if folders.is_empty() { "no folder".to_owned() } else { folders.join(", ") }
+    let folders: Vec<_> = folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    if folders.is_empty() {
+        "no folder".to_owned()
+    } else {
+        folders.join(", ")
+    }
 }
 
 /// Writes the text of `error` with its hint on its own line.

@@ -134,7 +134,11 @@ macro_rules! kernels {
 #[doc(hidden)]
 #[must_use]
 pub fn __program(path: &str, source: &str, names: &[&str]) -> Program {
-    names.iter().fold(Program::new(path, source), |program, name| program.with_name_expression(*name))
+    names
+        .iter()
+        .fold(Program::new(path, source), |program, name| {
+            program.with_name_expression(*name)
+        })
 }
 
 /// Compiles a program for a device and loads it. Also returns a function that maps name expressions to the names of

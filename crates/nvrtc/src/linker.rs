@@ -63,12 +63,26 @@ const _: () = {
 impl Linker {
     pub(crate) fn new(library: &NvJitLink, options: &LinkOptions) -> Result<Self> {
         let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
-        let (count, pointers, mut raw) = (arguments.count::<u32>(), arguments.as_ptr(), ptr::null_mut());
+        let (count, pointers, mut raw) = (
+            arguments.count::<u32>(),
+            arguments.as_ptr(),
+            ptr::null_mut(),
+        );
         // SAFETY: `raw` is valid for writes, and `pointers` is an array of `count` NUL-terminated texts that are live
         // here.
-        let result = unsafe { call!(library.api(), nvJitLinkCreate(&raw mut raw, count, pointers)) };
+        let result = unsafe {
+            call!(
+                library.api(),
+                nvJitLinkCreate(&raw mut raw, count, pointers)
+            )
+        };
         let (library, is_optimizing) = (library.clone(), options.is_optimizing());
-        let linker = Self { raw, library, is_optimizing, inputs: Vec::new() };
+        let linker = Self {
+            raw,
+            library,
+            is_optimizing,
+            inputs: Vec::new(),
+        };
         let subject = || format!("the options {}", options.to_arguments().join(" "));
         result.map_err(|error| linker.explain(error, subject()))?;
         Ok(linker)
@@ -110,7 +124,9 @@ impl Linker {
             ImageKind::Cubin => LinkInput::Cubin,
             ImageKind::FatBinary => LinkInput::FatBinary,
             ImageKind::TileIr => {
-                let reason = format!("`{name}` is Tile IR, which cannot be linked; load it as a module or library");
+                let reason = format!(
+                    "`{name}` is Tile IR, which cannot be linked; load it as a module or library"
+                );
                 return Err(curium_driver::Error::argument("Linker::add_image", reason).into());
             }
             _ => LinkInput::Ptx,
@@ -135,7 +151,12 @@ impl Linker {
         let (data, size, file) = (bytes.as_ptr().cast::<c_void>(), bytes.len(), text.as_ptr());
         self.inputs.push((text, bytes));
         // SAFETY: the link is live, the name is NUL-terminated, the caller guarantees the bytes, and both outlive the link.
-        let result = unsafe { call!(self.api(), nvJitLinkAddData(self.raw, kind.as_raw(), data, size, file)) };
+        let result = unsafe {
+            call!(
+                self.api(),
+                nvJitLinkAddData(self.raw, kind.as_raw(), data, size, file)
+            )
+        };
         result.map_err(|error| self.explain(error, format!("input `{name}`")))
     }
 
@@ -152,7 +173,10 @@ impl Linker {
     pub unsafe fn add_file(&mut self, kind: LinkInput, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref().display().to_string();
         // Some versions terminate the process if they fail to open a file.
-        File::open(&path).map_err(|error| Error::File { path: path.as_str().into(), error })?;
+        File::open(&path).map_err(|error| Error::File {
+            path: path.as_str().into(),
+            error,
+        })?;
         let text = c_text(&path, || "the path of an input".to_owned())?;
         let file = text.as_ptr();
         self.inputs.push((text, Box::default()));
@@ -182,8 +206,16 @@ impl Linker {
     fn explain(&self, error: Error, subject: String) -> Error {
         match error {
             Error::Call(call) => {
-                let log = if self.raw.is_null() { String::new() } else { self.logs() };
-                Error::Link(Box::new(LinkError { call, subject: subject.into(), log: log.into() }))
+                let log = if self.raw.is_null() {
+                    String::new()
+                } else {
+                    self.logs()
+                };
+                Error::Link(Box::new(LinkError {
+                    call,
+                    subject: subject.into(),
+                    log: log.into(),
+                }))
             }
             other => other,
         }
@@ -192,13 +224,22 @@ impl Linker {
     /// Returns the error log and the information log: some versions report undefined symbols in the latter.
     fn logs(&self) -> String {
         let logs = [self.error_log(), self.info_log()].map(Result::unwrap_or_default);
-        logs.iter().map(|log| log.trim()).filter(|log| !log.is_empty()).collect::<Vec<_>>().join("\n")
+        logs.iter()
+            .map(|log| log.trim())
+            .filter(|log| !log.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     fn error_log(&self) -> Result<String> {
         let mut size = 0;
         // SAFETY: the link is live, and `size` is valid for writes.
-        unsafe { call!(self.api(), nvJitLinkGetErrorLogSize(self.raw, &raw mut size)) }?;
+        unsafe {
+            call!(
+                self.api(),
+                nvJitLinkGetErrorLogSize(self.raw, &raw mut size)
+            )
+        }?;
         text(size, |buffer| {
             // SAFETY: the link is live, and `buffer` has the size that nvJitLink reported.
             unsafe { call!(self.api(), nvJitLinkGetErrorLog(self.raw, buffer)) }

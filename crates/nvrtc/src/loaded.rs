@@ -65,10 +65,16 @@ impl Compile for Device {
 
 impl LoadedProgram {
     /// Compiles `program`, for `device` unless `options` set an architecture, and loads it.
-    pub(crate) fn new(nvrtc: &Nvrtc, device: &Device, program: &Program, options: &CompileOptions) -> Result<Self> {
+    pub(crate) fn new(
+        nvrtc: &Nvrtc,
+        device: &Device,
+        program: &Program,
+        options: &CompileOptions,
+    ) -> Result<Self> {
         let mut options = options.clone();
         if !options.has_architecture() {
-            options = options.with_architecture(nvrtc.architecture_for(device.compute_capability()?)?);
+            options =
+                options.with_architecture(nvrtc.architecture_for(device.compute_capability()?)?);
         }
         let program = nvrtc.compile(program, &options)?;
         let library = program.library(device, &JitOptions::new())?;

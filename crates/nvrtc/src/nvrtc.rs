@@ -22,22 +22,42 @@ static NVRTC: LibraryDescription = LibraryDescription {
     name: "NVRTC",
     variable: "CURIUM_NVRTC_PATH",
     files: if cfg!(windows) {
-        &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc64_112_0.dll"]
+        &[
+            "nvrtc64_130_0.dll",
+            "nvrtc64_120_0.dll",
+            "nvrtc64_112_0.dll",
+        ]
     } else {
         &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"]
     },
     origin: Origin::Toolkit(if cfg!(windows) {
         &[
-            Package { name: "nvidia-cuda-nvrtc", folder: r"nvidia\cu13\bin\x86_64" },
-            Package { name: "nvidia-cuda-nvrtc-cu12", folder: r"nvidia\cuda_nvrtc\bin" },
+            Package {
+                name: "nvidia-cuda-nvrtc",
+                folder: r"nvidia\cu13\bin\x86_64",
+            },
+            Package {
+                name: "nvidia-cuda-nvrtc-cu12",
+                folder: r"nvidia\cuda_nvrtc\bin",
+            },
         ]
     } else {
         &[
-            Package { name: "nvidia-cuda-nvrtc", folder: "nvidia/cu13/lib" },
-            Package { name: "nvidia-cuda-nvrtc-cu12", folder: "nvidia/cuda_nvrtc/lib" },
+            Package {
+                name: "nvidia-cuda-nvrtc",
+                folder: "nvidia/cu13/lib",
+            },
+            Package {
+                name: "nvidia-cuda-nvrtc-cu12",
+                folder: "nvidia/cuda_nvrtc/lib",
+            },
         ]
     }),
-    companions: if cfg!(windows) { &["nvrtc-builtins64_"] } else { &["libnvrtc-builtins.so"] },
+    companions: if cfg!(windows) {
+        &["nvrtc-builtins64_"]
+    } else {
+        &["libnvrtc-builtins.so"]
+    },
     required: &[c"nvrtcCompileProgram", c"nvrtcVersion"],
     symbol_versions: &[],
     check,
@@ -144,9 +164,15 @@ impl Nvrtc {
         let numbers_at = numbers.as_mut_ptr();
         // SAFETY: `numbers` has the length that NVRTC reported.
         unsafe { call!(&self.api, nvrtcGetSupportedArchs(numbers_at)) }?;
-        let numbers = numbers.into_iter().filter_map(|number| u32::try_from(number).ok());
-        let mut capabilities: Vec<_> =
-            numbers.map(|number| ComputeCapability { major: number / 10, minor: number % 10 }).collect();
+        let numbers = numbers
+            .into_iter()
+            .filter_map(|number| u32::try_from(number).ok());
+        let mut capabilities: Vec<_> = numbers
+            .map(|number| ComputeCapability {
+                major: number / 10,
+                minor: number % 10,
+            })
+            .collect();
         capabilities.sort_unstable();
         Ok(capabilities)
     }
@@ -176,8 +202,14 @@ impl Nvrtc {
     }
 
     /// Compiles a program without a look-up in the cache.
-    pub(crate) fn compile_anew(&self, program: &Program, options: &CompileOptions) -> Result<CompiledProgram> {
-        let _reading = PRECOMPILED_HEADERS.read().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn compile_anew(
+        &self,
+        program: &Program,
+        options: &CompileOptions,
+    ) -> Result<CompiledProgram> {
+        let _reading = PRECOMPILED_HEADERS
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         Unit::new(&self.api, program)?.compile(options)
     }
 
@@ -200,7 +232,9 @@ impl Nvrtc {
         program: &Program,
         options: &CompileOptions,
     ) -> Result<CompiledProgram> {
-        let _reading = PRECOMPILED_HEADERS.read().unwrap_or_else(PoisonError::into_inner);
+        let _reading = PRECOMPILED_HEADERS
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         Unit::new(&self.api, program)?.compile_unless(options, &Cancellation::new(is_cancelled))
     }
 
@@ -229,7 +263,9 @@ impl Nvrtc {
     /// Returns the error of NVRTC.
     #[doc(alias = "nvrtcSetPCHHeapSize")]
     pub fn set_precompiled_header_heap(&self, bytes: usize) -> Result<()> {
-        let _replacing = PRECOMPILED_HEADERS.write().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = PRECOMPILED_HEADERS
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the function accepts every size, and the lock excludes compilations.
         unsafe { call!(&self.api, nvrtcSetPCHHeapSize(bytes)) }
     }
@@ -238,8 +274,12 @@ impl Nvrtc {
     pub(crate) fn build(&self) -> u32 {
         *self.build.get_or_init(|| {
             let program = Program::new("build", "__device__ int build_is = __CUDACC_VER_BUILD__;");
-            let compiled = self.compile_anew(&program, &CompileOptions::new().with_relocatable_code(true));
-            compiled.ok().and_then(|compiled| initial_value(compiled.ptx().ok()?)).unwrap_or_default()
+            let compiled =
+                self.compile_anew(&program, &CompileOptions::new().with_relocatable_code(true));
+            compiled
+                .ok()
+                .and_then(|compiled| initial_value(compiled.ptx().ok()?))
+                .unwrap_or_default()
         })
     }
 
@@ -252,7 +292,12 @@ impl Nvrtc {
         // SAFETY: the caller guarantees that the library is NVRTC, and the list declares NVRTC's functions.
         let api = unsafe { library.table::<Api>() };
         let version = api.version()?;
-        Ok(Self { api: Arc::new(api), version, build: Arc::default(), cache: None })
+        Ok(Self {
+            api: Arc::new(api),
+            version,
+            build: Arc::default(),
+            cache: None,
+        })
     }
 }
 
@@ -260,7 +305,9 @@ impl Nvrtc {
 fn check(library: &LoadedLibrary) -> std::result::Result<(), Rejection> {
     // SAFETY: the library exports the required functions of NVRTC, and the list declares NVRTC's functions.
     match unsafe { library.table::<Api>() }.version() {
-        Err(Error::Call(CallError { function, code, .. })) => Err(Rejection::NoVersion { function, code }),
+        Err(Error::Call(CallError { function, code, .. })) => {
+            Err(Rejection::NoVersion { function, code })
+        }
         _ => Ok(()),
     }
 }
@@ -281,7 +328,10 @@ fn initial_value(ptx: &str) -> Option<u32> {
 fn newest_for(supported: &[ComputeCapability], device: ComputeCapability) -> Result<Architecture> {
     match supported.iter().rfind(|capability| **capability <= device) {
         Some(capability) => Ok(Architecture::from(*capability)),
-        None => Err(Error::TooOldDevice { oldest: supported.first().copied().unwrap_or(device), device }),
+        None => Err(Error::TooOldDevice {
+            oldest: supported.first().copied().unwrap_or(device),
+            device,
+        }),
     }
 }
 
@@ -295,8 +345,14 @@ mod tests {
 
     #[test]
     fn build_is_read_from_the_value_of_a_variable() {
-        assert_eq!(initial_value(".visible .global .align 4 .u32 build_is = 93;\n"), Some(93));
-        assert_eq!(initial_value(".visible .global .align 4 .u32 build_is;\n"), None);
+        assert_eq!(
+            initial_value(".visible .global .align 4 .u32 build_is = 93;\n"),
+            Some(93)
+        );
+        assert_eq!(
+            initial_value(".visible .global .align 4 .u32 build_is;\n"),
+            None
+        );
     }
 
     #[test]
@@ -306,7 +362,9 @@ mod tests {
         assert_eq!(chosen(capability(8, 6)).ok(), Some(capability(8, 6)));
         assert_eq!(chosen(capability(8, 9)).ok(), Some(capability(8, 6)));
         assert_eq!(chosen(capability(12, 0)).ok(), Some(capability(9, 0)));
-        let error = chosen(capability(6, 1)).expect_err("the device is too old").to_string();
+        let error = chosen(capability(6, 1))
+            .expect_err("the device is too old")
+            .to_string();
         assert!(error.contains("7.5") && error.contains("6.1"), "{error}");
     }
 }

@@ -43,7 +43,9 @@ impl CompileOptions {
     /// Returns NVRTC's default options.
     #[must_use]
     pub const fn new() -> Self {
-        Self { arguments: Vec::new() }
+        Self {
+            arguments: Vec::new(),
+        }
     }
 
     /// Sets the architecture. The output is PTX for a virtual architecture, and a cubin for a
@@ -60,14 +62,20 @@ impl CompileOptions {
     /// options.
     #[must_use]
     pub fn with_option(mut self, option: impl Into<String>) -> Self {
-        self.arguments.push(Argument { name: option.into(), value: None });
+        self.arguments.push(Argument {
+            name: option.into(),
+            value: None,
+        });
         self
     }
 
     /// Returns `true` if an architecture is set, by [`with_architecture`](Self::with_architecture) or as a raw option.
     pub(crate) fn has_architecture(&self) -> bool {
-        let is_architecture = |name: &str| name.starts_with("--gpu-architecture") || name.starts_with("-arch");
-        self.arguments.iter().any(|argument| is_architecture(&argument.name))
+        let is_architecture =
+            |name: &str| name.starts_with("--gpu-architecture") || name.starts_with("-arch");
+        self.arguments
+            .iter()
+            .any(|argument| is_architecture(&argument.name))
     }
 
     /// Returns all options in NVRTC's spelling.
@@ -93,7 +101,10 @@ impl CompileOptions {
 
     /// Adds a value of the option `name`.
     fn add(mut self, name: &str, value: &str) -> Self {
-        self.arguments.push(Argument { name: name.to_owned(), value: Some(value.to_owned()) });
+        self.arguments.push(Argument {
+            name: name.to_owned(),
+            value: Some(value.to_owned()),
+        });
         self
     }
 }
@@ -104,18 +115,34 @@ mod tests {
 
     #[test]
     fn option_that_is_set_twice_has_its_last_value() {
-        let options = CompileOptions::new().with_flush_to_zero(true).with_fast_math().with_fast_math();
-        let options = options.with_flush_to_zero(false).with_architecture(Architecture::new(8, 9).real());
-        assert_eq!(options.to_arguments(), ["--use_fast_math", "--ftz=false", "--gpu-architecture=sm_89"]);
+        let options = CompileOptions::new()
+            .with_flush_to_zero(true)
+            .with_fast_math()
+            .with_fast_math();
+        let options = options
+            .with_flush_to_zero(false)
+            .with_architecture(Architecture::new(8, 9).real());
+        assert_eq!(
+            options.to_arguments(),
+            ["--use_fast_math", "--ftz=false", "--gpu-architecture=sm_89"]
+        );
         assert!(CompileOptions::new().to_arguments().is_empty());
     }
 
     #[test]
     fn options_that_add_up_are_all_there_in_their_order() {
-        let options = CompileOptions::new().with_include_path("/a").with_macro("X").with_macro_value("Y", "2");
+        let options = CompileOptions::new()
+            .with_include_path("/a")
+            .with_macro("X")
+            .with_macro_value("Y", "2");
         let options = options.with_include_path("/b").with_option("-lineinfo");
-        let expected =
-            ["--include-path=/a", "--define-macro=X", "--define-macro=Y=2", "--include-path=/b", "-lineinfo"];
+        let expected = [
+            "--include-path=/a",
+            "--define-macro=X",
+            "--define-macro=Y=2",
+            "--include-path=/b",
+            "-lineinfo",
+        ];
         assert_eq!(options.to_arguments(), expected);
     }
 }

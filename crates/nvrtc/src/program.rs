@@ -26,7 +26,12 @@ impl Program {
     /// Creates a program from a source. Diagnostics refer to it as `name`.
     #[must_use]
     pub fn new(name: impl Into<String>, source: impl Into<String>) -> Self {
-        Self { name: name.into(), source: source.into(), headers: Vec::new(), expressions: Vec::new() }
+        Self {
+            name: name.into(),
+            source: source.into(),
+            headers: Vec::new(),
+            expressions: Vec::new(),
+        }
     }
 
     /// Creates a program from the file at `path`, which also becomes its name. Includes are searched for in the file's
@@ -40,7 +45,10 @@ impl Program {
         let name = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(source) => Ok(Self::new(name, source)),
-            Err(error) => Err(Error::File { path: name.into(), error }),
+            Err(error) => Err(Error::File {
+                path: name.into(),
+                error,
+            }),
         }
     }
 
@@ -78,7 +86,10 @@ impl Program {
         if file == self.name {
             return Some(&self.source);
         }
-        self.headers.iter().find(|(name, _)| name == file).map(|(_, text)| text.as_str())
+        self.headers
+            .iter()
+            .find(|(name, _)| name == file)
+            .map(|(_, text)| text.as_str())
     }
 }
 

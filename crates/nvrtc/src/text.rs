@@ -15,7 +15,10 @@ impl Texts {
     pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a String>, what: &str) -> Result<Self> {
         let texts = texts.map(|text| c_text(text, || format!("{what} ({:?})", first_line(text))));
         let texts = texts.collect::<Result<Vec<_>>>()?;
-        Ok(Self { pointers: texts.iter().map(|text| text.as_ptr()).collect(), _texts: texts })
+        Ok(Self {
+            pointers: texts.iter().map(|text| text.as_ptr()).collect(),
+            _texts: texts,
+        })
     }
 
     pub(crate) fn as_ptr(&self) -> *const *const c_char {
@@ -31,7 +34,10 @@ impl Texts {
 
 /// Converts a text to a C string. `what` describes it, for the error if it contains a NUL.
 pub(crate) fn c_text(text: &str, what: impl FnOnce() -> String) -> Result<CString> {
-    CString::new(text).map_err(|error| Error::Nul { what: what().into(), position: error.nul_position() })
+    CString::new(text).map_err(|error| Error::Nul {
+        what: what().into(),
+        position: error.nul_position(),
+    })
 }
 
 /// Returns the bytes that `write` stores in a buffer of `size` bytes.
@@ -44,7 +50,10 @@ pub(crate) fn bytes(size: usize, write: impl FnOnce(*mut c_char) -> Result<()>) 
 /// Returns the text that `write` stores in a buffer of `size` bytes, including its NUL.
 pub(crate) fn text(size: usize, write: impl FnOnce(*mut c_char) -> Result<()>) -> Result<String> {
     let mut buffer = bytes(size.max(1), write)?;
-    let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
+    let end = buffer
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(buffer.len());
     buffer.truncate(end);
     Ok(match String::from_utf8(buffer) {
         Ok(text) => text,

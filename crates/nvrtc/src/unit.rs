@@ -11,7 +11,8 @@ use curium_driver::sys::call;
 use crate::nvrtc::api::{Api, nvrtcProgram, nvrtcResult};
 use crate::text::{Texts, bytes, c_text, text};
 use crate::{
-    CallError, CompileError, CompileOptions, CompiledProgram, Error, PrecompiledHeader, Program, Result, diagnostic,
+    CallError, CompileError, CompileOptions, CompiledProgram, Error, PrecompiledHeader, Program,
+    Result, diagnostic,
 };
 
 /// NVRTC's object for one program.
@@ -38,16 +39,29 @@ struct Answer {
 impl<'a> Unit<'a> {
     /// Passes a program to NVRTC, which copies its texts.
     pub(crate) fn new(api: &'a Api, program: &'a Program) -> Result<Self> {
-        let source = c_text(&program.source, || format!("the source of `{}`", program.name))?;
+        let source = c_text(&program.source, || {
+            format!("the source of `{}`", program.name)
+        })?;
         let name = c_text(&program.name, || "the name of the source".to_owned())?;
-        let names = Texts::new(program.headers.iter().map(|(name, _)| name), "the name of a header")?;
+        let names = Texts::new(
+            program.headers.iter().map(|(name, _)| name),
+            "the name of a header",
+        )?;
         let texts = Texts::new(program.headers.iter().map(|(_, text)| text), "a header")?;
         let (source, name, count) = (source.as_ptr(), name.as_ptr(), names.count::<c_int>());
         let (names, texts, mut raw) = (names.as_ptr(), texts.as_ptr(), ptr::null_mut());
         // SAFETY: `raw` is valid for writes, and both arrays have `count` live, NUL-terminated strings.
-        unsafe { call!(api, nvrtcCreateProgram(&raw mut raw, source, name, count, texts, names)) }?;
+        unsafe {
+            call!(
+                api,
+                nvrtcCreateProgram(&raw mut raw, source, name, count, texts, names)
+            )
+        }?;
         let unit = Self { raw, api, program };
-        program.expressions.iter().try_for_each(|expression| unit.add_expression(expression))?;
+        program
+            .expressions
+            .iter()
+            .try_for_each(|expression| unit.add_expression(expression))?;
         Ok(unit)
     }
 
@@ -75,9 +89,19 @@ impl<'a> Unit<'a> {
         let payload = ptr::from_ref(cancellation).cast_mut().cast::<c_void>();
         // SAFETY: the program is live; `is_cancelled` accepts this payload, which outlives the compilation below, the
         // only one of this program.
-        unsafe { call!(self.api, nvrtcSetFlowCallback(self.raw, Some(is_cancelled), payload)) }?;
+        unsafe {
+            call!(
+                self.api,
+                nvrtcSetFlowCallback(self.raw, Some(is_cancelled), payload)
+            )
+        }?;
         let result = self.compile(options);
-        let panic = cancellation.answer.lock().unwrap_or_else(PoisonError::into_inner).panic.take();
+        let panic = cancellation
+            .answer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .panic
+            .take();
         match panic {
             Some(panic) => resume_unwind(panic),
             None => result,
@@ -95,7 +119,12 @@ impl<'a> Unit<'a> {
         if call.code == nvrtcResult::NVRTC_ERROR_CANCELLED.0 {
             return Error::Cancelled { name };
         }
-        Error::Compile(Box::new(CompileError { name, call, log: log.into(), diagnostics }))
+        Error::Compile(Box::new(CompileError {
+            name,
+            call,
+            log: log.into(),
+            diagnostics,
+        }))
     }
 
     fn outputs(&self, log: String, diagnostics: Vec<crate::Diagnostic>) -> Result<CompiledProgram> {
@@ -106,7 +135,9 @@ impl<'a> Unit<'a> {
         compiled.optix_ir = self.optix_ir()?;
         compiled.tile_ir = self.tile_ir()?;
         for expression in &self.program.expressions {
-            compiled.lowered_names.push((expression.clone(), self.lowered_name(expression)?));
+            compiled
+                .lowered_names
+                .push((expression.clone(), self.lowered_name(expression)?));
         }
         compiled.precompiled_header = self.precompiled_header()?;
         Ok(compiled)
@@ -117,14 +148,21 @@ impl<'a> Unit<'a> {
         let text = c_text(expression, || format!("the name expression {expression:?}"))?;
         let mut lowered = ptr::null();
         // SAFETY: the program is live and compiled, the string is NUL-terminated, and `lowered` is valid for writes.
-        unsafe { call!(self.api, nvrtcGetLoweredName(self.raw, text.as_ptr(), &raw mut lowered)) }?;
+        unsafe {
+            call!(
+                self.api,
+                nvrtcGetLoweredName(self.raw, text.as_ptr(), &raw mut lowered)
+            )
+        }?;
         // SAFETY: NVRTC returns a NUL-terminated string that lives as long as the program.
         let lowered = unsafe { CStr::from_ptr(lowered) };
         Ok(lowered.to_string_lossy().into_owned())
     }
 
     fn precompiled_header(&self) -> Result<PrecompiledHeader> {
-        let Some(function) = self.api.nvrtcGetPCHCreateStatus else { return Ok(PrecompiledHeader::NotTried) };
+        let Some(function) = self.api.nvrtcGetPCHCreateStatus else {
+            return Ok(PrecompiledHeader::NotTried);
+        };
         // SAFETY: the program is live.
         let status = unsafe { function(self.raw) };
         match status {
@@ -133,7 +171,12 @@ impl<'a> Unit<'a> {
             nvrtcResult::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED => {
                 let mut needed = 0;
                 // SAFETY: the program is live, and `needed` is valid for writes.
-                unsafe { call!(self.api, nvrtcGetPCHHeapSizeRequired(self.raw, &raw mut needed)) }?;
+                unsafe {
+                    call!(
+                        self.api,
+                        nvrtcGetPCHHeapSizeRequired(self.raw, &raw mut needed)
+                    )
+                }?;
                 Ok(PrecompiledHeader::HeapExhausted { needed })
             }
             _ => Ok(PrecompiledHeader::Failed),
@@ -192,7 +235,13 @@ macro_rules! output {
 
 output!(cubin, nvrtcGetCUBINSize, nvrtcGetCUBIN);
 // Before CUDA 12.0, the functions for LTO IR had other names.
-output!(lto_ir, nvrtcGetLTOIRSize, nvrtcGetLTOIR, nvrtcGetNVVMSize, nvrtcGetNVVM);
+output!(
+    lto_ir,
+    nvrtcGetLTOIRSize,
+    nvrtcGetLTOIR,
+    nvrtcGetNVVMSize,
+    nvrtcGetNVVM
+);
 output!(optix_ir, nvrtcGetOptiXIRSize, nvrtcGetOptiXIR);
 output!(tile_ir, nvrtcGetTileIRSize, nvrtcGetTileIR);
 
@@ -227,7 +276,10 @@ impl Drop for Unit<'_> {
 
 impl<'a> Cancellation<'a> {
     pub(crate) fn new(is_cancelled: &'a (dyn Fn() -> bool + Sync)) -> Self {
-        Self { is_cancelled, answer: Mutex::default() }
+        Self {
+            is_cancelled,
+            answer: Mutex::default(),
+        }
     }
 
     /// Returns `true` to cancel. A panic of the callback also cancels, and is resumed later.

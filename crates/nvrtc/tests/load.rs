@@ -22,11 +22,21 @@ fn missing_file_is_named_with_a_hint() {
     let path = folder.path().join("libnvrtc.so.12");
     let error = load_error(&path);
     assert_eq!(error.attempts.len(), 1);
-    assert!(matches!(error.attempts[0].rejection, Rejection::Unloadable { .. }), "{error}");
+    assert!(
+        matches!(error.attempts[0].rejection, Rejection::Unloadable { .. }),
+        "{error}"
+    );
     let text = error.to_string();
     assert!(text.contains("CURIUM_NVRTC_PATH"), "{text}");
-    assert!(text.contains("`pip install nvidia-cuda-nvrtc` or `pip install nvidia-cuda-nvrtc-cu12`"), "{text}");
-    assert_eq!(text.matches(&path.display().to_string()).count(), 1, "{text}");
+    assert!(
+        text.contains("`pip install nvidia-cuda-nvrtc` or `pip install nvidia-cuda-nvrtc-cu12`"),
+        "{text}"
+    );
+    assert_eq!(
+        text.matches(&path.display().to_string()).count(),
+        1,
+        "{text}"
+    );
 }
 
 #[test]
@@ -34,14 +44,20 @@ fn file_that_is_no_library_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("libnvrtc.so.12");
     fs::write(&path, "not a library").expect("the folder is writable");
-    assert!(matches!(load_error(&path).attempts[0].rejection, Rejection::Unloadable { .. }));
+    assert!(matches!(
+        load_error(&path).attempts[0].rejection,
+        Rejection::Unloadable { .. }
+    ));
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn other_library_is_rejected_by_the_function_that_it_lacks() {
     let error = load_error(Path::new("libc.so.6"));
-    let Rejection::OtherLibrary { library: "NVRTC", missing: "nvrtcCompileProgram" } = error.attempts[0].rejection
+    let Rejection::OtherLibrary {
+        library: "NVRTC",
+        missing: "nvrtcCompileProgram",
+    } = error.attempts[0].rejection
     else {
         panic!("{error}")
     };
@@ -52,25 +68,44 @@ fn chosen_folder_is_the_only_one_that_is_searched() {
     // The environment must not be changed while other threads run, so this test runs itself in a child process.
     const ROLE: &str = "CURIUM_TEST_NVRTC_ROLE";
     if std::env::var_os(ROLE).is_some() {
-        let Err(Error::Load(error)) = Nvrtc::load() else { panic!("an empty folder holds no NVRTC") };
+        let Err(Error::Load(error)) = Nvrtc::load() else {
+            panic!("an empty folder holds no NVRTC")
+        };
         let folder = std::env::var_os("CURIUM_NVRTC_PATH").expect("the parent sets it");
-        assert!(error.attempts.iter().all(|attempt| attempt.path.parent() == Some(Path::new(&folder))), "{error}");
+        assert!(
+            error
+                .attempts
+                .iter()
+                .all(|attempt| attempt.path.parent() == Some(Path::new(&folder))),
+            "{error}"
+        );
         assert_eq!(error.attempts.len(), 3, "{error}");
         return;
     }
     let folder = tempfile::tempdir().expect("a folder can be created");
-    let mut child = Command::new(std::env::current_exe().expect("the path of this program is known"));
-    child.args(["--exact", "chosen_folder_is_the_only_one_that_is_searched"]).env(ROLE, "child");
-    let output = child.env("CURIUM_NVRTC_PATH", folder.path()).output().expect("the test can be run again");
+    let mut child =
+        Command::new(std::env::current_exe().expect("the path of this program is known"));
+    child
+        .args(["--exact", "chosen_folder_is_the_only_one_that_is_searched"])
+        .env(ROLE, "child");
+    let output = child
+        .env("CURIUM_NVRTC_PATH", folder.path())
+        .output()
+        .expect("the test can be run again");
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
 }
 
 #[test]
 fn packages_of_the_active_python_environment_are_searched() {
     const ROLE: &str = "CURIUM_TEST_NVRTC_PYTHON";
     if std::env::var_os(ROLE).is_some() {
-        let Err(Error::Load(error)) = Nvrtc::load() else { panic!("the file is no library") };
+        let Err(Error::Load(error)) = Nvrtc::load() else {
+            panic!("the file is no library")
+        };
         let environment = std::env::var_os("VIRTUAL_ENV").expect("the parent sets it");
         let inside = |attempt: &Attempt| attempt.path.starts_with(&environment);
         assert!(error.attempts.iter().any(inside), "{error}");
@@ -78,21 +113,39 @@ fn packages_of_the_active_python_environment_are_searched() {
         return;
     }
     let environment = tempfile::tempdir().expect("a folder can be created");
-    let packages = environment.path().join("lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib");
+    let packages = environment
+        .path()
+        .join("lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib");
     fs::create_dir_all(&packages).expect("the folder is writable");
     fs::write(packages.join("libnvrtc.so.12"), "not a library").expect("the folder is writable");
-    let mut child = Command::new(std::env::current_exe().expect("the path of this program is known"));
-    child.args(["--exact", "packages_of_the_active_python_environment_are_searched"]).env(ROLE, "child");
-    child.env_remove("CURIUM_NVRTC_PATH").env("VIRTUAL_ENV", environment.path());
+    let mut child =
+        Command::new(std::env::current_exe().expect("the path of this program is known"));
+    child
+        .args([
+            "--exact",
+            "packages_of_the_active_python_environment_are_searched",
+        ])
+        .env(ROLE, "child");
+    child
+        .env_remove("CURIUM_NVRTC_PATH")
+        .env("VIRTUAL_ENV", environment.path());
     let output = child.output().expect("the test can be run again");
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
 }
 
 #[test]
 fn missing_linker_is_named_with_its_own_variable() {
     let path = Path::new("/nowhere/libnvJitLink.so.12");
     // SAFETY: the file does not exist.
-    let error = unsafe { NvJitLink::load_from(path) }.expect_err("there is no such file").to_string();
-    assert!(error.contains("no nvJitLink could be loaded") && error.contains("CURIUM_NVJITLINK_PATH"), "{error}");
+    let error = unsafe { NvJitLink::load_from(path) }
+        .expect_err("there is no such file")
+        .to_string();
+    assert!(
+        error.contains("no nvJitLink could be loaded") && error.contains("CURIUM_NVJITLINK_PATH"),
+        "{error}"
+    );
 }

@@ -94,18 +94,33 @@ pub(crate) mod sealed {
         /// # Safety
         ///
         /// The generator is live and makes numbers of this type, and the output is valid for writes of `len` numbers.
-        unsafe fn generate(api: &Api, generator: curandGenerator_t, output: *mut Self, len: usize) -> Result<()>;
+        unsafe fn generate(
+            api: &Api,
+            generator: curandGenerator_t,
+            output: *mut Self,
+            len: usize,
+        ) -> Result<()>;
     }
 
     impl Bits for u32 {
-        unsafe fn generate(api: &Api, generator: curandGenerator_t, output: *mut Self, len: usize) -> Result<()> {
+        unsafe fn generate(
+            api: &Api,
+            generator: curandGenerator_t,
+            output: *mut Self,
+            len: usize,
+        ) -> Result<()> {
             // SAFETY: the caller upholds the same conditions.
             unsafe { call!(api, curandGenerate(generator, output, len)) }
         }
     }
 
     impl Bits for u64 {
-        unsafe fn generate(api: &Api, generator: curandGenerator_t, output: *mut Self, len: usize) -> Result<()> {
+        unsafe fn generate(
+            api: &Api,
+            generator: curandGenerator_t,
+            output: *mut Self,
+            len: usize,
+        ) -> Result<()> {
             // SAFETY: the caller upholds the same conditions.
             unsafe { call!(api, curandGenerateLongLong(generator, output, len)) }
         }

@@ -48,7 +48,10 @@ pub struct ArgumentError {
 impl ArgumentError {
     #[cold]
     pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
-        Error::Argument(Box::new(Self { operation, problem: problem.into() }))
+        Error::Argument(Box::new(Self {
+            operation,
+            problem: problem.into(),
+        }))
     }
 }
 
@@ -59,7 +62,10 @@ impl fmt::Debug for ArgumentError {
 }
 
 // Every variant is boxed, so that the result of a call is returned in registers.
-const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
+const _: () = assert!(
+    size_of::<Error>() == 2 * size_of::<usize>(),
+    "a variant is larger than a pointer"
+);
 
 impl From<curium_driver::Error> for Error {
     #[cold]

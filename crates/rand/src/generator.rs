@@ -129,7 +129,8 @@ impl<A: QuasiRandom, P: Place<A>> Generator<A, P> {
     #[doc(alias = "curandSetQuasiRandomGeneratorDimensions")]
     pub fn set_dimensions(&mut self, dimensions: u32) -> Result<()> {
         P::configure(self, "Generator::set_dimensions")?;
-        self.handle.set_dimensions("Generator::set_dimensions", dimensions)?;
+        self.handle
+            .set_dimensions("Generator::set_dimensions", dimensions)?;
         self.dimensions = dimensions;
         Ok(())
     }

@@ -37,7 +37,9 @@ impl<A: Algorithm> Handle<A> {
         let mut raw = ptr::null_mut();
         match context {
             // SAFETY: `raw` is valid for writes, and the context is current.
-            Some(context) => entered(context, || unsafe { call!(api, curandCreateGenerator(&raw mut raw, kind)) })?,
+            Some(context) => entered(context, || unsafe {
+                call!(api, curandCreateGenerator(&raw mut raw, kind))
+            })?,
             // SAFETY: `raw` is valid for writes.
             None => unsafe { call!(api, curandCreateGeneratorHost(&raw mut raw, kind)) }?,
         }
@@ -47,7 +49,12 @@ impl<A: Algorithm> Handle<A> {
 
 impl<A> Handle<A> {
     pub(crate) fn new(raw: curandGenerator_t, library: &CuRand, context: Option<Context>) -> Self {
-        Self { raw, library: library.clone(), context, _algorithm: PhantomData }
+        Self {
+            raw,
+            library: library.clone(),
+            context,
+            _algorithm: PhantomData,
+        }
     }
 
     pub(crate) fn raw(&self) -> curandGenerator_t {
@@ -98,7 +105,9 @@ impl<A: PseudoRandom> Handle<A> {
     pub(crate) fn set_ordering(&self, ordering: GeneratorOrdering) -> Result<()> {
         let api = self.library.api();
         // SAFETY: the generator is live, and its context is current.
-        self.entered(|| unsafe { call!(api, curandSetGeneratorOrdering(self.raw, ordering.to_raw())) })?;
+        self.entered(|| unsafe {
+            call!(api, curandSetGeneratorOrdering(self.raw, ordering.to_raw()))
+        })?;
         self.restart()
     }
 }
@@ -106,12 +115,19 @@ impl<A: PseudoRandom> Handle<A> {
 impl<A: QuasiRandom> Handle<A> {
     pub(crate) fn set_dimensions(&self, operation: &'static str, dimensions: u32) -> Result<()> {
         if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
-            let problem = format!("unsupported number of dimensions ({dimensions}, allowed: 1 to {MOST_DIMENSIONS})");
+            let problem = format!(
+                "unsupported number of dimensions ({dimensions}, allowed: 1 to {MOST_DIMENSIONS})"
+            );
             return Err(ArgumentError::refused(operation, problem));
         }
         let api = self.library.api();
         // SAFETY: the generator is live, and its context is current.
-        self.entered(|| unsafe { call!(api, curandSetQuasiRandomGeneratorDimensions(self.raw, dimensions)) })?;
+        self.entered(|| unsafe {
+            call!(
+                api,
+                curandSetQuasiRandomGeneratorDimensions(self.raw, dimensions)
+            )
+        })?;
         self.restart()
     }
 }
@@ -133,7 +149,10 @@ impl<A> Drop for Handle<A> {
         };
         match dropping(destroy) {
             Some(Err(Error::Driver(error))) => report(&error),
-            Some(Err(other)) => report(&curium_driver::Error::argument("Generator::drop", other.to_string())),
+            Some(Err(other)) => report(&curium_driver::Error::argument(
+                "Generator::drop",
+                other.to_string(),
+            )),
             Some(Ok(())) | None => {}
         }
     }

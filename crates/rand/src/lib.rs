@@ -47,8 +47,8 @@ pub mod sys;
 pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
 
 pub use self::algorithm::{
-    Algorithm, Bits, Mrg32k3a, Mt19937, Mtgp32, Philox4x32, PseudoRandom, QuasiRandom, ScrambledSobol32,
-    ScrambledSobol64, SkipAhead, Sobol32, Sobol64, Xorwow,
+    Algorithm, Bits, Mrg32k3a, Mt19937, Mtgp32, Philox4x32, PseudoRandom, QuasiRandom,
+    ScrambledSobol32, ScrambledSobol64, SkipAhead, Sobol32, Sobol64, Xorwow,
 };
 pub use self::error::{ArgumentError, CallError, Error, Result};
 pub use self::generator::{Generator, Place};

@@ -9,7 +9,11 @@ use crate::sys::{Api, curandStatus_t, libraryPropertyType_t};
 static LIBRARY: LibraryDescription = LibraryDescription {
     name: "cuRAND",
     variable: "CURIUM_CURAND_PATH",
-    files: if cfg!(windows) { &["curand64_10.dll"] } else { &["libcurand.so.10"] },
+    files: if cfg!(windows) {
+        &["curand64_10.dll"]
+    } else {
+        &["libcurand.so.10"]
+    },
     origin: toolkit_packages!("curand"),
     companions: &[],
     required: &[c"curandCreateGenerator", c"curandGetProperty"],
@@ -35,6 +39,11 @@ declare_library! {
 fn version(api: &Api) -> Result<LibraryVersion> {
     LibraryVersion::from_properties(|property, value| {
         // SAFETY: `value` is valid for writes.
-        unsafe { call!(api, curandGetProperty(libraryPropertyType_t(property), value)) }
+        unsafe {
+            call!(
+                api,
+                curandGetProperty(libraryPropertyType_t(property), value)
+            )
+        }
     })
 }

@@ -43,7 +43,9 @@ pub(crate) fn has_handle(handle: cublasHandle_t) -> bool {
 
 /// Converts the result of a function to the code that it returns.
 fn code(result: Result) -> cublasStatus_t {
-    result.err().unwrap_or(cublasStatus_t::CUBLAS_STATUS_SUCCESS)
+    result
+        .err()
+        .unwrap_or(cublasStatus_t::CUBLAS_STATUS_SUCCESS)
 }
 
 /// Returns a size that a function got.

@@ -29,7 +29,9 @@ pub(crate) fn api() -> Api {
 
 /// Converts the result of a function to the code that it returns.
 fn code(result: Result) -> cublasStatus_t {
-    result.err().unwrap_or(cublasStatus_t::CUBLAS_STATUS_SUCCESS)
+    result
+        .err()
+        .unwrap_or(cublasStatus_t::CUBLAS_STATUS_SUCCESS)
 }
 
 /// Writes a value that a function returns.

@@ -22,5 +22,7 @@ pub(crate) fn api() -> Api {
 
 /// Converts the result of a function to the code that it returns.
 fn code(result: Result) -> curandStatus_t {
-    result.err().unwrap_or(curandStatus_t::CURAND_STATUS_SUCCESS)
+    result
+        .err()
+        .unwrap_or(curandStatus_t::CURAND_STATUS_SUCCESS)
 }

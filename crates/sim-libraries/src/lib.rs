@@ -58,7 +58,9 @@ pub fn cublas() -> CuBlas {
     static LIBRARY: OnceLock<CuBlas> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuBLAS gives to their names, and live as long as the program.
     let load = || unsafe { CuBlas::from_api(cublas::api()) };
-    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+    LIBRARY
+        .get_or_init(|| load().expect("the library reports its version"))
+        .clone()
 }
 
 /// Returns cuBLASLt for simulated devices: version 13.10, without the functions that are not simulated.
@@ -73,7 +75,9 @@ pub fn cublaslt() -> CuBlasLt {
     static LIBRARY: OnceLock<CuBlasLt> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuBLASLt gives to their names, and live as long as the program.
     let load = || unsafe { CuBlasLt::from_api(cublaslt::api()) };
-    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+    LIBRARY
+        .get_or_init(|| load().expect("the library reports its version"))
+        .clone()
 }
 
 /// Returns cuRAND for simulated devices: version 10.4, without the functions that are not simulated.
@@ -89,7 +93,9 @@ pub fn curand() -> CuRand {
     static LIBRARY: OnceLock<CuRand> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuRAND gives to their names, and live as long as the program.
     let load = || unsafe { CuRand::from_api(curand::api()) };
-    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+    LIBRARY
+        .get_or_init(|| load().expect("the library reports its version"))
+        .clone()
 }
 
 /// Returns cuFFT for simulated devices: version 12.0, without the functions that are not simulated.
@@ -104,7 +110,9 @@ pub fn cufft() -> CuFft {
     static LIBRARY: OnceLock<CuFft> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuFFT gives to their names, and live as long as the program.
     let load = || unsafe { CuFft::from_api(cufft::api()) };
-    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+    LIBRARY
+        .get_or_init(|| load().expect("the library reports its version"))
+        .clone()
 }
 
 /// Returns NCCL for simulated devices: version 2.32, without the functions that are not simulated. Ranks are processes of one machine,
@@ -124,5 +132,7 @@ pub fn nccl() -> Nccl {
     static LIBRARY: OnceLock<Nccl> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what NCCL gives to their names, and live as long as the program.
     let load = || unsafe { Nccl::from_api(nccl::api()) };
-    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+    LIBRARY
+        .get_or_init(|| load().expect("the library reports its version"))
+        .clone()
 }

@@ -82,7 +82,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// `place` is null or valid for writes.
 unsafe fn write<T>(place: *mut T, value: T) -> Result {
     if place.is_null() {
-        return Err(failed(ncclResult_t::ncclInvalidArgument, "a place for a result is null"));
+        return Err(failed(
+            ncclResult_t::ncclInvalidArgument,
+            "a place for a result is null",
+        ));
     }
     // SAFETY: the caller guarantees that the place is valid for writes.
     unsafe { place.write(value) };

@@ -7,7 +7,8 @@ use curium_driver::sys::CU_STREAM_PER_THREAD;
 use curium_driver::{Context, Driver, Stream};
 use curium_memory::DeviceBuffer;
 use curium_nccl::sys::{
-    Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t, ncclUniqueId,
+    Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t,
+    ncclScalarResidence_t, ncclUniqueId,
 };
 use curium_sim::{Config, Simulator};
 
@@ -41,31 +42,57 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let simulator = Simulator::new(Config::new().with_devices(2)).expect("the settings are valid");
-        let driver = simulator.driver::<Driver>().expect("the simulator is a driver");
+        let simulator =
+            Simulator::new(Config::new().with_devices(2)).expect("the settings are valid");
+        let driver = simulator
+            .driver::<Driver>()
+            .expect("the simulator is a driver");
         let contexts = [0, 1].map(|index| {
             let device = driver.device(index).expect("the device exists");
             device.primary_context().expect("it can be retained")
         });
-        let streams = [0, 1].map(|index: usize| contexts[index].stream().expect("a stream can be created"));
+        let streams =
+            [0, 1].map(|index: usize| contexts[index].stream().expect("a stream can be created"));
         let mut ranks = [ptr::null_mut(); 2];
-        let created = contexts[0].entered(|_| Ok(nccl!(ncclCommInitAll(ranks.as_mut_ptr(), 2, ptr::null()))));
-        assert_eq!(created.expect("the context is live"), ncclResult_t::ncclSuccess);
-        Self { contexts, streams, ranks }
+        let created =
+            contexts[0].entered(|_| Ok(nccl!(ncclCommInitAll(ranks.as_mut_ptr(), 2, ptr::null()))));
+        assert_eq!(
+            created.expect("the context is live"),
+            ncclResult_t::ncclSuccess
+        );
+        Self {
+            contexts,
+            streams,
+            ranks,
+        }
     }
 
     fn buffers(&self, value: f32) -> [DeviceBuffer<f32>; 2] {
         [0, 1].map(|rank: usize| {
-            DeviceBuffer::from_slice(&self.streams[rank], &[value, 10.0 * value]).expect("memory suffices")
+            DeviceBuffer::from_slice(&self.streams[rank], &[value, 10.0 * value])
+                .expect("memory suffices")
         })
     }
 
     /// Sums the buffers of the two ranks in a group, with this operator and stream.
-    fn sum(&self, memory: &[DeviceBuffer<f32>; 2], operators: [ncclRedOp_t; 2], streams: [cudaStream_t; 2]) {
+    fn sum(
+        &self,
+        memory: &[DeviceBuffer<f32>; 2],
+        operators: [ncclRedOp_t; 2],
+        streams: [cudaStream_t; 2],
+    ) {
         nccl_ok!(ncclGroupStart());
         for rank in 0..2 {
             let (address, element) = (address(&memory[rank]), ncclDataType_t::ncclFloat32);
-            nccl_ok!(ncclAllReduce(address, address, 2, element, operators[rank], self.ranks[rank], streams[rank]));
+            nccl_ok!(ncclAllReduce(
+                address,
+                address,
+                2,
+                element,
+                operators[rank],
+                self.ranks[rank],
+                streams[rank]
+            ));
         }
         nccl_ok!(ncclGroupEnd());
     }
@@ -91,7 +118,9 @@ fn default_streams_are_those_of_the_devices_of_the_ranks() {
     for stream in [ptr::null_mut(), per_thread] {
         let pair = Pair::new();
         let memory = pair.buffers(1.0);
-        pair.streams.iter().for_each(|stream| stream.synchronize().expect("the copies succeed"));
+        pair.streams
+            .iter()
+            .for_each(|stream| stream.synchronize().expect("the copies succeed"));
         // No context is current.
         pair.sum(&memory, SUMS, [stream; 2]);
         for context in &pair.contexts {
@@ -110,8 +139,17 @@ fn one_thread_splits_its_ranks_in_a_group() {
     nccl_ok!(ncclGroupStart());
     for (rank, part) in parts.iter_mut().enumerate() {
         // The keys reverse the order.
-        nccl_ok!(ncclCommSplit(pair.ranks[rank], 3, -(rank as i32), part, ptr::null_mut()));
-        assert!(!part.is_null(), "the handle is known before the end of the group");
+        nccl_ok!(ncclCommSplit(
+            pair.ranks[rank],
+            3,
+            -(rank as i32),
+            part,
+            ptr::null_mut()
+        ));
+        assert!(
+            !part.is_null(),
+            "the handle is known before the end of the group"
+        );
     }
     nccl_ok!(ncclGroupEnd());
     for (index, part) in parts.into_iter().enumerate() {
@@ -139,7 +177,9 @@ fn factor_in_device_memory_is_read_when_the_operation_runs() {
         ));
     }
     let mut factors = factors;
-    factors[1].copy_from_slice(&[5.0, 0.0]).expect("the length is the same");
+    factors[1]
+        .copy_from_slice(&[5.0, 0.0])
+        .expect("the length is the same");
     let streams = [0, 1].map(|rank: usize| pair.streams[rank].as_raw().cast());
     pair.sum(&memory, operators, streams);
     for (rank, memory) in memory.into_iter().enumerate() {
@@ -159,15 +199,33 @@ fn ranks_meet_under_the_first_of_several_identifiers() {
     nccl_ok!(ncclGroupStart());
     for (rank, place) in ranks.iter_mut().enumerate() {
         let ids = identifiers.as_mut_ptr();
-        let created = pair.contexts[rank]
-            .entered(|_| Ok(nccl!(ncclCommInitRankScalable(place, 2, rank as i32, 2, ids, ptr::null_mut()))));
-        assert_eq!(created.expect("the context is live"), ncclResult_t::ncclSuccess);
+        let created = pair.contexts[rank].entered(|_| {
+            Ok(nccl!(ncclCommInitRankScalable(
+                place,
+                2,
+                rank as i32,
+                2,
+                ids,
+                ptr::null_mut()
+            )))
+        });
+        assert_eq!(
+            created.expect("the context is live"),
+            ncclResult_t::ncclSuccess
+        );
     }
     nccl_ok!(ncclGroupEnd());
     for rank in ranks {
         nccl_ok!(ncclCommDestroy(rank));
     }
-    let none = nccl!(ncclCommInitRankScalable(&raw mut ranks[0], 2, 0, 0, ptr::null_mut(), ptr::null_mut()));
+    let none = nccl!(ncclCommInitRankScalable(
+        &raw mut ranks[0],
+        2,
+        0,
+        0,
+        ptr::null_mut(),
+        ptr::null_mut()
+    ));
     assert_eq!(none, ncclResult_t::ncclInvalidArgument);
 }
 
@@ -176,7 +234,13 @@ fn memory_is_freed_without_a_current_context() {
     let pair = Pair::new();
     let mut memory = ptr::null_mut();
     let allocated = pair.contexts[1].entered(|_| Ok(nccl!(ncclMemAlloc(&raw mut memory, 64))));
-    assert_eq!(allocated.expect("the context is live"), ncclResult_t::ncclSuccess);
+    assert_eq!(
+        allocated.expect("the context is live"),
+        ncclResult_t::ncclSuccess
+    );
     nccl_ok!(ncclMemFree(memory));
-    assert_eq!(nccl!(ncclMemFree(memory)), ncclResult_t::ncclUnhandledCudaError);
+    assert_eq!(
+        nccl!(ncclMemFree(memory)),
+        ncclResult_t::ncclUnhandledCudaError
+    );
 }

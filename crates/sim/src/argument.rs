@@ -61,7 +61,11 @@ impl<T> Pointer<T> {
 
     /// Returns the pointer, or an error if it is null.
     pub(crate) fn required(self) -> Result<Self> {
-        if self.is_null() { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(self) }
+        if self.is_null() {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        } else {
+            Ok(self)
+        }
     }
 
     /// Writes `value` to the pointer; a null pointer is an invalid value.
@@ -155,7 +159,9 @@ impl Pointer<c_char> {
     /// Writes `text` with a terminating NUL into a buffer of `capacity` bytes, truncating it if necessary.
     pub(crate) fn write_text(self, text: &str, capacity: i32) -> Result {
         let place = self.required()?;
-        let capacity = usize::try_from(capacity).ok().filter(|capacity| *capacity > 0);
+        let capacity = usize::try_from(capacity)
+            .ok()
+            .filter(|capacity| *capacity > 0);
         let capacity = capacity.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         // SAFETY: the pointer is not null, and the caller of the C function passed a buffer of `capacity` bytes.
         unsafe { place.fill_with(text, capacity) };

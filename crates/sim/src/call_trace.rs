@@ -46,9 +46,13 @@ pub(crate) fn traced(function: Function, call: impl FnOnce() -> CUresult) -> CUr
 }
 
 impl CallTrace {
-    #[expect(clippy::print_stderr, reason = "a C program has no other channel for the message")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "a C program has no other channel for the message"
+    )]
     fn from_environment() -> Option<Self> {
-        let path = env::var_os(VARIABLE).filter(|path| !path.is_empty() && !has_raised_privileges())?;
+        let path =
+            env::var_os(VARIABLE).filter(|path| !path.is_empty() && !has_raised_privileges())?;
         match Self::open(Path::new(&path)) {
             Ok(trace) => Some(trace),
             Err(error) => {
@@ -65,11 +69,19 @@ impl CallTrace {
                 file.write_all(b"[\n")?;
                 file
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => OpenOptions::new().append(true).open(path)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                OpenOptions::new().append(true).open(path)?
+            }
             Err(error) => return Err(error),
         };
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Ok(Self { file, begin: Instant::now(), since_1970 })
+        let since_1970 = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        Ok(Self {
+            file,
+            begin: Instant::now(),
+            since_1970,
+        })
     }
 
     fn add(&self, function: Function, code: CUresult, started: Instant, duration: Duration) {
@@ -78,7 +90,13 @@ impl CallTrace {
         let _ = (&self.file).write_all(event.as_bytes());
     }
 
-    fn event(&self, function: Function, code: CUresult, started: Instant, duration: Duration) -> String {
+    fn event(
+        &self,
+        function: Function,
+        code: CUresult,
+        started: Instant,
+        duration: Duration,
+    ) -> String {
         let at = self.since_1970 + started.saturating_duration_since(self.begin);
         let (process, thread) = (process::id(), this_thread());
         let (at, duration, code) = (microseconds(at), microseconds(duration), code.0);

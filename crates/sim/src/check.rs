@@ -59,12 +59,20 @@ pub fn test<D: FromProvider<Simulator>, R>(body: impl FnOnce(D) -> R) -> R {
 #[track_caller]
 pub fn test_with<D: FromProvider<Simulator>, R>(config: Config, body: impl FnOnce(D) -> R) -> R {
     let seed = config.seed;
-    let config = config.with_race_checks(true).with_uninitialized_checks(true);
-    let simulator = Simulator::new(config).unwrap_or_else(|error| panic!("no simulator for the test: {error}"));
-    let device = simulator.driver().unwrap_or_else(|error| panic!("no driver for the test: {error}"));
+    let config = config
+        .with_race_checks(true)
+        .with_uninitialized_checks(true);
+    let simulator =
+        Simulator::new(config).unwrap_or_else(|error| panic!("no simulator for the test: {error}"));
+    let device = simulator
+        .driver()
+        .unwrap_or_else(|error| panic!("no driver for the test: {error}"));
     let result = body(device);
     let failures = failures(&settled(&simulator));
-    assert!(failures.is_empty(), "the test failed on the simulator with seed {seed}:{failures}");
+    assert!(
+        failures.is_empty(),
+        "the test failed on the simulator with seed {seed}:{failures}"
+    );
     result
 }
 
@@ -80,7 +88,11 @@ fn settled(simulator: &Simulator) -> Summary {
 /// Returns a line for each error, or else for each leak: after an error the context is lost, and its objects cannot be destroyed.
 fn failures(summary: &Summary) -> String {
     let mut text = String::new();
-    for report in summary.reports.iter().filter(|report| report.severity() == Severity::Error) {
+    for report in summary
+        .reports
+        .iter()
+        .filter(|report| report.severity() == Severity::Error)
+    {
         write!(text, "\n  {report}").unwrap_or_default();
     }
     if text.is_empty() {

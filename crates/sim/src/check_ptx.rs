@@ -24,10 +24,16 @@ use curium_ptx::{exec, syntax};
 ///
 /// Returns the first error of the text, or the first instruction that is not supported.
 pub fn check_ptx(text: &str) -> Result<(), PtxError> {
-    let module = syntax::parse(text).map_err(|error| PtxError { text: error.to_string(), line: error.line() })?;
+    let module = syntax::parse(text).map_err(|error| PtxError {
+        text: error.to_string(),
+        line: error.line(),
+    })?;
     match exec::lower(&module) {
         Ok(_) => Ok(()),
-        Err(error) => Err(PtxError { text: error.to_string(), line: error.line }),
+        Err(error) => Err(PtxError {
+            text: error.to_string(),
+            line: error.line,
+        }),
     }
 }
 

@@ -117,7 +117,9 @@ impl Config {
             memory_budget: DeviceModel::H100.memory(),
             driver_version: CudaVersion::new(13, 5),
             seed: 0,
-            workers: thread::available_parallelism().map_or(1, NonZero::get).min(64) as u32,
+            workers: thread::available_parallelism()
+                .map_or(1, NonZero::get)
+                .min(64) as u32,
             faults: FaultPlan::new(),
             missing: Vec::new(),
             checks: Checks::Error,
@@ -264,7 +266,9 @@ impl Config {
     /// Returns `true` if the host may access managed memory while a device works.
     pub(crate) fn has_concurrent_managed_access(&self) -> bool {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
-        self.concurrent_managed_access && !self.platform.is_windows() && self.device_model.figure(attribute) != 0
+        self.concurrent_managed_access
+            && !self.platform.is_windows()
+            && self.device_model.figure(attribute) != 0
     }
 
     /// Returns `true` if kernels may access pageable host memory.
@@ -281,7 +285,11 @@ impl Config {
     /// Returns the mask of the handle types by which memory is shared: file descriptors, or none.
     pub(crate) fn handle_types(&self) -> u32 {
         let has_descriptors = SHARES_MEMORY && !self.platform.is_windows();
-        if has_descriptors { CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 } else { 0 }
+        if has_descriptors {
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0
+        } else {
+            0
+        }
     }
 
     /// Returns `true` if a driver with these settings has `function`.

@@ -142,7 +142,9 @@ impl Driver {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             shared: Weak::clone(shared),
             initialized: AtomicBool::new(false),
-            counts: curium_sys::Function::all().map(|_| Counts::default()).collect(),
+            counts: curium_sys::Function::all()
+                .map(|_| Counts::default())
+                .collect(),
             faults: Mutex::new(PendingFaults::new(&config.faults)),
             faulty: AtomicBool::new(true),
             state: Mutex::new(State::new(&config, races)),
@@ -197,7 +199,9 @@ impl Driver {
     /// Performs the first steps of every call: counts it, applies its faults, and fails before `cuInit` or on a thread that may not call
     /// the driver.
     pub(crate) fn admit(&self, function: curium_sys::Function) -> Result {
-        self.counts[function.index()].calls.fetch_add(1, Ordering::Relaxed);
+        self.counts[function.index()]
+            .calls
+            .fetch_add(1, Ordering::Relaxed);
         if let Some(code) = self.fault(function) {
             return Err(code);
         }
@@ -207,7 +211,11 @@ impl Driver {
         if !self.initialized.load(Ordering::Acquire) && !BEFORE_INIT.contains(&function) {
             return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
         }
-        if self.capturing.load(Ordering::Acquire) { self.admit_among_captures(function) } else { Ok(()) }
+        if self.capturing.load(Ordering::Acquire) {
+            self.admit_among_captures(function)
+        } else {
+            Ok(())
+        }
     }
 
     /// Applies the faults of a call. Returns the code that the call returns instead of running.
@@ -226,7 +234,9 @@ impl Driver {
     }
 
     pub(crate) fn count_unsupported(&self, function: curium_sys::Function) {
-        self.counts[function.index()].unsupported.fetch_add(1, Ordering::Relaxed);
+        self.counts[function.index()]
+            .unsupported
+            .fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn calls(&self, function: curium_sys::Function) -> u64 {
@@ -247,9 +257,12 @@ impl Driver {
     }
 
     pub(crate) fn unsupported_calls(&self) -> Vec<(curium_sys::Function, u64)> {
-        let counted =
-            curium_sys::Function::all().map(|function| (function, &self.counts[function.index()].unsupported));
-        counted.map(|(function, calls)| (function, calls.load(Ordering::Relaxed))).filter(|(_, n)| *n > 0).collect()
+        let counted = curium_sys::Function::all()
+            .map(|function| (function, &self.counts[function.index()].unsupported));
+        counted
+            .map(|(function, calls)| (function, calls.load(Ordering::Relaxed)))
+            .filter(|(_, n)| *n > 0)
+            .collect()
     }
 
     pub(crate) fn inject(&self, fault: Fault) {
@@ -283,7 +296,10 @@ impl Driver {
     }
 
     pub(crate) fn adopt_thread(&self, thread: JoinHandle<()>) {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        self.threads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(thread);
     }
 
     /// Ends the driver: queued work is dropped, and running work is waited for.
@@ -291,7 +307,8 @@ impl Driver {
         self.canceled.store(true, Ordering::Release);
         self.lock().schedule.close();
         self.changed.notify_all();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             // Threads of the simulator report their panics when they happen.
             thread.join().unwrap_or_default();
@@ -300,7 +317,10 @@ impl Driver {
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuInit(&self, flags: u32) -> Result {
         if flags != 0 {
@@ -320,6 +340,10 @@ impl Driver {
 
 impl fmt::Debug for Driver {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Driver").field("slot", &self.slot).field("config", &self.config).finish_non_exhaustive()
+        formatter
+            .debug_struct("Driver")
+            .field("slot", &self.slot)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }

@@ -17,7 +17,9 @@ use crate::{origin, per_thread, slot};
 
 /// Runs one call of a function by a C caller.
 fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Result) -> CUresult {
-    let Some(driver) = slot::driver(slot) else { return CUresult::CUDA_ERROR_DEINITIALIZED };
+    let Some(driver) = slot::driver(slot) else {
+        return CUresult::CUDA_ERROR_DEINITIALIZED;
+    };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         driver.admit(function)?;
         origin::within(function, driver.config().backtraces, || body(&driver))
@@ -38,7 +40,9 @@ fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Resul
     reason = "a panic is a bug of the simulator, and C has no other channel for the message"
 )]
 fn report_panic(function: Function) -> CUresult {
-    eprintln!("curium-sim: the panic above happened in {function}, which returns CUDA_ERROR_UNKNOWN");
+    eprintln!(
+        "curium-sim: the panic above happened in {function}, which returns CUDA_ERROR_UNKNOWN"
+    );
     CUresult::CUDA_ERROR_UNKNOWN
 }
 

@@ -95,7 +95,9 @@ const SUMMARY: &str = "CURIUM_SIM_SUMMARY";
 /// Starts the driver if this is the first call.
 fn start() -> Result<(), CUresult> {
     static STARTED: OnceLock<Result<(), CUresult>> = OnceLock::new();
-    if FORKED.load(Ordering::Acquire) && slot::driver(slot::EXPORTED).is_some_and(|driver| driver.is_initialized()) {
+    if FORKED.load(Ordering::Acquire)
+        && slot::driver(slot::EXPORTED).is_some_and(|driver| driver.is_initialized())
+    {
         return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
     }
     *STARTED.get_or_init(|| {
@@ -128,7 +130,10 @@ fn refuse(error: &dyn std::error::Error) -> CUresult {
 
 /// Writes the summary of the program. The child of a fork writes nothing: the driver belongs to its parent.
 #[cfg(target_os = "linux")]
-#[expect(clippy::print_stderr, reason = "stderr was requested for the summary, or is the only channel at exit")]
+#[expect(
+    clippy::print_stderr,
+    reason = "stderr was requested for the summary, or is the only channel at exit"
+)]
 fn summarize(driver: &Driver, path: &std::ffi::OsStr) {
     if std::process::id() != driver.process() {
         return;
@@ -138,7 +143,9 @@ fn summarize(driver: &Driver, path: &std::ffi::OsStr) {
         eprint!("{text}");
         return;
     }
-    let path = path.to_string_lossy().replace("%p", &driver.process().to_string());
+    let path = path
+        .to_string_lossy()
+        .replace("%p", &driver.process().to_string());
     if let Err(error) = std::fs::write(&path, text) {
         eprintln!("curium-sim: the summary cannot be written to {path}: {error}");
     }

@@ -73,7 +73,13 @@ const MILLION: u32 = 1_000_000;
 impl Fault {
     /// Creates a fault of `function`. By default its next call returns `CUDA_ERROR_UNKNOWN`.
     pub const fn on(function: Function) -> Self {
-        Self { function, first: 1, last: 1, chance: None, effect: Effect::Return(CUresult::CUDA_ERROR_UNKNOWN) }
+        Self {
+            function,
+            first: 1,
+            last: 1,
+            chance: None,
+            effect: Effect::Return(CUresult::CUDA_ERROR_UNKNOWN),
+        }
     }
 
     /// Limits the fault to the `n`-th call, counted from 1.
@@ -164,7 +170,9 @@ struct Pending {
 
 impl PendingFaults {
     pub(crate) fn new(plan: &FaultPlan) -> Self {
-        Self { faults: plan.faults.iter().copied().map(Pending::new).collect() }
+        Self {
+            faults: plan.faults.iter().copied().map(Pending::new).collect(),
+        }
     }
 
     pub(crate) fn add(&mut self, fault: Fault) {
@@ -178,7 +186,11 @@ impl PendingFaults {
     /// Counts a call of `function` and returns the effect of its faults. The first fault that fails the call determines its code.
     pub(crate) fn apply(&mut self, function: Function) -> FaultOutcome {
         let mut met = FaultOutcome::default();
-        for pending in self.faults.iter_mut().filter(|pending| pending.fault.function == function) {
+        for pending in self
+            .faults
+            .iter_mut()
+            .filter(|pending| pending.fault.function == function)
+        {
             match pending.apply() {
                 None => {}
                 Some(Effect::Return(code)) => met.result = met.result.or(Some(code)),
@@ -195,14 +207,19 @@ impl PendingFaults {
 
 impl Pending {
     fn new(fault: Fault) -> Self {
-        Self { fault, calls: 0, random: Random::new(fault.chance.map_or(0, |chance| chance.seed)) }
+        Self {
+            fault,
+            calls: 0,
+            random: Random::new(fault.chance.map_or(0, |chance| chance.seed)),
+        }
     }
 
     /// Counts a call and returns the effect if the fault applies to it.
     fn apply(&mut self) -> Option<Effect> {
         self.calls += 1;
         let is_chosen = (self.fault.first..=self.fault.last).contains(&self.calls);
-        let happens = |chance: Chance| self.random.below(MILLION as usize) < chance.per_million as usize;
+        let happens =
+            |chance: Chance| self.random.below(MILLION as usize) < chance.per_million as usize;
         (is_chosen && self.fault.chance.is_none_or(happens)).then_some(self.fault.effect)
     }
 }
@@ -215,28 +232,47 @@ mod tests {
 
     fn outcomes(fault: Fault) -> Vec<bool> {
         let mut pending = PendingFaults::new(&FaultPlan::new().with(fault.returns(CODE)));
-        (0..4).map(|_| pending.apply(Function::cuInit).result == Some(CODE)).collect()
+        (0..4)
+            .map(|_| pending.apply(Function::cuInit).result == Some(CODE))
+            .collect()
     }
 
     #[test]
     fn calls_are_counted_from_one() {
-        assert_eq!(outcomes(Fault::on(Function::cuInit)), [true, false, false, false]);
-        assert_eq!(outcomes(Fault::on(Function::cuInit).call(2)), [false, true, false, false]);
-        assert_eq!(outcomes(Fault::on(Function::cuInit).from_call(3)), [false, false, true, true]);
+        assert_eq!(
+            outcomes(Fault::on(Function::cuInit)),
+            [true, false, false, false]
+        );
+        assert_eq!(
+            outcomes(Fault::on(Function::cuInit).call(2)),
+            [false, true, false, false]
+        );
+        assert_eq!(
+            outcomes(Fault::on(Function::cuInit).from_call(3)),
+            [false, false, true, true]
+        );
         assert_eq!(outcomes(Fault::on(Function::cuInit).always()), [true; 4]);
     }
 
     #[test]
     fn other_functions_are_left_alone() {
-        assert_eq!(outcomes(Fault::on(Function::cuMemAlloc_v2).always()), [false; 4]);
+        assert_eq!(
+            outcomes(Fault::on(Function::cuMemAlloc_v2).always()),
+            [false; 4]
+        );
     }
 
     #[test]
     fn probability_is_met_over_many_calls_and_repeats_with_its_seed() {
         let failing = |probability, seed| {
-            let fault = Fault::on(Function::cuInit).always().with_probability(probability, seed).returns(CODE);
+            let fault = Fault::on(Function::cuInit)
+                .always()
+                .with_probability(probability, seed)
+                .returns(CODE);
             let mut pending = PendingFaults::new(&FaultPlan::new().with(fault));
-            (0..10_000).filter(|_| pending.apply(Function::cuInit).result.is_some()).collect::<Vec<u32>>()
+            (0..10_000)
+                .filter(|_| pending.apply(Function::cuInit).result.is_some())
+                .collect::<Vec<u32>>()
         };
         assert!((900..1100).contains(&failing(0.1, 1).len()));
         assert_eq!(failing(0.1, 1), failing(0.1, 1));
@@ -246,11 +282,29 @@ mod tests {
 
     #[test]
     fn delays_add_up_and_loss_of_devices_yields_to_a_code_before_it() {
-        let delay = Fault::on(Function::cuInit).always().delays(Duration::from_millis(2));
-        let plan = FaultPlan::new().with(delay).with(delay).with(Fault::on(Function::cuInit).call(2).loses_devices());
+        let delay = Fault::on(Function::cuInit)
+            .always()
+            .delays(Duration::from_millis(2));
+        let plan = FaultPlan::new()
+            .with(delay)
+            .with(delay)
+            .with(Fault::on(Function::cuInit).call(2).loses_devices());
         let mut pending = PendingFaults::new(&plan);
         let delay = Duration::from_millis(4);
-        assert_eq!(pending.apply(Function::cuInit), FaultOutcome { delay, ..FaultOutcome::default() });
-        assert_eq!(pending.apply(Function::cuInit), FaultOutcome { delay, loses_devices: true, result: Some(LOST) });
+        assert_eq!(
+            pending.apply(Function::cuInit),
+            FaultOutcome {
+                delay,
+                ..FaultOutcome::default()
+            }
+        );
+        assert_eq!(
+            pending.apply(Function::cuInit),
+            FaultOutcome {
+                delay,
+                loses_devices: true,
+                result: Some(LOST)
+            }
+        );
     }
 }

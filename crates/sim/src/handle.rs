@@ -75,7 +75,10 @@ const KIND_SHIFT: u32 = 4;
 impl<T: Object> Id<T> {
     fn issue() -> Self {
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self(serial << SERIAL_SHIFT | u64::from(T::KIND as u8) << KIND_SHIFT, PhantomData)
+        Self(
+            serial << SERIAL_SHIFT | u64::from(T::KIND as u8) << KIND_SHIFT,
+            PhantomData,
+        )
     }
 
     /// Returns `true` if the value has the form of a handle of this kind.
@@ -113,7 +116,11 @@ impl<T: Object> From<Pointer<T::Raw>> for Id<T> {
 
 impl<T: Object> Table<T> {
     pub(crate) fn new() -> Self {
-        Self { live: HashMap::new(), lost: HashSet::new(), issued: 0..0 }
+        Self {
+            live: HashMap::new(),
+            lost: HashSet::new(),
+            issued: 0..0,
+        }
     }
 
     /// Stores an object and returns its new handle.
@@ -158,7 +165,11 @@ impl<T: Object> Table<T> {
 
     /// Ends and returns every object that `belongs` to something that has ended.
     pub(crate) fn lose(&mut self, mut belongs: impl FnMut(&T) -> bool) -> Vec<T> {
-        let ids: Vec<Id<T>> = self.iter().filter(|(_, object)| belongs(object)).map(|(id, _)| id).collect();
+        let ids: Vec<Id<T>> = self
+            .iter()
+            .filter(|(_, object)| belongs(object))
+            .map(|(id, _)| id)
+            .collect();
         self.lost.extend(&ids);
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }

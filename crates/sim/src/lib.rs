@@ -87,8 +87,12 @@ pub use self::check::{test, test_with};
 pub use self::check_ptx::{PtxError, check_ptx};
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError, Platform};
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
-pub use self::library_operation::{LibraryOperation, Operand, allocate, current_device, free, with_device};
+pub use self::library_operation::{
+    LibraryOperation, Operand, allocate, current_device, free, with_device,
+};
 pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};
 pub use self::summary::Summary;
-pub use curium_ptx::exec::{Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
+pub use curium_ptx::exec::{
+    Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace,
+};

@@ -76,7 +76,12 @@ impl LibraryOperation {
         operands: impl IntoIterator<Item = Operand>,
         compute: impl Fn(&mut [Vec<u8>]) + Send + Sync + 'static,
     ) -> Self {
-        Self { name, operands: operands.into_iter().collect(), compute: Arc::new(compute), condition: None }
+        Self {
+            name,
+            operands: operands.into_iter().collect(),
+            compute: Arc::new(compute),
+            condition: None,
+        }
     }
 
     /// Makes the operation wait until `condition` holds, such as the arrival of data from another device. The stream waits meanwhile, and
@@ -125,7 +130,8 @@ pub fn current_device() -> Option<(i32, usize)> {
     #[cfg(feature = "export")]
     crate::export::initialize();
     let address = |driver: &Arc<Driver>| Arc::as_ptr(driver).addr();
-    let current = slot::drivers().find_map(|driver| Some((driver.current_device()?, address(&driver))));
+    let current =
+        slot::drivers().find_map(|driver| Some((driver.current_device()?, address(&driver))));
     current.or_else(|| {
         let mut drivers = slot::drivers();
         let only = drivers.next().filter(|_| drivers.next().is_none())?;
@@ -141,9 +147,14 @@ pub fn current_device() -> Option<(i32, usize)> {
 /// # Errors
 ///
 /// `CUDA_ERROR_DEINITIALIZED` if the simulator has ended; `CUDA_ERROR_INVALID_DEVICE` if it has no such device.
-pub fn with_device<T>((device, simulator): (i32, usize), call: impl FnOnce() -> T) -> Result<T, CUresult> {
+pub fn with_device<T>(
+    (device, simulator): (i32, usize),
+    call: impl FnOnce() -> T,
+) -> Result<T, CUresult> {
     let driver = slot::drivers().find(|driver| Arc::as_ptr(driver).addr() == simulator);
-    driver.ok_or(CUresult::CUDA_ERROR_DEINITIALIZED)?.with_primary(device, call)
+    driver
+        .ok_or(CUresult::CUDA_ERROR_DEINITIALIZED)?
+        .with_primary(device, call)
 }
 
 /// Allocates device memory in the context that is current on the calling thread, as `cuMemAlloc` does.
@@ -156,7 +167,9 @@ pub fn allocate(bytes: usize) -> Result<u64, CUresult> {
     let mut address = 0;
     // SAFETY: the place is valid for writes.
     let place = unsafe { Pointer::from_raw(&raw mut address) };
-    driver.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?.cuMemAlloc_v2(place, bytes)?;
+    driver
+        .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?
+        .cuMemAlloc_v2(place, bytes)?;
     Ok(address)
 }
 
@@ -171,12 +184,16 @@ pub fn allocate(bytes: usize) -> Result<u64, CUresult> {
 /// The code that `cuMemFree` would return; `CUDA_ERROR_INVALID_CONTEXT` if no context is current.
 pub unsafe fn free(address: u64) -> Result<(), CUresult> {
     let driver = slot::drivers().find(|driver| driver.current_device().is_some());
-    driver.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?.cuMemFree_v2(address)
+    driver
+        .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?
+        .cuMemFree_v2(address)
 }
 
 /// Returns the simulator that has a stream.
 fn driver_of(stream: CUstream) -> Result<Arc<Driver>, CUresult> {
-    slot::drivers().find(|driver| driver.has_stream(handle(stream))).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    slot::drivers()
+        .find(|driver| driver.has_stream(handle(stream)))
+        .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
 fn handle(stream: CUstream) -> Pointer<CUstream_st> {
@@ -188,26 +205,43 @@ impl Operand {
     /// Creates an operand that is only read.
     #[must_use]
     pub const fn read() -> Self {
-        Self { runs: Vec::new(), indirection: None, is_read: true, is_written: false }
+        Self {
+            runs: Vec::new(),
+            indirection: None,
+            is_read: true,
+            is_written: false,
+        }
     }
 
     /// Creates an operand whose every byte is written without being read.
     #[must_use]
     pub const fn write() -> Self {
-        Self { runs: Vec::new(), indirection: None, is_read: false, is_written: true }
+        Self {
+            runs: Vec::new(),
+            indirection: None,
+            is_read: false,
+            is_written: true,
+        }
     }
 
     /// Creates an operand that is read and then written.
     #[must_use]
     pub const fn read_write() -> Self {
-        Self { runs: Vec::new(), indirection: None, is_read: true, is_written: true }
+        Self {
+            runs: Vec::new(),
+            indirection: None,
+            is_read: true,
+            is_written: true,
+        }
     }
 
     /// Adds `bytes` bytes at `address`, which extend the previous run if they follow it.
     #[must_use]
     pub fn with_run(mut self, address: u64, bytes: usize) -> Self {
         match self.runs.last_mut() {
-            Some(last) if last.address.wrapping_add(last.bytes as u64) == address => last.bytes += bytes,
+            Some(last) if last.address.wrapping_add(last.bytes as u64) == address => {
+                last.bytes += bytes
+            }
             _ if bytes == 0 => {}
             _ => self.runs.push(Run { address, bytes }),
         }
@@ -241,18 +275,29 @@ impl Operand {
 
     /// Returns all runs; `earlier` are the bytes of the operands before this one.
     pub(crate) fn resolved(&self, earlier: &[Vec<u8>]) -> Cow<'_, [Run]> {
-        let Some((index, find)) = &self.indirection else { return Cow::Borrowed(&self.runs) };
+        let Some((index, find)) = &self.indirection else {
+            return Cow::Borrowed(&self.runs);
+        };
         let found = earlier.get(*index).map_or(Vec::new(), |bytes| find(bytes));
-        let all = found
-            .into_iter()
-            .fold(Self { indirection: None, ..self.clone() }, |all, (at, bytes)| all.with_run(at, bytes));
+        let all = found.into_iter().fold(
+            Self {
+                indirection: None,
+                ..self.clone()
+            },
+            |all, (at, bytes)| all.with_run(at, bytes),
+        );
         Cow::Owned(all.runs)
     }
 }
 
 impl fmt::Debug for Operand {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { runs, indirection, is_read, is_written } = self;
+        let Self {
+            runs,
+            indirection,
+            is_read,
+            is_written,
+        } = self;
         formatter
             .debug_struct("Operand")
             .field("runs", runs)
@@ -265,7 +310,12 @@ impl fmt::Debug for Operand {
 
 impl fmt::Debug for LibraryOperation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, operands, compute: _, condition: _ } = self;
+        let Self {
+            name,
+            operands,
+            compute: _,
+            condition: _,
+        } = self;
         formatter
             .debug_struct("LibraryOperation")
             .field("name", name)
@@ -280,17 +330,33 @@ mod tests {
 
     #[test]
     fn runs_that_follow_each_other_are_one() {
-        let operand = Operand::read().with_run(64, 0).with_run(64, 8).with_run(72, 8).with_run(96, 4);
-        let runs: Vec<_> = operand.runs.iter().map(|run| (run.address, run.bytes)).collect();
+        let operand = Operand::read()
+            .with_run(64, 0)
+            .with_run(64, 8)
+            .with_run(72, 8)
+            .with_run(96, 4);
+        let runs: Vec<_> = operand
+            .runs
+            .iter()
+            .map(|run| (run.address, run.bytes))
+            .collect();
         assert_eq!((runs, operand.byte_len()), (vec![(64, 16), (96, 4)], 20));
     }
 
     #[test]
     fn runs_of_another_operand_are_found_in_its_bytes_and_follow_those_that_are_known() {
         let addresses = |bytes: &[u8]| bytes.iter().map(|byte| (u64::from(*byte), 4)).collect();
-        let operand = Operand::read_write().with_run(8, 2).with_runs_from(1, addresses);
+        let operand = Operand::read_write()
+            .with_run(8, 2)
+            .with_runs_from(1, addresses);
         let resolved = operand.resolved(&[vec![1], vec![64, 68, 96]]);
-        let runs: Vec<_> = resolved.iter().map(|run| (run.address, run.bytes)).collect();
-        assert_eq!((runs, operand.byte_len()), (vec![(8, 2), (64, 8), (96, 4)], 2));
+        let runs: Vec<_> = resolved
+            .iter()
+            .map(|run| (run.address, run.bytes))
+            .collect();
+        assert_eq!(
+            (runs, operand.byte_len()),
+            (vec![(8, 2), (64, 8), (96, 4)], 2)
+        );
     }
 }

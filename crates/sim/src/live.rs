@@ -105,7 +105,9 @@ impl fmt::Display for LiveHandles {
             return formatter.write_str("nothing is live");
         }
         let live = self.counts().into_iter().filter(|(_, count)| *count > 0);
-        let parts: Vec<String> = live.map(|(kind, count)| format!("{kind}: {count}")).collect();
+        let parts: Vec<String> = live
+            .map(|(kind, count)| format!("{kind}: {count}"))
+            .collect();
         write!(formatter, "live {}", parts.join(", "))
     }
 }
@@ -116,7 +118,11 @@ mod tests {
 
     #[test]
     fn display_names_live_kinds_only() {
-        let live = LiveHandles { streams: 2, device_allocations: 1, ..LiveHandles::default() };
+        let live = LiveHandles {
+            streams: 2,
+            device_allocations: 1,
+            ..LiveHandles::default()
+        };
         assert_eq!(live.to_string(), "live streams: 2, device allocations: 1");
         assert_eq!((live.total(), live.is_empty()), (3, false));
         assert_eq!(LiveHandles::default().to_string(), "nothing is live");

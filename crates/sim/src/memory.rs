@@ -127,7 +127,9 @@ impl Memory {
     pub(crate) fn new(config: &Config) -> std::result::Result<Self, Error> {
         let mut pools = Table::new();
         let devices = 0..config.devices as usize;
-        let default_pools: Vec<_> = devices.map(|device| pools.insert(Pool::of_device(device, true, 0))).collect();
+        let default_pools: Vec<_> = devices
+            .map(|device| pools.insert(Pool::of_device(device, true, 0)))
+            .collect();
         let records = Records {
             allocations: BTreeMap::new(),
             pools,
@@ -144,7 +146,10 @@ impl Memory {
             notes_accesses: config.race_checks,
         };
         // Twice the budget, so that the addresses of freed memory are not reused soon.
-        let addresses = config.memory_budget.saturating_mul(u64::from(config.devices)).saturating_mul(2);
+        let addresses = config
+            .memory_budget
+            .saturating_mul(u64::from(config.devices))
+            .saturating_mul(2);
         Ok(Self {
             records: RwLock::new(records),
             space: Space::new(addresses)?,
@@ -165,7 +170,12 @@ impl Memory {
     }
 
     /// Allocates device memory, filled with [`POISON`], and returns its address.
-    pub(crate) fn allocate_on_device(&self, size: u64, owner: Owner, purpose: Purpose) -> Result<u64> {
+    pub(crate) fn allocate_on_device(
+        &self,
+        size: u64,
+        owner: Owner,
+        purpose: Purpose,
+    ) -> Result<u64> {
         let mut records = self.write();
         records.charge(&owner, &purpose, size, self.budget)?;
         let Some((base, host)) = self.space.allocate(size) else {
@@ -177,8 +187,16 @@ impl Memory {
     }
 
     /// Allocates host memory, filled with [`POISON`], and returns its location.
-    pub(crate) fn allocate_on_host(&self, size: u64, owner: Owner, purpose: Purpose) -> Result<HostPtr> {
-        let (base, host) = self.heap.allocate(size).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+    pub(crate) fn allocate_on_host(
+        &self,
+        size: u64,
+        owner: Owner,
+        purpose: Purpose,
+    ) -> Result<HostPtr> {
+        let (base, host) = self
+            .heap
+            .allocate(size)
+            .ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         self.write().insert(base, size, host, owner, purpose);
         Ok(host)
     }
@@ -187,8 +205,14 @@ impl Memory {
     pub(crate) fn register(&self, host: HostPtr, size: u64, owner: Owner, flags: u32) -> Result {
         let mut records = self.write();
         let base = host.expose();
-        let end = base.checked_add(size).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let overlaps = records.allocations.range(..end).next_back().is_some_and(|(_, before)| before.end() > base);
+        let end = base
+            .checked_add(size)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let overlaps = records
+            .allocations
+            .range(..end)
+            .next_back()
+            .is_some_and(|(_, before)| before.end() > base);
         if overlaps {
             return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
         }
@@ -208,8 +232,10 @@ impl Memory {
 
     /// Makes copies from and to the allocation at `address` synchronous, if its kind supports it.
     pub(crate) fn set_synchronous(&self, address: u64, is_synchronous: bool) -> Result {
-        let base =
-            self.find(address).filter(|found| !matches!(found.purpose, Purpose::Pool(_))).map(|found| found.base);
+        let base = self
+            .find(address)
+            .filter(|found| !matches!(found.purpose, Purpose::Pool(_)))
+            .map(|found| found.base);
         let base = base.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if let Some(found) = self.write().allocations.get_mut(&base) {
             found.is_synchronous = is_synchronous;
@@ -219,12 +245,16 @@ impl Memory {
 
     /// Returns `true` if copies from and to `address` are synchronous.
     pub(crate) fn is_synchronous(&self, address: u64) -> bool {
-        self.read().find(address).is_some_and(|found| found.is_synchronous)
+        self.read()
+            .find(address)
+            .is_some_and(|found| found.is_synchronous)
     }
 
     /// Returns `true` if `address` is in memory that was allocated in stream order.
     pub(crate) fn is_stream_ordered(&self, address: u64) -> bool {
-        self.read().find(address).is_some_and(|allocation| Records::pool_of(allocation).is_some())
+        self.read()
+            .find(address)
+            .is_some_and(|allocation| Records::pool_of(allocation).is_some())
     }
 
     /// Returns `true` if only device memory can have `address`.
@@ -249,9 +279,16 @@ impl Memory {
 
     /// Removes an allocation from the caller's view if it starts at `address` and may be freed in this way. Queued work can still use it
     /// until [`Self::free`].
-    pub(crate) fn retire(&self, address: u64, may: impl Fn(&Purpose) -> bool) -> Result<Allocation> {
+    pub(crate) fn retire(
+        &self,
+        address: u64,
+        may: impl Fn(&Purpose) -> bool,
+    ) -> Result<Allocation> {
         let mut records = self.write();
-        let allocation = records.allocations.get_mut(&address).filter(|found| may(&found.purpose) && !found.is_retired);
+        let allocation = records
+            .allocations
+            .get_mut(&address)
+            .filter(|found| may(&found.purpose) && !found.is_retired);
         let allocation = allocation.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         allocation.is_retired = true;
         Ok(allocation.clone())
@@ -272,14 +309,25 @@ impl Memory {
 
     /// Frees all memory of a context. Memory of a pool belongs to the pool's device, and lives until it is freed.
     pub(crate) fn free_all_of(&self, context: Id<Context>) {
-        let owned = |allocation: &&Allocation| allocation.owner.context == context && !allocation.purpose.is_of_pool();
-        let addresses: Vec<u64> = self.read().allocations.values().filter(owned).map(|found| found.base).collect();
+        let owned = |allocation: &&Allocation| {
+            allocation.owner.context == context && !allocation.purpose.is_of_pool()
+        };
+        let addresses: Vec<u64> = self
+            .read()
+            .allocations
+            .values()
+            .filter(owned)
+            .map(|found| found.base)
+            .collect();
         addresses.into_iter().for_each(|address| self.free(address));
     }
 
     /// Trims every pool to its release threshold.
     pub(crate) fn trim_pools(&self) {
-        self.write().pools.iter_mut().for_each(|(_, pool)| pool.trim(pool.threshold));
+        self.write()
+            .pools
+            .iter_mut()
+            .for_each(|(_, pool)| pool.trim(pool.threshold));
     }
 
     /// Returns the free bytes of a device.
@@ -290,14 +338,16 @@ impl Memory {
     fn release(&self, allocation: &Allocation) {
         match allocation.purpose {
             Purpose::Device | Purpose::Pool(_) | Purpose::Module | Purpose::Array => {
-                self.space.release(allocation.base, allocation.size, allocation.host);
+                self.space
+                    .release(allocation.base, allocation.size, allocation.host);
             }
             Purpose::Pinned { .. }
             | Purpose::Managed
             | Purpose::ManagedVariable
             | Purpose::HostPool(_)
             | Purpose::ManagedPool(_) => {
-                self.heap.release(allocation.base, allocation.size, allocation.host);
+                self.heap
+                    .release(allocation.base, allocation.size, allocation.host);
             }
             Purpose::Registered { .. } | Purpose::Mapped(_) | Purpose::Foreign => {}
         }
@@ -308,7 +358,9 @@ impl Drop for Memory {
     /// Frees the memory that the program did not free.
     fn drop(&mut self) {
         let allocations = std::mem::take(&mut self.write().allocations);
-        allocations.values().for_each(|allocation| self.release(allocation));
+        allocations
+            .values()
+            .for_each(|allocation| self.release(allocation));
     }
 }
 
@@ -320,9 +372,14 @@ impl Records {
     }
 
     fn contains(&self, address: u64, size: u64) -> bool {
-        let Some(end) = address.checked_add(size) else { return false };
+        let Some(end) = address.checked_add(size) else {
+            return false;
+        };
         let mut next = address;
-        while let Some(found) = self.find(next).filter(|found| self.allows(found, None, READ)) {
+        while let Some(found) = self
+            .find(next)
+            .filter(|found| self.allows(found, None, READ))
+        {
             if end <= found.end() {
                 return true;
             }
@@ -348,25 +405,37 @@ impl Records {
             written: self.fresh(size, &purpose),
             origin: origin::Origin::here(),
             stream: None,
-            marks: self.notes_accesses.then(|| Arc::new(Marks::new(size, NOBODY))),
+            marks: self
+                .notes_accesses
+                .then(|| Arc::new(Marks::new(size, NOBODY))),
         };
         self.allocations.insert(base, allocation);
     }
 
     /// Returns the bytes of a device that are allocated or reserved by pools.
     fn taken(&self, device: usize) -> u64 {
-        let reserved =
-            self.pools.iter().filter(|(_, pool)| pool.device() == Some(device)).map(|(_, pool)| pool.reserved);
+        let reserved = self
+            .pools
+            .iter()
+            .filter(|(_, pool)| pool.device() == Some(device))
+            .map(|(_, pool)| pool.reserved);
         self.used[device] + reserved.sum::<u64>()
     }
 
     /// Accounts for device memory, if the budget allows it.
     fn charge(&mut self, owner: &Owner, purpose: &Purpose, size: u64, budget: u64) -> Result {
         let left = budget.saturating_sub(self.taken(owner.device));
-        if let Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) = purpose {
-            return self.pools.get_mut(*pool).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.charge(size, left);
+        if let Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) = purpose
+        {
+            return self
+                .pools
+                .get_mut(*pool)
+                .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?
+                .charge(size, left);
         }
-        let charged = size.checked_next_multiple_of(ALIGNMENT).filter(|charged| *charged <= left);
+        let charged = size
+            .checked_next_multiple_of(ALIGNMENT)
+            .filter(|charged| *charged <= left);
         self.used[owner.device] += charged.ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         Ok(())
     }

@@ -40,7 +40,10 @@ pub(crate) fn within<T>(function: Function, keeps_stack: bool, body: impl FnOnce
         }
     }
 
-    let _guard = Guard(CALL.replace(Some(Call { function, keeps_stack })));
+    let _guard = Guard(CALL.replace(Some(Call {
+        function,
+        keeps_stack,
+    })));
     body()
 }
 
@@ -64,13 +67,21 @@ pub(crate) fn frames_of_caller(backtrace: &str) -> Vec<String> {
     for line in backtrace.lines().map(str::trim) {
         match (line.strip_prefix("at "), frames.last_mut()) {
             (Some(place), Some(frame)) => *frame = format!("{frame} ({place})"),
-            _ => frames.push(line.split_once(": ").map_or(line, |(_, name)| name).to_owned()),
+            _ => frames.push(
+                line.split_once(": ")
+                    .map_or(line, |(_, name)| name)
+                    .to_owned(),
+            ),
         }
     }
     let is_ours = |frame: &String| frame.contains("curium_sim::");
     let first = frames.iter().rposition(is_ours).map_or(0, |last| last + 1);
     let begins = |frame: &String| frame.contains("__rust_begin_short_backtrace");
-    frames.into_iter().skip(first).take_while(|frame| !begins(frame)).collect()
+    frames
+        .into_iter()
+        .skip(first)
+        .take_while(|frame| !begins(frame))
+        .collect()
 }
 
 #[cfg(test)]
@@ -82,11 +93,14 @@ mod tests {
         let function = || Origin::here().function;
         assert_eq!(function(), None);
         within(Function::cuInit, false, || {
-            within(Function::cuStreamCreate, false, || assert_eq!(function(), Some(Function::cuStreamCreate)));
+            within(Function::cuStreamCreate, false, || {
+                assert_eq!(function(), Some(Function::cuStreamCreate))
+            });
             assert_eq!(function(), Some(Function::cuInit));
             assert!(Origin::here().backtrace.is_none());
         });
-        let panicked = std::panic::catch_unwind(|| within(Function::cuInit, true, || panic!("on purpose")));
+        let panicked =
+            std::panic::catch_unwind(|| within(Function::cuInit, true, || panic!("on purpose")));
         assert!(panicked.is_err() && function().is_none());
     }
 

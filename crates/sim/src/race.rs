@@ -76,7 +76,12 @@ impl Races {
         self.running.fetch_add(1, Ordering::AcqRel);
         self.advance();
         self.order().begin(ticket);
-        let current = Current { races: Arc::clone(self), ticket, accessor: None, found: None };
+        let current = Current {
+            races: Arc::clone(self),
+            ticket,
+            accessor: None,
+            found: None,
+        };
         CURRENT.set(Some(current));
     }
 
@@ -145,11 +150,22 @@ impl Races {
 impl Accessor {
     /// Returns the mark after an access of a word, and its rival in a race.
     fn step(&self, mark: Mark, how: AccessKind, bytes: u8) -> (Mark, Option<Rival>) {
-        self.races.order().step(mark, Step { own: self.party, how, bytes })
+        self.races.order().step(
+            mark,
+            Step {
+                own: self.party,
+                how,
+                bytes,
+            },
+        )
     }
 
     fn conflict(&self, with: Rival) -> Conflict {
-        Conflict { own: self.party, other: with.party, other_wrote: with.wrote }
+        Conflict {
+            own: self.party,
+            other: with.party,
+            other_wrote: with.wrote,
+        }
     }
 }
 
@@ -160,17 +176,31 @@ pub(crate) fn launch(kernel: &str) -> Option<Accessor> {
 
 fn enroll(current: &Current, name: &str) -> Option<Accessor> {
     let party = current.races.order().enroll(current.ticket, name)?;
-    Some(Accessor { races: Arc::clone(&current.races), ticket: current.ticket, party })
+    Some(Accessor {
+        races: Arc::clone(&current.races),
+        ticket: current.ticket,
+        party,
+    })
 }
 
 /// Records an access of a copy or a fill by this thread: a range of an allocation that begins at `base`.
-pub(crate) fn note(name: &'static str, marks: &Marks, base: u64, range: Range<u64>, how: AccessKind) {
-    note_with(name, base..base + range.end, how, |watch| watch.note(marks, range, how));
+pub(crate) fn note(
+    name: &'static str,
+    marks: &Marks,
+    base: u64,
+    range: Range<u64>,
+    how: AccessKind,
+) {
+    note_with(name, base..base + range.end, how, |watch| {
+        watch.note(marks, range, how)
+    });
 }
 
 /// Records that the work of this thread frees an allocation.
 pub(crate) fn note_free(marks: &Marks, base: u64, size: u64) {
-    note_with("free", base..base + size, AccessKind::Write, |watch| watch.note_all(marks));
+    note_with("free", base..base + size, AccessKind::Write, |watch| {
+        watch.note_all(marks)
+    });
 }
 
 /// Records an access, and keeps the race that it finds.
@@ -182,14 +212,24 @@ fn note_with(
 ) {
     CURRENT.with_borrow_mut(|current| {
         let Some(current) = current else { return };
-        if current.accessor.as_ref().is_none_or(|(known, _)| *known != name) {
+        if current
+            .accessor
+            .as_ref()
+            .is_none_or(|(known, _)| *known != name)
+        {
             current.accessor = enroll(current, name).map(|accessor| (name, accessor));
         }
-        let Some((_, accessor)) = &current.accessor else { return };
+        let Some((_, accessor)) = &current.accessor else {
+            return;
+        };
         if let Some((at, conflict)) = take(&mut Watch::new(accessor.clone())) {
             let address = memory.start + at;
             let size = u32::try_from(memory.end - address).unwrap_or(u32::MAX);
-            let access = Access { address, size, write: how != AccessKind::Read };
+            let access = Access {
+                address,
+                size,
+                write: how != AccessKind::Read,
+            };
             let report = || Report::of_transfer(ReportKind::StreamRace, access, Some(conflict));
             current.found.get_or_insert_with(report);
         }
@@ -200,7 +240,9 @@ fn note_with(
 pub(crate) fn note_host(access: Access) {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current {
-            current.found.get_or_insert_with(|| Report::of_transfer(ReportKind::HostRace, access, None));
+            current
+                .found
+                .get_or_insert_with(|| Report::of_transfer(ReportKind::HostRace, access, None));
         }
     });
 }
@@ -208,6 +250,8 @@ pub(crate) fn note_host(access: Access) {
 /// Merges the clocks of this thread's work, if any, and of the host.
 pub(crate) fn exchange_here() {
     CURRENT.with_borrow(|current| {
-        current.iter().for_each(|current| current.races.exchange(current.ticket));
+        current
+            .iter()
+            .for_each(|current| current.races.exchange(current.ticket));
     });
 }

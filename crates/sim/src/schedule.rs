@@ -150,10 +150,16 @@ impl Schedule {
     pub(crate) fn submit(&mut self, place: Place, after: &[Ticket], work: Work) -> Ticket {
         self.last += 1;
         let ticket = Ticket(self.last);
-        self.races.iter().for_each(|races| races.submit(ticket, place, after));
+        self.races
+            .iter()
+            .for_each(|races| races.submit(ticket, place, after));
         let mut unmet = 0;
         for before in after {
-            if let Some(node) = self.nodes.get_mut(before).filter(|node| !node.dependents.contains(&ticket)) {
+            if let Some(node) = self
+                .nodes
+                .get_mut(before)
+                .filter(|node| !node.dependents.contains(&ticket))
+            {
                 node.dependents.push(ticket);
                 unmet += 1;
             }
@@ -163,7 +169,14 @@ impl Schedule {
         }
         let submitted = Instant::now();
         self.latest = Some(submitted);
-        let node = Node { place, work: Some(work), stage: Stage::Queued, unmet, dependents: Vec::new(), submitted };
+        let node = Node {
+            place,
+            work: Some(work),
+            stage: Stage::Queued,
+            unmet,
+            dependents: Vec::new(),
+            submitted,
+        };
         self.nodes.insert(ticket, node);
         ticket
     }
@@ -179,7 +192,10 @@ impl Schedule {
 
     /// Returns the pending work of a stream or context, and completed work that the host has not waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
-        self.races.as_ref().map_or_else(|| self.pending(&belongs), |races| races.unobserved(&belongs))
+        self.races.as_ref().map_or_else(
+            || self.pending(&belongs),
+            |races| races.unobserved(&belongs),
+        )
     }
 
     /// Records that the host has found work completed.
@@ -199,12 +215,20 @@ impl Schedule {
 
     /// Returns the pending work of a stream or context.
     pub(crate) fn pending(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
-        self.nodes.iter().filter(|(_, node)| belongs(&node.place)).map(|(ticket, _)| *ticket).collect()
+        self.nodes
+            .iter()
+            .filter(|(_, node)| belongs(&node.place))
+            .map(|(ticket, _)| *ticket)
+            .collect()
     }
 
     /// Lets work run until all of `tickets` have completed.
     pub(crate) fn demand(&mut self, tickets: &[Ticket]) {
-        self.goals.extend(tickets.iter().filter(|ticket| self.nodes.contains_key(ticket)));
+        self.goals.extend(
+            tickets
+                .iter()
+                .filter(|ticket| self.nodes.contains_key(ticket)),
+        );
     }
 
     /// Lets one operation run.
@@ -237,8 +261,16 @@ impl Schedule {
 
     /// Returns `true` if only one device operation can run, and everything else waits for it.
     fn has_single_choice(&self) -> bool {
-        let [ticket] = self.ready[..] else { return false };
-        let is_device_work = matches!(self.nodes.get(&ticket), Some(Node { work: Some(Work::Device(_)), .. }));
+        let [ticket] = self.ready[..] else {
+            return false;
+        };
+        let is_device_work = matches!(
+            self.nodes.get(&ticket),
+            Some(Node {
+                work: Some(Work::Device(_)),
+                ..
+            })
+        );
         is_device_work && self.running == 0 && self.called == 0 && !self.closed
     }
 
@@ -259,11 +291,23 @@ impl Schedule {
         self.grants = self.grants.saturating_sub(1);
         let chosen = self.random.below(self.ready.len());
         let ticket = self.ready.remove(chosen);
-        let Some(node) = self.nodes.get_mut(&ticket) else { return Next::Wait(Some(Duration::ZERO)) };
-        let Some(work) = node.work.take() else { return Next::Wait(Some(Duration::ZERO)) };
+        let Some(node) = self.nodes.get_mut(&ticket) else {
+            return Next::Wait(Some(Duration::ZERO));
+        };
+        let Some(work) = node.work.take() else {
+            return Next::Wait(Some(Duration::ZERO));
+        };
         let is_host_function = matches!(work, Work::Host(_));
-        node.stage = if is_host_function { Stage::Called } else { Stage::Running };
-        *if is_host_function { &mut self.called } else { &mut self.running } += 1;
+        node.stage = if is_host_function {
+            Stage::Called
+        } else {
+            Stage::Running
+        };
+        *if is_host_function {
+            &mut self.called
+        } else {
+            &mut self.running
+        } += 1;
         self.held = is_host_function.then_some((ticket, now + HOST_FUNCTION_GRACE));
         Next::Run(ticket, node.place, work)
     }
@@ -271,14 +315,20 @@ impl Schedule {
     /// Returns the time for which the only worker still waits for the host function that it started.
     fn wait_for_host_function(&self, now: Instant) -> Option<Duration> {
         let (ticket, until) = self.held.filter(|_| self.single_worker)?;
-        let left = until.checked_duration_since(now).filter(|left| !left.is_zero())?;
+        let left = until
+            .checked_duration_since(now)
+            .filter(|left| !left.is_zero())?;
         self.is_pending(ticket).then_some(left)
     }
 
     /// Returns the time for which nothing may run yet; `None` if something may.
     fn hold_back(&self, now: Instant) -> Option<Option<Duration>> {
-        let Some(oldest) =
-            self.ready.iter().filter_map(|ticket| self.nodes.get(ticket)).map(|node| node.submitted).min()
+        let Some(oldest) = self
+            .ready
+            .iter()
+            .filter_map(|ticket| self.nodes.get(ticket))
+            .map(|node| node.submitted)
+            .min()
         else {
             return Some(None);
         };
@@ -290,7 +340,9 @@ impl Schedule {
             (true, Some(latest)) => (latest, IDLENESS),
             _ => (oldest, PATIENCE),
         };
-        let left = patience.checked_sub(now.duration_since(since)).filter(|left| !left.is_zero());
+        let left = patience
+            .checked_sub(now.duration_since(since))
+            .filter(|left| !left.is_zero());
         left.map(Some)
     }
 
@@ -316,7 +368,9 @@ impl Schedule {
     fn complete(&mut self, ticket: Ticket) {
         self.goals.retain(|goal| *goal != ticket);
         self.races.iter().for_each(|races| races.complete(ticket));
-        let Some(node) = self.nodes.remove(&ticket) else { return };
+        let Some(node) = self.nodes.remove(&ticket) else {
+            return;
+        };
         match node.stage {
             Stage::Queued => {}
             Stage::Running => self.running -= 1,
@@ -337,7 +391,11 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    const PLACE: fn() -> Place = || Place { device: 0, context: Id::from_number(0), stream: 0 };
+    const PLACE: fn() -> Place = || Place {
+        device: 0,
+        context: Id::from_number(0),
+        stream: 0,
+    };
 
     fn nothing() -> Work {
         Work::Device(Box::new(|_| Ok(())))
@@ -377,7 +435,12 @@ mod tests {
     fn work_runs_after_its_dependencies() {
         for seed in 0..50 {
             let order = three_streams(seed);
-            let position = |n: u64| order.iter().position(|ticket| *ticket == n).expect("everything ran");
+            let position = |n: u64| {
+                order
+                    .iter()
+                    .position(|ticket| *ticket == n)
+                    .expect("everything ran")
+            };
             assert!((1..=27).all(|n| position(n) < position(n + 3)), "{order:?}");
         }
     }
@@ -398,7 +461,10 @@ mod tests {
         let now = schedule.nodes[&ticket].submitted;
         assert!(matches!(schedule.next(now + PATIENCE), Next::Wait(Some(_))));
         schedule.latest = Some(now + IDLENESS);
-        assert!(matches!(schedule.next(now + IDLENESS), Next::Wait(Some(IDLENESS))));
+        assert!(matches!(
+            schedule.next(now + IDLENESS),
+            Next::Wait(Some(IDLENESS))
+        ));
         assert!(matches!(schedule.next(now + 2 * IDLENESS), Next::Run(..)));
         let mut schedule = Schedule::new(0, 1, None);
         for _ in 0..DEPTH {
@@ -434,7 +500,9 @@ mod tests {
         schedule.complete(first);
         // The seed chooses which of the two is next.
         assert!(!schedule.has_single_choice());
-        let Next::Run(chosen, ..) = schedule.next(now) else { panic!("one was demanded") };
+        let Next::Run(chosen, ..) = schedule.next(now) else {
+            panic!("one was demanded")
+        };
         schedule.complete(chosen);
         assert!([second, third].contains(&chosen) && schedule.has_single_choice());
     }
@@ -442,11 +510,15 @@ mod tests {
     #[test]
     fn waiting_thread_runs_nothing_while_a_host_function_may_wait_for_it() {
         let mut schedule = Schedule::new(0, 2, None);
-        let function = HostFunction::new(Some(unused), std::ptr::null_mut()).expect("it has a function");
+        let function =
+            HostFunction::new(Some(unused), std::ptr::null_mut()).expect("it has a function");
         let function = schedule.submit(PLACE(), &[], Work::Host(function));
         schedule.demand(&[function]);
         assert!(!schedule.has_single_choice());
-        assert!(matches!(schedule.next(Instant::now()), Next::Run(_, _, Work::Host(_))));
+        assert!(matches!(
+            schedule.next(Instant::now()),
+            Next::Run(_, _, Work::Host(_))
+        ));
         schedule.submit(PLACE(), &[], nothing());
         assert!(!schedule.has_single_choice());
         schedule.complete(function);
@@ -460,7 +532,9 @@ mod tests {
         let second = schedule.submit(PLACE(), &[], nothing());
         schedule.demand(&[first, second]);
         let now = Instant::now();
-        let Next::Run(running, ..) = schedule.next(now) else { panic!("both were demanded") };
+        let Next::Run(running, ..) = schedule.next(now) else {
+            panic!("both were demanded")
+        };
         assert!(matches!(schedule.next(now), Next::Wait(None)));
         schedule.complete(running);
         assert!(schedule.concerns_sleepers());

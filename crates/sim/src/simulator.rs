@@ -57,7 +57,9 @@ unsafe impl ApiProvider for Simulator {
 #[non_exhaustive]
 pub enum Error {
     /// Too many simulators are live.
-    #[error("simulator: no free slot (15 simulators are live, and none was dropped within 60 seconds)")]
+    #[error(
+        "simulator: no free slot (15 simulators are live, and none was dropped within 60 seconds)"
+    )]
     NoFreeSlot,
     /// The system provided no addresses for device memory.
     #[error("simulator: no address space ({bytes} bytes of device memory)")]
@@ -92,7 +94,9 @@ impl Simulator {
         match Driver::new(config, slot) {
             Ok(driver) => {
                 slot::fill(slot, Arc::clone(&driver));
-                Ok(Self { running: Arc::new(Running { slot, driver }) })
+                Ok(Self {
+                    running: Arc::new(Running { slot, driver }),
+                })
             }
             Err(error) => {
                 slot::release(slot);

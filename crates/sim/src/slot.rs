@@ -15,7 +15,10 @@ pub(crate) const EXPORTED: usize = 0;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 static DRIVERS: [RwLock<Option<Arc<Driver>>>; COUNT] = [const { RwLock::new(None) }; COUNT];
-static FREE: Mutex<Slots> = Mutex::new(Slots { taken: [false; COUNT], last: EXPORTED });
+static FREE: Mutex<Slots> = Mutex::new(Slots {
+    taken: [false; COUNT],
+    last: EXPORTED,
+});
 static FREED: Condvar = Condvar::new();
 
 struct Slots {
@@ -26,7 +29,10 @@ struct Slots {
 
 /// Returns the driver in `slot`.
 pub(crate) fn driver(slot: usize) -> Option<Arc<Driver>> {
-    DRIVERS[slot].read().unwrap_or_else(PoisonError::into_inner).clone()
+    DRIVERS[slot]
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
 }
 
 /// Returns every driver.
@@ -43,18 +49,26 @@ pub(crate) fn take() -> Option<usize> {
             return Some(slot);
         }
         let left = deadline.checked_duration_since(Instant::now())?;
-        slots = FREED.wait_timeout(slots, left).unwrap_or_else(PoisonError::into_inner).0;
+        slots = FREED
+            .wait_timeout(slots, left)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
     }
 }
 
 /// Puts a driver into its slot.
 pub(crate) fn fill(slot: usize, driver: Arc<Driver>) {
-    *DRIVERS[slot].write().unwrap_or_else(PoisonError::into_inner) = Some(driver);
+    *DRIVERS[slot]
+        .write()
+        .unwrap_or_else(PoisonError::into_inner) = Some(driver);
 }
 
 /// Removes the driver from its slot, which remains reserved.
 pub(crate) fn empty(slot: usize) -> Option<Arc<Driver>> {
-    DRIVERS[slot].write().unwrap_or_else(PoisonError::into_inner).take()
+    DRIVERS[slot]
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take()
 }
 
 /// Releases the slot for another simulator.
@@ -83,7 +97,10 @@ mod tests {
 
     #[test]
     fn slots_are_allocated_in_turn_except_for_the_exported_one() {
-        let mut slots = Slots { taken: [false; COUNT], last: EXPORTED };
+        let mut slots = Slots {
+            taken: [false; COUNT],
+            last: EXPORTED,
+        };
         let first: Vec<_> = (1..COUNT).filter_map(|_| slots.take_next()).collect();
         assert_eq!(first, (1..COUNT).collect::<Vec<_>>());
         assert_eq!(slots.take_next(), None);

@@ -42,19 +42,32 @@ impl fmt::Display for Summary {
             writeln!(formatter, "unsupported {function}: {calls}")?;
         }
         for (function, code, times) in &self.failures {
-            writeln!(formatter, "failed {function} with {}: {times}", name_of(*code))?;
+            writeln!(
+                formatter,
+                "failed {function} with {}: {times}",
+                name_of(*code)
+            )?;
         }
         for report in &self.reports {
             writeln!(formatter, "reported {report}")?;
         }
-        for (kind, count) in self.live.counts().into_iter().filter(|(_, count)| *count > 0) {
+        for (kind, count) in self
+            .live
+            .counts()
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+        {
             writeln!(formatter, "live {kind}: {count}")?;
         }
         for object in self.live_objects.iter().take(MOST_OBJECTS) {
             writeln!(formatter, "left {object}")?;
         }
         if self.live_objects.len() > MOST_OBJECTS {
-            writeln!(formatter, "left {} more", self.live_objects.len() - MOST_OBJECTS)?;
+            writeln!(
+                formatter,
+                "left {} more",
+                self.live_objects.len() - MOST_OBJECTS
+            )?;
         }
         Ok(())
     }
@@ -67,13 +80,24 @@ mod tests {
 
     #[test]
     fn text_has_a_line_for_each_entry() {
-        let origin = Origin { function: Some(Function::cuStreamCreate), backtrace: None, number: 0 };
+        let origin = Origin {
+            function: Some(Function::cuStreamCreate),
+            backtrace: None,
+            number: 0,
+        };
         let summary = Summary {
             calls: vec![(Function::cuInit, 1), (Function::cuMemAlloc_v2, 3)],
             unsupported: vec![(Function::cuGraphicsUnregisterResource, 2)],
-            failures: vec![(Function::cuMemFree_v2, CUresult::CUDA_ERROR_INVALID_VALUE, 2)],
+            failures: vec![(
+                Function::cuMemFree_v2,
+                CUresult::CUDA_ERROR_INVALID_VALUE,
+                2,
+            )],
             reports: Vec::new(),
-            live: LiveHandles { streams: 4, ..LiveHandles::default() },
+            live: LiveHandles {
+                streams: 4,
+                ..LiveHandles::default()
+            },
             live_objects: vec![LiveObject::new("stream", 16, &origin); MOST_OBJECTS + 2],
         };
         let text = "4 calls of 2 functions\ncalled cuInit: 1\ncalled cuMemAlloc_v2: 3\n\

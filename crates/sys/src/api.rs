@@ -123,9 +123,15 @@ impl fmt::Display for MissingFunction {
                 )
             }
             Some(driver) => {
-                write!(formatter, "the driver for CUDA {driver} lacks {function}, which CUDA {since} introduced")
+                write!(
+                    formatter,
+                    "the driver for CUDA {driver} lacks {function}, which CUDA {since} introduced"
+                )
             }
-            None => write!(formatter, "the driver lacks {function}, which CUDA {since} introduced"),
+            None => write!(
+                formatter,
+                "the driver lacks {function}, which CUDA {since} introduced"
+            ),
         }
     }
 }
@@ -150,7 +156,15 @@ mod tests {
     fn only_init() -> Api {
         let init: unsafe extern "C" fn(core::ffi::c_uint) -> CUresult = init;
         // SAFETY: `init` has the signature of `cuInit` and lives as long as the program.
-        unsafe { Api::from_resolver(|name| if name == c"cuInit" { init as *const c_void } else { ptr::null() }) }
+        unsafe {
+            Api::from_resolver(|name| {
+                if name == c"cuInit" {
+                    init as *const c_void
+                } else {
+                    ptr::null()
+                }
+            })
+        }
     }
 
     #[test]

@@ -30,13 +30,22 @@ mod tests {
 
     #[test]
     fn value_is_its_name_or_its_number() {
-        assert_eq!(format!("{:?}", CUresult::CUDA_ERROR_INVALID_VALUE), "CUDA_ERROR_INVALID_VALUE");
+        assert_eq!(
+            format!("{:?}", CUresult::CUDA_ERROR_INVALID_VALUE),
+            "CUDA_ERROR_INVALID_VALUE"
+        );
         assert_eq!(format!("{:?}", CUresult(4711)), "CUresult(4711)");
     }
 
     #[test]
     fn first_of_several_names_is_written() {
-        assert_eq!(CUctx_flags::CU_CTX_BLOCKING_SYNC, CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC);
-        assert_eq!(format!("{:?}", CUctx_flags::CU_CTX_BLOCKING_SYNC), "CU_CTX_SCHED_BLOCKING_SYNC");
+        assert_eq!(
+            CUctx_flags::CU_CTX_BLOCKING_SYNC,
+            CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC
+        );
+        assert_eq!(
+            format!("{:?}", CUctx_flags::CU_CTX_BLOCKING_SYNC),
+            "CU_CTX_SCHED_BLOCKING_SYNC"
+        );
     }
 }

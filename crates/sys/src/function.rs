@@ -88,7 +88,9 @@ impl Function {
 
     fn split_name(self) -> (&'static str, u32) {
         let name = self.name();
-        let split = name.rsplit_once("_v").and_then(|(base, number)| Some((base, number.parse().ok()?)));
+        let split = name
+            .rsplit_once("_v")
+            .and_then(|(base, number)| Some((base, number.parse().ok()?)));
         split.unwrap_or((name, 1))
     }
 }
@@ -107,7 +109,10 @@ impl fmt::Display for Function {
 
 /// The error for a name that is not a driver function.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[error("the CUDA driver API has no function of this name up to CUDA {}", CudaVersion::NEWEST_KNOWN)]
+#[error(
+    "the CUDA driver API has no function of this name up to CUDA {}",
+    CudaVersion::NEWEST_KNOWN
+)]
 pub struct UnknownFunction;
 
 impl FromStr for Function {
@@ -115,7 +120,9 @@ impl FromStr for Function {
 
     /// Finds a function by the name of its symbol, such as `cuCtxCreate_v3`.
     fn from_str(name: &str) -> Result<Self, UnknownFunction> {
-        Self::all().find(|function| function.name() == name).ok_or(UnknownFunction)
+        Self::all()
+            .find(|function| function.name() == name)
+            .ok_or(UnknownFunction)
     }
 }
 
@@ -138,9 +145,21 @@ mod tests {
 
     #[test]
     fn abi_suffix_is_split_off() {
-        assert_eq!((Function::cuInit.base_name(), Function::cuInit.abi_number()), ("cuInit", 1));
-        assert_eq!((Function::cuCtxCreate_v4.base_name(), Function::cuCtxCreate_v4.abi_number()), ("cuCtxCreate", 4));
-        assert_eq!(Function::cuDevicePrimaryCtxRelease_v2.base_name(), "cuDevicePrimaryCtxRelease");
+        assert_eq!(
+            (Function::cuInit.base_name(), Function::cuInit.abi_number()),
+            ("cuInit", 1)
+        );
+        assert_eq!(
+            (
+                Function::cuCtxCreate_v4.base_name(),
+                Function::cuCtxCreate_v4.abi_number()
+            ),
+            ("cuCtxCreate", 4)
+        );
+        assert_eq!(
+            Function::cuDevicePrimaryCtxRelease_v2.base_name(),
+            "cuDevicePrimaryCtxRelease"
+        );
     }
 
     #[test]

@@ -40,7 +40,10 @@
 //!
 //! The crates for cuBLAS, cuRAND and the like declare the type of the loaded library with [`declare_library!`](crate::declare_library), and
 //! call its functions with [`call!`](crate::call).
-#![expect(unsafe_code, reason = "opening a library runs its initializers, and its symbols are C functions")]
+#![expect(
+    unsafe_code,
+    reason = "opening a library runs its initializers, and its symbols are C functions"
+)]
 
 mod call;
 mod candidates;
@@ -158,7 +161,10 @@ impl LibraryDescription {
     pub unsafe fn load_from(&'static self, path: &Path) -> Result<LoadedLibrary, LoadError> {
         // SAFETY: the caller upholds the same conditions.
         unsafe { self.open(path) }.map_err(|rejection| {
-            let attempt = Attempt { path: path.to_owned(), rejection };
+            let attempt = Attempt {
+                path: path.to_owned(),
+                rejection,
+            };
             LoadError::new(self, vec![attempt], Vec::new())
         })
     }
@@ -175,9 +181,14 @@ impl LibraryDescription {
         }
         // SAFETY: the caller guarantees that the initializers may run.
         let library =
-            unsafe { open(path, self.origin) }.map_err(|error| Rejection::Unloadable { reason: reason(&error) })?;
+            unsafe { open(path, self.origin) }.map_err(|error| Rejection::Unloadable {
+                reason: reason(&error),
+            })?;
         let symbols = ManuallyDrop::new(Symbols::of(library));
-        let library = LoadedLibrary { symbols, symbol_versions: self.symbol_versions };
+        let library = LoadedLibrary {
+            symbols,
+            symbol_versions: self.symbol_versions,
+        };
         match self.verify(&library) {
             Ok(()) => Ok(library),
             Err(rejection) => {
@@ -188,9 +199,16 @@ impl LibraryDescription {
     }
 
     fn verify(&self, library: &LoadedLibrary) -> Result<(), Rejection> {
-        if let Some(missing) = self.required.iter().find(|function| library.address(function).is_null()) {
+        if let Some(missing) = self
+            .required
+            .iter()
+            .find(|function| library.address(function).is_null())
+        {
             let missing = missing.to_str().unwrap_or_default();
-            return Err(Rejection::OtherLibrary { library: self.name, missing });
+            return Err(Rejection::OtherLibrary {
+                library: self.name,
+                missing,
+            });
         }
         (self.check)(library)
     }
@@ -205,9 +223,15 @@ impl LoadedLibrary {
             return address;
         }
         let name = function.to_string_lossy();
-        let versioned = self.symbol_versions.iter().filter_map(|suffix| CString::new(format!("__{name}{suffix}")).ok());
+        let versioned = self
+            .symbol_versions
+            .iter()
+            .filter_map(|suffix| CString::new(format!("__{name}{suffix}")).ok());
         let addresses = versioned.map(|name| self.symbols.address(&name));
-        addresses.into_iter().find(|address| !address.is_null()).unwrap_or(core::ptr::null())
+        addresses
+            .into_iter()
+            .find(|address| !address.is_null())
+            .unwrap_or(core::ptr::null())
     }
 
     /// Returns a table of the functions that the library exports.
@@ -242,7 +266,8 @@ unsafe fn open(path: &Path, _origin: Origin) -> Result<Library, libloading::Erro
 #[cfg(windows)]
 unsafe fn open(path: &Path, origin: Origin) -> Result<Library, libloading::Error> {
     use libloading::os::windows::{
-        LOAD_LIBRARY_SEARCH_DEFAULT_DIRS, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR, LOAD_LIBRARY_SEARCH_SYSTEM32, Library,
+        LOAD_LIBRARY_SEARCH_DEFAULT_DIRS, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR,
+        LOAD_LIBRARY_SEARCH_SYSTEM32, Library,
     };
 
     let is_bare = path.components().count() == 1;
@@ -250,7 +275,10 @@ unsafe fn open(path: &Path, origin: Origin) -> Result<Library, libloading::Error
         Origin::Driver if is_bare => (path.to_owned(), LOAD_LIBRARY_SEARCH_SYSTEM32),
         _ => {
             let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            (absolute, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
+            (
+                absolute,
+                LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS,
+            )
         }
     };
     // SAFETY: the caller guarantees that the initializers may run.
@@ -264,9 +292,18 @@ unsafe fn open(path: &Path, origin: Origin) -> Result<Library, libloading::Error
 ///
 /// The initializers of the file may run in this process.
 unsafe fn open_companion(library: &Path, prefix: &str) {
-    let Some(Ok(entries)) = library.parent().map(std::fs::read_dir) else { return };
-    let matches = |entry: &std::fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
-    let Some(entry) = entries.filter_map(Result::ok).find(matches) else { return };
+    let Some(Ok(entries)) = library.parent().map(std::fs::read_dir) else {
+        return;
+    };
+    let matches = |entry: &std::fs::DirEntry| {
+        entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| name.starts_with(prefix))
+    };
+    let Some(entry) = entries.filter_map(Result::ok).find(matches) else {
+        return;
+    };
     // SAFETY: the caller guarantees that the initializers may run.
     if let Ok(library) = unsafe { open(&entry.path(), Origin::Toolkit(&[])) } {
         core::mem::forget(library);
@@ -275,7 +312,10 @@ unsafe fn open_companion(library: &Path, prefix: &str) {
 
 /// Returns the message of the system's loader, or of libloading if the system provides none.
 fn reason(error: &libloading::Error) -> Box<str> {
-    error.source().map_or_else(|| error.to_string(), ToString::to_string).into_boxed_str()
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
+        .into_boxed_str()
 }
 
 #[cfg(all(test, windows))]
@@ -295,8 +335,11 @@ mod tests {
     };
 
     /// Describes a library that is beside the program, and nowhere else.
-    static PLANTED: LibraryDescription =
-        LibraryDescription { files: &["curium-planted.dll"], variable: "CURIUM_PLANTED_PATH", ..SYSTEM };
+    static PLANTED: LibraryDescription = LibraryDescription {
+        files: &["curium-planted.dll"],
+        variable: "CURIUM_PLANTED_PATH",
+        ..SYSTEM
+    };
 
     #[test]
     fn driver_is_opened_in_the_system_folder_only() {

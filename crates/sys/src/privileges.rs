@@ -1,7 +1,10 @@
 //! Detection of set-uid programs.
 #![cfg_attr(
     all(target_os = "linux", not(miri)),
-    expect(unsafe_code, reason = "the auxiliary vector is read through the C library")
+    expect(
+        unsafe_code,
+        reason = "the auxiliary vector is read through the C library"
+    )
 )]
 
 /// Returns `true` if the program runs with more privileges than its caller (set-uid, set-gid, file capabilities).

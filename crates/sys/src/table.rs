@@ -1,5 +1,8 @@
 //! Tables of C functions: the memory layout, and the macro that declares one from a generated list.
-#![expect(unsafe_code, reason = "symbols become functions of their declared type here")]
+#![expect(
+    unsafe_code,
+    reason = "symbols become functions of their declared type here"
+)]
 
 use core::ffi::{CStr, c_void};
 use core::{mem, ptr};
@@ -43,7 +46,9 @@ pub unsafe trait FunctionTable: Sized {
     /// Returns the function of this name, if the table has one.
     #[must_use]
     fn function(name: &str) -> Option<&'static ExportedFunction> {
-        Self::FUNCTIONS.iter().find(|function| function.name() == name)
+        Self::FUNCTIONS
+            .iter()
+            .find(|function| function.name() == name)
     }
 
     /// Returns the CUDA version that introduced the function of this name, if the table has such a function.
@@ -71,7 +76,11 @@ impl ExportedFunction {
             [last] => Some(CudaVersion::from_raw(*last)),
             _ => None,
         };
-        Self { name, since: CudaVersion::from_raw(since), last }
+        Self {
+            name,
+            since: CudaVersion::from_raw(since),
+            last,
+        }
     }
 
     /// Returns the name of the symbol.

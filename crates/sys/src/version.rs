@@ -22,7 +22,11 @@ impl CudaVersion {
     /// Returns the version `major.minor`, saturating at the largest number.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
-        Self(major.saturating_mul(1000).saturating_add(minor.saturating_mul(10)))
+        Self(
+            major
+                .saturating_mul(1000)
+                .saturating_add(minor.saturating_mul(10)),
+        )
     }
 
     /// Converts a version number of the driver, such as 12040 for 12.4.

@@ -30,10 +30,20 @@ struct Sides {
 impl Lane {
     pub(crate) fn new(context: &Context) -> Result<Self> {
         let stream = context.stream()?;
-        let [x, y] = [DeviceBuffer::zeroed(&stream, COUNT as usize)?, DeviceBuffer::zeroed(&stream, COUNT as usize)?];
+        let [x, y] = [
+            DeviceBuffer::zeroed(&stream, COUNT as usize)?,
+            DeviceBuffer::zeroed(&stream, COUNT as usize)?,
+        ];
         stream.synchronize()?;
         let kernel = Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
-        Ok(Self { stream, kernel, x, y, sides: None, calls: None })
+        Ok(Self {
+            stream,
+            kernel,
+            x,
+            y,
+            sides: None,
+            calls: None,
+        })
     }
 
     fn api(&self) -> &Api {
@@ -46,11 +56,31 @@ impl Lane {
         let launch = self.api().cuLaunchKernel.ok_or_else(missing)?;
         let (mut x, mut y) = (self.x.as_pointer().as_raw(), self.y.as_pointer().as_raw());
         let mut n = black_box(COUNT);
-        let mut places = [(&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast::<c_void>()];
-        let (kernel, stream, places) = (self.kernel.as_raw(), self.stream.as_raw(), places.as_mut_ptr());
+        let mut places = [
+            (&raw mut x).cast(),
+            (&raw mut y).cast(),
+            (&raw mut n).cast::<c_void>(),
+        ];
+        let (kernel, stream, places) = (
+            self.kernel.as_raw(),
+            self.stream.as_raw(),
+            places.as_mut_ptr(),
+        );
         // SAFETY: the kernel and the stream are live, and it has parameters of these sizes, which it does not use.
         checked(Function::cuLaunchKernel, unsafe {
-            launch(kernel, 1, 1, 1, COUNT, 1, 1, 0, stream, places, ptr::null_mut())
+            launch(
+                kernel,
+                1,
+                1,
+                1,
+                COUNT,
+                1,
+                1,
+                0,
+                stream,
+                places,
+                ptr::null_mut(),
+            )
         })
     }
 
@@ -58,27 +88,41 @@ impl Lane {
     fn wait(&self) -> Result<()> {
         let wait = self.api().cuStreamSynchronize.ok_or_else(missing)?;
         // SAFETY: the stream is live.
-        checked(Function::cuStreamSynchronize, unsafe { wait(self.stream.as_raw()) })
+        checked(Function::cuStreamSynchronize, unsafe {
+            wait(self.stream.as_raw())
+        })
     }
 
     #[inline(never)]
     fn allocate_and_free(&self, bytes: usize) -> Result<()> {
         let api = self.api();
-        let (allocate, free) = api.cuMemAllocAsync.zip(api.cuMemFreeAsync).ok_or_else(missing)?;
+        let (allocate, free) = api
+            .cuMemAllocAsync
+            .zip(api.cuMemFreeAsync)
+            .ok_or_else(missing)?;
         let (mut address, stream) = (0, self.stream.as_raw());
         // SAFETY: `address` is a valid place for the answer, and the stream is live.
-        checked(Function::cuMemAllocAsync, unsafe { allocate(&raw mut address, bytes, stream) })?;
+        checked(Function::cuMemAllocAsync, unsafe {
+            allocate(&raw mut address, bytes, stream)
+        })?;
         // SAFETY: the memory is live, and nothing uses it.
-        checked(Function::cuMemFreeAsync, unsafe { free(black_box(address), stream) })
+        checked(Function::cuMemFreeAsync, unsafe {
+            free(black_box(address), stream)
+        })
     }
 
     #[inline(never)]
     fn allocate_and_free_plain(&self, bytes: usize) -> Result<()> {
         let api = self.api();
-        let (allocate, free) = api.cuMemAlloc_v2.zip(api.cuMemFree_v2).ok_or_else(missing)?;
+        let (allocate, free) = api
+            .cuMemAlloc_v2
+            .zip(api.cuMemFree_v2)
+            .ok_or_else(missing)?;
         let mut address = 0;
         // SAFETY: `address` is a valid place for the answer, and a context is current.
-        checked(Function::cuMemAlloc_v2, unsafe { allocate(&raw mut address, bytes) })?;
+        checked(Function::cuMemAlloc_v2, unsafe {
+            allocate(&raw mut address, bytes)
+        })?;
         // SAFETY: the memory is live, and nothing uses it.
         checked(Function::cuMemFree_v2, unsafe { free(black_box(address)) })
     }
@@ -86,14 +130,18 @@ impl Lane {
     fn copy_to(&self, device: u64, host: *const u8, bytes: usize) -> Result<()> {
         let copy = self.api().cuMemcpyHtoDAsync_v2.ok_or_else(missing)?;
         // SAFETY: both sides have this many bytes and live until the stream has been waited for.
-        checked(Function::cuMemcpyHtoDAsync_v2, unsafe { copy(device, host.cast(), bytes, self.stream.as_raw()) })?;
+        checked(Function::cuMemcpyHtoDAsync_v2, unsafe {
+            copy(device, host.cast(), bytes, self.stream.as_raw())
+        })?;
         self.wait()
     }
 
     fn copy_from(&self, device: u64, host: *mut u8, bytes: usize) -> Result<()> {
         let copy = self.api().cuMemcpyDtoHAsync_v2.ok_or_else(missing)?;
         // SAFETY: both sides have this many bytes and live until the stream has been waited for; nothing else uses the host's.
-        checked(Function::cuMemcpyDtoHAsync_v2, unsafe { copy(host.cast(), device, bytes, self.stream.as_raw()) })?;
+        checked(Function::cuMemcpyDtoHAsync_v2, unsafe {
+            copy(host.cast(), device, bytes, self.stream.as_raw())
+        })?;
         self.wait()
     }
 }
@@ -127,14 +175,22 @@ impl Subject for Lane {
         self.sides = None;
         let pinned = PinnedBuffer::zeroed(self.stream.context(), bytes, PinnedFlags::empty())?;
         let device = DeviceBuffer::zeroed(&self.stream, bytes)?;
-        self.sides = Some(Sides { device, pageable: vec![1; bytes], pinned });
+        self.sides = Some(Sides {
+            device,
+            pageable: vec![1; bytes],
+            pinned,
+        });
         Ok(())
     }
 
     fn copy(&mut self, copy: Copy) -> Result<Option<f64>> {
         let mut sides = self.sides.take().ok_or("there are no sides")?;
         let (device, bytes) = (sides.device.as_pointer().as_raw(), sides.pageable.len());
-        let host = if copy.is_pinned { sides.pinned.as_mut_ptr() } else { sides.pageable.as_mut_ptr() };
+        let host = if copy.is_pinned {
+            sides.pinned.as_mut_ptr()
+        } else {
+            sides.pageable.as_mut_ptr()
+        };
         let time = each(1, || match copy.to_device {
             true => self.copy_to(device, host, bytes),
             false => self.copy_from(device, host, bytes),
@@ -163,5 +219,9 @@ fn missing() -> String {
 /// Checks a code as a C program does.
 #[inline]
 fn checked(function: Function, code: CUresult) -> Result<()> {
-    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(format!("{function} returned {}", code.0).into()) }
+    if code == CUresult::CUDA_SUCCESS {
+        Ok(())
+    } else {
+        Err(format!("{function} returned {}", code.0).into())
+    }
 }

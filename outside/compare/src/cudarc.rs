@@ -4,7 +4,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg,
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice,
+    PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
 
@@ -44,16 +45,33 @@ impl Lane {
             // SAFETY: nothing here is used by two streams.
             unsafe { context.disable_event_tracking() };
         }
-        let kernel = context.load_module(Ptx::from_src(NOTHING))?.load_function("nothing")?;
-        let [x, y] = [stream.alloc_zeros::<f32>(COUNT as usize)?, stream.alloc_zeros::<f32>(COUNT as usize)?];
+        let kernel = context
+            .load_module(Ptx::from_src(NOTHING))?
+            .load_function("nothing")?;
+        let [x, y] = [
+            stream.alloc_zeros::<f32>(COUNT as usize)?,
+            stream.alloc_zeros::<f32>(COUNT as usize)?,
+        ];
         stream.synchronize()?;
-        Ok(Self { tracking, stream, kernel, x, y, sides: None, calls: None })
+        Ok(Self {
+            tracking,
+            stream,
+            kernel,
+            x,
+            y,
+            sides: None,
+            calls: None,
+        })
     }
 
     #[inline(never)]
     fn launch(&mut self) -> Result<(), DriverError> {
         let n = black_box(COUNT);
-        let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (COUNT, 1, 1), shared_mem_bytes: 0 };
+        let config = LaunchConfig {
+            grid_dim: (1, 1, 1),
+            block_dim: (COUNT, 1, 1),
+            shared_mem_bytes: 0,
+        };
         let mut launch = self.stream.launch_builder(&self.kernel);
         launch.arg(&self.x).arg(&mut self.y).arg(&n);
         // SAFETY: the kernel has these parameters, which it does not use.
@@ -85,7 +103,9 @@ impl Subject for Lane {
             return Ok(None);
         }
         // SAFETY: nothing reads the memory.
-        let time = each(count, || unsafe { self.stream.alloc::<u8>(bytes) }.map(|slice| drop(black_box(slice))))?;
+        let time = each(count, || {
+            unsafe { self.stream.alloc::<u8>(bytes) }.map(|slice| drop(black_box(slice)))
+        })?;
         self.stream.synchronize()?;
         Ok(Some(time))
     }
@@ -96,12 +116,20 @@ impl Subject for Lane {
         let pinned = unsafe { self.stream.context().alloc_pinned::<u8>(bytes) }?;
         let device = self.stream.alloc_zeros::<u8>(bytes)?;
         self.stream.synchronize()?;
-        self.sides = Some(Sides { device, pageable: vec![1; bytes], pinned });
+        self.sides = Some(Sides {
+            device,
+            pageable: vec![1; bytes],
+            pinned,
+        });
         Ok(())
     }
 
     fn copy(&mut self, copy: Copy) -> Result<Option<f64>> {
-        let Sides { device, pageable, pinned } = self.sides.as_mut().ok_or("there are no sides")?;
+        let Sides {
+            device,
+            pageable,
+            pinned,
+        } = self.sides.as_mut().ok_or("there are no sides")?;
         let stream = &self.stream;
         let time = each(1, || {
             match (copy.is_pinned, copy.to_device) {

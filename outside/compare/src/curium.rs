@@ -3,7 +3,9 @@
 use std::hint::black_box;
 
 use curium_driver::{Context, Kernel, LaunchConfig, Library, Stream};
-use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, PinnedBuffer, PinnedFlags, SyncAlloc};
+use curium_memory::{
+    CachingOptions, CachingResource, DeviceBuffer, PinnedBuffer, PinnedFlags, SyncAlloc,
+};
 
 use crate::libraries::{self, Libraries, Operation};
 use crate::measure::each;
@@ -33,17 +35,30 @@ struct Sides {
 impl Lane {
     pub(crate) fn new(context: &Context) -> Result<Self> {
         let stream = context.stream()?;
-        let [x, y] = [DeviceBuffer::zeroed(&stream, COUNT as usize)?, DeviceBuffer::zeroed(&stream, COUNT as usize)?];
+        let [x, y] = [
+            DeviceBuffer::zeroed(&stream, COUNT as usize)?,
+            DeviceBuffer::zeroed(&stream, COUNT as usize)?,
+        ];
         stream.synchronize()?;
         let kernel = Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
-        Ok(Self { stream, kernel, x, y, sides: None, calls: None })
+        Ok(Self {
+            stream,
+            kernel,
+            x,
+            y,
+            sides: None,
+            calls: None,
+        })
     }
 
     #[inline(never)]
     fn launch(&mut self) -> curium_driver::Result<()> {
         let (config, n) = (LaunchConfig::new(1, COUNT), black_box(COUNT));
         // SAFETY: the kernel does nothing.
-        unsafe { self.kernel.launch(&self.stream, config, (&self.x, &mut self.y, n)) }
+        unsafe {
+            self.kernel
+                .launch(&self.stream, config, (&self.x, &mut self.y, n))
+        }
     }
 }
 
@@ -66,8 +81,12 @@ impl Subject for Lane {
     fn allocations(&mut self, source: Source, bytes: usize, count: u32) -> Result<Option<f64>> {
         let stream = &self.stream;
         let time = match source {
-            Source::Stream => each(count, || DeviceBuffer::<u8>::uninit(stream, bytes).map(drop_used)),
-            Source::Plain => each(count, || DeviceBuffer::<u8, _>::uninit_in(stream, bytes, SyncAlloc).map(drop_used)),
+            Source::Stream => each(count, || {
+                DeviceBuffer::<u8>::uninit(stream, bytes).map(drop_used)
+            }),
+            Source::Plain => each(count, || {
+                DeviceBuffer::<u8, _>::uninit_in(stream, bytes, SyncAlloc).map(drop_used)
+            }),
         }?;
         stream.synchronize()?;
         Ok(Some(time))
@@ -77,12 +96,20 @@ impl Subject for Lane {
         self.sides = None;
         let pinned = PinnedBuffer::zeroed(self.stream.context(), bytes, PinnedFlags::empty())?;
         let device = DeviceBuffer::zeroed(&self.stream, bytes)?;
-        self.sides = Some(Sides { device, pageable: vec![1; bytes], pinned });
+        self.sides = Some(Sides {
+            device,
+            pageable: vec![1; bytes],
+            pinned,
+        });
         Ok(())
     }
 
     fn copy(&mut self, copy: Copy) -> Result<Option<f64>> {
-        let Sides { device, pageable, pinned } = self.sides.as_mut().ok_or("there are no sides")?;
+        let Sides {
+            device,
+            pageable,
+            pinned,
+        } = self.sides.as_mut().ok_or("there are no sides")?;
         let host: &mut [u8] = if copy.is_pinned { pinned } else { pageable };
         let time = match copy.to_device {
             true => each(1, || device.copy_from_slice(host)),
@@ -106,8 +133,12 @@ impl Subject for Lane {
 
 impl Cached {
     pub(crate) fn new(context: &Context) -> Result<Self> {
-        let cache = CachingResource::with_options(context, &CachingOptions::new().with_cache(true))?;
-        Ok(Self { stream: context.stream()?, cache })
+        let cache =
+            CachingResource::with_options(context, &CachingOptions::new().with_cache(true))?;
+        Ok(Self {
+            stream: context.stream()?,
+            cache,
+        })
     }
 }
 
@@ -129,7 +160,9 @@ impl Subject for Cached {
             return Ok(None);
         }
         let (stream, cache) = (&self.stream, &self.cache);
-        let time = each(count, || DeviceBuffer::<u8, _>::uninit_in(stream, bytes, cache.clone()).map(drop_used))?;
+        let time = each(count, || {
+            DeviceBuffer::<u8, _>::uninit_in(stream, bytes, cache.clone()).map(drop_used)
+        })?;
         stream.synchronize()?;
         Ok(Some(time))
     }

@@ -34,9 +34,19 @@ impl Lane {
     pub(crate) fn new() -> Result<Self> {
         let context = cust::quick_init()?;
         let zeros = [0.0_f32; COUNT as usize];
-        let (x, y) = (DeviceBuffer::from_slice(&zeros)?, DeviceBuffer::from_slice(&zeros)?);
+        let (x, y) = (
+            DeviceBuffer::from_slice(&zeros)?,
+            DeviceBuffer::from_slice(&zeros)?,
+        );
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
-        Ok(Self { stream, module: Module::from_ptx(NOTHING, &[])?, x, y, sides: None, _context: context })
+        Ok(Self {
+            stream,
+            module: Module::from_ptx(NOTHING, &[])?,
+            x,
+            y,
+            sides: None,
+            _context: context,
+        })
     }
 
     #[inline(never)]
@@ -62,7 +72,10 @@ impl Subject for Lane {
 
     fn awaited_launches(&mut self, count: u32) -> Result<Option<f64>> {
         let kernel = self.module.get_function("nothing")?;
-        let launched = || self.launch(&kernel).and_then(|()| self.stream.synchronize());
+        let launched = || {
+            self.launch(&kernel)
+                .and_then(|()| self.stream.synchronize())
+        };
         Ok(Some(each(count, launched)?))
     }
 
@@ -70,13 +83,14 @@ impl Subject for Lane {
         let time = match source {
             Source::Stream => each(count, || {
                 // SAFETY: nothing reads the memory.
-                let buffer = unsafe { DeviceBuffer::<u8>::uninitialized_async(bytes, &self.stream) }?;
+                let buffer =
+                    unsafe { DeviceBuffer::<u8>::uninitialized_async(bytes, &self.stream) }?;
                 black_box(buffer).drop_async(&self.stream)
             }),
             // SAFETY: as above.
-            Source::Plain => {
-                each(count, || unsafe { DeviceBuffer::<u8>::uninitialized(bytes) }.map(|it| drop(black_box(it))))
-            }
+            Source::Plain => each(count, || {
+                unsafe { DeviceBuffer::<u8>::uninitialized(bytes) }.map(|it| drop(black_box(it)))
+            }),
         }?;
         self.stream.synchronize()?;
         Ok(Some(time))
@@ -85,25 +99,34 @@ impl Subject for Lane {
     fn set_sides(&mut self, bytes: usize) -> Result<()> {
         self.sides = None;
         let pageable = vec![1; bytes];
-        let (device, pinned) = (DeviceBuffer::from_slice(&pageable)?, LockedBuffer::new(&1, bytes)?);
-        self.sides = Some(Sides { device, pageable, pinned });
+        let (device, pinned) = (
+            DeviceBuffer::from_slice(&pageable)?,
+            LockedBuffer::new(&1, bytes)?,
+        );
+        self.sides = Some(Sides {
+            device,
+            pageable,
+            pinned,
+        });
         Ok(())
     }
 
     fn copy(&mut self, copy: Copy) -> Result<Option<f64>> {
-        let Sides { device, pageable, pinned } = self.sides.as_mut().ok_or("there are no sides")?;
+        let Sides {
+            device,
+            pageable,
+            pinned,
+        } = self.sides.as_mut().ok_or("there are no sides")?;
         let stream = &self.stream;
         let time = each(1, || match (copy.is_pinned, copy.to_device) {
             (false, true) => device.copy_from(pageable.as_slice()),
             (false, false) => device.copy_to(pageable.as_mut_slice()),
             // SAFETY: both sides live, unused by others, until the stream has been waited for.
-            (true, true) => {
-                unsafe { device.async_copy_from(pinned.as_slice(), stream) }.and_then(|()| stream.synchronize())
-            }
+            (true, true) => unsafe { device.async_copy_from(pinned.as_slice(), stream) }
+                .and_then(|()| stream.synchronize()),
             // SAFETY: as above.
-            (true, false) => {
-                unsafe { device.async_copy_to(pinned.as_mut_slice(), stream) }.and_then(|()| stream.synchronize())
-            }
+            (true, false) => unsafe { device.async_copy_to(pinned.as_mut_slice(), stream) }
+                .and_then(|()| stream.synchronize()),
         });
         Ok(Some(time?))
     }

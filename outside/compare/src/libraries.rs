@@ -49,7 +49,11 @@ pub(crate) struct Libraries {
 impl Libraries {
     /// Loads the libraries, and checks that cudarc finds them, too.
     pub(crate) fn load() -> Result<Self> {
-        let libraries = Self { blas: CuBlas::load()?, lt: CuBlasLt::load()?, rand: CuRand::load()? };
+        let libraries = Self {
+            blas: CuBlas::load()?,
+            lt: CuBlasLt::load()?,
+            rand: CuRand::load()?,
+        };
         cudarc::expect_libraries()?;
         Ok(libraries)
     }

@@ -35,7 +35,11 @@ fn main() -> Result<()> {
     // It makes the primary context current, which the crates other than Curium require.
     let cust = cust::Lane::new()?;
     let device = Device::first()?;
-    println!("{}, driver for CUDA {}", device.name()?, device.driver().version());
+    println!(
+        "{}, driver for CUDA {}",
+        device.name()?,
+        device.driver().version()
+    );
     println!(
         "medians and [quartiles]; ratio: to C's in the same turn, the median of all turns; of ns less is better, of GB/s more"
     );
@@ -59,21 +63,28 @@ fn main() -> Result<()> {
 fn launches(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
     let (queued, awaited) = ("launch/queued", "launch/awaited");
     if plan.wants(queued) {
-        plan.compare(queued, Unit::Nanoseconds, subjects, |subject| subject.launches(plan.count))?;
+        plan.compare(queued, Unit::Nanoseconds, subjects, |subject| {
+            subject.launches(plan.count)
+        })?;
     }
     if plan.wants(awaited) {
-        plan.compare(awaited, Unit::Nanoseconds, subjects, |subject| subject.awaited_launches(plan.count))?;
+        plan.compare(awaited, Unit::Nanoseconds, subjects, |subject| {
+            subject.awaited_launches(plan.count)
+        })?;
     }
     Ok(())
 }
 
 fn allocations(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
     for &bytes in plan.allocations {
-        for (source, name, count) in [(Source::Stream, "stream", plan.count), (Source::Plain, "plain", plan.count / 20)]
-        {
+        for (source, name, count) in [
+            (Source::Stream, "stream", plan.count),
+            (Source::Plain, "plain", plan.count / 20),
+        ] {
             let id = format!("allocate/{name}/{bytes}");
             if plan.wants(&id) {
-                let measure = |subject: &mut dyn Subject| subject.allocations(source, bytes, count.max(1));
+                let measure =
+                    |subject: &mut dyn Subject| subject.allocations(source, bytes, count.max(1));
                 plan.compare(&id, Unit::Nanoseconds, subjects, measure)?;
             }
         }
@@ -86,10 +97,14 @@ fn copies(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
         let ids = Copy::ALL.map(|copy| (copy, format!("{}/{bytes}", copy.name)));
         let wanted: Vec<_> = ids.into_iter().filter(|(_, id)| plan.wants(id)).collect();
         if !wanted.is_empty() {
-            subjects.iter_mut().try_for_each(|subject| subject.set_sides(bytes))?;
+            subjects
+                .iter_mut()
+                .try_for_each(|subject| subject.set_sides(bytes))?;
         }
         for (copy, id) in wanted {
-            plan.compare(&id, Unit::Rate(bytes), subjects, |subject| subject.copy(copy))?;
+            plan.compare(&id, Unit::Rate(bytes), subjects, |subject| {
+                subject.copy(copy)
+            })?;
         }
     }
     Ok(())
@@ -97,7 +112,10 @@ fn copies(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
 
 /// Measures operations of NVIDIA's libraries, if this machine has them.
 fn library_calls(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
-    let wanted: Vec<_> = Operation::ALL.into_iter().filter(|(_, id)| plan.wants(id)).collect();
+    let wanted: Vec<_> = Operation::ALL
+        .into_iter()
+        .filter(|(_, id)| plan.wants(id))
+        .collect();
     if wanted.is_empty() {
         return Ok(());
     }
@@ -108,11 +126,15 @@ fn library_calls(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
             return Ok(());
         }
     };
-    subjects.iter_mut().try_for_each(|subject| subject.set_libraries(&libraries))?;
+    subjects
+        .iter_mut()
+        .try_for_each(|subject| subject.set_libraries(&libraries))?;
     // An operation may be several kernels.
     let count = plan.count.div_ceil(2);
     for (operation, id) in wanted {
-        plan.compare(id, Unit::Nanoseconds, subjects, |subject| subject.library_calls(operation, count))?;
+        plan.compare(id, Unit::Nanoseconds, subjects, |subject| {
+            subject.library_calls(operation, count)
+        })?;
     }
     Ok(())
 }

@@ -38,8 +38,15 @@ impl Plan {
         for argument in arguments {
             match argument.as_str() {
                 "--bench" => {}
-                "--quick" => plan = Self { filter: plan.filter, ..Self::quick() },
-                option if option.starts_with('-') => return Err(format!("unknown option {option}").into()),
+                "--quick" => {
+                    plan = Self {
+                        filter: plan.filter,
+                        ..Self::quick()
+                    }
+                }
+                option if option.starts_with('-') => {
+                    return Err(format!("unknown option {option}").into());
+                }
                 _ => plan.filter = argument,
             }
         }
@@ -48,7 +55,13 @@ impl Plan {
 
     /// Returns a plan that takes seconds, on the simulator too, and runs everything once.
     fn quick() -> Self {
-        Self { filter: String::new(), rounds: 3, count: 20, allocations: &[1 << 20], copies: &[4 << 10, 4 << 20] }
+        Self {
+            filter: String::new(),
+            rounds: 3,
+            count: 20,
+            allocations: &[1 << 20],
+            copies: &[4 << 10, 4 << 20],
+        }
     }
 
     pub(crate) fn wants(&self, id: &str) -> bool {
@@ -69,12 +82,17 @@ impl Plan {
             for turn in 0..subjects.len() {
                 let at = (round + turn) % subjects.len();
                 let name = subjects[at].name();
-                let time = measure(subjects[at].as_mut()).map_err(|error| format!("{id}, {name}: {error}"))?;
+                let time = measure(subjects[at].as_mut())
+                    .map_err(|error| format!("{id}, {name}: {error}"))?;
                 times[at].extend(time.filter(|_| round > 0));
             }
         }
         println!("\n{id}");
-        for (subject, of_it) in subjects.iter().zip(&times).filter(|(_, of_it)| !of_it.is_empty()) {
+        for (subject, of_it) in subjects
+            .iter()
+            .zip(&times)
+            .filter(|(_, of_it)| !of_it.is_empty())
+        {
             println!("  {:<26}{}", subject.name(), row(unit, of_it, &times[0]));
         }
         Ok(())
@@ -116,12 +134,20 @@ impl Unit {
 /// The median with its quartiles, and the ratio to the first subject's.
 fn row(unit: Unit, times: &[f64], first: &[f64]) -> String {
     let values: Samples = times.iter().map(|time| unit.of(*time)).collect();
-    let ratio: Samples = times.iter().zip(first).map(|(time, first)| unit.of(*time) / unit.of(*first)).collect();
+    let ratio: Samples = times
+        .iter()
+        .zip(first)
+        .map(|(time, first)| unit.of(*time) / unit.of(*first))
+        .collect();
     let [low, median, high] = [0.25, 0.5, 0.75].map(|part| unit.text(values.quantile(part)));
     let quartiles = format!("[{low} {high}]");
     // Two decimal places would round the ratio of something a hundred times faster to 0.
     let places = if ratio.median() < 0.1 { 4 } else { 2 };
-    format!("{median:>12} {:<4} {quartiles:<24} ratio {:.places$}", unit.symbol(), ratio.median())
+    format!(
+        "{median:>12} {:<4} {quartiles:<24} ratio {:.places$}",
+        unit.symbol(),
+        ratio.median()
+    )
 }
 
 /// Nanoseconds for each of `count` runs of `body`.
@@ -141,7 +167,10 @@ mod tests {
     #[test]
     fn row_has_the_median_of_the_ratios_of_each_turn() {
         let row = row(Unit::Nanoseconds, &[10.0, 20.0, 90.0], &[5.0, 40.0, 30.0]);
-        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["20", "ns", "[20", "90]", "ratio", "2.00"]);
+        assert_eq!(
+            row.split_whitespace().collect::<Vec<_>>(),
+            ["20", "ns", "[20", "90]", "ratio", "2.00"]
+        );
     }
 
     #[test]

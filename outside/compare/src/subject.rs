@@ -55,9 +55,25 @@ pub(crate) struct Copy {
 
 impl Copy {
     pub(crate) const ALL: [Self; 4] = [
-        Self { name: "copy/pageable-to-device", is_pinned: false, to_device: true },
-        Self { name: "copy/device-to-pageable", is_pinned: false, to_device: false },
-        Self { name: "copy/pinned-to-device", is_pinned: true, to_device: true },
-        Self { name: "copy/device-to-pinned", is_pinned: true, to_device: false },
+        Self {
+            name: "copy/pageable-to-device",
+            is_pinned: false,
+            to_device: true,
+        },
+        Self {
+            name: "copy/device-to-pageable",
+            is_pinned: false,
+            to_device: false,
+        },
+        Self {
+            name: "copy/pinned-to-device",
+            is_pinned: true,
+            to_device: true,
+        },
+        Self {
+            name: "copy/device-to-pinned",
+            is_pinned: true,
+            to_device: false,
+        },
     ];
 }

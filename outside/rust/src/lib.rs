@@ -12,17 +12,31 @@ pub fn numbers(count: usize, modulus: usize) -> Vec<f32> {
 
 /// The PTX of the kernels: the file that the first argument names.
 pub fn ptx() -> String {
-    let path = std::env::args().nth(1).expect("the first argument is the path of the PTX");
+    let path = std::env::args()
+        .nth(1)
+        .expect("the first argument is the path of the PTX");
     std::fs::read_to_string(path).expect("the PTX can be read")
 }
 
 /// Panics unless the three results are right.
 pub fn check(added: &[f32], total: f32, product: &[f32]) {
     let (x, y) = (numbers(COUNT, 17), numbers(COUNT, 5));
-    assert!(added.iter().zip(&x).zip(&y).all(|((sum, x), y)| *sum == x + y) && added.len() == COUNT, "{added:?}");
+    assert!(
+        added
+            .iter()
+            .zip(&x)
+            .zip(&y)
+            .all(|((sum, x), y)| *sum == x + y)
+            && added.len() == COUNT,
+        "{added:?}"
+    );
     assert_eq!(total, x.iter().sum::<f32>());
     let (a, b) = (numbers(SIZE * SIZE, 7), numbers(SIZE * SIZE, 3));
-    let element = |at: usize| (0..SIZE).map(|k| a[at / SIZE * SIZE + k] * b[k * SIZE + at % SIZE]).sum::<f32>();
+    let element = |at: usize| {
+        (0..SIZE)
+            .map(|k| a[at / SIZE * SIZE + k] * b[k * SIZE + at % SIZE])
+            .sum::<f32>()
+    };
     assert_eq!(product, (0..SIZE * SIZE).map(element).collect::<Vec<_>>());
     println!("add, sum, multiply: right");
 }

@@ -5,9 +5,11 @@ use std::ptr;
 
 use curium_blas::lt::{BlasLt, ElementType};
 use curium_blas::sys::{
-    Api, cublasGemmAlgo_t, cublasHandle_t, cublasLtHandle_t, cublasLtMatmulAlgo_t, cublasLtMatmulDesc_t,
-    cublasLtMatmulDescAttributes_t as Attribute, cublasLtMatmulHeuristicResult_t, cublasLtMatmulPreference_t,
-    cublasLtMatmulPreferenceAttributes_t as Preference, cublasLtMatrixLayout_t, cublasOperation_t, lt,
+    Api, cublasGemmAlgo_t, cublasHandle_t, cublasLtHandle_t, cublasLtMatmulAlgo_t,
+    cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t as Attribute,
+    cublasLtMatmulHeuristicResult_t, cublasLtMatmulPreference_t,
+    cublasLtMatmulPreferenceAttributes_t as Preference, cublasLtMatrixLayout_t, cublasOperation_t,
+    lt,
 };
 use curium_driver::Stream;
 
@@ -53,7 +55,13 @@ pub(crate) fn pointer<T>(address: u64) -> *mut T {
 /// # Safety
 ///
 /// The handle is live and its context is current. The matrices are live until the stream has completed the call.
-pub(crate) unsafe fn gemm(api: &Api, handle: cublasHandle_t, kind: &Kind, size: usize, [a, b, d]: [u64; 3]) -> Result {
+pub(crate) unsafe fn gemm(
+    api: &Api,
+    handle: cublasHandle_t,
+    kind: &Kind,
+    size: usize,
+    [a, b, d]: [u64; 3],
+) -> Result {
     let ([alpha, beta], size) = (factors(kind), size as i32);
     match kind.factor {
         ElementType::F32 => {
@@ -107,7 +115,8 @@ pub(crate) unsafe fn gemm(api: &Api, handle: cublasHandle_t, kind: &Kind, size: 
             }
         }
         factor => {
-            let (factor, result, compute) = (factor.to_raw(), kind.result.to_raw(), kind.compute.to_raw());
+            let (factor, result, compute) =
+                (factor.to_raw(), kind.result.to_raw(), kind.compute.to_raw());
             let (a, b, d) = (pointer(a), pointer(b), pointer(d));
             let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
             // SAFETY: as above.
@@ -115,8 +124,8 @@ pub(crate) unsafe fn gemm(api: &Api, handle: cublasHandle_t, kind: &Kind, size: 
                 call!(
                     api,
                     cublasGemmEx(
-                        handle, T, N, size, size, size, alpha, a, factor, size, b, factor, size, beta, d, result, size,
-                        compute, algorithm
+                        handle, T, N, size, size, size, alpha, a, factor, size, b, factor, size,
+                        beta, d, result, size, compute, algorithm
                     )
                 )
             }
@@ -138,7 +147,12 @@ pub(crate) struct Product<'a> {
 
 impl<'a> Product<'a> {
     /// Describes the product of `a` by rows and `b` by columns, with a result by columns.
-    pub(crate) fn new(lt: &'a BlasLt, kind: &Kind, size: usize, workspace_limit: usize) -> Result<Self> {
+    pub(crate) fn new(
+        lt: &'a BlasLt,
+        kind: &Kind,
+        size: usize,
+        workspace_limit: usize,
+    ) -> Result<Self> {
         let (api, null) = (lt.library().api(), ptr::null_mut());
         let mut product = Self {
             api,
@@ -149,20 +163,41 @@ impl<'a> Product<'a> {
             algorithm: cublasLtMatmulAlgo_t::default(),
             workspace_bytes: 0,
         };
-        let (operation, compute, scale) = (&raw mut product.operation, kind.compute.to_raw(), kind.scale().to_raw());
+        let (operation, compute, scale) = (
+            &raw mut product.operation,
+            kind.compute.to_raw(),
+            kind.scale().to_raw(),
+        );
         // SAFETY: the place is valid for writes.
         unsafe { call!(api, cublasLtMatmulDescCreate(operation, compute, scale)) }?;
-        for (attribute, value) in
-            [(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, T), (Attribute::CUBLASLT_MATMUL_DESC_TRANSB, N)]
-        {
+        for (attribute, value) in [
+            (Attribute::CUBLASLT_MATMUL_DESC_TRANSA, T),
+            (Attribute::CUBLASLT_MATMUL_DESC_TRANSB, N),
+        ] {
             let (place, bytes) = ((&raw const value).cast(), size_of_val(&value));
             // SAFETY: the descriptor is live, and the value has the type of the attribute.
-            unsafe { call!(api, cublasLtMatmulDescSetAttribute(product.operation, attribute, place, bytes)) }?;
+            unsafe {
+                call!(
+                    api,
+                    cublasLtMatmulDescSetAttribute(product.operation, attribute, place, bytes)
+                )
+            }?;
         }
         for (layout, element) in product.layouts.iter_mut().zip([kind.factor, kind.result]) {
             let (rows, leading) = (size as u64, size as i64);
             // SAFETY: the place is valid for writes.
-            unsafe { call!(api, cublasLtMatrixLayoutCreate(&raw mut *layout, element.to_raw(), rows, rows, leading)) }?;
+            unsafe {
+                call!(
+                    api,
+                    cublasLtMatrixLayoutCreate(
+                        &raw mut *layout,
+                        element.to_raw(),
+                        rows,
+                        rows,
+                        leading
+                    )
+                )
+            }?;
         }
         product.search(workspace_limit as u64)?;
         Ok(product)
@@ -176,10 +211,19 @@ impl<'a> Product<'a> {
         // SAFETY: the place is valid for writes.
         unsafe { call!(api, cublasLtMatmulPreferenceCreate(limits_place)) }?;
         let attribute = Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
-        let (place, bytes) = ((&raw const workspace_limit).cast(), size_of_val(&workspace_limit));
+        let (place, bytes) = (
+            (&raw const workspace_limit).cast(),
+            size_of_val(&workspace_limit),
+        );
         // SAFETY: the preference is live, and the value has the type of the attribute.
-        let set: Result = unsafe { call!(api, cublasLtMatmulPreferenceSetAttribute(limits, attribute, place, bytes)) };
-        let (handle, operation, [of_factors, of_result]) = (self.handle, self.operation, self.layouts);
+        let set: Result = unsafe {
+            call!(
+                api,
+                cublasLtMatmulPreferenceSetAttribute(limits, attribute, place, bytes)
+            )
+        };
+        let (handle, operation, [of_factors, of_result]) =
+            (self.handle, self.operation, self.layouts);
         let (best_place, found_place) = (&raw mut best, &raw mut found);
         // SAFETY: the descriptors are live, and there is a place for one result.
         let searched = unsafe {
@@ -214,10 +258,19 @@ impl<'a> Product<'a> {
     /// # Safety
     ///
     /// The handle is live and its context is current. The matrices and the workspace are live until the stream has completed the product.
-    pub(crate) unsafe fn execute(&self, [a, b, d]: [u64; 3], workspace: u64, stream: &Stream) -> Result {
+    pub(crate) unsafe fn execute(
+        &self,
+        [a, b, d]: [u64; 3],
+        workspace: u64,
+        stream: &Stream,
+    ) -> Result {
         let (api, [alpha, beta], [of_factors, of_result]) = (self.api, self.factors, self.layouts);
         let (a, b, d, workspace) = (pointer(a), pointer(b), pointer(d), pointer(workspace));
-        let (algorithm, bytes, stream) = (&raw const self.algorithm, self.workspace_bytes, stream.as_raw().cast());
+        let (algorithm, bytes, stream) = (
+            &raw const self.algorithm,
+            self.workspace_bytes,
+            stream.as_raw().cast(),
+        );
         // SAFETY: the descriptors are live, and the caller guarantees the rest.
         unsafe {
             call!(

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use curium_blas::lt::{BlasLt, Compute, Matmul, MatmulElement, MatmulPlan, Operands, PlanOptions, TypedLayout};
+use curium_blas::lt::{
+    BlasLt, Compute, Matmul, MatmulElement, MatmulPlan, Operands, PlanOptions, TypedLayout,
+};
 use curium_blas::sys::cublasOperation_t;
 use curium_blas::{Blas, CuBlas, Matrix, MatrixLayout, MatrixMut, Vector, VectorMut};
 use curium_driver::Graph;
@@ -46,15 +48,27 @@ pub(crate) fn run(machine: &Machine) -> Result {
 
 impl Machine {
     /// Measures an operation through Curium and through C's function, and prints its row.
-    fn compare(&self, name: &str, mut curium: impl FnMut() -> Result, mut c: impl FnMut() -> Result) -> Result {
+    fn compare(
+        &self,
+        name: &str,
+        mut curium: impl FnMut() -> Result,
+        mut c: impl FnMut() -> Result,
+    ) -> Result {
         // Fewer calls than a stream queues before the host waits.
-        let (rounds, calls) = if self.is_simulated { (3, 5) } else { (201, 200) };
+        let (rounds, calls) = if self.is_simulated {
+            (3, 5)
+        } else {
+            (201, 200)
+        };
         let rounds = Rounds::measure(rounds, 2, |form| match form {
             0 => self.host_time(calls, &mut curium),
             _ => self.host_time(calls, &mut c),
         })?;
         let (curium, c) = (rounds.median(0) * 1e9, rounds.median(1) * 1e9);
-        println!("{name:<35} | {curium:12.0} {c:8.0} | {}", rounds.ratio(0, 1));
+        println!(
+            "{name:<35} | {curium:12.0} {c:8.0} | {}",
+            rounds.ratio(0, 1)
+        );
         Ok(())
     }
 
@@ -74,45 +88,85 @@ fn blas(machine: &Machine, library: &CuBlas) -> Result {
     let (stream, api) = (&machine.stream, library.api());
     let mut blas = Blas::new(library, stream)?;
     let handle = blas.as_raw();
-    let (a, b) = (DeviceBuffer::<f32>::zeroed(stream, LEN)?, DeviceBuffer::<f32>::zeroed(stream, LEN)?);
+    let (a, b) = (
+        DeviceBuffer::<f32>::zeroed(stream, LEN)?,
+        DeviceBuffer::<f32>::zeroed(stream, LEN)?,
+    );
     let mut d = DeviceBuffer::<f32>::zeroed(stream, LEN)?;
     let addresses = [&a, &b, &d].map(|buffer| buffer.as_pointer().as_raw());
     let c_gemm = || {
         let ([a, b, d], size, (alpha, beta)) = (addresses, SIZE as i32, (1.0_f32, 0.0_f32));
-        let (none, alpha, beta) = (cublasOperation_t::CUBLAS_OP_N, &raw const alpha, &raw const beta);
+        let (none, alpha, beta) = (
+            cublasOperation_t::CUBLAS_OP_N,
+            &raw const alpha,
+            &raw const beta,
+        );
         let (a, b, d) = (pointer(a), pointer(b), pointer(d));
         // SAFETY: the matrices have this size and live until the stream is synchronized; the handle is live, and its context is current.
         unsafe {
-            call!(api, cublasSgemm_v2(handle, none, none, size, size, size, alpha, a, size, b, size, beta, d, size))
+            call!(
+                api,
+                cublasSgemm_v2(
+                    handle, none, none, size, size, size, alpha, a, size, b, size, beta, d, size
+                )
+            )
         }
     };
     machine.compare("C against C: gemm, f32 16 × 16", c_gemm, c_gemm)?;
     let gemm = || {
-        let (a, b) = (Matrix::column_major(&a, SIZE, SIZE)?, Matrix::column_major(&b, SIZE, SIZE)?);
-        Ok(blas.gemm(1.0, a, b, 0.0, &mut MatrixMut::column_major(&mut d, SIZE, SIZE)?)?)
+        let (a, b) = (
+            Matrix::column_major(&a, SIZE, SIZE)?,
+            Matrix::column_major(&b, SIZE, SIZE)?,
+        );
+        Ok(blas.gemm(
+            1.0,
+            a,
+            b,
+            0.0,
+            &mut MatrixMut::column_major(&mut d, SIZE, SIZE)?,
+        )?)
     };
     machine.compare("gemm, f32 16 × 16", gemm, c_gemm)?;
     let axpy = || Ok(blas.axpy(0.5, Vector::new(&a), &mut VectorMut::new(&mut d))?);
     machine.compare("axpy, f32 1024", axpy, || {
         let ([x, _, y], len, alpha) = (addresses, LEN as i32, 0.5_f32);
         // SAFETY: the vectors have this length and live until the stream is synchronized; the handle is live, and its context is current.
-        unsafe { call!(api, cublasSaxpy_v2(handle, len, &raw const alpha, pointer(x), 1, pointer(y), 1)) }
+        unsafe {
+            call!(
+                api,
+                cublasSaxpy_v2(handle, len, &raw const alpha, pointer(x), 1, pointer(y), 1)
+            )
+        }
     })?;
     gemm_mixed(machine, &mut blas, library)
 }
 
 fn gemm_mixed(machine: &Machine, blas: &mut Blas, library: &CuBlas) -> Result {
     let (stream, api, handle) = (&machine.stream, library.api(), blas.as_raw());
-    let (a, b) = (DeviceBuffer::<bf16>::zeroed(stream, LEN)?, DeviceBuffer::<bf16>::zeroed(stream, LEN)?);
+    let (a, b) = (
+        DeviceBuffer::<bf16>::zeroed(stream, LEN)?,
+        DeviceBuffer::<bf16>::zeroed(stream, LEN)?,
+    );
     let mut d = DeviceBuffer::<bf16>::zeroed(stream, LEN)?;
     let addresses = [&a, &b, &d].map(|buffer| buffer.as_pointer().as_raw());
     let kind = Kind::new::<bf16, bf16>("bf16", Compute::F32);
     let curium = || {
-        let (a, b) = (Matrix::row_major(&a, SIZE, SIZE)?, Matrix::column_major(&b, SIZE, SIZE)?);
-        Ok(blas.gemm_mixed(1.0, a, b, 0.0, &mut MatrixMut::column_major(&mut d, SIZE, SIZE)?)?)
+        let (a, b) = (
+            Matrix::row_major(&a, SIZE, SIZE)?,
+            Matrix::column_major(&b, SIZE, SIZE)?,
+        );
+        Ok(blas.gemm_mixed(
+            1.0,
+            a,
+            b,
+            0.0,
+            &mut MatrixMut::column_major(&mut d, SIZE, SIZE)?,
+        )?)
     };
     // SAFETY: the matrices have this size and live until the stream is synchronized; the handle is live, and its context is current.
-    machine.compare("gemm_mixed, bf16 16 × 16", curium, || unsafe { c::gemm(api, handle, &kind, SIZE, addresses) })
+    machine.compare("gemm_mixed, bf16 16 × 16", curium, || unsafe {
+        c::gemm(api, handle, &kind, SIZE, addresses)
+    })
 }
 
 fn matmul<T: MatmulElement>(machine: &Machine, lt: &BlasLt, name: &'static str) -> Result {
@@ -123,20 +177,37 @@ fn matmul<T: MatmulElement>(machine: &Machine, lt: &BlasLt, name: &'static str) 
     let mut plan = MatmulPlan::new(lt, &Matmul::new(rows, columns, columns), options)?;
     let product = c::Product::new(lt, &Kind::new::<T, T>(name, Compute::F32), SIZE, WORKSPACE)?;
     let mut workspace = DeviceBuffer::<u8>::zeroed(stream, WORKSPACE)?;
-    let (a, b) = (DeviceBuffer::<T>::zeroed(stream, LEN)?, DeviceBuffer::<T>::zeroed(stream, LEN)?);
+    let (a, b) = (
+        DeviceBuffer::<T>::zeroed(stream, LEN)?,
+        DeviceBuffer::<T>::zeroed(stream, LEN)?,
+    );
     let mut d = DeviceBuffer::<T>::zeroed(stream, LEN)?;
     let addresses = [&a, &b, &d].map(|buffer| buffer.as_pointer().as_raw());
     let memory = workspace.as_pointer().as_raw();
-    let curium = || Ok(plan.execute(stream, Operands::new(&a, &b, &mut d).with_workspace(&mut workspace))?);
+    let curium = || {
+        Ok(plan.execute(
+            stream,
+            Operands::new(&a, &b, &mut d).with_workspace(&mut workspace),
+        )?)
+    };
     // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace; the handle is live, and its context
     // is current.
-    machine.compare(name, curium, || unsafe { product.execute(addresses, memory, stream) })?;
+    machine.compare(name, curium, || unsafe {
+        product.execute(addresses, memory, stream)
+    })?;
     let graph = Graph::capture(&machine.context, |scope| {
-        plan.execute(scope, Operands::new(&a, &b, &mut d).with_workspace(&mut workspace))
+        plan.execute(
+            scope,
+            Operands::new(&a, &b, &mut d).with_workspace(&mut workspace),
+        )
     })?;
     let mut graph = graph.instantiate()?;
     let raw = graph.as_raw();
-    let launch = stream.driver().api().cuGraphLaunch.ok_or("the driver has no cuGraphLaunch")?;
+    let launch = stream
+        .driver()
+        .api()
+        .cuGraphLaunch
+        .ok_or("the driver has no cuGraphLaunch")?;
     machine.compare(
         &format!("{name}, graph"),
         || Ok(graph.launch(stream)?),

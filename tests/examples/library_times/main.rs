@@ -51,7 +51,11 @@ fn main() -> Result {
     if !wants("host") && !wants("products") {
         return Err("--only may be host or products".into());
     }
-    let machine = if is_simulated { Machine::simulated() } else { Machine::real() }?;
+    let machine = if is_simulated {
+        Machine::simulated()
+    } else {
+        Machine::real()
+    }?;
     // The C functions need a current context, and Curium's then switch none.
     machine.context.set_current()?;
     println!("{}", machine.context.device().name()?);
@@ -79,7 +83,10 @@ impl Machine {
     }
 
     fn simulated() -> Result<Self> {
-        let context = Simulator::new(Config::new())?.driver::<Driver>()?.device(0)?.primary_context()?;
+        let context = Simulator::new(Config::new())?
+            .driver::<Driver>()?
+            .device(0)?
+            .primary_context()?;
         Ok(Self {
             stream: context.stream()?,
             context,
@@ -108,5 +115,7 @@ fn found<L: Debug, E: Error>(library: std::result::Result<L, E>) -> Option<L> {
 
 /// Returns the word after `name` on the command line.
 fn option(name: &str) -> Option<String> {
-    std::env::args().skip_while(|argument| argument != name).nth(1)
+    std::env::args()
+        .skip_while(|argument| argument != name)
+        .nth(1)
 }

@@ -19,13 +19,25 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    pub(crate) const fn new<T: MatmulElement, D: MatmulElement>(name: &'static str, compute: Compute) -> Self {
-        Self { name, factor: T::TYPE, result: D::TYPE, compute }
+    pub(crate) const fn new<T: MatmulElement, D: MatmulElement>(
+        name: &'static str,
+        compute: Compute,
+    ) -> Self {
+        Self {
+            name,
+            factor: T::TYPE,
+            result: D::TYPE,
+            compute,
+        }
     }
 
     /// Returns the type of `alpha` and `beta`.
     pub(crate) fn scale(&self) -> ElementType {
-        if self.compute == Compute::F64 { ElementType::F64 } else { ElementType::F32 }
+        if self.compute == Compute::F64 {
+            ElementType::F64
+        } else {
+            ElementType::F32
+        }
     }
 }
 
@@ -62,14 +74,22 @@ numbers! {
 const PERIOD: usize = (1 << 20) + 7;
 
 /// Creates a matrix of random numbers between -1 and 1: the power of a product, and thereby its clock, depends on the numbers.
-pub(crate) fn random<T: Number + Pod>(stream: &Stream, len: usize, seed: u64) -> Result<DeviceBuffer<T>> {
+pub(crate) fn random<T: Number + Pod>(
+    stream: &Stream,
+    len: usize,
+    seed: u64,
+) -> Result<DeviceBuffer<T>> {
     let mut state = seed;
-    let numbers: Vec<T> = (0..len.min(PERIOD)).map(|_| T::of(next(&mut state))).collect();
+    let numbers: Vec<T> = (0..len.min(PERIOD))
+        .map(|_| T::of(next(&mut state)))
+        .collect();
     let pattern = DeviceBuffer::from_slice(stream, &numbers)?;
     let mut matrix = DeviceBuffer::uninit(stream, len)?;
     for begin in (0..len).step_by(PERIOD) {
         let count = PERIOD.min(len - begin);
-        matrix.slice_mut(begin..begin + count)?.copy_from_device(&pattern.slice(..count)?)?;
+        matrix
+            .slice_mut(begin..begin + count)?
+            .copy_from_device(&pattern.slice(..count)?)?;
     }
     Ok(matrix)
 }

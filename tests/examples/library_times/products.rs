@@ -1,6 +1,8 @@
 //! The time of large matrix products on the device.
 
-use curium_blas::lt::{BlasLt, Compute, Matmul, MatmulPlan, Operands, PlanOptions, Tuner, TypedLayout};
+use curium_blas::lt::{
+    BlasLt, Compute, Matmul, MatmulPlan, Operands, PlanOptions, Tuner, TypedLayout,
+};
 use curium_blas::sys::cublasHandle_t;
 use curium_blas::{Blas, Element, MathMode, Matrix, MatrixLayout, MatrixMut};
 use curium_driver::{Event, EventFlags, Stream};
@@ -28,8 +30,13 @@ const SAMPLE: f64 = 0.025;
 const BUDGET: f64 = 4.0;
 
 /// A product of square matrices with the handle of cuBLAS: `a` by rows, `b` and the result by columns.
-type Gemm<T, D> =
-    fn(&mut Blas, &DeviceBuffer<T>, &DeviceBuffer<T>, &mut DeviceBuffer<D>, usize) -> curium_blas::Result<()>;
+type Gemm<T, D> = fn(
+    &mut Blas,
+    &DeviceBuffer<T>,
+    &DeviceBuffer<T>,
+    &mut DeviceBuffer<D>,
+    usize,
+) -> curium_blas::Result<()>;
 
 /// A product in all its forms, with memory that they share.
 struct Product<'a, T, D> {
@@ -48,18 +55,50 @@ struct Product<'a, T, D> {
 
 /// Prints the rates of the products of each type and size.
 pub(crate) fn run(machine: &Machine) -> Result {
-    let Some(library) = &machine.lt else { return Ok(()) };
+    let Some(library) = &machine.lt else {
+        return Ok(());
+    };
     let lt = BlasLt::new(library, &machine.context)?;
     println!(
         "products of square matrices, TFLOP/s; a ratio is Curium's rate to that of C's call with the same library"
     );
-    println!("type   size |   Lt: C,  Curium,   tuned; ratio of Curium, of tuned        |  Blas: C,  Curium; ratio");
-    let sizes: &[usize] = if machine.is_simulated { &[64] } else { &[4096, 8192, 16384] };
+    println!(
+        "type   size |   Lt: C,  Curium,   tuned; ratio of Curium, of tuned        |  Blas: C,  Curium; ratio"
+    );
+    let sizes: &[usize] = if machine.is_simulated {
+        &[64]
+    } else {
+        &[4096, 8192, 16384]
+    };
     for &size in sizes {
-        print(machine, &lt, Kind::new::<bf16, bf16>("bf16", Compute::F32), size, Some(gemm_mixed))?;
-        print(machine, &lt, Kind::new::<f32, f32>("tf32", Compute::Tf32), size, Some(gemm::<f32>))?;
-        print::<F8E4M3, bf16>(machine, &lt, Kind::new::<F8E4M3, bf16>("e4m3", Compute::F32), size, None)?;
-        print(machine, &lt, Kind::new::<f64, f64>("f64", Compute::F64), size, Some(gemm::<f64>))?;
+        print(
+            machine,
+            &lt,
+            Kind::new::<bf16, bf16>("bf16", Compute::F32),
+            size,
+            Some(gemm_mixed),
+        )?;
+        print(
+            machine,
+            &lt,
+            Kind::new::<f32, f32>("tf32", Compute::Tf32),
+            size,
+            Some(gemm::<f32>),
+        )?;
+        print::<F8E4M3, bf16>(
+            machine,
+            &lt,
+            Kind::new::<F8E4M3, bf16>("e4m3", Compute::F32),
+            size,
+            None,
+        )?;
+        print(
+            machine,
+            &lt,
+            Kind::new::<f64, f64>("f64", Compute::F64),
+            size,
+            Some(gemm::<f64>),
+        )?;
     }
     Ok(())
 }
@@ -71,8 +110,17 @@ fn gemm<T: Element + From<f32>>(
     d: &mut DeviceBuffer<T>,
     size: usize,
 ) -> curium_blas::Result<()> {
-    let (a, b) = (Matrix::row_major(a, size, size)?, Matrix::column_major(b, size, size)?);
-    blas.gemm(T::from(1.0), a, b, T::from(0.0), &mut MatrixMut::column_major(d, size, size)?)
+    let (a, b) = (
+        Matrix::row_major(a, size, size)?,
+        Matrix::column_major(b, size, size)?,
+    );
+    blas.gemm(
+        T::from(1.0),
+        a,
+        b,
+        T::from(0.0),
+        &mut MatrixMut::column_major(d, size, size)?,
+    )
 }
 
 fn gemm_mixed(
@@ -82,7 +130,10 @@ fn gemm_mixed(
     d: &mut DeviceBuffer<bf16>,
     size: usize,
 ) -> curium_blas::Result<()> {
-    let (a, b) = (Matrix::row_major(a, size, size)?, Matrix::column_major(b, size, size)?);
+    let (a, b) = (
+        Matrix::row_major(a, size, size)?,
+        Matrix::column_major(b, size, size)?,
+    );
     blas.gemm_mixed(1.0, a, b, 0.0, &mut MatrixMut::column_major(d, size, size)?)
 }
 
@@ -95,7 +146,11 @@ fn print<T: Number, D: Number>(
     gemm: Option<Gemm<T, D>>,
 ) -> Result {
     let mut product = Product::<T, D>::new(machine, lt, kind, size, gemm)?;
-    let forms = if product.blas.is_some() { CURIUM_BLAS + 1 } else { C_BLAS };
+    let forms = if product.blas.is_some() {
+        CURIUM_BLAS + 1
+    } else {
+        C_BLAS
+    };
     product.compare_results(forms)?;
     let (mut repetitions, mut rounds) = (1, 2);
     if !machine.is_simulated {
@@ -123,7 +178,13 @@ fn print<T: Number, D: Number>(
 }
 
 impl<'a, T: Number, D: Number> Product<'a, T, D> {
-    fn new(machine: &'a Machine, lt: &'a BlasLt, kind: Kind, size: usize, gemm: Option<Gemm<T, D>>) -> Result<Self> {
+    fn new(
+        machine: &'a Machine,
+        lt: &'a BlasLt,
+        kind: Kind,
+        size: usize,
+        gemm: Option<Gemm<T, D>>,
+    ) -> Result<Self> {
         let (stream, len) = (&machine.stream, size * size);
         let rows = TypedLayout::new::<T>(MatrixLayout::row_major(size, size));
         let columns = TypedLayout::new::<T>(MatrixLayout::column_major(size, size));
@@ -134,14 +195,20 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
             (Some(gemm), Some(library)) => {
                 let mut blas = Blas::new(library, stream)?;
                 blas.set_workspace(WORKSPACE)?;
-                blas.set_math_mode(if kind.compute == Compute::Tf32 { MathMode::Tf32 } else { MathMode::Default })?;
+                blas.set_math_mode(if kind.compute == Compute::Tf32 {
+                    MathMode::Tf32
+                } else {
+                    MathMode::Default
+                })?;
                 let raw = blas.as_raw();
                 Some((blas, raw, gemm))
             }
             _ => None,
         };
         // Long products need fewer measurements.
-        let tuner = Tuner::new().with_options(options).with_repetitions(if size > 8192 { 3 } else { 10 });
+        let tuner = Tuner::new()
+            .with_options(options)
+            .with_repetitions(if size > 8192 { 3 } else { 10 });
         let tuned = tuner.plan(lt, stream, &matmul)?.plan;
         Ok(Self {
             kind,
@@ -160,18 +227,41 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
 
     /// Enqueues the product.
     fn execute(&mut self, form: usize) -> Result {
-        let Self { a, b, d, workspace, stream, .. } = self;
-        let addresses = [a.as_pointer().as_raw(), b.as_pointer().as_raw(), d.as_pointer().as_raw()];
+        let Self {
+            a,
+            b,
+            d,
+            workspace,
+            stream,
+            ..
+        } = self;
+        let addresses = [
+            a.as_pointer().as_raw(),
+            b.as_pointer().as_raw(),
+            d.as_pointer().as_raw(),
+        ];
         let memory = workspace.as_pointer().as_raw();
         match (form, &mut self.blas) {
             // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace; the handle is live, and its
             // context is current.
             (C_LT, _) => unsafe { self.c.execute(addresses, memory, stream) },
-            (CURIUM_LT, _) => Ok(self.plan.execute(stream, Operands::new(a, b, d).with_workspace(workspace))?),
-            (TUNED, _) => Ok(self.tuned.execute(stream, Operands::new(a, b, d).with_workspace(workspace))?),
+            (CURIUM_LT, _) => Ok(self
+                .plan
+                .execute(stream, Operands::new(a, b, d).with_workspace(workspace))?),
+            (TUNED, _) => Ok(self
+                .tuned
+                .execute(stream, Operands::new(a, b, d).with_workspace(workspace))?),
             (C_BLAS, Some((blas, handle, _))) => {
                 // SAFETY: as above.
-                unsafe { c::gemm(blas.library().api(), *handle, &self.kind, self.size, addresses) }
+                unsafe {
+                    c::gemm(
+                        blas.library().api(),
+                        *handle,
+                        &self.kind,
+                        self.size,
+                        addresses,
+                    )
+                }
             }
             (CURIUM_BLAS, Some((blas, _, gemm))) => Ok(gemm(blas, a, b, d, self.size)?),
             _ => Err("there is no such form".into()),
@@ -203,10 +293,16 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
                 expected = results;
                 continue;
             }
-            let scale = expected.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+            let scale = expected
+                .iter()
+                .fold(0.0, |most: f64, value| most.max(value.abs()));
             let agrees = |(x, y): (&f64, &f64)| (x - y).abs() <= BOUND * scale;
             if scale == 0.0 || !expected.iter().zip(&results).all(agrees) {
-                return Err(format!("{} {}: form {form} and C's differ", self.kind.name, self.size).into());
+                return Err(format!(
+                    "{} {}: form {form} and C's differ",
+                    self.kind.name, self.size
+                )
+                .into());
             }
         }
         Ok(())

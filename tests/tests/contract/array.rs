@@ -5,7 +5,8 @@ mod sparse;
 use curium_driver::{Error, Event, EventFlags, Function};
 use curium_memory::copy::CopyBatch;
 use curium_memory::{
-    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, DeviceVec, Extent, MappedBuffer, MipmappedArray, Pitch,
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, DeviceVec, Extent, MappedBuffer,
+    MipmappedArray, Pitch,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
@@ -30,9 +31,14 @@ fn arrays_of_all_shapes_hold_copied_elements() {
             ArrayShape::layered_cubemap(4, 2),
         ] {
             let source = numbers(shape.len());
-            let array = Array::from_slice(&stream, &source, shape, ArrayFlags::empty()).expect("memory suffices");
+            let array = Array::from_slice(&stream, &source, shape, ArrayFlags::empty())
+                .expect("memory suffices");
             assert_eq!((array.len(), array.shape()), (shape.len(), shape));
-            assert_eq!(array.to_vec().expect("the array can be read"), source, "{shape}");
+            assert_eq!(
+                array.to_vec().expect("the array can be read"),
+                source,
+                "{shape}"
+            );
             array.close().expect("the array can be closed");
         }
     });
@@ -49,7 +55,16 @@ fn arrays_hold_elements_of_every_format() {
                 assert_eq!(array.to_vec().expect("the array can be read"), source);
             })*};
         }
-        check!(7_u8, [1_i8, -2], [1_u16, 2, 3, 4], -5_i16, [1_u32, 2], [-1_i32, 2, -3, 4], 0.5_f32, [0.5_f32; 4]);
+        check!(
+            7_u8,
+            [1_i8, -2],
+            [1_u16, 2, 3, 4],
+            -5_i16,
+            [1_u32, 2],
+            [-1_i32, 2, -3, 4],
+            0.5_f32,
+            [0.5_f32; 4]
+        );
     });
 }
 
@@ -57,22 +72,44 @@ fn arrays_hold_elements_of_every_format() {
 fn regions_are_copied_and_nothing_else() {
     on_driver(|test| {
         let (stream, shape) = (test.stream(), ArrayShape::new_3d(6, 4, 3));
-        let array = Array::from_slice(&stream, &numbers(72), shape, ArrayFlags::empty()).expect("memory suffices");
-        let region = ArrayRegion { origin: [2, 1, 1], extent: [3, 2, 2] };
-        array.copy_region_from_slice(region, &[900; 12]).expect("the region is in the array");
+        let array = Array::from_slice(&stream, &numbers(72), shape, ArrayFlags::empty())
+            .expect("memory suffices");
+        let region = ArrayRegion {
+            origin: [2, 1, 1],
+            extent: [3, 2, 2],
+        };
+        array
+            .copy_region_from_slice(region, &[900; 12])
+            .expect("the region is in the array");
         let mut expected = numbers(72);
-        for (z, y, x) in (1..3).flat_map(|z| (1..3).flat_map(move |y| (2..5).map(move |x| (z, y, x)))) {
+        for (z, y, x) in
+            (1..3).flat_map(|z| (1..3).flat_map(move |y| (2..5).map(move |x| (z, y, x))))
+        {
             expected[z * 24 + y * 6 + x] = 900;
         }
         assert_eq!(array.to_vec().expect("the array can be read"), expected);
         let mut target = [0; 4];
-        let corner = ArrayRegion { origin: [4, 2, 0], extent: [2, 2, 1] };
-        array.copy_region_to_slice(corner, &mut target).expect("the region is in the array");
+        let corner = ArrayRegion {
+            origin: [4, 2, 0],
+            extent: [2, 2, 1],
+        };
+        array
+            .copy_region_to_slice(corner, &mut target)
+            .expect("the region is in the array");
         assert_eq!(target, [16, 17, 22, 23]);
-        let other = Array::from_slice(&stream, &[0; 72], shape, ArrayFlags::empty()).expect("memory suffices");
-        other.copy_from_array([0, 0, 2], &array, corner).expect("the regions are in their arrays");
+        let other = Array::from_slice(&stream, &[0; 72], shape, ArrayFlags::empty())
+            .expect("memory suffices");
         other
-            .copy_region_to_slice(ArrayRegion { origin: [0, 0, 2], extent: [2, 2, 1] }, &mut target)
+            .copy_from_array([0, 0, 2], &array, corner)
+            .expect("the regions are in their arrays");
+        other
+            .copy_region_to_slice(
+                ArrayRegion {
+                    origin: [0, 0, 2],
+                    extent: [2, 2, 1],
+                },
+                &mut target,
+            )
             .expect("it is there");
         assert_eq!(target, [16, 17, 22, 23]);
     });
@@ -87,31 +124,69 @@ fn buffers_are_copied_to_arrays_and_back_on_any_stream() {
         let array = Array::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
         let gate = Gate::on(&other);
         let whole = ArrayRegion::whole(shape);
-        array.copy_from_device(whole, &source).expect("the lengths are equal");
-        array.copy_to_device(whole, &mut target).expect("the lengths are equal");
+        array
+            .copy_from_device(whole, &source)
+            .expect("the lengths are equal");
+        array
+            .copy_to_device(whole, &mut target)
+            .expect("the lengths are equal");
         drop(source);
         gate.open();
-        assert_eq!(target.to_vec().expect("the buffer can be read"), numbers(100));
+        assert_eq!(
+            target.to_vec().expect("the buffer can be read"),
+            numbers(100)
+        );
     });
 }
 
 #[test]
 fn arrays_take_views_of_every_kind_of_memory() {
     on_driver(|test| {
-        let (stream, region) = (test.stream(), ArrayRegion { origin: [2, 1, 0], extent: [3, 2, 1] });
-        let array = Array::from_slice(&stream, &[0_u32; 24], ArrayShape::new_2d(6, 4), ArrayFlags::empty());
+        let (stream, region) = (
+            test.stream(),
+            ArrayRegion {
+                origin: [2, 1, 0],
+                extent: [3, 2, 1],
+            },
+        );
+        let array = Array::from_slice(
+            &stream,
+            &[0_u32; 24],
+            ArrayShape::new_2d(6, 4),
+            ArrayFlags::empty(),
+        );
         let array = array.expect("memory suffices");
         let mut vector = DeviceVec::from_slice(&stream, &numbers(12)).expect("memory suffices");
-        array.copy_from_device(region, &vector.slice(4..10).expect("the range exists")).expect("the lengths are equal");
-        let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 6).expect("memory suffices");
-        array.copy_to_device(region, &mut mapped).expect("the lengths are equal");
-        assert_eq!(mapped.host_view().expect("the work ends")[..], [4, 5, 6, 7, 8, 9]);
         array
-            .copy_to_device(region, &mut vector.slice_mut(..6).expect("the range exists"))
+            .copy_from_device(region, &vector.slice(4..10).expect("the range exists"))
             .expect("the lengths are equal");
-        assert_eq!(vector.to_vec().expect("the vector can be read")[..7], [4, 5, 6, 7, 8, 9, 6]);
-        let error = array.copy_from_device(region, &vector).expect_err("too long");
-        assert!(error.to_string().contains("the region has 6 elements, the other operand has 12"), "{error}");
+        let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 6).expect("memory suffices");
+        array
+            .copy_to_device(region, &mut mapped)
+            .expect("the lengths are equal");
+        assert_eq!(
+            mapped.host_view().expect("the work ends")[..],
+            [4, 5, 6, 7, 8, 9]
+        );
+        array
+            .copy_to_device(
+                region,
+                &mut vector.slice_mut(..6).expect("the range exists"),
+            )
+            .expect("the lengths are equal");
+        assert_eq!(
+            vector.to_vec().expect("the vector can be read")[..7],
+            [4, 5, 6, 7, 8, 9, 6]
+        );
+        let error = array
+            .copy_from_device(region, &vector)
+            .expect_err("too long");
+        assert!(
+            error
+                .to_string()
+                .contains("the region has 6 elements, the other operand has 12"),
+            "{error}"
+        );
     });
 }
 
@@ -121,11 +196,17 @@ fn batch_copies_regions_of_arrays_both_ways() {
         (CudaVersion::new(13, 0), Function::cuMemcpy3DBatchAsync_v2),
         (CudaVersion::new(12, 0), Function::cuMemcpy3DAsync_v2),
     ] {
-        on_simulator(Config::new().with_driver_version(version), |test, simulator| {
-            let before = simulator.calls(function);
-            batch_with_arrays(test);
-            assert!(simulator.calls(function) > before, "{version} has {function}");
-        });
+        on_simulator(
+            Config::new().with_driver_version(version),
+            |test, simulator| {
+                let before = simulator.calls(function);
+                batch_with_arrays(test);
+                assert!(
+                    simulator.calls(function) > before,
+                    "{version} has {function}"
+                );
+            },
+        );
     }
     on_driver(batch_with_arrays);
 }
@@ -135,42 +216,84 @@ fn batch_copies_regions_of_arrays_both_ways() {
 fn batch_with_arrays(test: &TestDriver) {
     let (stream, other) = (test.stream(), test.stream());
     let shape = ArrayShape::new_2d(8, 4);
-    let array = |value| Array::from_slice(&stream, &[value; 32], shape, ArrayFlags::empty()).expect("memory suffices");
+    let array = |value| {
+        Array::from_slice(&stream, &[value; 32], shape, ArrayFlags::empty())
+            .expect("memory suffices")
+    };
     let (source, target) = (array([1_u16, 2]), array([0; 2]));
     let mut rows = DeviceBuffer::<[u16; 2]>::filled(&stream, 20, [7; 2]).expect("memory suffices");
     let (extent, pitch) = (Extent::new_2d(3, 2), Pitch::from_row_len::<[u16; 2]>(5));
     let gate = Gate::on(&stream);
-    rows.as_slice_mut().fill([5, 6]).expect("memory can be filled");
+    rows.as_slice_mut()
+        .fill([5, 6])
+        .expect("memory can be filled");
     let (low, high) = rows.as_slice_mut().split_at(10).expect("there are twenty");
-    let from = high.as_slice().pitched(extent, pitch).expect("the rows lie within");
+    let from = high
+        .as_slice()
+        .pitched(extent, pitch)
+        .expect("the rows lie within");
     let to = low.pitched(extent, pitch).expect("the rows lie within");
-    let batch = CopyBatch::new().copy_to_array(&target, [4, 1, 0], from).expect("the region is in the array");
-    let batch = batch.copy_from_array(to, &source, [0, 2, 0]).expect("the region is in the array");
+    let batch = CopyBatch::new()
+        .copy_to_array(&target, [4, 1, 0], from)
+        .expect("the region is in the array");
+    let batch = batch
+        .copy_from_array(to, &source, [0, 2, 0])
+        .expect("the region is in the array");
     assert_eq!(batch.len(), 2);
     batch.enqueue(&other).expect("the copies can be enqueued");
     gate.open();
-    let region = ArrayRegion { origin: [4, 1, 0], extent: [3, 2, 1] };
+    let region = ArrayRegion {
+        origin: [4, 1, 0],
+        extent: [3, 2, 1],
+    };
     let mut read = [[0; 2]; 6];
-    target.copy_region_to_slice(region, &mut read).expect("the lengths are equal");
+    target
+        .copy_region_to_slice(region, &mut read)
+        .expect("the lengths are equal");
     assert_eq!(read, [[5, 6]; 6]);
-    assert_eq!(target.to_vec().expect("the array can be read").iter().filter(|texel| texel[0] == 5).count(), 6);
+    assert_eq!(
+        target
+            .to_vec()
+            .expect("the array can be read")
+            .iter()
+            .filter(|texel| texel[0] == 5)
+            .count(),
+        6
+    );
     let values = rows.to_vec().expect("the buffer can be read");
     let is_copied = |index: usize| index < 10 && index % 5 < 3;
-    assert!(values.iter().enumerate().all(|(index, value)| *value == if is_copied(index) { [1, 2] } else { [5, 6] }));
-    let grid = rows.as_slice().pitched(extent, pitch).expect("the rows lie within");
-    let error = CopyBatch::new().copy_to_array(&target, [6, 0, 0], grid).expect_err("it reaches beyond the array");
-    assert!(error.to_string().contains("region out of bounds"), "{error}");
+    assert!(
+        values
+            .iter()
+            .enumerate()
+            .all(|(index, value)| *value == if is_copied(index) { [1, 2] } else { [5, 6] })
+    );
+    let grid = rows
+        .as_slice()
+        .pitched(extent, pitch)
+        .expect("the rows lie within");
+    let error = CopyBatch::new()
+        .copy_to_array(&target, [6, 0, 0], grid)
+        .expect_err("it reaches beyond the array");
+    assert!(
+        error.to_string().contains("region out of bounds"),
+        "{error}"
+    );
 }
 
 #[test]
 fn dropped_array_waits_for_its_accesses() {
     on_driver(|test| {
         let (stream, other, shape) = (test.stream(), test.stream(), ArrayShape::new_1d(16));
-        let array = Array::<u32>::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
+        let array =
+            Array::<u32>::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
         let source = DeviceBuffer::from_slice(&other, &numbers(16)).expect("memory suffices");
-        let done = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
+        let done = Event::new(&test.context(), EventFlags::DISABLE_TIMING)
+            .expect("an event can be created");
         let gate = Gate::on(&stream);
-        array.copy_from_device(ArrayRegion::whole(shape), &source).expect("the lengths are equal");
+        array
+            .copy_from_device(ArrayRegion::whole(shape), &source)
+            .expect("the lengths are equal");
         done.record(&stream).expect("an event can be recorded");
         std::thread::scope(|scope| {
             let end = scope.spawn(|| drop(array));
@@ -186,17 +309,30 @@ fn dropped_array_waits_for_its_accesses() {
 fn levels_halve_and_keep_the_array_alive() {
     on_driver(|test| {
         let (stream, shape) = (test.stream(), ArrayShape::new_2d(16, 8));
-        let array = MipmappedArray::<f32>::new(&stream, shape, 5, ArrayFlags::empty()).expect("memory suffices");
+        let array = MipmappedArray::<f32>::new(&stream, shape, 5, ArrayFlags::empty())
+            .expect("memory suffices");
         assert_eq!((array.levels(), array.shape()), (5, shape));
         let sizes = [(16, 8), (8, 4), (4, 2), (2, 1), (1, 1)];
-        let levels: Vec<_> = (0..5).map(|level| array.level(level).expect("there is such a level")).collect();
+        let levels: Vec<_> = (0..5)
+            .map(|level| array.level(level).expect("there is such a level"))
+            .collect();
         for (index, (level, (width, height))) in levels.iter().zip(sizes).enumerate() {
             assert_eq!(level.shape(), ArrayShape::new_2d(width, height));
-            level.copy_from_slice(&vec![index as f32; width * height]).expect("the lengths are equal");
+            level
+                .copy_from_slice(&vec![index as f32; width * height])
+                .expect("the lengths are equal");
         }
         let error = array.level(5).expect_err("there are five");
-        assert!(error.to_string().contains("level 5 of an array of 5 levels"), "{error}");
-        let (array, error) = array.close().expect_err("its levels are in use").into_parts();
+        assert!(
+            error
+                .to_string()
+                .contains("level 5 of an array of 5 levels"),
+            "{error}"
+        );
+        let (array, error) = array
+            .close()
+            .expect_err("its levels are in use")
+            .into_parts();
         assert!(error.to_string().contains("still in use"), "{error}");
         drop(array);
         test.assert_calls(Function::cuMipmappedArrayDestroy, 1, || {
@@ -212,15 +348,23 @@ fn levels_halve_and_keep_the_array_alive() {
 fn borrowed_arrays_are_not_destroyed() {
     on_driver(|test| {
         let (stream, shape) = (test.stream(), ArrayShape::new_2d(16, 8));
-        let owner = MipmappedArray::<u32>::new(&stream, shape, 3, ArrayFlags::SURFACE).expect("memory suffices");
+        let owner = MipmappedArray::<u32>::new(&stream, shape, 3, ArrayFlags::SURFACE)
+            .expect("memory suffices");
         // SAFETY: the array outlives the borrowed objects, and all accesses are on one stream.
         let borrowed = unsafe { MipmappedArray::<u32>::borrow_raw(&stream, owner.as_raw(), 3) };
         let borrowed = borrowed.expect("the elements are words");
-        assert_eq!((borrowed.shape(), borrowed.levels(), borrowed.flags()), (shape, 3, ArrayFlags::SURFACE));
-        borrowed.level(1).and_then(|level| level.copy_from_slice(&numbers(32))).expect("the lengths are equal");
+        assert_eq!(
+            (borrowed.shape(), borrowed.levels(), borrowed.flags()),
+            (shape, 3, ArrayFlags::SURFACE)
+        );
+        borrowed
+            .level(1)
+            .and_then(|level| level.copy_from_slice(&numbers(32)))
+            .expect("the lengths are equal");
         let level = owner.level(1).expect("there is such a level");
         // SAFETY: as above.
-        let part = unsafe { Array::<u32>::borrow_raw(&stream, level.as_raw()) }.expect("the elements are words");
+        let part = unsafe { Array::<u32>::borrow_raw(&stream, level.as_raw()) }
+            .expect("the elements are words");
         assert_eq!(part.to_vec().expect("it can be read"), numbers(32));
         drop((borrowed, part));
         assert_eq!(level.to_vec().expect("nothing destroyed it"), numbers(32));
@@ -231,9 +375,15 @@ fn borrowed_arrays_are_not_destroyed() {
         assert!(error.contains("elements of 1 × u32, not 1 × u8"), "{error}");
         for levels in [0, 6] {
             // SAFETY: as above; the call checks the number of levels.
-            let error = unsafe { MipmappedArray::<u32>::borrow_raw(&stream, owner.as_raw(), levels) };
+            let error =
+                unsafe { MipmappedArray::<u32>::borrow_raw(&stream, owner.as_raw(), levels) };
             let error = error.expect_err("there are 1 to 5").to_string();
-            assert!(error.contains(&format!("invalid number of levels ({levels} for a 2D array of 16 × 8")), "{error}");
+            assert!(
+                error.contains(&format!(
+                    "invalid number of levels ({levels} for a 2D array of 16 × 8"
+                )),
+                "{error}"
+            );
         }
     });
 }
@@ -242,30 +392,60 @@ fn borrowed_arrays_are_not_destroyed() {
 fn invalid_shapes_and_regions_are_errors_before_the_driver_is_called() {
     on_driver(|test| {
         let stream = test.stream();
-        let array = Array::<u8>::new(&stream, ArrayShape::new_2d(4, 3), ArrayFlags::empty()).expect("memory suffices");
+        let array = Array::<u8>::new(&stream, ArrayShape::new_2d(4, 3), ArrayFlags::empty())
+            .expect("memory suffices");
         test.assert_calls(Function::cuArray3DCreate_v2, 0, || {
-            for shape in [ArrayShape::new_1d(0), ArrayShape::new_3d(2, 0, 2), ArrayShape::layered_1d(2, 0)] {
-                let error = Array::<u8>::new(&stream, shape, ArrayFlags::empty()).expect_err("no element");
-                assert!(error.to_string().contains(&format!("empty shape ({shape})")), "{error}");
+            for shape in [
+                ArrayShape::new_1d(0),
+                ArrayShape::new_3d(2, 0, 2),
+                ArrayShape::layered_1d(2, 0),
+            ] {
+                let error =
+                    Array::<u8>::new(&stream, shape, ArrayFlags::empty()).expect_err("no element");
+                assert!(
+                    error
+                        .to_string()
+                        .contains(&format!("empty shape ({shape})")),
+                    "{error}"
+                );
             }
         });
         let levels = |levels| {
-            MipmappedArray::<u8>::new(&stream, ArrayShape::new_2d(4, 3), levels, ArrayFlags::empty())
-                .expect_err("too many")
+            MipmappedArray::<u8>::new(
+                &stream,
+                ArrayShape::new_2d(4, 3),
+                levels,
+                ArrayFlags::empty(),
+            )
+            .expect_err("too many")
         };
         for error in [levels(0), levels(4)] {
             assert!(error.to_string().contains("allowed: 1 to 3"), "{error}");
         }
         test.assert_calls(Function::cuMemcpy3DAsync_v2, 0, || {
-            let regions =
-                [([0, 0, 0], [5, 1, 1]), ([4, 0, 0], [1, 1, 1]), ([0, 0, 1], [1, 1, 1]), ([0, 0, 0], [1, 0, 1])];
+            let regions = [
+                ([0, 0, 0], [5, 1, 1]),
+                ([4, 0, 0], [1, 1, 1]),
+                ([0, 0, 1], [1, 1, 1]),
+                ([0, 0, 0], [1, 0, 1]),
+            ];
             for (origin, extent) in regions.into_iter().chain([([usize::MAX, 0, 0], [2, 1, 1])]) {
-                let error = array.copy_region_from_slice(ArrayRegion { origin, extent }, &[0; 5]).expect_err("outside");
+                let error = array
+                    .copy_region_from_slice(ArrayRegion { origin, extent }, &[0; 5])
+                    .expect_err("outside");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
-                assert!(error.to_string().contains(" of 2D array of 4 × 3)"), "{error}");
+                assert!(
+                    error.to_string().contains(" of 2D array of 4 × 3)"),
+                    "{error}"
+                );
             }
             let error = array.copy_from_slice(&[1; 11]).expect_err("too short");
-            assert!(error.to_string().contains("the region has 12 elements, the other operand has 11"), "{error}");
+            assert!(
+                error
+                    .to_string()
+                    .contains("the region has 12 elements, the other operand has 11"),
+                "{error}"
+            );
         });
     });
 }
@@ -273,8 +453,12 @@ fn invalid_shapes_and_regions_are_errors_before_the_driver_is_called() {
 #[test]
 fn array_that_is_neither_sparse_nor_deferred_has_no_requirements() {
     on_driver(|test| {
-        let array =
-            Array::<u8>::new(&test.stream(), ArrayShape::new_2d(64, 64), ArrayFlags::empty()).expect("memory suffices");
+        let array = Array::<u8>::new(
+            &test.stream(),
+            ArrayShape::new_2d(64, 64),
+            ArrayFlags::empty(),
+        )
+        .expect("memory suffices");
         assert!(array.memory_requirements(&test.device()).is_err());
         assert!(array.sparse_properties().is_err());
     });
@@ -283,15 +467,37 @@ fn array_that_is_neither_sparse_nor_deferred_has_no_requirements() {
 #[test]
 fn array_that_the_driver_does_not_destroy_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
-        let array = Array::from_slice(&test.stream(), &[1_u8, 2, 3], ArrayShape::new_1d(3), ArrayFlags::empty());
+        let array = Array::from_slice(
+            &test.stream(),
+            &[1_u8, 2, 3],
+            ArrayShape::new_1d(3),
+            ArrayFlags::empty(),
+        );
         let array = array.expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuArrayDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (array, error) = array.close().expect_err("the injected fault occurs").into_parts();
+        simulator.inject(
+            Fault::on(Function::cuArrayDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let (array, error) = array
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuArrayDestroy));
         assert_eq!(array.to_vec().expect("the array is still there"), [1, 2, 3]);
-        simulator.inject(Fault::on(Function::cuMemcpy3DAsync_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let error = Array::from_slice(&test.stream(), &[1_u8], ArrayShape::new_1d(1), ArrayFlags::empty());
-        assert!(error.expect_err("the copy fails").to_string().contains("1 × u8"));
+        simulator.inject(
+            Fault::on(Function::cuMemcpy3DAsync_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let error = Array::from_slice(
+            &test.stream(),
+            &[1_u8],
+            ArrayShape::new_1d(1),
+            ArrayFlags::empty(),
+        );
+        assert!(
+            error
+                .expect_err("the copy fails")
+                .to_string()
+                .contains("1 × u8")
+        );
     });
 }
 
@@ -303,23 +509,42 @@ pub(crate) mod operations {
 
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("Array::new", |fixture| made(array(fixture)?)),
-        ("Array::copy_from_slice", |fixture| keep(fixture, |array, _| array.copy_from_slice(&[1; LEN]))),
-        ("Array::to_vec", |fixture| keep(fixture, |array, _| array.to_vec().map(|_| ()))),
+        ("Array::copy_from_slice", |fixture| {
+            keep(fixture, |array, _| array.copy_from_slice(&[1; LEN]))
+        }),
+        ("Array::to_vec", |fixture| {
+            keep(fixture, |array, _| array.to_vec().map(|_| ()))
+        }),
         ("Array::copy_from_device", |fixture| {
-            keep(fixture, |array, fixture| array.copy_from_device(ArrayRegion::whole(SHAPE), &fixture.buffer))
+            keep(fixture, |array, fixture| {
+                array.copy_from_device(ArrayRegion::whole(SHAPE), &fixture.buffer)
+            })
         }),
         ("Array::copy_to_device", |fixture| {
-            keep(fixture, |array, fixture| array.copy_to_device(ArrayRegion::whole(SHAPE), &mut fixture.target))
+            keep(fixture, |array, fixture| {
+                array.copy_to_device(ArrayRegion::whole(SHAPE), &mut fixture.target)
+            })
         }),
         ("Array::from_slice", |fixture| {
-            made(Array::from_slice(&fixture.stream, &[1_u32; LEN], SHAPE, ArrayFlags::empty())?)
+            made(Array::from_slice(
+                &fixture.stream,
+                &[1_u32; LEN],
+                SHAPE,
+                ArrayFlags::empty(),
+            )?)
         }),
-        ("Array::copy_to_slice", |fixture| keep(fixture, |array, _| array.copy_to_slice(&mut [0; LEN]))),
+        ("Array::copy_to_slice", |fixture| {
+            keep(fixture, |array, _| array.copy_to_slice(&mut [0; LEN]))
+        }),
         ("Array::copy_region_from_slice", |fixture| {
-            keep(fixture, |array, _| array.copy_region_from_slice(ArrayRegion::whole(SHAPE), &[1; LEN]))
+            keep(fixture, |array, _| {
+                array.copy_region_from_slice(ArrayRegion::whole(SHAPE), &[1; LEN])
+            })
         }),
         ("Array::copy_region_to_slice", |fixture| {
-            keep(fixture, |array, _| array.copy_region_to_slice(ArrayRegion::whole(SHAPE), &mut [0; LEN]))
+            keep(fixture, |array, _| {
+                array.copy_region_to_slice(ArrayRegion::whole(SHAPE), &mut [0; LEN])
+            })
         }),
         ("Array::copy_from_array", |fixture| {
             let source = array(fixture)?;
@@ -327,17 +552,37 @@ pub(crate) mod operations {
             target.copy_from_array([0; 3], &source, ArrayRegion::whole(SHAPE))?;
             made((source, target))
         }),
-        ("Array::close", |fixture| array(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+        ("Array::close", |fixture| {
+            array(fixture)?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
+        }),
         ("MipmappedArray::new", |fixture| made(levels(fixture)?)),
-        ("MipmappedArray::level", |fixture| made(levels(fixture)?.level(1)?)),
-        ("MipmappedArray::close", |fixture| levels(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+        ("MipmappedArray::level", |fixture| {
+            made(levels(fixture)?.level(1)?)
+        }),
+        ("MipmappedArray::close", |fixture| {
+            levels(fixture)?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
+        }),
         ("Array::copy_from_slice_on", |fixture| {
-            keep_on(fixture, |array, stream, _| array.copy_from_slice_on(stream, &[1; LEN]))
+            keep_on(fixture, |array, stream, _| {
+                array.copy_from_slice_on(stream, &[1; LEN])
+            })
         }),
         ("Array::copy_to_slice_on", |fixture| {
-            keep_on(fixture, |array, stream, _| array.copy_to_slice_on(stream, &mut [0; LEN]))
+            keep_on(fixture, |array, stream, _| {
+                array.copy_to_slice_on(stream, &mut [0; LEN])
+            })
         }),
-        ("Array::to_vec_on", |fixture| keep_on(fixture, |array, stream, _| array.to_vec_on(stream).map(drop))),
+        ("Array::to_vec_on", |fixture| {
+            keep_on(fixture, |array, stream, _| {
+                array.to_vec_on(stream).map(drop)
+            })
+        }),
         ("Array::copy_region_from_slice_on", |fixture| {
             keep_on(fixture, |array, stream, _| {
                 array.copy_region_from_slice_on(stream, ArrayRegion::whole(SHAPE), &[1; LEN])
@@ -361,20 +606,33 @@ pub(crate) mod operations {
         ("Array::copy_from_array_on", |fixture| {
             let source = array(fixture)?;
             let target = array(fixture)?;
-            target.copy_from_array_on(&fixture.other, [0; 3], &source, ArrayRegion::whole(SHAPE))?;
+            target.copy_from_array_on(
+                &fixture.other,
+                [0; 3],
+                &source,
+                ArrayRegion::whole(SHAPE),
+            )?;
             made((source, target))
         }),
     ];
 
     pub(crate) const SOLITARY: &[Operation] = &[
-        ("Array::memory_requirements", |fixture| made(array(fixture)?.memory_requirements(&fixture.device)?)),
-        ("Array::sparse_properties", |fixture| made(array(fixture)?.sparse_properties()?)),
+        ("Array::memory_requirements", |fixture| {
+            made(array(fixture)?.memory_requirements(&fixture.device)?)
+        }),
+        ("Array::sparse_properties", |fixture| {
+            made(array(fixture)?.sparse_properties()?)
+        }),
         ("Array::map_tiles", |fixture| {
             // SAFETY: the driver rejects the call and maps nothing.
             made(unsafe { array(fixture)?.map_tiles(&fixture.stream, &[]) }?)
         }),
-        ("MipmappedArray::memory_requirements", |fixture| made(levels(fixture)?.memory_requirements(&fixture.device)?)),
-        ("MipmappedArray::sparse_properties", |fixture| made(levels(fixture)?.sparse_properties()?)),
+        ("MipmappedArray::memory_requirements", |fixture| {
+            made(levels(fixture)?.memory_requirements(&fixture.device)?)
+        }),
+        ("MipmappedArray::sparse_properties", |fixture| {
+            made(levels(fixture)?.sparse_properties()?)
+        }),
         ("MipmappedArray::map_tiles", |fixture| {
             // SAFETY: the driver rejects the call and maps nothing.
             made(unsafe { levels(fixture)?.map_tiles(&fixture.stream, &[]) }?)
@@ -386,11 +644,19 @@ pub(crate) mod operations {
     }
 
     pub(crate) fn levels(fixture: &Fixture) -> Result<MipmappedArray<u32>> {
-        MipmappedArray::new(&fixture.stream, ArrayShape::new_2d(4, 4), 2, ArrayFlags::empty())
+        MipmappedArray::new(
+            &fixture.stream,
+            ArrayShape::new_2d(4, 4),
+            2,
+            ArrayFlags::empty(),
+        )
     }
 
     /// Performs an operation on an array, which is returned to be dropped later.
-    fn keep(fixture: &mut Fixture, operation: impl FnOnce(&Array<u32>, &mut Fixture) -> Result<()>) -> Result<Made> {
+    fn keep(
+        fixture: &mut Fixture,
+        operation: impl FnOnce(&Array<u32>, &mut Fixture) -> Result<()>,
+    ) -> Result<Made> {
         let array = array(fixture)?;
         operation(&array, fixture)?;
         made(array)

@@ -36,7 +36,10 @@ const NOT_FOUND: CUresult = CUresult::CUDA_ERROR_NOT_FOUND;
 const DESTROYED: CUresult = CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED;
 
 fn code(result: Result<()>) -> CUresult {
-    result.map_or_else(|error| error.code().expect("the driver has the function"), |()| OK)
+    result.map_or_else(
+        |error| error.code().expect("the driver has the function"),
+        |()| OK,
+    )
 }
 
 /// Runs `body` with the primary context of the first device current.
@@ -58,8 +61,20 @@ fn current(driver: &Driver) -> CUcontext {
 fn loaded(driver: &Driver) -> (CUmodule, CUfunction) {
     let image = std::ffi::CString::new(curium_tests::kernels::FILL).expect("PTX has no NUL");
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
-    assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())), OK);
-    assert_eq!(returned!(driver, cuModuleGetFunction(&raw mut function, module, c"fill".as_ptr())), OK);
+    assert_eq!(
+        returned!(
+            driver,
+            cuModuleLoadData(&raw mut module, image.as_ptr().cast())
+        ),
+        OK
+    );
+    assert_eq!(
+        returned!(
+            driver,
+            cuModuleGetFunction(&raw mut function, module, c"fill".as_ptr())
+        ),
+        OK
+    );
     (module, function)
 }
 

@@ -37,7 +37,8 @@ fn plan(lt: &BlasLt, matmul: &Matmul) -> MatmulPlan {
 /// Executes a plan with a workspace of its own.
 fn execute(plan: &mut MatmulPlan, stream: &Stream, operands: Operands<'_>) {
     let mut workspace = plan.workspace(stream).expect("memory suffices");
-    plan.execute(stream, operands.with_workspace(&mut workspace)).unwrap_or_else(|error| panic!("{error}"));
+    plan.execute(stream, operands.with_workspace(&mut workspace))
+        .unwrap_or_else(|error| panic!("{error}"));
 }
 
 fn rows<T: Value>(rows: usize, columns: usize) -> TypedLayout {

@@ -27,14 +27,24 @@ fn freed_block_is_reused_without_a_driver_call() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
         let first = Block::new(&resource, &stream, 1 << 20).address();
-        let before = test.simulator().map(|simulator| Function::all().map(|f| simulator.calls(f)).sum::<u64>());
+        let before = test
+            .simulator()
+            .map(|simulator| Function::all().map(|f| simulator.calls(f)).sum::<u64>());
         for _ in 0..100 {
-            assert_eq!(Block::new(&resource, &stream, (1 << 20) - 100).address(), first);
+            assert_eq!(
+                Block::new(&resource, &stream, (1 << 20) - 100).address(),
+                first
+            );
         }
-        let after = test.simulator().map(|simulator| Function::all().map(|f| simulator.calls(f)).sum::<u64>());
+        let after = test
+            .simulator()
+            .map(|simulator| Function::all().map(|f| simulator.calls(f)).sum::<u64>());
         assert_eq!(before, after, "calls of the driver");
         let statistics = resource.statistics();
-        assert_eq!((statistics.allocations, statistics.frees, statistics.hits), (101, 101, 100));
+        assert_eq!(
+            (statistics.allocations, statistics.frees, statistics.hits),
+            (101, 101, 100)
+        );
         assert_eq!((statistics.live_bytes(), statistics.growths), (0, 1));
     });
 }
@@ -43,26 +53,58 @@ fn freed_block_is_reused_without_a_driver_call() {
 fn blocks_of_all_sizes_hold_written_values() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
-        let sizes = [1, 511, 512, 513, 4096, 100_000, 1 << 20, (1 << 20) + 1, 5 << 20, (33 << 20) + 7];
-        let blocks: Vec<_> = sizes.iter().map(|bytes| Block::new(&resource, &stream, *bytes)).collect();
+        let sizes = [
+            1,
+            511,
+            512,
+            513,
+            4096,
+            100_000,
+            1 << 20,
+            (1 << 20) + 1,
+            5 << 20,
+            (33 << 20) + 7,
+        ];
+        let blocks: Vec<_> = sizes
+            .iter()
+            .map(|bytes| Block::new(&resource, &stream, *bytes))
+            .collect();
         for (value, block) in blocks.iter().enumerate() {
             block.fill(value as u8);
         }
         for (value, block) in blocks.iter().enumerate() {
-            assert!(block.holds(value as u8), "the block of {} bytes", block.bytes);
+            assert!(
+                block.holds(value as u8),
+                "the block of {} bytes",
+                block.bytes
+            );
         }
-        let mut ranges: Vec<_> = blocks.iter().map(|block| (block.address(), block.bytes as u64)).collect();
+        let mut ranges: Vec<_> = blocks
+            .iter()
+            .map(|block| (block.address(), block.bytes as u64))
+            .collect();
         ranges.sort_unstable();
-        assert!(ranges.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{ranges:?} overlap");
-        assert_eq!(resource.statistics().live_bytes(), sizes.iter().sum::<usize>() as u64);
+        assert!(
+            ranges
+                .windows(2)
+                .all(|pair| pair[0].0 + pair[0].1 <= pair[1].0),
+            "{ranges:?} overlap"
+        );
+        assert_eq!(
+            resource.statistics().live_bytes(),
+            sizes.iter().sum::<usize>() as u64
+        );
     });
 }
 
 #[test]
 fn block_that_spans_parts_of_a_grown_segment_is_one_piece() {
     on_driver(|test| {
-        let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
-        let resource = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
+        let options = CachingOptions::new()
+            .with_cache(true)
+            .with_segment_bytes(2 << 20);
+        let resource = CachingResource::with_options(&test.context(), &options)
+            .expect("a resource can be created");
         let stream = test.stream();
         drop(Block::new(&resource, &stream, 2 << 20));
         stream.synchronize().expect("the stream works");
@@ -70,7 +112,11 @@ fn block_that_spans_parts_of_a_grown_segment_is_one_piece() {
         block.fill(7);
         assert!(block.holds(7));
         let statistics = resource.statistics();
-        assert_eq!((statistics.growths, statistics.reserved_bytes), (2, 8 << 20), "the segment grew in place");
+        assert_eq!(
+            (statistics.growths, statistics.reserved_bytes),
+            (2, 8 << 20),
+            "the segment grew in place"
+        );
     });
 }
 
@@ -79,12 +125,18 @@ fn large_alignments_are_met() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
         let _first = Block::new(&resource, &stream, 1);
-        let blocks: Vec<_> = (9..=21).map(|log| Block::aligned(&resource, &stream, 3 << (log - 2), 1 << log)).collect();
+        let blocks: Vec<_> = (9..=21)
+            .map(|log| Block::aligned(&resource, &stream, 3 << (log - 2), 1 << log))
+            .collect();
         assert_eq!(blocks.len(), 13);
-        let error = resource.allocate(&stream, 1, 4 << 20).expect_err("no page is that large");
+        let error = resource
+            .allocate(&stream, 1, 4 << 20)
+            .expect_err("no page is that large");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         for (bytes, alignment) in [(0, 256), (usize::MAX, 256), (1, 0), (1, 3)] {
-            resource.allocate(&stream, bytes, alignment).expect_err("the request is refused");
+            resource
+                .allocate(&stream, bytes, alignment)
+                .expect_err("the request is refused");
         }
     });
 }
@@ -99,9 +151,17 @@ fn memory_freed_on_a_stream_is_for_others_only_once_its_work_is_done() {
         block.fill(1);
         let address = block.address();
         drop(block);
-        assert_eq!(Block::new(&resource, &stream, bytes).address(), address, "the same stream reuses it immediately");
+        assert_eq!(
+            Block::new(&resource, &stream, bytes).address(),
+            address,
+            "the same stream reuses it immediately"
+        );
         let while_pending = Block::new(&resource, &other, bytes);
-        assert_ne!(while_pending.address(), address, "the work on the other stream has not completed");
+        assert_ne!(
+            while_pending.address(),
+            address,
+            "the work on the other stream has not completed"
+        );
         gate.open();
         stream.synchronize().expect("the stream works");
         drop(while_pending);
@@ -128,7 +188,11 @@ fn memory_of_a_destroyed_stream_is_reused() {
             drop(stream);
             context.synchronize().expect("the context works");
         }
-        assert_eq!(resource.statistics().growths, 1, "memory of a destroyed stream is reused");
+        assert_eq!(
+            resource.statistics().growths,
+            1,
+            "memory of a destroyed stream is reused"
+        );
     });
 }
 
@@ -145,12 +209,19 @@ fn destroyed_stream_is_reported_to_every_resource_that_watches_it() {
         let other = test.stream();
         for resource in [&first, &second] {
             drop(Block::new(resource, &other, 24 << 20));
-            assert_eq!(resource.statistics().growths, 2, "the work of the destroyed stream has not completed");
+            assert_eq!(
+                resource.statistics().growths,
+                2,
+                "the work of the destroyed stream has not completed"
+            );
         }
         gate.open();
         context.synchronize().expect("the context works");
         for resource in [&first, &second] {
-            let _held = [Block::new(resource, &other, 24 << 20), Block::new(resource, &other, 24 << 20)];
+            let _held = [
+                Block::new(resource, &other, 24 << 20),
+                Block::new(resource, &other, 24 << 20),
+            ];
             assert_eq!(resource.statistics().growths, 2, "the work has completed");
         }
     });
@@ -165,20 +236,33 @@ fn threads_share_the_memory_and_leak_none_at_exit() {
                 let (resource, stream) = (&resource, &stream);
                 scope.spawn(move || {
                     for round in 0..50 {
-                        let blocks: Vec<_> =
-                            (0..40).map(|index| Block::new(resource, stream, 1 + 700 * (index + round))).collect();
-                        assert!(blocks.iter().all(|block| block.bytes > 0), "thread {thread}");
+                        let blocks: Vec<_> = (0..40)
+                            .map(|index| Block::new(resource, stream, 1 + 700 * (index + round)))
+                            .collect();
+                        assert!(
+                            blocks.iter().all(|block| block.bytes > 0),
+                            "thread {thread}"
+                        );
                     }
                 });
             }
         });
         let statistics = resource.statistics();
-        assert_eq!((statistics.allocations, statistics.frees), (4 * 50 * 40, 4 * 50 * 40));
-        assert_eq!((statistics.live_bytes(), statistics.free_bytes), (0, statistics.reserved_bytes));
+        assert_eq!(
+            (statistics.allocations, statistics.frees),
+            (4 * 50 * 40, 4 * 50 * 40)
+        );
+        assert_eq!(
+            (statistics.live_bytes(), statistics.free_bytes),
+            (0, statistics.reserved_bytes)
+        );
         stream.synchronize().expect("the stream works");
         resource.purge().expect("purging returns no error");
         let statistics = resource.statistics();
-        assert_eq!(statistics.longest_free_bytes, statistics.reserved_bytes, "all free memory coalesces");
+        assert_eq!(
+            statistics.longest_free_bytes, statistics.reserved_bytes,
+            "all free memory coalesces"
+        );
         assert!(statistics.fragmentation() < f64::EPSILON);
     });
 }
@@ -191,8 +275,12 @@ fn statistics_while_threads_end_count_no_block_twice() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..300 {
-                    let thread = scope
-                        .spawn(|| drop((Block::new(&resource, &stream, 5000), Block::new(&resource, &stream, 900))));
+                    let thread = scope.spawn(|| {
+                        drop((
+                            Block::new(&resource, &stream, 5000),
+                            Block::new(&resource, &stream, 900),
+                        ))
+                    });
                     thread.join().expect("the thread allocates");
                 }
                 is_over.store(true, Ordering::Relaxed);
@@ -202,7 +290,10 @@ fn statistics_while_threads_end_count_no_block_twice() {
                 // ends.
                 std::thread::sleep(Duration::from_micros(20));
                 let statistics = resource.statistics();
-                assert!(statistics.free_bytes <= statistics.reserved_bytes, "{statistics:?}");
+                assert!(
+                    statistics.free_bytes <= statistics.reserved_bytes,
+                    "{statistics:?}"
+                );
             }
         });
     });
@@ -214,7 +305,12 @@ fn block_freed_by_another_thread_is_found_by_the_first() {
         let (resource, stream) = (caching(test), test.stream());
         for _ in 0..100 {
             let block = Block::new(&resource, &stream, 3 << 20);
-            std::thread::scope(|scope| scope.spawn(move || drop(block)).join().expect("freeing does not panic"));
+            std::thread::scope(|scope| {
+                scope
+                    .spawn(move || drop(block))
+                    .join()
+                    .expect("freeing does not panic")
+            });
         }
         assert_eq!(resource.statistics().growths, 1);
     });
@@ -224,14 +320,25 @@ fn block_freed_by_another_thread_is_found_by_the_first() {
 fn trim_releases_unused_memory() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
-        let free = || test.context().memory_info().expect("a context reports memory").free;
+        let free = || {
+            test.context()
+                .memory_info()
+                .expect("a context reports memory")
+                .free
+        };
         let before = free();
         let kept = Block::new(&resource, &stream, 1 << 20);
-        drop((0..4).map(|_| Block::new(&resource, &stream, 40 << 20)).collect::<Vec<_>>());
+        drop(
+            (0..4)
+                .map(|_| Block::new(&resource, &stream, 40 << 20))
+                .collect::<Vec<_>>(),
+        );
         let reserved = resource.statistics().reserved_bytes;
         assert!(reserved >= 160 << 20, "{reserved} bytes are reserved");
         resource.synchronize(&stream).expect("the context works");
-        resource.trim(&stream, 0).expect("free memory can be released");
+        resource
+            .trim(&stream, 0)
+            .expect("free memory can be released");
         assert_eq!(resource.statistics().reserved_bytes, 32 << 20);
         if test.simulator().is_some() {
             assert_eq!(free(), before - (32 << 20));
@@ -240,7 +347,9 @@ fn trim_releases_unused_memory() {
         assert!(kept.holds(3));
         drop(kept);
         resource.synchronize(&stream).expect("the context works");
-        resource.trim(&stream, 0).expect("free memory can be released");
+        resource
+            .trim(&stream, 0)
+            .expect("free memory can be released");
         assert_eq!(resource.statistics().reserved_bytes, 0);
         drop(Block::new(&resource, &stream, 50 << 20));
     });
@@ -256,7 +365,9 @@ fn trim_leaves_memory_whose_work_is_pending() {
         assert_eq!(resource.statistics().reserved_bytes, 32 << 20);
         gate.open();
         stream.synchronize().expect("the stream works");
-        resource.trim(&stream, 0).expect("free memory can be released");
+        resource
+            .trim(&stream, 0)
+            .expect("free memory can be released");
         assert_eq!(resource.statistics().reserved_bytes, 0);
     });
 }
@@ -265,12 +376,21 @@ fn trim_leaves_memory_whose_work_is_pending() {
 fn stream_of_another_context_is_refused() {
     on_driver(|test| {
         let resource = caching(test);
-        let context = test.device().create_context(curium_driver::ContextOptions::new());
+        let context = test
+            .device()
+            .create_context(curium_driver::ContextOptions::new());
         let context = context.expect("a context can be created");
         let stream = context.stream().expect("a stream can be created");
-        let error = resource.allocate(&stream, 16, 16).expect_err("the memory belongs to another context");
+        let error = resource
+            .allocate(&stream, 16, 16)
+            .expect_err("the memory belongs to another context");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert!(error.to_string().starts_with("CachingResource::allocate: context mismatch (Stream("), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("CachingResource::allocate: context mismatch (Stream("),
+            "{error}"
+        );
     });
 }
 
@@ -278,10 +398,13 @@ fn stream_of_another_context_is_refused() {
 fn without_a_cache_every_allocation_goes_to_the_driver() {
     on_driver(|test| {
         let options = CachingOptions::new().with_cache(false);
-        let resource = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
+        let resource = CachingResource::with_options(&test.context(), &options)
+            .expect("a resource can be created");
         let stream = test.stream();
         for function in [Function::cuMemAllocAsync, Function::cuMemFreeAsync] {
-            test.assert_calls(function, 3, || (0..3).for_each(|_| drop(Block::new(&resource, &stream, 100))));
+            test.assert_calls(function, 3, || {
+                (0..3).for_each(|_| drop(Block::new(&resource, &stream, 100)))
+            });
         }
         assert_eq!(resource.statistics().allocations, 6);
     });
@@ -291,7 +414,8 @@ fn without_a_cache_every_allocation_goes_to_the_driver() {
 fn segments_may_come_from_another_resource() {
     on_driver(|test| {
         let options = CachingOptions::new().with_cache(true);
-        let resource = CachingResource::with_upstream(&test.context(), &options, SyncAlloc).expect("a resource");
+        let resource = CachingResource::with_upstream(&test.context(), &options, SyncAlloc)
+            .expect("a resource");
         let stream = test.stream();
         test.assert_calls(Function::cuMemAlloc_v2, 2, || {
             let small = Block::new(&resource, &stream, 1 << 20);
@@ -301,7 +425,9 @@ fn segments_may_come_from_another_resource() {
             assert!(small.holds(1) && large.holds(2));
         });
         resource.synchronize(&stream).expect("the context works");
-        test.assert_calls(Function::cuMemFree_v2, 2, || resource.trim(&stream, 0).expect("memory is given back"));
+        test.assert_calls(Function::cuMemFree_v2, 2, || {
+            resource.trim(&stream, 0).expect("memory is given back")
+        });
         drop(Block::new(&resource, &stream, 1));
         test.assert_calls(Function::cuMemFree_v2, 1, || drop(resource));
     });
@@ -312,7 +438,9 @@ fn driver_without_virtual_memory_lends_segments_of_its_pool() {
     on_simulator(Config::new().without(Function::cuMemMap), |test, _| {
         let (resource, stream) = (caching(test), test.stream());
         test.assert_calls(Function::cuMemAllocAsync, 1, || {
-            let blocks: Vec<_> = (1..50).map(|index| Block::new(&resource, &stream, 1000 * index)).collect();
+            let blocks: Vec<_> = (1..50)
+                .map(|index| Block::new(&resource, &stream, 1000 * index))
+                .collect();
             blocks[0].fill(1);
             assert!(blocks[0].holds(1));
         });
@@ -325,7 +453,11 @@ fn private_pool_queries_no_stream_and_keeps_its_memory() {
         let (resource, stream, other) = (caching(test), test.stream(), test.stream());
         let pool = resource.private_pool().expect("a pool can be created");
         let address = Block::new(&pool, &stream, 24 << 20).address();
-        for function in [Function::cuEventRecord, Function::cuEventQuery, Function::cuStreamQuery] {
+        for function in [
+            Function::cuEventRecord,
+            Function::cuEventQuery,
+            Function::cuStreamQuery,
+        ] {
             test.assert_calls(function, 0, || {
                 assert_ne!(Block::new(&pool, &other, 24 << 20).address(), address);
             });
@@ -344,12 +476,18 @@ fn private_pool_queries_no_stream_and_keeps_its_memory() {
 
 #[test]
 fn growth_that_fails_leaks_nothing() {
-    for function in [Function::cuMemCreate, Function::cuMemMap, Function::cuMemSetAccess] {
+    for function in [
+        Function::cuMemCreate,
+        Function::cuMemMap,
+        Function::cuMemSetAccess,
+    ] {
         on_simulator(Config::new(), |test, simulator| {
             let (resource, stream) = (caching(test), test.stream());
             let live = simulator.live_handles();
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-            let error = resource.allocate(&stream, 1, 1).expect_err("the injected fault occurs");
+            let error = resource
+                .allocate(&stream, 1, 1)
+                .expect_err("the injected fault occurs");
             assert_eq!(error.function(), Some(function), "{error}");
             assert_eq!(simulator.live_handles(), live);
             drop(Block::new(&resource, &stream, 1));
@@ -362,8 +500,11 @@ fn trim_that_fails_keeps_what_is_still_mapped() {
     on_simulator(Config::new(), |test, simulator| {
         let (resource, stream) = (caching(test), test.stream());
         drop(Block::new(&resource, &stream, 1));
-        simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-        let error = resource.trim(&stream, 0).expect_err("the injected fault occurs");
+        simulator
+            .inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        let error = resource
+            .trim(&stream, 0)
+            .expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
         assert_eq!(resource.statistics().free_bytes, 32 << 20);
         Block::new(&resource, &stream, 1 << 20).fill(1);
@@ -388,10 +529,14 @@ fn clones_share_the_memory() {
 #[test]
 fn segments_as_large_as_the_address_space_are_as_large_as_possible() {
     on_simulator(Config::new().with_memory_budget(256 << 20), |test, _| {
-        let options = CachingOptions::new().with_cache(true).with_segment_bytes(usize::MAX);
+        let options = CachingOptions::new()
+            .with_cache(true)
+            .with_segment_bytes(usize::MAX);
         let (context, stream) = (test.context(), test.stream());
-        let mapped = CachingResource::with_options(&context, &options).expect("a resource can be created");
-        let lent = CachingResource::with_upstream(&context, &options, SyncAlloc).expect("a resource can be created");
+        let mapped =
+            CachingResource::with_options(&context, &options).expect("a resource can be created");
+        let lent = CachingResource::with_upstream(&context, &options, SyncAlloc)
+            .expect("a resource can be created");
         for resource in [mapped, lent] {
             let block = Block::new(&resource, &stream, 1 << 20);
             assert!(resource.statistics().reserved_bytes >= block.bytes as u64);
@@ -406,15 +551,23 @@ pub(crate) mod operations {
     use crate::operations::{Fixture, Operation, allocate, allocate_and_free, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("CachingResource::new", |fixture| made(CachingResource::new(&fixture.context)?)),
+        ("CachingResource::new", |fixture| {
+            made(CachingResource::new(&fixture.context)?)
+        }),
         ("CachingResource::with_upstream", |fixture| {
-            made(CachingResource::with_upstream(&fixture.context, &CachingOptions::new(), SyncAlloc)?)
+            made(CachingResource::with_upstream(
+                &fixture.context,
+                &CachingOptions::new(),
+                SyncAlloc,
+            )?)
         }),
         ("CachingResource::private_pool", |fixture| {
             let resource = caching(fixture)?;
             made((resource.private_pool()?, resource))
         }),
-        ("CachingResource::allocate", |fixture| allocate(fixture, caching(fixture)?)),
+        ("CachingResource::allocate", |fixture| {
+            allocate(fixture, caching(fixture)?)
+        }),
         ("CachingResource::synchronize", |fixture| {
             let resource = caching(fixture)?;
             resource.synchronize(&fixture.stream)?;
@@ -424,18 +577,26 @@ pub(crate) mod operations {
 
     pub(crate) const SOLITARY: &[Operation] = &[
         ("CachingResource::with_options", |fixture| {
-            made(CachingResource::with_options(&fixture.context, &CachingOptions::default())?)
+            made(CachingResource::with_options(
+                &fixture.context,
+                &CachingOptions::default(),
+            )?)
         }),
-        ("CachingResource::deallocate", |fixture| allocate_and_free(fixture, CachingResource::new(&fixture.context)?)),
-        ("CachingResource::purge and CachingResource::trim", |fixture| {
-            let resource = CachingResource::new(&fixture.context)?;
-            let pointer = resource.allocate(&fixture.stream, 64, 8)?;
-            // SAFETY: the memory was just allocated here and is not in use.
-            unsafe { resource.deallocate(&fixture.stream, pointer, 64, 8) }?;
-            resource.purge()?;
-            resource.trim(&fixture.stream, 0)?;
-            made(resource)
+        ("CachingResource::deallocate", |fixture| {
+            allocate_and_free(fixture, CachingResource::new(&fixture.context)?)
         }),
+        (
+            "CachingResource::purge and CachingResource::trim",
+            |fixture| {
+                let resource = CachingResource::new(&fixture.context)?;
+                let pointer = resource.allocate(&fixture.stream, 64, 8)?;
+                // SAFETY: the memory was just allocated here and is not in use.
+                unsafe { resource.deallocate(&fixture.stream, pointer, 64, 8) }?;
+                resource.purge()?;
+                resource.trim(&fixture.stream, 0)?;
+                made(resource)
+            },
+        ),
     ];
 
     fn caching(fixture: &Fixture) -> Result<CachingResource> {

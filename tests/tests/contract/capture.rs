@@ -13,21 +13,31 @@ use curium_driver::extend::{with_relaxed_capture_mode, with_relaxed_capture_mode
 use curium_driver::{Driver, Event, EventFlags, LaunchConfig, Library, Result, Stream, call};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sys::{
-    CUdeviceptr, CUgraph, CUgraphExec, CUresult, CUstreamCaptureMode, CUstreamCaptureMode_enum as Mode,
-    CUstreamCaptureStatus,
+    CUdeviceptr, CUgraph, CUgraphExec, CUresult, CUstreamCaptureMode,
+    CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus,
 };
 use curium_tests::{TestDriver, kernels, on_driver};
 
 fn begin(stream: &Stream, mode: CUstreamCaptureMode) -> Result<()> {
     // SAFETY: the stream is live.
-    unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuStreamBeginCapture_v2(stream.as_raw(), mode)
+        )
+    }
 }
 
 /// Ends a capture; the graph is null if the driver returned none.
 fn end(stream: &Stream) -> (CUgraph, Result<()>) {
     let mut graph = ptr::null_mut();
     // SAFETY: the stream is live, and the address is valid for writes of a graph handle.
-    let result = unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) };
+    let result = unsafe {
+        call!(
+            stream.driver(),
+            cuStreamEndCapture(stream.as_raw(), &raw mut graph)
+        )
+    };
     (graph, result)
 }
 
@@ -44,9 +54,17 @@ fn instantiated(stream: &Stream, graph: CUgraph) -> CUgraphExec {
     let mut executable = ptr::null_mut();
     let instantiate = || {
         // SAFETY: the graph is live, the address is valid for writes of an executable graph handle, and the context is current.
-        unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
+        unsafe {
+            call!(
+                stream.driver(),
+                cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)
+            )
+        }
     };
-    let result = stream.context().scoped(instantiate).expect("the context can be current");
+    let result = stream
+        .context()
+        .scoped(instantiate)
+        .expect("the context can be current");
     result.expect("the graph can be instantiated");
     executable
 }
@@ -57,11 +75,13 @@ fn run(stream: &Stream, graph: CUgraph, times: usize) {
     destroy(stream, graph);
     for _ in 0..times {
         // SAFETY: the executable is live; its nodes use only the test's own memory.
-        unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }.expect("a graph can be launched");
+        unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }
+            .expect("a graph can be launched");
     }
     stream.synchronize().expect("a stream can be synchronized");
     // SAFETY: the executable is live, and its launches are done.
-    unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }.expect("an executable can be destroyed");
+    unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }
+        .expect("an executable can be destroyed");
 }
 
 fn destroy(stream: &Stream, graph: CUgraph) {
@@ -72,19 +92,34 @@ fn destroy(stream: &Stream, graph: CUgraph) {
 fn status(stream: &Stream) -> CUstreamCaptureStatus {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the stream is live, and the status is valid for writes.
-    unsafe { call!(stream.driver(), cuStreamIsCapturing(stream.as_raw(), &raw mut status)) }
-        .expect("a stream can be queried");
+    unsafe {
+        call!(
+            stream.driver(),
+            cuStreamIsCapturing(stream.as_raw(), &raw mut status)
+        )
+    }
+    .expect("a stream can be queried");
     status
 }
 
 fn fill(stream: &Stream, address: CUdeviceptr, value: u32, count: usize) -> Result<()> {
     // SAFETY: the tests pass memory with this many words.
-    unsafe { call!(stream.driver(), cuMemsetD32Async(address, value, count, stream.as_raw())) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemsetD32Async(address, value, count, stream.as_raw())
+        )
+    }
 }
 
 fn copy(stream: &Stream, to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> Result<()> {
     // SAFETY: the tests pass memory with this many bytes.
-    unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())
+        )
+    }
 }
 
 fn event(test: &TestDriver) -> Event {
@@ -93,18 +128,32 @@ fn event(test: &TestDriver) -> Event {
 
 fn record(event: &Event, stream: &Stream) -> Result<()> {
     // SAFETY: both are live and belong to one context.
-    unsafe { call!(stream.driver(), cuEventRecord(event.as_raw(), stream.as_raw())) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuEventRecord(event.as_raw(), stream.as_raw())
+        )
+    }
 }
 
 fn wait(stream: &Stream, event: &Event) -> Result<()> {
     // SAFETY: both are live.
-    unsafe { call!(stream.driver(), cuStreamWaitEvent(stream.as_raw(), event.as_raw(), 0)) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuStreamWaitEvent(stream.as_raw(), event.as_raw(), 0)
+        )
+    }
 }
 
 /// Allocates four words on the device that only the test's raw calls access.
 fn words(test: &TestDriver) -> DeviceBuffer<u32> {
     let buffer = DeviceBuffer::from_slice(&test.stream(), &[0_u32; 4]).expect("memory suffices");
-    assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0; 4], "the memory is ready");
+    assert_eq!(
+        buffer.to_vec().expect("the buffer can be read"),
+        [0; 4],
+        "the memory is ready"
+    );
     buffer
 }
 
@@ -137,7 +186,10 @@ fn captured_work_runs_at_the_launch_of_its_graph() {
         stream.synchronize().expect("a stream can be synchronized");
         assert_eq!((values(&first), values(&second)), (vec![0; 4], vec![0; 4]));
         run(&stream, graph, 2);
-        assert_eq!((values(&first), values(&second)), (vec![9, 9, 7, 7], vec![7; 4]));
+        assert_eq!(
+            (values(&first), values(&second)),
+            (vec![9, 9, 7, 7], vec![7; 4])
+        );
     });
 }
 
@@ -146,8 +198,8 @@ fn copies_of_host_memory_read_and_write_it_at_each_launch() {
     on_driver(|test| {
         let (stream, device) = (test.stream(), words(test));
         let pinned = |values: [u32; 4]| {
-            let mut buffer =
-                PinnedBuffer::<u32>::zeroed(&test.context(), 4, PinnedFlags::empty()).expect("memory suffices");
+            let mut buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 4, PinnedFlags::empty())
+                .expect("memory suffices");
             buffer.copy_from_slice(&values);
             buffer
         };
@@ -155,16 +207,30 @@ fn copies_of_host_memory_read_and_write_it_at_each_launch() {
         let graph = captured(&stream, || {
             let (driver, raw) = (stream.driver(), stream.as_raw());
             // SAFETY: both sides have 16 bytes, and outlive the graph.
-            unsafe { call!(driver, cuMemcpyHtoDAsync_v2(address(&device), from.as_ptr().cast(), 16, raw)) }
-                .expect("a copy can be captured");
+            unsafe {
+                call!(
+                    driver,
+                    cuMemcpyHtoDAsync_v2(address(&device), from.as_ptr().cast(), 16, raw)
+                )
+            }
+            .expect("a copy can be captured");
             let target = to.as_ptr().cast_mut().cast();
             // SAFETY: as above.
-            unsafe { call!(driver, cuMemcpyDtoHAsync_v2(target, address(&device), 16, raw)) }
-                .expect("a copy can be captured");
+            unsafe {
+                call!(
+                    driver,
+                    cuMemcpyDtoHAsync_v2(target, address(&device), 16, raw)
+                )
+            }
+            .expect("a copy can be captured");
         });
         from[0] = 5;
         run(&stream, graph, 1);
-        assert_eq!(values(&device), [5, 2, 3, 4], "the copy ran at the launch of the graph");
+        assert_eq!(
+            values(&device),
+            [5, 2, 3, 4],
+            "the copy ran at the launch of the graph"
+        );
         assert_eq!(to[..], [5, 2, 3, 4]);
     });
 }
@@ -174,13 +240,21 @@ fn captured_launch_keeps_the_arguments_of_the_capture() {
     on_driver(|test| {
         let (stream, buffer) = (test.stream(), words(test));
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-        let kernel = library.kernel::<(CUdeviceptr, u32, u32)>("fill").expect("the library has the kernel");
+        let kernel = library
+            .kernel::<(CUdeviceptr, u32, u32)>("fill")
+            .expect("the library has the kernel");
         let graph = captured(&stream, || {
             for value in [3, 8] {
                 let count = value / 2;
                 // SAFETY: the buffer has at least as many words as are filled.
-                unsafe { kernel.launch(&stream, LaunchConfig::for_elements(count), (address(&buffer), value, count)) }
-                    .expect("a launch can be captured");
+                unsafe {
+                    kernel.launch(
+                        &stream,
+                        LaunchConfig::for_elements(count),
+                        (address(&buffer), value, count),
+                    )
+                }
+                .expect("a launch can be captured");
             }
         });
         run(&stream, graph, 1);
@@ -195,8 +269,13 @@ fn captured_host_function_is_called_at_each_launch() {
         let graph = captured(&stream, || {
             let data = (&raw const calls).cast_mut().cast();
             // SAFETY: the counter outlives the graph.
-            unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), Some(count), data)) }
-                .expect("a host function can be captured");
+            unsafe {
+                call!(
+                    stream.driver(),
+                    cuLaunchHostFunc(stream.as_raw(), Some(count), data)
+                )
+            }
+            .expect("a host function can be captured");
         });
         assert_eq!(calls.load(Ordering::Relaxed), 0);
         run(&stream, graph, 3);
@@ -211,12 +290,18 @@ fn memory_allocated_in_a_capture_belongs_to_the_graph() {
         let graph = captured(&stream, || {
             let mut memory = 0;
             // SAFETY: the address is valid for writes.
-            unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut memory, 16, stream.as_raw())) }
-                .expect("an allocation can be captured");
+            unsafe {
+                call!(
+                    stream.driver(),
+                    cuMemAllocAsync(&raw mut memory, 16, stream.as_raw())
+                )
+            }
+            .expect("an allocation can be captured");
             fill(&stream, memory, 6, 4).expect("a fill can be captured");
             copy(&stream, address(&result), memory, 16).expect("a copy can be captured");
             // SAFETY: the memory was allocated above, and every access comes before.
-            unsafe { call!(stream.driver(), cuMemFreeAsync(memory, stream.as_raw())) }.expect("a free can be captured");
+            unsafe { call!(stream.driver(), cuMemFreeAsync(memory, stream.as_raw())) }
+                .expect("a free can be captured");
         });
         run(&stream, graph, 2);
         assert_eq!(values(&result), [6; 4]);
@@ -227,21 +312,31 @@ fn memory_allocated_in_a_capture_belongs_to_the_graph() {
 fn graph_launched_in_a_capture_is_refused() {
     on_driver(|test| {
         let (stream, buffer) = (test.stream(), words(test));
-        let inner = captured(&stream, || fill(&stream, address(&buffer), 4, 4).expect("a fill can be captured"));
+        let inner = captured(&stream, || {
+            fill(&stream, address(&buffer), 4, 4).expect("a fill can be captured")
+        });
         let executable = instantiated(&stream, inner);
         destroy(&stream, inner);
         begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED).expect("a capture can begin");
         // SAFETY: the executable is live; the memory of its node is the test's own.
-        let launched = unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) };
-        assert_eq!(code(launched), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
+        let launched =
+            unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) };
+        assert_eq!(
+            code(launched),
+            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+        );
         // The documentation does not specify whether this invalidates the capture.
         let (graph, _) = end(&stream);
         if !graph.is_null() {
             destroy(&stream, graph);
         }
-        assert_eq!(status(&stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
+        assert_eq!(
+            status(&stream),
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+        );
         // SAFETY: the executable is live, and was never launched.
-        unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }.expect("an executable can be destroyed");
+        unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }
+            .expect("an executable can be destroyed");
         assert_eq!(values(&buffer), [0; 4]);
     });
 }
@@ -250,16 +345,20 @@ fn graph_launched_in_a_capture_is_refused() {
 fn captured_value_operations_run_in_order() {
     on_driver(|test| {
         let stream = test.stream();
-        let buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 2, PinnedFlags::DEVICE_MAP).expect("memory suffices");
+        let buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 2, PinnedFlags::DEVICE_MAP)
+            .expect("memory suffices");
         let first = buffer.as_ptr().expose_provenance() as u64;
         let graph = captured(&stream, || {
             let (driver, raw) = (stream.driver(), stream.as_raw());
             // SAFETY: the address is aligned and in the buffer, which outlives the graph.
-            unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first, 3, 0)) }.expect("a write can be captured");
+            unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first, 3, 0)) }
+                .expect("a write can be captured");
             // SAFETY: as above; the value was written before.
-            unsafe { call!(driver, cuStreamWaitValue32_v2(raw, first, 3, 0)) }.expect("a wait can be captured");
+            unsafe { call!(driver, cuStreamWaitValue32_v2(raw, first, 3, 0)) }
+                .expect("a wait can be captured");
             // SAFETY: as above.
-            unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first + 4, 4, 0)) }.expect("a write can be captured");
+            unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first + 4, 4, 0)) }
+                .expect("a write can be captured");
         });
         assert_eq!(buffer[..], [0, 0]);
         run(&stream, graph, 1);
@@ -272,7 +371,8 @@ fn mode_set(driver: &Driver) -> CUstreamCaptureMode {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     let mut exchange = || {
         // SAFETY: `mode` is valid for a read of the new mode and a write of the previous one.
-        unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }.expect("the mode can be set");
+        unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }
+            .expect("the mode can be set");
         mode
     };
     let found = exchange();
@@ -285,16 +385,26 @@ fn capture_mode_of_the_thread_is_restored_after_a_panic_in_a_relaxed_operation()
     on_driver(|test| {
         let driver = test.driver();
         let panics = || -> Result<()> {
-            assert_eq!(mode_set(driver), CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
+            assert_eq!(
+                mode_set(driver),
+                CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED
+            );
             panic!("this panic is part of the test")
         };
         let before = mode_set(driver);
         assert_eq!(before, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
         let relaxed = [
-            catch_unwind(AssertUnwindSafe(|| with_relaxed_capture_mode(driver, panics))),
-            catch_unwind(AssertUnwindSafe(|| with_relaxed_capture_mode_if_possible(driver, panics))),
+            catch_unwind(AssertUnwindSafe(|| {
+                with_relaxed_capture_mode(driver, panics)
+            })),
+            catch_unwind(AssertUnwindSafe(|| {
+                with_relaxed_capture_mode_if_possible(driver, panics)
+            })),
         ];
-        assert!(relaxed.iter().all(std::result::Result::is_err), "the panic propagates");
+        assert!(
+            relaxed.iter().all(std::result::Result::is_err),
+            "the panic propagates"
+        );
         assert_eq!(mode_set(driver), before);
     });
 }

@@ -36,13 +36,22 @@ fn double(test: &TestDriver) -> Double {
 
 fn launch(kernel: &Double, stream: &Stream, buffer: &mut DeviceBuffer<f32>) -> Result<(), Error> {
     // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
-    unsafe { kernel.launch(stream, LaunchConfig::new(1, LEN as u32), (buffer, LEN as u32)) }
+    unsafe {
+        kernel.launch(
+            stream,
+            LaunchConfig::new(1, LEN as u32),
+            (buffer, LEN as u32),
+        )
+    }
 }
 
 /// Asserts that this crate returns an error with this reason before it calls the driver.
 fn assert_refused<T>(result: Result<T, Error>, reason: &str) {
     let error = result.err().expect("the graph would not contain it");
-    assert!(error.function().is_none() && error.to_string().contains(reason), "{error}");
+    assert!(
+        error.function().is_none() && error.to_string().contains(reason),
+        "{error}"
+    );
 }
 
 #[test]
@@ -77,7 +86,9 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
         let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN]).expect("memory suffices");
         let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
         event.record(&stream).expect("the stream is live");
-        let mut empty = Graph::new(&context).and_then(|graph| graph.instantiate()).expect("a graph may be empty");
+        let mut empty = Graph::new(&context)
+            .and_then(|graph| graph.instantiate())
+            .expect("a graph may be empty");
         let scope_or_fork = "pass the capture scope or one of its forks";
         let graph = Graph::capture(&context, |scope| {
             assert_refused(launch(&double, &stream, &mut x), scope_or_fork);
@@ -89,16 +100,36 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
             assert_refused(context.synchronize(), "cannot be captured");
             assert_refused(empty.launch(&stream), "no graph can contain it");
             assert_refused(empty.upload(&stream), "no graph can contain it");
-            assert_refused(stream.launch_host_function(|| ()), "`CaptureScope::add_host` adds a function to the graph");
-            assert_refused(pollster::block_on(stream.completion()), "no graph can contain it");
-            assert!(stream.is_finished().is_ok() && event.is_finished().is_ok(), "a query enqueues nothing");
+            assert_refused(
+                stream.launch_host_function(|| ()),
+                "`CaptureScope::add_host` adds a function to the graph",
+            );
+            assert_refused(
+                pollster::block_on(stream.completion()),
+                "no graph can contain it",
+            );
+            assert!(
+                stream.is_finished().is_ok() && event.is_finished().is_ok(),
+                "a query enqueues nothing"
+            );
             std::thread::scope(|threads| {
-                let other = threads.spawn(|| launch(&double, &stream, &mut x).and_then(|()| stream.synchronize()));
-                other.join().expect("the thread ends").expect("other threads are not restricted");
+                let other = threads
+                    .spawn(|| launch(&double, &stream, &mut x).and_then(|()| stream.synchronize()));
+                other
+                    .join()
+                    .expect("the thread ends")
+                    .expect("other threads are not restricted");
             });
             launch(&double, &scope.fork()?, &mut x)
         });
-        assert_eq!(graph.expect("the fork belongs to the capture").nodes().expect("it can be queried").len(), 1);
+        assert_eq!(
+            graph
+                .expect("the fork belongs to the capture")
+                .nodes()
+                .expect("it can be queried")
+                .len(),
+            1
+        );
         assert_eq!(x.to_vec().expect("the buffer can be read"), [2.0; LEN]);
     });
 }
@@ -107,8 +138,8 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
 fn operands_without_elements_and_advice_are_refused_as_well() {
     use curium_memory::copy::CopyBatch;
     use curium_memory::{
-        DecompressBatch, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryAdvice, MemoryLocation, Pitch,
-        UnifiedBuffer,
+        DecompressBatch, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryAdvice,
+        MemoryLocation, Pitch, UnifiedBuffer,
     };
 
     const NOTHING: Extent = Extent::new_2d(0, 4);
@@ -123,14 +154,36 @@ fn operands_without_elements_and_advice_are_refused_as_well() {
             let is_missed = "missing from the graph";
             // A regression test: all of these returned success.
             assert_refused(x.slice_mut(..0)?.fill_on(&stream, 1), is_missed);
-            assert_refused(x.slice_mut(..0)?.copy_from_device_on(&stream, &source.slice(..0)?), is_missed);
-            assert_refused(x.slice_mut(..0)?.copy_from_slice_on(&stream, &[]), is_missed);
+            assert_refused(
+                x.slice_mut(..0)?
+                    .copy_from_device_on(&stream, &source.slice(..0)?),
+                is_missed,
+            );
+            assert_refused(
+                x.slice_mut(..0)?.copy_from_slice_on(&stream, &[]),
+                is_missed,
+            );
             assert_refused(x.slice(..0)?.copy_to_slice_on(&stream, &mut []), is_missed);
-            assert_refused(x.slice_mut(..0)?.pitched(NOTHING, TIGHT)?.fill_on(&stream, 1), is_missed);
+            assert_refused(
+                x.slice_mut(..0)?
+                    .pitched(NOTHING, TIGHT)?
+                    .fill_on(&stream, 1),
+                is_missed,
+            );
             let from = source.slice(..0)?.pitched(NOTHING, TIGHT)?;
-            assert_refused(x.slice_mut(..0)?.pitched(NOTHING, TIGHT)?.copy_from_on(&stream, &from), is_missed);
+            assert_refused(
+                x.slice_mut(..0)?
+                    .pitched(NOTHING, TIGHT)?
+                    .copy_from_on(&stream, &from),
+                is_missed,
+            );
             let host = HostPitchedSlice::new(&[], NOTHING, TIGHT)?;
-            assert_refused(x.slice_mut(..0)?.pitched(NOTHING, TIGHT)?.copy_from_host_on(&stream, &host), is_missed);
+            assert_refused(
+                x.slice_mut(..0)?
+                    .pitched(NOTHING, TIGHT)?
+                    .copy_from_host_on(&stream, &host),
+                is_missed,
+            );
             let mut host: [u32; 0] = [];
             let mut host = HostPitchedSliceMut::new(&mut host, NOTHING, TIGHT)?;
             assert_refused(from.copy_to_host_on(&stream, &mut host), is_missed);
@@ -140,7 +193,13 @@ fn operands_without_elements_and_advice_are_refused_as_well() {
             assert_refused(managed.advise(.., MemoryAdvice::ReadMostly), is_missed);
             Ok::<_, Error>(())
         });
-        assert!(graph.expect("the capture is intact").nodes().expect("it can be queried").is_empty());
+        assert!(
+            graph
+                .expect("the capture is intact")
+                .nodes()
+                .expect("it can be queried")
+                .is_empty()
+        );
     });
 }
 
@@ -148,7 +207,8 @@ fn operands_without_elements_and_advice_are_refused_as_well() {
 fn closure_within_a_closure_enqueues_on_its_own_scope_only() {
     on_driver(|test| {
         let (context, double) = (test.context(), double(test));
-        let mut x = DeviceBuffer::from_slice(&test.stream(), &[1.0_f32; LEN]).expect("memory suffices");
+        let mut x =
+            DeviceBuffer::from_slice(&test.stream(), &[1.0_f32; LEN]).expect("memory suffices");
         let outer = Graph::capture(&context, |outer| {
             let inner = Graph::capture(&context, |inner| {
                 assert_refused(launch(&double, outer, &mut x), "pass the capture scope");
@@ -158,7 +218,14 @@ fn closure_within_a_closure_enqueues_on_its_own_scope_only() {
             launch(&double, outer, &mut x)?;
             launch(&double, outer, &mut x)
         });
-        assert_eq!(outer.expect("both are captured").nodes().expect("it can be queried").len(), 2);
+        assert_eq!(
+            outer
+                .expect("both are captured")
+                .nodes()
+                .expect("it can be queried")
+                .len(),
+            2
+        );
     });
 }
 
@@ -167,10 +234,15 @@ fn thread_is_unrestricted_when_the_closure_has_failed_or_panicked() {
     on_driver(|test| {
         let (context, stream, double) = (test.context(), test.stream(), double(test));
         let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN]).expect("memory suffices");
-        Graph::capture(&context, |_| Err(Error::argument("work", "fails as it should"))).expect_err("the work fails");
+        Graph::capture(&context, |_| {
+            Err(Error::argument("work", "fails as it should"))
+        })
+        .expect_err("the work fails");
         launch(&double, &stream, &mut x).expect("the closure has ended");
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            Graph::capture(&context, |_| -> Result<(), Error> { panic!("part of the test") })
+            Graph::capture(&context, |_| -> Result<(), Error> {
+                panic!("part of the test")
+            })
         }));
         assert!(panicked.is_err(), "the panic propagates");
         launch(&double, &stream, &mut x).expect("the closure has ended");
@@ -187,7 +259,13 @@ fn dropping_and_closing_within_the_closure_is_no_work_of_the_graph_and_works() {
             drop(x);
             y.close().map_err(|returned| returned.error)
         });
-        assert!(graph.expect("neither is refused").nodes().expect("it can be queried").is_empty());
+        assert!(
+            graph
+                .expect("neither is refused")
+                .nodes()
+                .expect("it can be queried")
+                .is_empty()
+        );
     });
 }
 
@@ -217,16 +295,26 @@ fn closure_may_return_any_error_that_an_error_of_this_crate_becomes() {
         captured.expect("the work is captured");
         let failed = Graph::capture(&context, |_| Err(Own::Other)).expect_err("the work fails");
         assert!(matches!(failed, Own::Other));
-        let failed = Graph::capture(&context, |_| -> Result<(), Own> { Ok(launch(&double, &stream, &mut x)?) });
-        let Err(Own::Driver(error)) = failed else { panic!("the launch is refused") };
+        let failed = Graph::capture(&context, |_| -> Result<(), Own> {
+            Ok(launch(&double, &stream, &mut x)?)
+        });
+        let Err(Own::Driver(error)) = failed else {
+            panic!("the launch is refused")
+        };
         assert_refused(Err::<(), _>(error), "pass the capture scope");
-        let boxed = Graph::capture(&context, |_| -> Result<(), Box<dyn std::error::Error>> { Err("text")? });
+        let boxed = Graph::capture(&context, |_| -> Result<(), Box<dyn std::error::Error>> {
+            Err("text")?
+        });
         assert_eq!(boxed.expect_err("the work fails").to_string(), "text");
         let mut graph = Graph::new(&context).expect("a graph can be created");
-        let failed = graph.capture_into(&[], |_| Err(Own::Other)).expect_err("the work fails");
+        let failed = graph
+            .capture_into(&[], |_| Err(Own::Other))
+            .expect_err("the work fails");
         assert!(matches!(failed, Own::Other));
         let mut replays = curium_driver::GraphCache::new();
-        let ran = replays.run(&stream, (), (), |_| Err(Own::Other)).expect_err("the work fails");
+        let ran = replays
+            .run(&stream, (), (), |_| Err(Own::Other))
+            .expect_err("the work fails");
         assert!(matches!(ran, Own::Other));
     });
 }
@@ -265,14 +353,22 @@ const ENQUEUING: &[&str] = &[
 fn enqueued_by<T>(operation: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
     use std::sync::{Arc, Mutex};
 
-    let (calls, depth, thread) = (Arc::new(Mutex::new(Vec::new())), Mutex::new(0), std::thread::current().id());
+    let (calls, depth, thread) = (
+        Arc::new(Mutex::new(Vec::new())),
+        Mutex::new(0),
+        std::thread::current().id(),
+    );
     let seen = Arc::clone(&calls);
     let observer = curium_driver::observe_calls(move |call: &curium_driver::Call<'_>| {
-        let (name, mut depth) = (call.function.name(), depth.lock().expect("nothing panics here"));
+        let (name, mut depth) = (
+            call.function.name(),
+            depth.lock().expect("nothing panics here"),
+        );
         if std::thread::current().id() != thread {
             return;
         }
-        *depth += i32::from(name.starts_with("cuStreamBeginCapture")) - i32::from(name == "cuStreamEndCapture");
+        *depth += i32::from(name.starts_with("cuStreamBeginCapture"))
+            - i32::from(name == "cuStreamEndCapture");
         if *depth == 0 && ENQUEUING.iter().any(|begin| name.starts_with(begin)) {
             seen.lock().expect("nothing panics here").push(name);
         }
@@ -292,7 +388,10 @@ fn no_operation_enqueues_work_that_the_graph_would_miss() {
 
     use crate::operations::{self, Fixture};
 
-    let names: BTreeSet<&str> = operations::all().into_iter().map(|(name, _)| name).collect();
+    let names: BTreeSet<&str> = operations::all()
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     on_driver(|test| {
         let (mut refused, mut named, mut wrong) = (0, 0, Vec::new());
         for (name, operation) in operations::all() {
@@ -311,7 +410,9 @@ fn no_operation_enqueues_work_that_the_graph_would_miss() {
                 if !enqueued.is_empty() {
                     wrong.push(format!("{name} calls {enqueued:?}"));
                 }
-                let Err(error) = made else { return Ok::<_, Error>(()) };
+                let Err(error) = made else {
+                    return Ok::<_, Error>(());
+                };
                 let text = error.to_string();
                 if !text.contains("this thread is capturing a graph") {
                     wrong.push(format!("{name} is refused otherwise: {text}"));
@@ -320,14 +421,23 @@ fn no_operation_enqueues_work_that_the_graph_would_miss() {
                 let own = name.rsplit("::").next().unwrap_or(name);
                 if text.contains(&format!("`{own}_on(")) {
                     named += 1;
-                    assert!(names.contains(format!("{name}_on").as_str()), "{name} has no counterpart: {text}");
+                    assert!(
+                        names.contains(format!("{name}_on").as_str()),
+                        "{name} has no counterpart: {text}"
+                    );
                 }
                 Ok(())
             });
-            assert!(graph.is_ok_and(|graph| graph.nodes().is_ok_and(|nodes| nodes.is_empty())), "{name}");
+            assert!(
+                graph.is_ok_and(|graph| graph.nodes().is_ok_and(|nodes| nodes.is_empty())),
+                "{name}"
+            );
         }
         assert!(wrong.is_empty(), "{wrong:#?}");
-        assert!(refused > 120 && named >= 15, "{refused} were refused, and {named} have counterparts");
+        assert!(
+            refused > 120 && named >= 15,
+            "{refused} were refused, and {named} have counterparts"
+        );
     });
 }
 
@@ -339,25 +449,43 @@ fn copies_to_memory_of_the_host_name_memory_that_a_graph_can_write() {
         let (context, stream) = (test.context(), test.stream());
         let mut x = DeviceBuffer::from_slice(&stream, &[3_u32; 16]).expect("memory suffices");
         let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 16).expect("memory suffices");
-        let mut pinned =
-            Some(PinnedBuffer::from_slice(&context, &[5; 16], PinnedFlags::empty()).expect("memory suffices"));
+        let mut pinned = Some(
+            PinnedBuffer::from_slice(&context, &[5; 16], PinnedFlags::empty())
+                .expect("memory suffices"),
+        );
         let read = "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `host_view`";
         let graph = Graph::capture(&context, |scope| {
             assert_refused(x.to_vec(), read);
             assert_refused(x.to_vec_on(scope), read);
             assert_refused(x.copy_to_slice_on(scope, &mut [0; 16]), read);
             let source = pinned.take().expect("it is returned");
-            let (source, error) =
-                copy::upload(scope, source, &mut x).expect_err("nothing keeps the memory").into_parts();
-            assert!(error.to_string().contains("`copy_from_slice_on(scope, …)`"), "{error}");
-            assert!(error.to_string().contains("write it with `host_view_mut` between launches"), "{error}");
-            let (_, error) = copy::download(scope, &x, source).expect_err("nothing keeps the memory").into_parts();
+            let (source, error) = copy::upload(scope, source, &mut x)
+                .expect_err("nothing keeps the memory")
+                .into_parts();
+            assert!(
+                error.to_string().contains("`copy_from_slice_on(scope, …)`"),
+                "{error}"
+            );
+            assert!(
+                error
+                    .to_string()
+                    .contains("write it with `host_view_mut` between launches"),
+                "{error}"
+            );
+            let (_, error) = copy::download(scope, &x, source)
+                .expect_err("nothing keeps the memory")
+                .into_parts();
             assert!(error.to_string().contains(read), "{error}");
             x.as_slice_mut().copy_from_device_on(scope, &mapped)
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the copy is captured");
+        let mut executable = graph
+            .and_then(|graph| graph.instantiate())
+            .expect("the copy is captured");
         for value in [4, 6] {
-            mapped.host_view_mut().expect("nothing uses the memory").fill(value);
+            mapped
+                .host_view_mut()
+                .expect("nothing uses the memory")
+                .fill(value);
             executable.launch(&stream).expect("it can be launched");
             assert_eq!(x.to_vec().expect("the buffer can be read"), [value; 16]);
         }

@@ -3,10 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use curium_driver::{
-    Error, Event, EventFlags, Graph, GraphCache, GraphCacheOutcome, LaunchConfig, Library, SafeKernel, Stream,
+    Error, Event, EventFlags, Graph, GraphCache, GraphCacheOutcome, LaunchConfig, Library,
+    SafeKernel, Stream,
 };
 use curium_memory::{
-    Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, MappedBuffer, PitchedBuffer, SyncAlloc, UnifiedBuffer,
+    Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, MappedBuffer, PitchedBuffer, SyncAlloc,
+    UnifiedBuffer,
 };
 use curium_tests::{TestDriver, kernels, on_driver};
 
@@ -36,8 +38,13 @@ fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
 
 /// Asserts that this crate returns an error with this reason before it calls the driver.
 fn assert_refused<T>(result: Result<T, Error>, reason: &str) {
-    let error = result.err().expect("the operation would invalidate the capture");
-    assert!(error.function().is_none() && error.to_string().contains(reason), "{error}");
+    let error = result
+        .err()
+        .expect("the operation would invalidate the capture");
+    assert!(
+        error.function().is_none() && error.to_string().contains(reason),
+        "{error}"
+    );
 }
 
 #[test]
@@ -50,8 +57,14 @@ fn captured_work_runs_with_each_launch_and_not_before() {
             fill.launch(scope, config(), (&mut x, 7, LEN as u32))?;
             y.as_slice_mut().copy_from_device_on(scope, &x)
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
-        assert_eq!((values(&x), values(&y)), (vec![1; LEN], vec![2; LEN]), "nothing has run");
+        let mut executable = graph
+            .and_then(|graph| graph.instantiate())
+            .expect("the graph is valid");
+        assert_eq!(
+            (values(&x), values(&y)),
+            (vec![1; LEN], vec![2; LEN]),
+            "nothing has run"
+        );
         executable.launch(&stream).expect("it can be launched");
         assert_eq!((values(&x), values(&y)), (vec![7; LEN], vec![7; LEN]));
         y.as_slice_mut().fill(3).expect("the owner may write");
@@ -79,7 +92,8 @@ fn scope_that_ends_with_an_error_or_a_panic_ends_its_capture() {
         assert!(!clone.is_capturing().expect("the stream is live"));
         let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
         clone.wait_event(&event).expect("the capture has ended");
-        fill.launch(&clone, config(), (&mut x, 9, LEN as u32)).expect("the capture has ended");
+        fill.launch(&clone, config(), (&mut x, 9, LEN as u32))
+            .expect("the capture has ended");
         clone.synchronize().expect("the work runs");
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             Graph::capture(&context, |scope| -> Result<(), Error> {
@@ -101,23 +115,43 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_stays_valid()
         outside.record(&stream).expect("the stream is live");
         let inside = Event::new(&context, EventFlags::empty()).expect("an event can be created");
         let mut x = buffer(&stream, 1);
-        let mut empty = Graph::new(&context).and_then(|graph| graph.instantiate()).expect("a graph may be empty");
+        let mut empty = Graph::new(&context)
+            .and_then(|graph| graph.instantiate())
+            .expect("a graph may be empty");
         let graph = Graph::capture(&context, |scope| {
             fill.launch(scope, config(), (&mut x, 5, LEN as u32))?;
             assert_refused(empty.launch(scope), "Graph::add_child");
             assert_refused(scope.synchronize(), "is being captured");
             assert_refused(scope.is_finished(), "is being captured");
-            assert_refused(scope.wait_event(&outside), "was not recorded in that capture");
+            assert_refused(
+                scope.wait_event(&outside),
+                "was not recorded in that capture",
+            );
             inside.record(scope)?;
             assert_refused(stream.wait_event(&inside), "was recorded in a capture");
             assert_refused(inside.is_finished(), "was recorded in a capture");
             assert_refused(inside.synchronize(), "was recorded in a capture");
-            assert_refused(DeviceBuffer::<u32, SyncAlloc>::uninit_in(scope, LEN, SyncAlloc), "use `StreamOrdered`");
-            assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "the stream is being captured");
-            assert_refused(DeviceBuffer::<u32>::zeroed(scope, LEN)?.to_vec(), "is being captured");
+            assert_refused(
+                DeviceBuffer::<u32, SyncAlloc>::uninit_in(scope, LEN, SyncAlloc),
+                "use `StreamOrdered`",
+            );
+            assert_refused(
+                MappedBuffer::<u32>::zeroed(scope, LEN),
+                "the stream is being captured",
+            );
+            assert_refused(
+                DeviceBuffer::<u32>::zeroed(scope, LEN)?.to_vec(),
+                "is being captured",
+            );
             assert_refused(DeviceVec::<u32>::new(scope), "the stream is being captured");
-            assert_refused(PitchedBuffer::<u32>::zeroed(scope, LEN, 1), "the stream is being captured");
-            assert_refused(UnifiedBuffer::<u32>::zeroed(scope, LEN), "the stream is being captured");
+            assert_refused(
+                PitchedBuffer::<u32>::zeroed(scope, LEN, 1),
+                "the stream is being captured",
+            );
+            assert_refused(
+                UnifiedBuffer::<u32>::zeroed(scope, LEN),
+                "the stream is being captured",
+            );
             assert_refused(
                 Array::<u32>::new(scope, ArrayShape::new_1d(LEN), ArrayFlags::empty()),
                 "the stream is being captured",
@@ -126,13 +160,19 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_stays_valid()
             assert_refused(scope.launch_host_function(|| ()), "is being captured");
             scope.wait_event(&inside)?;
             context.memory_info()?;
-            drop(DeviceBuffer::<u32, SyncAlloc>::uninit_in(&stream, LEN, SyncAlloc)?);
+            drop(DeviceBuffer::<u32, SyncAlloc>::uninit_in(
+                &stream, LEN, SyncAlloc,
+            )?);
             Ok::<_, Error>(())
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("nothing has ended the capture");
+        let mut executable = graph
+            .and_then(|graph| graph.instantiate())
+            .expect("nothing has ended the capture");
         executable.launch(&stream).expect("it can be launched");
         assert_eq!(values(&x), [5; LEN]);
-        inside.record(&stream).expect("the event is recorded outside a capture");
+        inside
+            .record(&stream)
+            .expect("the event is recorded outside a capture");
         inside.synchronize().expect("the stream is idle");
     });
 }
@@ -152,10 +192,15 @@ fn forked_work_that_shares_buffers_is_ordered_and_joined() {
             assert_refused(scope.join(&stream), "does not belong to the capture");
             Ok(())
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the branches are joined");
+        let mut executable = graph
+            .and_then(|graph| graph.instantiate())
+            .expect("the branches are joined");
         for _ in 0..3 {
             executable.launch(&stream).expect("it can be launched");
-            assert_eq!((values(&x), values(&y), values(&z)), (vec![6; LEN], vec![4; LEN], vec![6; LEN]));
+            assert_eq!(
+                (values(&x), values(&y), values(&z)),
+                (vec![6; LEN], vec![4; LEN], vec![6; LEN])
+            );
         }
     });
 }
@@ -192,16 +237,29 @@ fn memory_allocated_in_a_capture_exists_while_the_graph_runs_only() {
             drop(scratch);
             let mut other = DeviceBuffer::<u32>::uninit(scope, LEN)?;
             fill.launch(scope, config(), (&mut other, 9, LEN as u32))?;
-            assert_refused(other.as_slice_mut().fill_on(&stream, 1), "is not part of that capture");
+            assert_refused(
+                other.as_slice_mut().fill_on(&stream, 1),
+                "is not part of that capture",
+            );
             leaked = Some(other);
             Ok(())
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
+        let mut executable = graph
+            .and_then(|graph| graph.instantiate())
+            .expect("the graph is valid");
         let mut leaked = leaked.expect("the work was called");
-        assert_refused(leaked.as_slice_mut().fill_on(&stream, 1), "exists only while that graph runs");
-        assert_refused(leaked.as_slice_mut().fill(1), "exists only while that graph runs");
+        assert_refused(
+            leaked.as_slice_mut().fill_on(&stream, 1),
+            "exists only while that graph runs",
+        );
+        assert_refused(
+            leaked.as_slice_mut().fill(1),
+            "exists only while that graph runs",
+        );
         for _ in 0..2 {
-            executable.launch(&stream).expect("every allocation is freed");
+            executable
+                .launch(&stream)
+                .expect("every allocation is freed");
             assert_eq!(values(&result), [8; LEN]);
             result.as_slice_mut().fill(0).expect("the owner may write");
         }
@@ -216,22 +274,57 @@ fn graph_cache_uses_the_cheapest_operation_and_returns_which() {
         let mut replays = GraphCache::with_capacity(2);
         let mut step = |key, value: u32, times: usize, x: &mut DeviceBuffer<u32>| {
             let replayed = replays.run(&stream, key, (value, times), |stream| {
-                (0..times).try_for_each(|_| fill.launch(stream, config(), (&mut *x, value, LEN as u32)))
+                (0..times)
+                    .try_for_each(|_| fill.launch(stream, config(), (&mut *x, value, LEN as u32)))
             });
             let replayed = replayed.expect("the work is correct");
             assert_eq!(values(x), [value; LEN], "after {replayed:?}");
             replayed
         };
-        assert!(matches!(step("a", 1, 1, &mut x), GraphCacheOutcome::Captured));
-        assert!(matches!(step("a", 1, 1, &mut x), GraphCacheOutcome::Launched));
-        assert!(matches!(step("a", 2, 1, &mut x), GraphCacheOutcome::Updated));
-        assert!(matches!(step("a", 2, 1, &mut x), GraphCacheOutcome::Launched));
-        assert!(matches!(step("a", 3, 2, &mut x), GraphCacheOutcome::Recaptured));
-        assert!(matches!(step("b", 4, 1, &mut x), GraphCacheOutcome::Captured));
-        assert!(matches!(step("c", 5, 1, &mut x), GraphCacheOutcome::Captured));
-        assert!(matches!(step("b", 4, 1, &mut x), GraphCacheOutcome::Launched));
-        assert!(matches!(step("a", 3, 2, &mut x), GraphCacheOutcome::Captured), "it was not the least recently used");
-        assert_eq!((replays.len(), replays.counts().evicted, replays.counts().captured), (2, 2, 4));
+        assert!(matches!(
+            step("a", 1, 1, &mut x),
+            GraphCacheOutcome::Captured
+        ));
+        assert!(matches!(
+            step("a", 1, 1, &mut x),
+            GraphCacheOutcome::Launched
+        ));
+        assert!(matches!(
+            step("a", 2, 1, &mut x),
+            GraphCacheOutcome::Updated
+        ));
+        assert!(matches!(
+            step("a", 2, 1, &mut x),
+            GraphCacheOutcome::Launched
+        ));
+        assert!(matches!(
+            step("a", 3, 2, &mut x),
+            GraphCacheOutcome::Recaptured
+        ));
+        assert!(matches!(
+            step("b", 4, 1, &mut x),
+            GraphCacheOutcome::Captured
+        ));
+        assert!(matches!(
+            step("c", 5, 1, &mut x),
+            GraphCacheOutcome::Captured
+        ));
+        assert!(matches!(
+            step("b", 4, 1, &mut x),
+            GraphCacheOutcome::Launched
+        ));
+        assert!(
+            matches!(step("a", 3, 2, &mut x), GraphCacheOutcome::Captured),
+            "it was not the least recently used"
+        );
+        assert_eq!(
+            (
+                replays.len(),
+                replays.counts().evicted,
+                replays.counts().captured
+            ),
+            (2, 2, 4)
+        );
     });
 }
 
@@ -241,18 +334,24 @@ fn replay_in_a_capture_is_a_part_of_it() {
         let (context, stream) = (test.context(), test.stream());
         let (mut x, mut replays) = (buffer(&stream, 0), GraphCache::new());
         let mut step = |stream: &Stream| {
-            replays.run(stream, (), (), |stream| x.as_slice_mut().fill_on(stream, 7)).map(|replayed| match replayed {
-                GraphCacheOutcome::Ran(None) => "captured",
-                GraphCacheOutcome::Captured => "new",
-                GraphCacheOutcome::Launched => "launched",
-                other => panic!("{other:?}"),
-            })
+            replays
+                .run(stream, (), (), |stream| x.as_slice_mut().fill_on(stream, 7))
+                .map(|replayed| match replayed {
+                    GraphCacheOutcome::Ran(None) => "captured",
+                    GraphCacheOutcome::Captured => "new",
+                    GraphCacheOutcome::Launched => "launched",
+                    other => panic!("{other:?}"),
+                })
         };
         assert_eq!(step(&stream).expect("the work is correct"), "new");
-        let graph = Graph::capture(&context, |scope| step(scope).map(|what| assert_eq!(what, "captured")));
+        let graph = Graph::capture(&context, |scope| {
+            step(scope).map(|what| assert_eq!(what, "captured"))
+        });
         assert_eq!(step(&stream).expect("the work is correct"), "launched");
         x.as_slice_mut().fill(0).expect("the owner may write");
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
+        let mut executable = graph
+            .and_then(|graph| graph.instantiate())
+            .expect("the graph is valid");
         executable.launch(&stream).expect("it can be launched");
         assert_eq!(values(&x), [7; LEN]);
     });
@@ -291,7 +390,12 @@ pub(crate) mod operations {
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("Graph::capture", |fixture| made(captured(fixture)?)),
         ("CaptureScope::fork", |fixture| {
-            let Fixture { context, buffer, target, .. } = fixture;
+            let Fixture {
+                context,
+                buffer,
+                target,
+                ..
+            } = fixture;
             made(Graph::capture(context, |scope| {
                 let branch = scope.fork()?;
                 buffer.as_slice_mut().fill_on(&branch, 3)?;
@@ -306,22 +410,30 @@ pub(crate) mod operations {
             })?)
         }),
         ("CaptureScope::add_host", |fixture| {
-            made(Graph::capture(&fixture.context, |scope| scope.add_host(scope, || {}))?)
+            made(Graph::capture(&fixture.context, |scope| {
+                scope.add_host(scope, || {})
+            })?)
         }),
         ("Stream::capture_number", |fixture| {
-            made(Graph::capture(&fixture.context, |scope| scope.capture_number().map(drop))?)
+            made(Graph::capture(&fixture.context, |scope| {
+                scope.capture_number().map(drop)
+            })?)
         }),
         ("Graph::capture, of a slice", |fixture| {
             let target = &mut fixture.target;
             made(Graph::capture(&fixture.context, |scope| {
-                target.as_slice_mut().copy_from_device_on(scope, &DeviceBuffer::from_slice(scope, &[1; LEN])?)
+                target
+                    .as_slice_mut()
+                    .copy_from_device_on(scope, &DeviceBuffer::from_slice(scope, &[1; LEN])?)
             })?)
         }),
         ("GraphCache::run", |fixture| {
             let Fixture { stream, buffer, .. } = fixture;
             let mut replays = GraphCache::new();
             for value in [1, 1, 2] {
-                let replayed = replays.run(stream, (), value, |stream| buffer.as_slice_mut().fill_on(stream, value))?;
+                let replayed = replays.run(stream, (), value, |stream| {
+                    buffer.as_slice_mut().fill_on(stream, value)
+                })?;
                 // Work that cannot be captured runs directly, and the result contains the reason.
                 if let GraphCacheOutcome::Ran(Some(error)) = replayed {
                     return Err(error);
@@ -330,12 +442,20 @@ pub(crate) mod operations {
             stream.synchronize()?;
             made(replays)
         }),
-        ("Stream::is_capturing", |fixture| made(fixture.stream.is_capturing()?)),
+        ("Stream::is_capturing", |fixture| {
+            made(fixture.stream.is_capturing()?)
+        }),
     ];
 
     /// Returns a graph that writes the fixture's buffer and its mapped memory.
     pub(crate) fn captured(fixture: &mut Fixture) -> Result<GraphExec> {
-        let Fixture { context, buffer, mapped, unified, .. } = fixture;
+        let Fixture {
+            context,
+            buffer,
+            mapped,
+            unified,
+            ..
+        } = fixture;
         let graph = Graph::capture(context, |scope| {
             buffer.as_slice_mut().fill_on(scope, 3)?;
             mapped.as_slice_mut().fill_on(scope, 4)?;

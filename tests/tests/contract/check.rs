@@ -1,7 +1,9 @@
 //! Reports of the simulator about faulty kernels: the kernel, the thread, the address, and the nearby allocations.
 #![cfg(not(miri))]
 
-use curium_driver::{DevicePointer, Event, EventFlags, Kernel, LaunchConfig, Library, Signature, Stream};
+use curium_driver::{
+    DevicePointer, Event, EventFlags, Kernel, LaunchConfig, Library, Signature, Stream,
+};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Checks, Config, Report, ReportKind, Severity, Simulator};
 use curium_tests::{TestDriver, kernels, looks_for_races, on_simulator, uses_cuda};
@@ -34,7 +36,9 @@ pub(crate) const EXCHANGE: &str = ".version 8.0
 ";
 
 fn checking() -> Config {
-    Config::new().with_checks(Checks::Quiet).with_race_checks(true)
+    Config::new()
+        .with_checks(Checks::Quiet)
+        .with_race_checks(true)
 }
 
 /// Launches a kernel that fails, and returns the simulator's report.
@@ -60,15 +64,27 @@ fn write_past_an_allocation_names_kernel_thread_line_and_the_distance() {
         let address = buffer.as_pointer().as_raw();
         let fault = fault_of::<(&mut [u32], u64, u32)>((test, simulator), "write_at", |write_at| {
             // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
-            unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }.expect("it launches");
+            unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }
+                .expect("it launches");
         });
-        assert_eq!((fault.kind, fault.block, fault.thread), (ReportKind::IllegalAddress, [0; 3], [0; 3]));
-        let line = kernels::FAULTS.lines().nth(fault.line as usize - 1).expect("the line exists");
+        assert_eq!(
+            (fault.kind, fault.block, fault.thread),
+            (ReportKind::IllegalAddress, [0; 3], [0; 3])
+        );
+        let line = kernels::FAULTS
+            .lines()
+            .nth(fault.line as usize - 1)
+            .expect("the line exists");
         assert!(line.contains("st.global"), "{line}");
         let text = fault.to_string();
         let place = format!("4-byte write at {:#x}", address + 108);
         let distance = format!("8 bytes past the end of a 100-byte allocation at {address:#x}");
-        for part in ["`write_at`", &place, "block (0, 0, 0), thread (0, 0, 0), PTX line", &distance] {
+        for part in [
+            "`write_at`",
+            &place,
+            "block (0, 0, 0), thread (0, 0, 0), PTX line",
+            &distance,
+        ] {
             assert!(text.contains(part), "{text} without {part}");
         }
     });
@@ -83,14 +99,25 @@ fn read_of_freed_memory_is_reported_as_such() {
         drop(freed);
         stream.synchronize().expect("the context works");
         let mut result = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
-        let fault = fault_of::<(DevicePointer<u32>, u64, &mut [u32])>((test, simulator), "read_at", |read_at| {
-            let pointer = DevicePointer::from_raw(address);
-            // SAFETY: the simulator detects the read of freed memory and does not perform it.
-            unsafe { read_at.launch(&stream, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }
+        let fault = fault_of::<(DevicePointer<u32>, u64, &mut [u32])>(
+            (test, simulator),
+            "read_at",
+            |read_at| {
+                let pointer = DevicePointer::from_raw(address);
+                // SAFETY: the simulator detects the read of freed memory and does not perform it.
+                unsafe {
+                    read_at.launch(&stream, LaunchConfig::new(1, 1), (pointer, 5, &mut result))
+                }
                 .expect("it launches");
-        });
+            },
+        );
         let text = fault.to_string();
-        assert!(text.contains(&format!("20 bytes into a freed 100-byte allocation at {address:#x}")), "{text}");
+        assert!(
+            text.contains(&format!(
+                "20 bytes into a freed 100-byte allocation at {address:#x}"
+            )),
+            "{text}"
+        );
     });
 }
 
@@ -100,12 +127,19 @@ fn exchange(config: Config, barrier: &str) -> Vec<Report> {
     on_simulator(config, |test, simulator| {
         let stream = test.stream();
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
-        let library =
-            Library::from_ptx(test.driver(), &EXCHANGE.replace("BARRIER", barrier)).expect("the PTX is valid");
-        let kernel = library.kernel::<(&mut [u32],)>("exchange").expect("the library has the kernel");
+        let library = Library::from_ptx(test.driver(), &EXCHANGE.replace("BARRIER", barrier))
+            .expect("the PTX is valid");
+        let kernel = library
+            .kernel::<(&mut [u32],)>("exchange")
+            .expect("the library has the kernel");
         // SAFETY: the kernel writes one word for each of its 64 threads.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }.expect("it launches");
-        faults = if stream.synchronize().is_err() { simulator.reports() } else { Vec::new() };
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }
+            .expect("it launches");
+        faults = if stream.synchronize().is_err() {
+            simulator.reports()
+        } else {
+            Vec::new()
+        };
         simulator.reset_errors();
         if !barrier.is_empty() {
             let expected: Vec<u32> = (0..64).map(|thread| thread ^ 32).collect();
@@ -123,7 +157,9 @@ fn race_in_shared_memory_names_both_threads_for_every_seed() {
     for seed in 0..20 {
         let faults = exchange(checking().with_seed(seed), "");
         let fault = faults.first().expect("the race is found");
-        let ReportKind::Race { thread: with, .. } = fault.kind else { panic!("{fault}") };
+        let ReportKind::Race { thread: with, .. } = fault.kind else {
+            panic!("{fault}")
+        };
         assert_eq!(fault.thread[0] ^ u32::from(with[0]), 32, "{fault}");
         let text = fault.to_string();
         for part in [
@@ -144,12 +180,21 @@ fn exchange_in_warp(config: Config, between: &str) -> Vec<Report> {
     on_simulator(config, |test, simulator| {
         let stream = test.stream();
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 32).expect("memory suffices");
-        let text = EXCHANGE.replace("%thread, 32;", "%thread, 1;").replace("BARRIER", between);
+        let text = EXCHANGE
+            .replace("%thread, 32;", "%thread, 1;")
+            .replace("BARRIER", between);
         let library = Library::from_ptx(test.driver(), &text).expect("the PTX is valid");
-        let kernel = library.kernel::<(&mut [u32],)>("exchange").expect("the library has the kernel");
+        let kernel = library
+            .kernel::<(&mut [u32],)>("exchange")
+            .expect("the library has the kernel");
         // SAFETY: the kernel writes one word for each of its 32 threads.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 32), (&mut out,)) }.expect("it launches");
-        faults = if stream.synchronize().is_err() { simulator.reports() } else { Vec::new() };
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 32), (&mut out,)) }
+            .expect("it launches");
+        faults = if stream.synchronize().is_err() {
+            simulator.reports()
+        } else {
+            Vec::new()
+        };
         simulator.reset_errors();
     });
     faults
@@ -160,14 +205,25 @@ fn race_within_a_warp_is_found_unless_the_warp_synchronizes_in_between() {
     if uses_cuda() {
         return;
     }
-    for joined in ["bar.warp.sync -1;", "bar.sync 0;", "shfl.sync.idx.b32 %other, %thread, 0, 31, -1;"] {
+    for joined in [
+        "bar.warp.sync -1;",
+        "bar.sync 0;",
+        "shfl.sync.idx.b32 %other, %thread, 0, 31, -1;",
+    ] {
         assert_eq!(exchange_in_warp(checking(), joined), [], "{joined}");
     }
     let faults = exchange_in_warp(checking(), "add.u32 %other, %thread, 1;");
     let fault = faults.first().expect("the race is found");
     assert_eq!(
         (fault.kind, fault.thread),
-        (ReportKind::Race { block: [0; 3], thread: [1, 0, 0], same_value: false }, [0; 3]),
+        (
+            ReportKind::Race {
+                block: [0; 3],
+                thread: [1, 0, 0],
+                same_value: false
+            },
+            [0; 3]
+        ),
         "{fault}"
     );
 }
@@ -181,16 +237,25 @@ fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Report> {
         let mut result = DeviceBuffer::<u32>::zeroed(&reader, 1).expect("memory suffices");
         test.context().synchronize().expect("the context works");
         let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
-        let write = library.kernel::<(DevicePointer<u32>, u64, u32)>("write_at").expect("the library has the kernel");
-        let read =
-            library.kernel::<(DevicePointer<u32>, u64, &mut [u32])>("read_at").expect("the library has the kernel");
+        let write = library
+            .kernel::<(DevicePointer<u32>, u64, u32)>("write_at")
+            .expect("the library has the kernel");
+        let read = library
+            .kernel::<(DevicePointer<u32>, u64, &mut [u32])>("read_at")
+            .expect("the library has the kernel");
         let pointer = DevicePointer::from_raw(buffer.as_pointer().as_raw());
         // SAFETY: the kernel writes within the buffer, which outlives the test's last synchronization.
-        unsafe { write.launch(&writer, LaunchConfig::new(1, 1), (pointer, 5, 7)) }.expect("it launches");
+        unsafe { write.launch(&writer, LaunchConfig::new(1, 1), (pointer, 5, 7)) }
+            .expect("it launches");
         order(&writer, &reader);
         // SAFETY: the kernel reads within the buffer; the simulator detects the race.
-        unsafe { read.launch(&reader, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }.expect("it launches");
-        faults = if test.context().synchronize().is_err() { simulator.reports() } else { Vec::new() };
+        unsafe { read.launch(&reader, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }
+            .expect("it launches");
+        faults = if test.context().synchronize().is_err() {
+            simulator.reports()
+        } else {
+            Vec::new()
+        };
         simulator.reset_errors();
     });
     faults
@@ -211,24 +276,37 @@ fn race_between_streams_names_both_kernels_and_streams_the_address_and_the_alloc
         "block (0, 0, 0), thread (0, 0, 0), PTX line",
         ", 20 bytes into a 100-byte allocation at 0x",
     ] {
-        let other = text.replace("kernel `write_at`", "kernel `?`").replace("kernel `read_at`", "kernel `write_at`");
+        let other = text
+            .replace("kernel `write_at`", "kernel `?`")
+            .replace("kernel `read_at`", "kernel `write_at`");
         let other = other.replace("kernel `?`", "kernel `read_at`");
-        assert!(text.contains(part) || other.contains(part), "{text} without {part}");
+        assert!(
+            text.contains(part) || other.contains(part),
+            "{text} without {part}"
+        );
     }
     let event_between = |writer: &Stream, reader: &Stream| {
-        let event = Event::new(writer.context(), EventFlags::empty()).expect("an event can be created");
+        let event =
+            Event::new(writer.context(), EventFlags::empty()).expect("an event can be created");
         event.record(writer).expect("the event is recorded");
         reader.wait_event(&event).expect("the stream waits");
     };
     assert_eq!(unordered_streams(event_between), []);
-    assert_eq!(unordered_streams(|writer, _| writer.synchronize().expect("the stream works")), []);
+    assert_eq!(
+        unordered_streams(|writer, _| writer.synchronize().expect("the stream works")),
+        []
+    );
 }
 
 #[test]
 fn exchange_that_is_ordered_is_no_race() {
     for barrier in ["bar.sync 0;", "barrier.sync 3, 64;"] {
         for seed in 0..20 {
-            assert_eq!(exchange(checking().with_seed(seed), barrier), [], "{barrier}, seed {seed}");
+            assert_eq!(
+                exchange(checking().with_seed(seed), barrier),
+                [],
+                "{barrier}, seed {seed}"
+            );
         }
     }
     // Race detection is off by default.
@@ -254,14 +332,26 @@ fn severities(seed: u64, blocks: u32, text: &str) -> (bool, Vec<Severity>) {
         let stream = test.stream();
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
         let library = Library::from_ptx(test.driver(), &body(text)).expect("the PTX is valid");
-        let kernel = library.kernel::<(&mut [u32],)>("main").expect("the library has the kernel");
+        let kernel = library
+            .kernel::<(&mut [u32],)>("main")
+            .expect("the library has the kernel");
         // SAFETY: the kernel accesses the 64 words of its argument.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(blocks, 64), (&mut out,)) }.expect("it launches");
+        unsafe { kernel.launch(&stream, LaunchConfig::new(blocks, 64), (&mut out,)) }
+            .expect("it launches");
         found.0 = stream.synchronize().is_ok();
         found.1 = simulator.reports().iter().map(Report::severity).collect();
         for report in simulator.reports() {
-            assert!(report.to_string().contains("kernel `main`: race with block ("), "{report}");
-            assert_eq!(report.to_string().starts_with("warning: "), report.severity() == Severity::Warning, "{report}");
+            assert!(
+                report
+                    .to_string()
+                    .contains("kernel `main`: race with block ("),
+                "{report}"
+            );
+            assert_eq!(
+                report.to_string().starts_with("warning: "),
+                report.severity() == Severity::Warning,
+                "{report}"
+            );
         }
         simulator.reset_errors();
     });
@@ -299,8 +389,16 @@ fn races_for_device_memory_of_the_same_value_are_warnings() {
         (2, "st.global.u32 [%out], %block;", &error),
         (1, "st.global.u32 [%out], %warp;", &error),
         (2, "st.global.v2.u32 [%out], {7, %block};", &error),
-        (2, "st.global.u64 [%out], %out; st.global.u32 [%out], %warp;", &error),
-        (2, "ld.global.u32 %value, [%out]; st.global.u32 [%out], 7;", &error),
+        (
+            2,
+            "st.global.u64 [%out], %out; st.global.u32 [%out], %warp;",
+            &error,
+        ),
+        (
+            2,
+            "ld.global.u32 %value, [%out]; st.global.u32 [%out], 7;",
+            &error,
+        ),
     ] {
         for seed in 0..4 {
             let found = severities(seed, blocks, text);
@@ -327,11 +425,21 @@ fn accesses_of_device_memory_that_are_ordered_or_atomic_are_not_reported() {
         (2, &LAST_BLOCK_LOADS.replace("FENCE", "membar.gl;")),
     ] {
         for seed in 0..4 {
-            assert_eq!(severities(seed, blocks, text), (true, Vec::new()), "{text}, {blocks} blocks, seed {seed}");
+            assert_eq!(
+                severities(seed, blocks, text),
+                (true, Vec::new()),
+                "{text}, {blocks} blocks, seed {seed}"
+            );
         }
     }
-    assert!(!severities(0, 1, &exchange.replace("bar.sync 0;", "")).0, "without a barrier, the accesses race");
-    assert!(!severities(0, 2, &LAST_BLOCK_LOADS.replace("FENCE", "")).0, "without a fence, the accesses race");
+    assert!(
+        !severities(0, 1, &exchange.replace("bar.sync 0;", "")).0,
+        "without a barrier, the accesses race"
+    );
+    assert!(
+        !severities(0, 2, &LAST_BLOCK_LOADS.replace("FENCE", "")).0,
+        "without a fence, the accesses race"
+    );
 }
 
 #[test]
@@ -347,8 +455,14 @@ fn races_for_shared_memory_of_the_same_value_are_warnings() {
         ("st.shared.u8 [words+3], 7;", &warning),
         ("st.shared.u32 [words], %warp;", &error),
         ("st.shared.v2.u32 [words+8], {7, %warp};", &error),
-        ("ld.shared.u32 %value, [words]; st.shared.u32 [words], 7;", &error),
-        ("st.shared.u32 [words], 7; ld.shared.u32 %value, [words];", &error),
+        (
+            "ld.shared.u32 %value, [words]; st.shared.u32 [words], 7;",
+            &error,
+        ),
+        (
+            "st.shared.u32 [words], 7; ld.shared.u32 %value, [words];",
+            &error,
+        ),
     ] {
         for seed in 0..4 {
             let found = severities(seed, 1, text);

@@ -17,7 +17,12 @@ fn failure<R>(body: impl FnOnce(Device) -> R) -> Option<String> {
     }
     let outcome = catch_unwind(AssertUnwindSafe(|| drop(curium_sim::test(body))));
     let panic = outcome.expect_err("the test fails");
-    Some(panic.downcast_ref::<String>().expect("the panic has a message").clone())
+    Some(
+        panic
+            .downcast_ref::<String>()
+            .expect("the panic has a message")
+            .clone(),
+    )
 }
 
 /// Asserts that a test of `body` fails with a message that contains all `parts`.
@@ -47,32 +52,64 @@ fn leak_fails_the_test_with_the_call_that_allocated() {
         std::mem::forget(DeviceBuffer::<u32>::zeroed(&stream, 25)?);
         stream.synchronize()
     };
-    assert_fails(leak, &["seed 0", "leak: device allocation", "100 bytes", "made by cuMemAlloc"]);
+    assert_fails(
+        leak,
+        &[
+            "seed 0",
+            "leak: device allocation",
+            "100 bytes",
+            "made by cuMemAlloc",
+        ],
+    );
 }
 
 #[test]
 fn access_out_of_bounds_fails_the_test_with_kernel_thread_and_line() {
     let write = |device: Device| -> Result<()> {
         let stream = device.primary_context()?.stream()?;
-        let kernel = Library::from_ptx(&device, kernels::FAULTS)?.kernel::<(&mut [u32], u64, u32)>("write_at")?;
+        let kernel = Library::from_ptx(&device, kernels::FAULTS)?
+            .kernel::<(&mut [u32], u64, u32)>("write_at")?;
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
         // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }
     };
-    assert_fails(write, &["`write_at`", "thread (0, 0, 0)", "PTX line", "100-byte allocation"]);
+    assert_fails(
+        write,
+        &[
+            "`write_at`",
+            "thread (0, 0, 0)",
+            "PTX line",
+            "100-byte allocation",
+        ],
+    );
 }
 
 #[test]
 fn uninitialized_read_fails_the_test_with_kernel_thread_and_line() {
     let read = |device: Device| -> Result<()> {
         let stream = device.primary_context()?.stream()?;
-        let kernel = Library::from_ptx(&device, kernels::FAULTS)?.kernel::<(&[u32], u64, &mut [u32])>("read_at")?;
+        let kernel = Library::from_ptx(&device, kernels::FAULTS)?
+            .kernel::<(&[u32], u64, &mut [u32])>("read_at")?;
         let uninitialized = DeviceBuffer::<u32>::uninit(&stream, 25)?;
         let mut result = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
         // SAFETY: the kernel reads one element in bounds and writes the only one of the result.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&uninitialized, 5, &mut result)) }
+        unsafe {
+            kernel.launch(
+                &stream,
+                LaunchConfig::new(1, 1),
+                (&uninitialized, 5, &mut result),
+            )
+        }
     };
-    assert_fails(read, &["`read_at`", "thread (0, 0, 0)", "PTX line", "100-byte allocation"]);
+    assert_fails(
+        read,
+        &[
+            "`read_at`",
+            "thread (0, 0, 0)",
+            "PTX line",
+            "100-byte allocation",
+        ],
+    );
 }
 
 #[test]
@@ -95,7 +132,10 @@ fn panic_of_the_closure_passes_through() {
     }
     let panics = |_: Driver| panic_any(7_u8);
     let outcome = catch_unwind(AssertUnwindSafe(|| curium_sim::test(panics)));
-    assert_eq!(outcome.expect_err("it panics").downcast_ref::<u8>(), Some(&7));
+    assert_eq!(
+        outcome.expect_err("it panics").downcast_ref::<u8>(),
+        Some(&7)
+    );
 }
 
 #[test]
@@ -106,6 +146,9 @@ fn driver_keeps_its_simulator_alive() {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let device: Device = simulator.driver().expect("the simulator initializes");
     drop(simulator);
-    let stream = device.primary_context().and_then(|context| context.stream()).expect("the driver is alive");
+    let stream = device
+        .primary_context()
+        .and_then(|context| context.stream())
+        .expect("the driver is alive");
     stream.synchronize().expect("the driver is alive");
 }

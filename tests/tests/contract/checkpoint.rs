@@ -25,13 +25,22 @@ fn restored_process_continues() {
 fn checkpoints(peer: &mut Peer) {
     on_driver(|test| {
         let (driver, pid) = (test.driver(), i32::from_ne_bytes(peer.receive()));
-        let expect = |state| assert_eq!(ProcessState::of(driver, pid).expect("the process uses the driver"), state);
+        let expect = |state| {
+            assert_eq!(
+                ProcessState::of(driver, pid).expect("the process uses the driver"),
+                state
+            )
+        };
         let running = CheckpointProcess::running(driver, pid).expect("it runs");
-        let locked = running.lock(Some(Duration::from_secs(20))).expect("no work is pending");
+        let locked = running
+            .lock(Some(Duration::from_secs(20)))
+            .expect("no work is pending");
         expect(ProcessState::Locked);
         let checkpointed = locked.checkpoint().expect("its memory has a location");
         expect(ProcessState::Checkpointed);
-        let restored = checkpointed.restore(&[]).expect("the device is still there");
+        let restored = checkpointed
+            .restore(&[])
+            .expect("the device is still there");
         expect(ProcessState::Locked);
         restored.unlock().expect("it can continue");
         expect(ProcessState::Running);
@@ -43,7 +52,8 @@ fn checkpoints(peer: &mut Peer) {
 #[cfg(target_os = "linux")]
 fn is_checkpointed(peer: &mut Peer) {
     on_driver(|test| {
-        let buffer = DeviceBuffer::from_slice(&test.stream(), &[7_u8; 64]).expect("memory suffices");
+        let buffer =
+            DeviceBuffer::from_slice(&test.stream(), &[7_u8; 64]).expect("memory suffices");
         test.context().synchronize().expect("the context works");
         peer.send(&std::process::id().to_ne_bytes());
         assert_eq!(peer.receive(), [1]);
@@ -57,9 +67,17 @@ pub(crate) mod operations {
     use crate::operations::{Operation, made};
 
     pub(crate) const SOLITARY: &[Operation] = &[
-        ("CheckpointProcess::running", |fixture| made(CheckpointProcess::running(&fixture.driver, 1)?)),
-        ("CheckpointProcess::locked", |fixture| made(CheckpointProcess::locked(&fixture.driver, 1)?)),
-        ("CheckpointProcess::checkpointed", |fixture| made(CheckpointProcess::checkpointed(&fixture.driver, 1)?)),
-        ("ProcessState::of", |fixture| made(ProcessState::of(&fixture.driver, 1)?)),
+        ("CheckpointProcess::running", |fixture| {
+            made(CheckpointProcess::running(&fixture.driver, 1)?)
+        }),
+        ("CheckpointProcess::locked", |fixture| {
+            made(CheckpointProcess::locked(&fixture.driver, 1)?)
+        }),
+        ("CheckpointProcess::checkpointed", |fixture| {
+            made(CheckpointProcess::checkpointed(&fixture.driver, 1)?)
+        }),
+        ("ProcessState::of", |fixture| {
+            made(ProcessState::of(&fixture.driver, 1)?)
+        }),
     ];
 }

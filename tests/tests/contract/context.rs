@@ -14,7 +14,9 @@ fn primary_context_is_one_for_all_retentions() {
         assert_eq!(first, first.clone());
         assert_eq!(first.device().as_raw(), test.device().as_raw());
         drop(first);
-        second.synchronize().expect("the other retention keeps the context");
+        second
+            .synchronize()
+            .expect("the other retention keeps the context");
     });
 }
 
@@ -45,13 +47,17 @@ fn context_synchronize_waits_for_every_stream() {
     on_driver(|test| {
         let context = test.context();
         let stream = context.stream().expect("a stream can be created");
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
+        let event =
+            Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
         assert!(!event.is_finished().expect("an event can be queried"));
         gate.open();
         context.synchronize().expect("the context works");
-        assert!(event.is_finished().expect("an event can be queried"), "synchronize returned before the work was done");
+        assert!(
+            event.is_finished().expect("an event can be queried"),
+            "synchronize returned before the work was done"
+        );
     });
 }
 
@@ -79,9 +85,15 @@ fn context_in_use_is_given_back_by_close() {
     on_driver(|test| {
         let context = test.context();
         let stream = context.stream().expect("a stream can be created");
-        let (context, error) = context.close().expect_err("the stream keeps the context").into_parts();
+        let (context, error) = context
+            .close()
+            .expect_err("the stream keeps the context")
+            .into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert_eq!(error.to_string(), "Context::close: the context is still in use");
+        assert_eq!(
+            error.to_string(),
+            "Context::close: the context is still in use"
+        );
         drop(stream);
         context.close().expect("nothing keeps the context any more");
     });
@@ -91,10 +103,18 @@ fn context_in_use_is_given_back_by_close() {
 fn context_that_the_driver_does_not_release_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let context = test.context();
-        simulator
-            .inject(Fault::on(Function::cuDevicePrimaryCtxRelease_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (context, error) = context.close().expect_err("the injected fault occurs").into_parts();
-        assert_eq!(error.function(), Some(Function::cuDevicePrimaryCtxRelease_v2));
+        simulator.inject(
+            Fault::on(Function::cuDevicePrimaryCtxRelease_v2)
+                .returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let (context, error) = context
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
+        assert_eq!(
+            error.function(),
+            Some(Function::cuDevicePrimaryCtxRelease_v2)
+        );
         context.synchronize().expect("the context is still there");
         context.close().expect("only the first call failed");
     });
@@ -109,7 +129,8 @@ fn context_is_used_from_many_threads_at_once() {
                 scope.spawn(|| {
                     for _ in 0..8 {
                         let stream = context.stream().expect("a stream can be created");
-                        let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
+                        let event = Event::new(&context, EventFlags::empty())
+                            .expect("an event can be created");
                         event.record(&stream).expect("an event can be recorded");
                         event.synchronize().expect("an event can be synchronized");
                     }
@@ -124,10 +145,19 @@ pub(crate) mod operations {
 
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("Context::stream", |fixture| made(fixture.context.stream()?)),
-        ("Context::synchronize", |fixture| made(fixture.context.synchronize()?)),
-        ("Context::memory_info", |fixture| made(fixture.context.memory_info()?)),
+        ("Context::synchronize", |fixture| {
+            made(fixture.context.synchronize()?)
+        }),
+        ("Context::memory_info", |fixture| {
+            made(fixture.context.memory_info()?)
+        }),
         ("Context::close", |fixture| {
-            fixture.device.primary_context()?.close().map_err(|returned| returned.error).map(boxed)
+            fixture
+                .device
+                .primary_context()?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
         }),
     ];
 }

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use curium_driver::{Error, Function, Stream, call};
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
-    DeviceBuffer, DeviceSlice, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryLocation, PinnedBuffer,
-    PinnedFlags, Pitch, SyncAlloc,
+    DeviceBuffer, DeviceSlice, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryLocation,
+    PinnedBuffer, PinnedFlags, Pitch, SyncAlloc,
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
@@ -31,11 +31,19 @@ fn pinned_buffer_is_returned_by_an_upload_and_a_download() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut target = buffer(&stream, 0);
-        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
-        let source = pending.expect("the copy begins").wait().expect("the copy ends");
+        let pending =
+            copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
+        let source = pending
+            .expect("the copy begins")
+            .wait()
+            .expect("the copy ends");
         assert_eq!(&*source, &[5; LEN]);
-        let pending = copy::download(&other, &target, pinned(test, 0)).map_err(|returned| returned.error);
-        let result = pending.expect("the copy begins").wait().expect("the copy ends");
+        let pending =
+            copy::download(&other, &target, pinned(test, 0)).map_err(|returned| returned.error);
+        let result = pending
+            .expect("the copy begins")
+            .wait()
+            .expect("the copy ends");
         assert_eq!(&*result, &[5; LEN]);
     });
 }
@@ -46,7 +54,8 @@ fn pending_copy_does_not_block_the_host_and_its_drop_waits() {
         let stream = test.stream();
         let mut target = buffer(&stream, 0);
         let gate = Gate::on(&stream);
-        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
+        let pending =
+            copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
         let pending = pending.expect("the copy begins");
         assert!(!pending.is_finished().expect("the copy can be queried"));
         let dropped = std::thread::spawn(move || drop(pending));
@@ -64,7 +73,8 @@ fn pending_copy_can_be_awaited() {
         let stream = test.stream();
         let source = buffer(&stream, 8);
         let gate = Gate::on(&stream);
-        let pending = copy::download(&stream, &source, pinned(test, 0)).map_err(|returned| returned.error);
+        let pending =
+            copy::download(&stream, &source, pinned(test, 0)).map_err(|returned| returned.error);
         let pending = pending.expect("the copy begins");
         let opener = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -81,14 +91,23 @@ fn copy_that_does_not_begin_gives_the_pinned_buffer_back() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let mut target = DeviceBuffer::<u32>::zeroed(&stream, 3).expect("it fits");
-        let (source, error) =
-            copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("other lengths").into_parts();
-        assert!(error.to_string().contains("1000 elements, the other operand has 3"), "{error}");
+        let (source, error) = copy::upload(&stream, pinned(test, 5), &mut target)
+            .map(drop)
+            .expect_err("other lengths")
+            .into_parts();
+        assert!(
+            error
+                .to_string()
+                .contains("1000 elements, the other operand has 3"),
+            "{error}"
+        );
         let mut target = buffer(&stream, 0);
         for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuEventRecord] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-            let (source, error) =
-                copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("it fails").into_parts();
+            let (source, error) = copy::upload(&stream, pinned(test, 5), &mut target)
+                .map(drop)
+                .expect_err("it fails")
+                .into_parts();
             assert_eq!((error.function(), source[0]), (Some(function), 5));
         }
         assert_eq!(source.len(), LEN);
@@ -100,9 +119,17 @@ fn wait_that_fails_keeps_the_pinned_buffer() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let mut target = buffer(&stream, 0);
-        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
-        simulator.inject(Fault::on(Function::cuEventSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (pending, error) = pending.expect("the copy begins").wait().map(drop).expect_err("it fails").into_parts();
+        let pending =
+            copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
+        simulator.inject(
+            Fault::on(Function::cuEventSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let (pending, error) = pending
+            .expect("the copy begins")
+            .wait()
+            .map(drop)
+            .expect_err("it fails")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuEventSynchronize));
         assert_eq!(pending.wait().expect("the copy ends").len(), LEN);
     });
@@ -144,7 +171,10 @@ fn scope_that_panics_or_fails_waits_for_its_copies() {
                     std::panic::panic_any("this panic is part of the test")
                 })
             }));
-            assert!(outcome.is_err() || outcome.is_ok_and(|result| result.is_err()), "the scope failed");
+            assert!(
+                outcome.is_err() || outcome.is_ok_and(|result| result.is_err()),
+                "the scope failed"
+            );
             assert_eq!(&*result, &[4; LEN], "the scope did not wait");
             opener.join().expect("opening does not panic");
         });
@@ -155,11 +185,23 @@ fn scope_that_panics_or_fails_waits_for_its_copies() {
 fn captured<T>(stream: &Stream, operation: impl FnOnce() -> T) -> T {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: the stream is live, and the capture is ended below.
-    unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }.expect("a capture can begin");
+    unsafe {
+        call!(
+            stream.driver(),
+            cuStreamBeginCapture_v2(stream.as_raw(), mode)
+        )
+    }
+    .expect("a capture can begin");
     let value = operation();
     let mut graph = std::ptr::null_mut();
     // SAFETY: the stream is live, and `graph` is valid for writes.
-    unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) }.expect("a capture can end");
+    unsafe {
+        call!(
+            stream.driver(),
+            cuStreamEndCapture(stream.as_raw(), &raw mut graph)
+        )
+    }
+    .expect("a capture can end");
     // SAFETY: the graph is owned here and not used.
     unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
     value
@@ -176,10 +218,18 @@ fn copies_of_memory_that_a_graph_would_outlive_are_refused_while_a_stream_is_cap
         let mut target = buffer(&stream, 0);
         let source = pinned(test, 1);
         captured(&stream, || {
-            let error = target.copy_from_slice(&source).expect_err("it cannot be waited for");
-            assert!(matches!(error, Error::Argument(_)) && error.to_string().contains("captured"), "{error}");
+            let error = target
+                .copy_from_slice(&source)
+                .expect_err("it cannot be waited for");
+            assert!(
+                matches!(error, Error::Argument(_)) && error.to_string().contains("captured"),
+                "{error}"
+            );
             let scoped = copy::copy_scope(&stream, |scope| scope.upload(&source, &mut target));
-            assert!(matches!(scoped.expect_err("the slice ends"), Error::Argument(_)));
+            assert!(matches!(
+                scoped.expect_err("the slice ends"),
+                Error::Argument(_)
+            ));
         });
     });
 }
@@ -191,7 +241,10 @@ fn batch_moves_parts(test: &TestDriver) {
     let (low, high) = target.as_slice_mut().split_at(6).expect("there are enough");
     let (extent, pitch) = (Extent::new_2d(2, 2), Pitch::from_row_len::<u32>(3));
     let batch = CopyBatch::new().with_options(CopyOptions::new().with_prefer_overlap(true));
-    let parts = source.slice(6..).and_then(|part| batch.copy(low, part)).expect("the lengths are equal");
+    let parts = source
+        .slice(6..)
+        .and_then(|part| batch.copy(low, part))
+        .expect("the lengths are equal");
     let grids = high
         .pitched(extent, pitch)
         .and_then(|high| parts.copy_pitched(high, source.as_slice().pitched(extent, pitch)?));
@@ -208,7 +261,9 @@ fn batch_of_copies_is_one_call_for_lines_and_one_for_grids() {
             return batch_moves_parts(test);
         }
         test.assert_calls(Function::cuMemcpyBatchAsync_v2, 1, || {
-            test.assert_calls(Function::cuMemcpy3DBatchAsync_v2, 1, || batch_moves_parts(test));
+            test.assert_calls(Function::cuMemcpy3DBatchAsync_v2, 1, || {
+                batch_moves_parts(test)
+            });
         });
     });
 }
@@ -229,20 +284,35 @@ fn batch_on_an_older_driver_does_the_same() {
 #[test]
 fn copy_with_options_copies_on_every_driver() {
     for minor in [(13, 2), (13, 0), (12, 0)] {
-        on_simulator(Config::new().with_driver_version(CudaVersion::new(minor.0, minor.1)), |test, _| {
-            let (stream, options) = (test.stream(), CopyOptions::new().with_prefer_overlap(true));
-            let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
-            target.as_slice_mut().copy_from_device_with(&stream, &source, options).expect("equal lengths");
-            assert_eq!(values(&target), [6; LEN]);
-        });
+        on_simulator(
+            Config::new().with_driver_version(CudaVersion::new(minor.0, minor.1)),
+            |test, _| {
+                let (stream, options) =
+                    (test.stream(), CopyOptions::new().with_prefer_overlap(true));
+                let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
+                target
+                    .as_slice_mut()
+                    .copy_from_device_with(&stream, &source, options)
+                    .expect("equal lengths");
+                assert_eq!(values(&target), [6; LEN]);
+            },
+        );
     }
 }
 
 #[test]
 fn grid_with_options_is_copied_on_every_driver() {
     for (version, function, calls) in [
-        (CudaVersion::new(13, 2), Function::cuMemcpy3DWithAttributesAsync, 1),
-        (CudaVersion::new(13, 0), Function::cuMemcpy3DBatchAsync_v2, 1),
+        (
+            CudaVersion::new(13, 2),
+            Function::cuMemcpy3DWithAttributesAsync,
+            1,
+        ),
+        (
+            CudaVersion::new(13, 0),
+            Function::cuMemcpy3DBatchAsync_v2,
+            1,
+        ),
         (CudaVersion::new(12, 0), Function::cuMemcpy3DAsync_v2, 1),
     ] {
         on_simulator(Config::new().with_driver_version(version), |test, _| {
@@ -257,13 +327,31 @@ fn grid_with_options(test: &TestDriver) {
     let stream = test.stream();
     let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
     let device = MemoryLocation::from(&test.device());
-    let options = CopyOptions::new().with_prefer_overlap(true).with_source_location(device);
-    let (extent, pitch) = (Extent::new_3d(3, 2, 2), Pitch::from_row_len::<u32>(4).with_layer_rows(3));
+    let options = CopyOptions::new()
+        .with_prefer_overlap(true)
+        .with_source_location(device);
+    let (extent, pitch) = (
+        Extent::new_3d(3, 2, 2),
+        Pitch::from_row_len::<u32>(4).with_layer_rows(3),
+    );
     let from = source.as_slice().pitched(extent, pitch).expect("it fits");
-    let mut to = target.as_slice_mut().pitched(extent, pitch).expect("it fits");
-    to.copy_from_with(&stream, &from, options).expect("equal extents");
-    let expected = |index: usize| if index % 4 < 3 && index / 4 % 3 < 2 && index < 24 { 6 } else { 0 };
-    assert_eq!(values(&target), (0..LEN).map(expected).collect::<Vec<u32>>());
+    let mut to = target
+        .as_slice_mut()
+        .pitched(extent, pitch)
+        .expect("it fits");
+    to.copy_from_with(&stream, &from, options)
+        .expect("equal extents");
+    let expected = |index: usize| {
+        if index % 4 < 3 && index / 4 % 3 < 2 && index < 24 {
+            6
+        } else {
+            0
+        }
+    };
+    assert_eq!(
+        values(&target),
+        (0..LEN).map(expected).collect::<Vec<u32>>()
+    );
 }
 
 #[test]
@@ -273,22 +361,37 @@ fn box_is_copied_from_the_host_on_the_device_and_back() {
         // 3 layers of 4 rows of 5 elements, from which a box of 2 layers of 2 rows of 3 elements is copied.
         let (whole, inner) = (Extent::new_3d(5, 4, 3), Extent::new_3d(3, 2, 2));
         let numbers: Vec<u16> = (0..60).collect();
-        let source = HostPitchedSlice::new(&numbers, whole, Pitch::tight::<u16>(whole)).expect("it fits");
+        let source =
+            HostPitchedSlice::new(&numbers, whole, Pitch::tight::<u16>(whole)).expect("it fits");
         let mut device = DeviceBuffer::<u16>::zeroed(&stream, 60).expect("it fits");
-        let mut grid = device.as_slice_mut().pitched(whole, Pitch::tight::<u16>(whole)).expect("it fits");
+        let mut grid = device
+            .as_slice_mut()
+            .pitched(whole, Pitch::tight::<u16>(whole))
+            .expect("it fits");
         grid.copy_from_host(&source).expect("equal extents");
         let part = grid.as_pitched().region([1, 1, 1], inner).expect("it fits");
         let mut target = DeviceBuffer::filled(&stream, 40, 999_u16).expect("it fits");
         let pitch = Pitch::from_row_len::<u16>(4).with_layer_rows(3);
-        let mut copied = target.as_slice_mut().pitched(inner, pitch).expect("it fits");
+        let mut copied = target
+            .as_slice_mut()
+            .pitched(inner, pitch)
+            .expect("it fits");
         copied.copy_from(&part).expect("equal extents");
         let mut result = [0_u16; 12];
-        let mut host = HostPitchedSliceMut::new(&mut result, inner, Pitch::tight::<u16>(inner)).expect("it fits");
-        copied.as_pitched().copy_to_host(&mut host).expect("equal extents");
+        let mut host = HostPitchedSliceMut::new(&mut result, inner, Pitch::tight::<u16>(inner))
+            .expect("it fits");
+        copied
+            .as_pitched()
+            .copy_to_host(&mut host)
+            .expect("equal extents");
         assert_eq!(result, [26, 27, 28, 31, 32, 33, 46, 47, 48, 51, 52, 53]);
         let all = target.to_vec().expect("it can be read");
         let written = all.iter().filter(|value| **value != 999).count();
-        assert_eq!((written, all[3], all[8]), (12, 999, 999), "the padding between rows is unchanged");
+        assert_eq!(
+            (written, all[3], all[8]),
+            (12, 999, 999),
+            "the padding between rows is unchanged"
+        );
     });
 }
 
@@ -298,10 +401,16 @@ fn grid_is_filled_and_nothing_between_its_rows() {
         let stream = test.stream();
         let mut buffer = DeviceBuffer::filled(&stream, 24, 1_u32).expect("it fits");
         let pitch = Pitch::from_row_len::<u32>(4).with_layer_rows(3);
-        let grid = buffer.as_slice_mut().pitched(Extent::new_3d(3, 2, 2), pitch);
-        grid.and_then(|mut grid| grid.fill(7)).expect("the grid can be filled");
+        let grid = buffer
+            .as_slice_mut()
+            .pitched(Extent::new_3d(3, 2, 2), pitch);
+        grid.and_then(|mut grid| grid.fill(7))
+            .expect("the grid can be filled");
         let layer = [7, 7, 7, 1, 7, 7, 7, 1, 1, 1, 1, 1];
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [layer, layer].concat());
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [layer, layer].concat()
+        );
     });
 }
 
@@ -309,31 +418,73 @@ fn grid_is_filled_and_nothing_between_its_rows() {
 fn grid_beyond_the_limit_is_an_error_with_the_sizes() {
     on_driver(|test| {
         let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12).expect("it fits");
-        let grid = |extent, pitch| buffer.as_slice().pitched(extent, pitch).map(drop).expect_err("it does not fit");
+        let grid = |extent, pitch| {
+            buffer
+                .as_slice()
+                .pitched(extent, pitch)
+                .map(drop)
+                .expect_err("it does not fit")
+        };
         let tight = |extent| grid(extent, Pitch::tight::<u32>(extent));
         for (error, text) in [
-            (tight(Extent::new_2d(4, 4)), "4 × 4 × 1 elements take 64 bytes, the memory has 48 bytes"),
-            (tight(Extent::new_2d(usize::MAX, 2)), "size overflow ("),
-            (grid(Extent::new_2d(4, 2), Pitch::from_row_len::<u32>(3)), "rows of 16 bytes, pitch of 12 bytes"),
             (
-                grid(Extent::new_3d(1, 3, 2), Pitch::from_row_len::<u32>(1).with_layer_rows(2)),
+                tight(Extent::new_2d(4, 4)),
+                "4 × 4 × 1 elements take 64 bytes, the memory has 48 bytes",
+            ),
+            (tight(Extent::new_2d(usize::MAX, 2)), "size overflow ("),
+            (
+                grid(Extent::new_2d(4, 2), Pitch::from_row_len::<u32>(3)),
+                "rows of 16 bytes, pitch of 12 bytes",
+            ),
+            (
+                grid(
+                    Extent::new_3d(1, 3, 2),
+                    Pitch::from_row_len::<u32>(1).with_layer_rows(2),
+                ),
                 "layers of 3 rows, pitch of 2 rows",
             ),
-            (grid(Extent::new_2d(1, 2), Pitch { row_bytes: 6, layer_rows: 0 }), "misaligned pitch (6 bytes)"),
+            (
+                grid(
+                    Extent::new_2d(1, 2),
+                    Pitch {
+                        row_bytes: 6,
+                        layer_rows: 0,
+                    },
+                ),
+                "misaligned pitch (6 bytes)",
+            ),
         ] {
             assert!(error.to_string().contains(text), "{error}");
         }
-        let grid = buffer.as_slice().pitched(Extent::new_2d(4, 3), Pitch::from_row_len::<u32>(4)).expect("it fits");
-        let error = grid.region([2, 0, 0], Extent::new_2d(3, 1)).map(drop).expect_err("it is too wide");
-        assert!(error.to_string().contains("region out of bounds"), "{error}");
+        let grid = buffer
+            .as_slice()
+            .pitched(Extent::new_2d(4, 3), Pitch::from_row_len::<u32>(4))
+            .expect("it fits");
+        let error = grid
+            .region([2, 0, 0], Extent::new_2d(3, 1))
+            .map(drop)
+            .expect_err("it is too wide");
+        assert!(
+            error.to_string().contains("region out of bounds"),
+            "{error}"
+        );
     });
 }
 
 /// Runs a test on two simulated devices.
 fn with_two_devices(test: impl FnOnce(&TestDriver, &Simulator, [Stream; 2])) {
     on_simulator(Config::new().with_devices(2), |driver, simulator| {
-        let stream = |ordinal| driver.driver().device(ordinal).and_then(|device| device.primary_context()?.stream());
-        test(driver, simulator, [0, 1].map(|ordinal| stream(ordinal).expect("a stream can be created")));
+        let stream = |ordinal| {
+            driver
+                .driver()
+                .device(ordinal)
+                .and_then(|device| device.primary_context()?.stream())
+        };
+        test(
+            driver,
+            simulator,
+            [0, 1].map(|ordinal| stream(ordinal).expect("a stream can be created")),
+        );
     });
 }
 
@@ -342,7 +493,9 @@ fn copy_between_devices_enables_access_and_copies() {
     with_two_devices(|test, _, [first, second]| {
         let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
         for _ in 0..2 {
-            let copied = test.assert_calls(Function::cuMemcpyPeerAsync, 1, || target.copy_from_device(&source));
+            let copied = test.assert_calls(Function::cuMemcpyPeerAsync, 1, || {
+                target.copy_from_device(&source)
+            });
             copied.expect("devices copy to each other");
         }
         assert_eq!(values(&target), [3; LEN]);
@@ -354,7 +507,10 @@ fn copy_between_devices_enables_access_and_copies() {
             target.copy_from(&source.as_slice().pitched(extent, pitch)?)
         });
         copied.expect("devices copy to each other");
-        assert_eq!(values(&target).iter().filter(|value| **value == 3).count(), 40);
+        assert_eq!(
+            values(&target).iter().filter(|value| **value == 3).count(),
+            40
+        );
     });
 }
 
@@ -362,10 +518,14 @@ fn copy_between_devices_enables_access_and_copies() {
 fn copy_between_devices_without_peer_access_goes_through_the_host() {
     with_two_devices(|_, simulator, [first, second]| {
         simulator.inject(
-            Fault::on(Function::cuCtxEnablePeerAccess).always().returns(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
+            Fault::on(Function::cuCtxEnablePeerAccess)
+                .always()
+                .returns(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
         );
         let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
-        target.copy_from_device(&source).expect("the copy goes through the host");
+        target
+            .copy_from_device(&source)
+            .expect("the copy goes through the host");
         assert_eq!(values(&target), [3; LEN]);
     });
 }
@@ -378,7 +538,8 @@ fn kernel_argument_on_another_device_is_given_access_once() {
         for calls in [1, 0] {
             test.assert_calls(Function::cuCtxEnablePeerAccess, calls, || {
                 // SAFETY: no launch uses it.
-                unsafe { Argument::<&[u32]>::bind(&mut &buffer, &mut guard(&second)) }.expect("peers");
+                unsafe { Argument::<&[u32]>::bind(&mut &buffer, &mut guard(&second)) }
+                    .expect("peers");
             });
         }
     });
@@ -390,10 +551,15 @@ fn views_of_different_drivers_are_not_copied() {
         on_simulator(Config::new(), |other, _| {
             let (stream, foreign) = (test.stream(), other.stream());
             let (source, mut target) = (buffer(&foreign, 1), buffer(&stream, 0));
-            let error = target.copy_from_device(&source).expect_err("the drivers differ");
+            let error = target
+                .copy_from_device(&source)
+                .expect_err("the drivers differ");
             assert!(matches!(error, Error::Argument(_)), "{error}");
             let view: DeviceSlice<'_, u32> = source.as_slice();
-            let error = target.as_slice_mut().copy_from_device_on(&foreign, &view).expect_err("the drivers differ");
+            let error = target
+                .as_slice_mut()
+                .copy_from_device_on(&foreign, &view)
+                .expect_err("the drivers differ");
             assert!(matches!(error, Error::Argument(_)), "{error}");
         });
     });
@@ -403,25 +569,35 @@ pub(crate) mod operations {
     use curium_driver::Result;
     use curium_memory::copy::{self, CopyBatch, CopyOptions};
     use curium_memory::{
-        Extent, HostPitchedSlice, HostPitchedSliceMut, PinnedBuffer, PinnedFlags, Pitch, PitchedSlice,
+        Extent, HostPitchedSlice, HostPitchedSliceMut, PinnedBuffer, PinnedFlags, Pitch,
+        PitchedSlice,
     };
 
     use crate::array::operations::array;
     use crate::operations::{Fixture, LEN, Operation, boxed, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("CopyBatch::copy_to_array and CopyBatch::copy_from_array", |fixture| {
-            let array = array(fixture)?;
-            let (extent, pitch) = (Extent::new_2d(2, 1), Pitch::from_row_len::<u32>(2));
-            let from = fixture.buffer.as_slice().pitched(extent, pitch)?;
-            let to = fixture.target.as_slice_mut().pitched(extent, pitch)?;
-            let batch = CopyBatch::new().copy_to_array(&array, [0; 3], from)?.copy_from_array(to, &array, [2, 0, 0])?;
-            batch.enqueue(&fixture.stream)?;
-            made(array)
-        }),
+        (
+            "CopyBatch::copy_to_array and CopyBatch::copy_from_array",
+            |fixture| {
+                let array = array(fixture)?;
+                let (extent, pitch) = (Extent::new_2d(2, 1), Pitch::from_row_len::<u32>(2));
+                let from = fixture.buffer.as_slice().pitched(extent, pitch)?;
+                let to = fixture.target.as_slice_mut().pitched(extent, pitch)?;
+                let batch = CopyBatch::new()
+                    .copy_to_array(&array, [0; 3], from)?
+                    .copy_from_array(to, &array, [2, 0, 0])?;
+                batch.enqueue(&fixture.stream)?;
+                made(array)
+            },
+        ),
         ("PitchedSlice::copy_to_host", |fixture| {
             let mut values = [0; LEN];
-            made(square(fixture)?.copy_to_host(&mut HostPitchedSliceMut::new(&mut values, SQUARE, TIGHT)?)?)
+            made(square(fixture)?.copy_to_host(&mut HostPitchedSliceMut::new(
+                &mut values,
+                SQUARE,
+                TIGHT,
+            )?)?)
         }),
         ("PitchedSliceMut::copy_from", |fixture| {
             let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
@@ -431,39 +607,63 @@ pub(crate) mod operations {
             let extent = Extent::new_3d(2, 2, 2);
             let pitch = Pitch::tight::<u32>(extent);
             let mut target = fixture.target.as_slice_mut().pitched(extent, pitch)?;
-            made(target.copy_from_on(&fixture.stream, &fixture.buffer.as_slice().pitched(extent, pitch)?)?)
+            made(target.copy_from_on(
+                &fixture.stream,
+                &fixture.buffer.as_slice().pitched(extent, pitch)?,
+            )?)
         }),
         ("PitchedSliceMut::copy_from_with", |fixture| {
             let options = CopyOptions::new().with_prefer_overlap(true);
             let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
-            made(target.copy_from_with(&fixture.stream, &fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?, options)?)
+            made(target.copy_from_with(
+                &fixture.stream,
+                &fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?,
+                options,
+            )?)
         }),
         ("PitchedSliceMut::copy_from_host", |fixture| {
             let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
             made(target.copy_from_host(&HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?)?)
         }),
-        ("PitchedSliceMut::fill", |fixture| made(fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?.fill(4)?)),
+        ("PitchedSliceMut::fill", |fixture| {
+            made(
+                fixture
+                    .target
+                    .as_slice_mut()
+                    .pitched(SQUARE, TIGHT)?
+                    .fill(4)?,
+            )
+        }),
         ("pending::upload", |fixture| {
             let pinned = pinned(fixture)?;
-            copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|returned| returned.error).map(boxed)
+            copy::upload(&fixture.other, pinned, &mut fixture.buffer)
+                .map_err(|returned| returned.error)
+                .map(boxed)
         }),
         ("pending::download", |fixture| {
             let pinned = pinned(fixture)?;
-            copy::download(&fixture.other, &fixture.buffer, pinned).map_err(|returned| returned.error).map(boxed)
+            copy::download(&fixture.other, &fixture.buffer, pinned)
+                .map_err(|returned| returned.error)
+                .map(boxed)
         }),
-        ("scope::copy_scope and CopyScope::upload and CopyScope::download", |fixture| {
-            let (source, mut target) = ([1; LEN], [0; LEN]);
-            made(copy::copy_scope(&fixture.other, |scope| {
-                scope.upload(&source, &mut fixture.buffer)?;
-                scope.download(&fixture.buffer, &mut target)
-            })?)
-        }),
+        (
+            "scope::copy_scope and CopyScope::upload and CopyScope::download",
+            |fixture| {
+                let (source, mut target) = ([1; LEN], [0; LEN]);
+                made(copy::copy_scope(&fixture.other, |scope| {
+                    scope.upload(&source, &mut fixture.buffer)?;
+                    scope.download(&fixture.buffer, &mut target)
+                })?)
+            },
+        ),
         ("CopyBatch::enqueue", |fixture| {
             let (low, high) = fixture.target.as_slice_mut().split_at(LEN / 2)?;
             let (extent, pitch) = (Extent::new_2d(2, 2), Pitch::from_row_len::<u32>(3));
             let batch = CopyBatch::new().copy(low, fixture.buffer.slice(..LEN / 2)?)?;
-            let batch =
-                batch.copy_pitched(high.pitched(extent, pitch)?, fixture.buffer.as_slice().pitched(extent, pitch)?)?;
+            let batch = batch.copy_pitched(
+                high.pitched(extent, pitch)?,
+                fixture.buffer.as_slice().pitched(extent, pitch)?,
+            )?;
             made(batch.enqueue(&fixture.stream)?)
         }),
         ("Pending::wait", |fixture| {
@@ -481,14 +681,26 @@ pub(crate) mod operations {
         ("PitchedSlice::copy_to_host_on", |fixture| {
             let mut values = [0; LEN];
             let grid = fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?;
-            made(grid.copy_to_host_on(&fixture.other, &mut HostPitchedSliceMut::new(&mut values, SQUARE, TIGHT)?)?)
+            made(grid.copy_to_host_on(
+                &fixture.other,
+                &mut HostPitchedSliceMut::new(&mut values, SQUARE, TIGHT)?,
+            )?)
         }),
         ("PitchedSliceMut::copy_from_host_on", |fixture| {
             let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
-            made(target.copy_from_host_on(&fixture.stream, &HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?)?)
+            made(target.copy_from_host_on(
+                &fixture.stream,
+                &HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?,
+            )?)
         }),
         ("PitchedSliceMut::fill_on", |fixture| {
-            made(fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?.fill_on(&fixture.stream, 4)?)
+            made(
+                fixture
+                    .target
+                    .as_slice_mut()
+                    .pitched(SQUARE, TIGHT)?
+                    .fill_on(&fixture.stream, 4)?,
+            )
         }),
     ];
 

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use curium_driver::{ContextFlags, ContextOptions, CoreDump, CoreDumpFlags, Kernel, LaunchConfig, Library};
+use curium_driver::{
+    ContextFlags, ContextOptions, CoreDump, CoreDumpFlags, Kernel, LaunchConfig, Library,
+};
 use curium_tests::{in_own_process, kernels, on_driver, uses_cuda};
 
 #[test]
@@ -14,9 +16,14 @@ fn settings_are_read_back_as_they_were_set() {
     in_own_process("core_dump::settings_are_read_back_as_they_were_set", || {
         on_driver(|test| {
             let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
-            let (set, filled_in) = ("curium.%p.dump", format!("curium.{}.dump", std::process::id()));
-            let scopes =
-                [(CoreDump::global(test.driver()), filled_in.as_str()), (CoreDump::of_context(&test.context()), set)];
+            let (set, filled_in) = (
+                "curium.%p.dump",
+                format!("curium.{}.dump", std::process::id()),
+            );
+            let scopes = [
+                (CoreDump::global(test.driver()), filled_in.as_str()),
+                (CoreDump::of_context(&test.context()), set),
+            ];
             for (dump, file) in scopes {
                 dump.set_file(set).expect("a file can be named");
                 assert_eq!(dump.file().expect("it can be queried"), Path::new(file));
@@ -48,9 +55,13 @@ fn kernel_that_fails_leaves_a_dump() {
             dump.set_flags(flags).expect("the flags are known");
             dump.set_enabled(true).expect("it can be set");
             let options = ContextOptions::new().with_flags(ContextFlags::COREDUMP);
-            let context = test.device().create_context(options).expect("a context can be created");
+            let context = test
+                .device()
+                .create_context(options)
+                .expect("a context can be created");
             let stream = context.stream().expect("a stream can be created");
-            let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the kernels compile");
+            let library =
+                Library::from_ptx(test.driver(), kernels::FAULTS).expect("the kernels compile");
             let trap: Kernel<(u32,)> = library.kernel("trap").expect("it is there");
             // SAFETY: the kernel traps and accesses no memory.
             unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }.expect("it begins");
@@ -68,23 +79,48 @@ pub(crate) mod operations {
     use crate::operations::{Fixture, Operation, boxed, made};
 
     pub(crate) const SOLITARY: &[Operation] = &[
-        ("CoreDump::is_enabled", |fixture| made(dump(fixture).is_enabled()?)),
-        ("CoreDump::set_enabled", |fixture| made(dump(fixture).set_enabled(false)?)),
-        ("CoreDump::triggers_host", |fixture| made(dump(fixture).triggers_host()?)),
-        ("CoreDump::set_triggers_host", |fixture| made(dump(fixture).set_triggers_host(true)?)),
-        ("CoreDump::is_user_triggered", |fixture| made(dump(fixture).is_user_triggered()?)),
-        ("CoreDump::set_user_triggered", |fixture| made(dump(fixture).set_user_triggered(false)?)),
+        ("CoreDump::is_enabled", |fixture| {
+            made(dump(fixture).is_enabled()?)
+        }),
+        ("CoreDump::set_enabled", |fixture| {
+            made(dump(fixture).set_enabled(false)?)
+        }),
+        ("CoreDump::triggers_host", |fixture| {
+            made(dump(fixture).triggers_host()?)
+        }),
+        ("CoreDump::set_triggers_host", |fixture| {
+            made(dump(fixture).set_triggers_host(true)?)
+        }),
+        ("CoreDump::is_user_triggered", |fixture| {
+            made(dump(fixture).is_user_triggered()?)
+        }),
+        ("CoreDump::set_user_triggered", |fixture| {
+            made(dump(fixture).set_user_triggered(false)?)
+        }),
         ("CoreDump::file", |fixture| made(dump(fixture).file()?)),
-        ("CoreDump::set_file", |fixture| made(dump(fixture).set_file("core")?)),
+        ("CoreDump::set_file", |fixture| {
+            made(dump(fixture).set_file("core")?)
+        }),
         ("CoreDump::pipe", |fixture| made(dump(fixture).pipe()?)),
-        ("CoreDump::set_pipe", |fixture| made(dump(fixture).set_pipe("pipe")?)),
+        ("CoreDump::set_pipe", |fixture| {
+            made(dump(fixture).set_pipe("pipe")?)
+        }),
         ("CoreDump::flags", |fixture| made(dump(fixture).flags()?)),
-        ("CoreDump::set_flags", |fixture| made(dump(fixture).set_flags(CoreDumpFlags::empty())?)),
-        ("CoreDumpListener::on_start", |fixture| made(CoreDumpListener::on_start(&fixture.driver, |_| {})?)),
-        ("CoreDumpListener::on_completion", |fixture| made(CoreDumpListener::on_completion(&fixture.driver, |_| {})?)),
+        ("CoreDump::set_flags", |fixture| {
+            made(dump(fixture).set_flags(CoreDumpFlags::empty())?)
+        }),
+        ("CoreDumpListener::on_start", |fixture| {
+            made(CoreDumpListener::on_start(&fixture.driver, |_| {})?)
+        }),
+        ("CoreDumpListener::on_completion", |fixture| {
+            made(CoreDumpListener::on_completion(&fixture.driver, |_| {})?)
+        }),
         ("CoreDumpListener::close", |fixture| {
             let listener = CoreDumpListener::on_start(&fixture.driver, |_| {})?;
-            listener.close().map_err(|returned| returned.error).map(boxed)
+            listener
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
         }),
     ];
 

@@ -16,11 +16,24 @@ use crate::operations;
 const FALLIBLE: &str = "it returns a `Result`";
 
 /// Methods that check their arguments and make no driver call, on any type.
-const CHECKS: &[&str] = &["cast", "chunks", "pitched", "region", "row", "row_mut", "slice", "slice_mut", "split_at"];
+const CHECKS: &[&str] = &[
+    "cast",
+    "chunks",
+    "pitched",
+    "region",
+    "row",
+    "row_mut",
+    "slice",
+    "slice_mut",
+    "split_at",
+];
 
 /// Functions that are not operations or cannot be tested here, each with its reason.
 const EXEMPT: &[(&str, &str)] = &[
-    ("CopyBatch::copy", "collects a copy; `CopyBatch::enqueue` calls the driver"),
+    (
+        "CopyBatch::copy",
+        "collects a copy; `CopyBatch::enqueue` calls the driver",
+    ),
     ("CopyBatch::copy_pitched", "as for `CopyBatch::copy`"),
     ("DecompressBatch::add", "as for `CopyBatch::copy`"),
     ("DiskCache::clear", "works on files; see `disk_cache`"),
@@ -30,12 +43,24 @@ const EXEMPT: &[(&str, &str)] = &[
     ("DiskCache::remove", "as for `DiskCache::clear`"),
     ("DiskCache::usage", "as for `DiskCache::clear`"),
     ("Driver::version", "returns what loading the driver read"),
-    ("BorrowedBuffer::new", "checks its length, and calls no driver"),
-    ("ExternalResource::from_table", "checks a table, and calls no driver; see `resource_table`"),
-    ("Graph::as_raw", "checks that the graph is intact, and calls no driver"),
+    (
+        "BorrowedBuffer::new",
+        "checks its length, and calls no driver",
+    ),
+    (
+        "ExternalResource::from_table",
+        "checks a table, and calls no driver; see `resource_table`",
+    ),
+    (
+        "Graph::as_raw",
+        "checks that the graph is intact, and calls no driver",
+    ),
     ("Graph::as_raw_node", "as for `Graph::as_raw`"),
     ("Graph::node_from_raw", "as for `Graph::as_raw`"),
-    ("HostPitchedSlice::new", "checks its shape, and calls no driver"),
+    (
+        "HostPitchedSlice::new",
+        "checks its shape, and calls no driver",
+    ),
     ("HostPitchedSliceMut::new", "as for `HostPitchedSlice::new`"),
     ("Image::from_bytes", "checks bytes, and calls no driver"),
     ("Image::from_file", "as for `Image::from_bytes`"),
@@ -49,35 +74,80 @@ const EXEMPT: &[(&str, &str)] = &[
     ("CheckpointProcess::restore", "as for `checkpoint`"),
     ("CheckpointProcess::restore_thread", "as for `checkpoint`"),
     ("CheckpointProcess::unlock", "as for `checkpoint`"),
-    ("Context::enter", "a building block of operations: each of them that needs a current context uses it"),
+    (
+        "Context::enter",
+        "a building block of operations: each of them that needs a current context uses it",
+    ),
     ("Context::entered", "as for `Context::enter`"),
     ("Driver::expect_same", "as for `Context::entered`"),
-    ("Exclusive::acquire", "a lock, which calls no driver; see `reentry`"),
+    (
+        "Exclusive::acquire",
+        "a lock, which calls no driver; see `reentry`",
+    ),
     ("Stream::drain", "as for `Context::entered`; see `teardown`"),
-    ("Stream::expect_captured", "as for `Context::entered`; see `capture_closure`"),
+    (
+        "Stream::expect_captured",
+        "as for `Context::entered`; see `capture_closure`",
+    ),
     ("Stream::expect_running", "as for `Stream::expect_captured`"),
-    ("Stream::pooled_event", "as for `Context::entered`; see `event_pool`"),
-    ("Stream::record_pooled_event", "as for `Stream::pooled_event`"),
+    (
+        "Stream::pooled_event",
+        "as for `Context::entered`; see `event_pool`",
+    ),
+    (
+        "Stream::record_pooled_event",
+        "as for `Stream::pooled_event`",
+    ),
     ("Stream::refuse_capture", "as for `Stream::expect_captured`"),
-    ("capture_guard::refuse_wait", "as for `Stream::expect_captured`"),
-    ("capture_mode::with_relaxed_capture_mode", "as for `Context::entered`; see `capture`"),
-    ("capture_mode::with_relaxed_capture_mode_if_possible", "as for `with_relaxed_capture_mode`"),
-    ("Context::pop", "changes the stack by design; see `context_stack`"),
+    (
+        "capture_guard::refuse_wait",
+        "as for `Stream::expect_captured`",
+    ),
+    (
+        "capture_mode::with_relaxed_capture_mode",
+        "as for `Context::entered`; see `capture`",
+    ),
+    (
+        "capture_mode::with_relaxed_capture_mode_if_possible",
+        "as for `with_relaxed_capture_mode`",
+    ),
+    (
+        "Context::pop",
+        "changes the stack by design; see `context_stack`",
+    ),
     ("Context::push", "as for `pop`"),
     ("Context::set_current", "as for `pop`"),
     ("Context::unset_current", "as for `pop`"),
-    ("AccessGuard::new", "enters a capture, and calls no driver; see `lease`"),
+    (
+        "AccessGuard::new",
+        "enters a capture, and calls no driver; see `lease`",
+    ),
     ("AccessGuard::blocking", "as for `AccessGuard::new`"),
     ("Accesses::revoke", "as for `AccessGuard::new`"),
     ("Accesses::view", "as for `AccessGuard::new`"),
-    ("Array::borrow_raw", "describes what other code made; see `foreign_code`"),
-    ("ExternalBuffer::close", "the simulator has no other interface to share with"),
+    (
+        "Array::borrow_raw",
+        "describes what other code made; see `foreign_code`",
+    ),
+    (
+        "ExternalBuffer::close",
+        "the simulator has no other interface to share with",
+    ),
     ("ExternalMemory::close", "as for `ExternalBuffer`"),
     ("ExternalMemory::map", "as for `ExternalBuffer`"),
-    ("ExternalMemory::map_image", "the tests beside it bring functions of their own; see `external`"),
+    (
+        "ExternalMemory::map_image",
+        "the tests beside it bring functions of their own; see `external`",
+    ),
     ("ExternalSemaphore::close", "as for `ExternalBuffer`"),
-    ("ExternalSemaphore::signal", "as for `ExternalMemory::map_image`"),
-    ("ExternalSemaphore::wait", "as for `ExternalMemory::map_image`"),
+    (
+        "ExternalSemaphore::signal",
+        "as for `ExternalMemory::map_image`",
+    ),
+    (
+        "ExternalSemaphore::wait",
+        "as for `ExternalMemory::map_image`",
+    ),
     #[cfg(not(target_os = "linux"))]
     ("IpcMemory::close", "as for `MemoryPool::export_pointer`"),
     #[cfg(not(target_os = "linux"))]
@@ -85,38 +155,89 @@ const EXEMPT: &[(&str, &str)] = &[
     #[cfg(not(target_os = "linux"))]
     ("IpcMemoryHandle::of", "as for `MemoryPool::export_pointer`"),
     #[cfg(not(target_os = "linux"))]
-    ("PinnedBuffer::zeroed_on_node", "as for `MemoryPool::export_pointer`"),
+    (
+        "PinnedBuffer::zeroed_on_node",
+        "as for `MemoryPool::export_pointer`",
+    ),
     #[cfg(all(unix, not(target_os = "linux")))]
-    ("MemoryPool::export_fd", "as for `MemoryPool::export_pointer`"),
+    (
+        "MemoryPool::export_fd",
+        "as for `MemoryPool::export_pointer`",
+    ),
     #[cfg(all(unix, not(target_os = "linux")))]
-    ("MemoryPool::import_fd", "as for `MemoryPool::export_pointer`"),
+    (
+        "MemoryPool::import_fd",
+        "as for `MemoryPool::export_pointer`",
+    ),
     #[cfg(all(unix, not(target_os = "linux")))]
-    ("PhysicalMemory::export_fd", "as for `MemoryPool::export_pointer`"),
+    (
+        "PhysicalMemory::export_fd",
+        "as for `MemoryPool::export_pointer`",
+    ),
     #[cfg(all(unix, not(target_os = "linux")))]
-    ("PhysicalMemory::import_fd", "as for `MemoryPool::export_pointer`"),
+    (
+        "PhysicalMemory::import_fd",
+        "as for `MemoryPool::export_pointer`",
+    ),
     #[cfg(windows)]
-    ("ExternalMemory::import_win32", "the simulator has no Win32 handles; see `win32`"),
+    (
+        "ExternalMemory::import_win32",
+        "the simulator has no Win32 handles; see `win32`",
+    ),
     #[cfg(windows)]
-    ("ExternalSemaphore::import_win32", "as for `ExternalMemory::import_win32`"),
+    (
+        "ExternalSemaphore::import_win32",
+        "as for `ExternalMemory::import_win32`",
+    ),
     #[cfg(windows)]
-    ("MemoryPool::export_win32", "as for `ExternalMemory::import_win32`"),
+    (
+        "MemoryPool::export_win32",
+        "as for `ExternalMemory::import_win32`",
+    ),
     #[cfg(windows)]
-    ("MemoryPool::import_win32", "as for `ExternalMemory::import_win32`"),
+    (
+        "MemoryPool::import_win32",
+        "as for `ExternalMemory::import_win32`",
+    ),
     #[cfg(not(target_os = "linux"))]
-    ("MemoryPool::export_pointer", "the simulator shares memory on Linux only"),
+    (
+        "MemoryPool::export_pointer",
+        "the simulator shares memory on Linux only",
+    ),
     #[cfg(not(target_os = "linux"))]
-    ("MemoryPool::import_pointer", "as for `MemoryPool::export_pointer`"),
+    (
+        "MemoryPool::import_pointer",
+        "as for `MemoryPool::export_pointer`",
+    ),
     #[cfg(windows)]
-    ("PhysicalMemory::export_win32", "as for `ExternalMemory::import_win32`"),
+    (
+        "PhysicalMemory::export_win32",
+        "as for `ExternalMemory::import_win32`",
+    ),
     #[cfg(windows)]
-    ("PhysicalMemory::import_win32", "as for `ExternalMemory::import_win32`"),
+    (
+        "PhysicalMemory::import_win32",
+        "as for `ExternalMemory::import_win32`",
+    ),
     #[cfg(not(target_os = "linux"))]
     ("PoolMemory::close", "as for `MemoryPool::export_pointer`"),
     ("MipmappedArray::borrow_raw", "as for `Array::borrow_raw`"),
-    ("MulticastBinding::close", "as for `ExternalMemory::map_image`"),
-    ("MulticastObject::add_device", "as for `ExternalMemory::map_image`"),
-    ("MulticastObject::bind", "as for `ExternalMemory::map_image`"),
-    ("MulticastObject::close", "as for `ExternalMemory::map_image`"),
+    (
+        "MulticastBinding::close",
+        "as for `ExternalMemory::map_image`",
+    ),
+    (
+        "MulticastObject::add_device",
+        "as for `ExternalMemory::map_image`",
+    ),
+    (
+        "MulticastObject::bind",
+        "as for `ExternalMemory::map_image`",
+    ),
+    (
+        "MulticastObject::close",
+        "as for `ExternalMemory::map_image`",
+    ),
     ("Graph::add_semaphore_signal", "as for `ExternalBuffer`"),
     ("Graph::add_semaphore_wait", "as for `ExternalBuffer`"),
     ("Graph::set_semaphore_signal", "as for `ExternalBuffer`"),
@@ -127,16 +248,31 @@ const EXEMPT: &[(&str, &str)] = &[
     ("GraphExec::set_semaphore_wait", "as for `ExternalBuffer`"),
     ("Device::first", "loads this machine's driver"),
     ("DiskCache::of_user", "reads the environment"),
-    ("Driver::from_provider", "initializes another driver; every test that uses one does"),
+    (
+        "Driver::from_provider",
+        "initializes another driver; every test that uses one does",
+    ),
     ("Pending::detach", "enqueues nothing; see `copy`"),
-    ("AllocationRecorder::flush", "waits for a writer of lines, and calls no driver"),
+    (
+        "AllocationRecorder::flush",
+        "waits for a writer of lines, and calls no driver",
+    ),
     ("Registered::scope", "as for `new`; see `host_memory`"),
     ("RegisteredRef::scope", "as for `Registered::scope`"),
-    ("Staging::set_options", "changes what the context holds; see `staging`"),
+    (
+        "Staging::set_options",
+        "changes what the context holds; see `staging`",
+    ),
     ("Staging::trim", "as for `set_options`"),
-    ("Driver::load", "loads this machine's driver; see the tests of the loader"),
+    (
+        "Driver::load",
+        "loads this machine's driver; see the tests of the loader",
+    ),
     ("Driver::load_from", "as for `load`"),
-    ("Driver::gl_devices", "the simulator has no graphics; the tests beside it bring functions of their own"),
+    (
+        "Driver::gl_devices",
+        "the simulator has no graphics; the tests beside it bring functions of their own",
+    ),
     ("EglConsumer::acquire", "as for `gl_devices`"),
     ("EglConsumer::close", "as for `gl_devices`"),
     ("EglConsumer::connect", "as for `gl_devices`"),
@@ -158,13 +294,17 @@ const EXEMPT: &[(&str, &str)] = &[
     ("MappedGraphics::close", "as for `gl_devices`"),
     ("MappedGraphics::mipmapped_array", "as for `gl_devices`"),
     ("MappedGraphics::pointer", "as for `gl_devices`"),
-    ("until_done::until_done", "copies from and to slices end with it"),
+    (
+        "until_done::until_done",
+        "copies from and to slices end with it",
+    ),
 ];
 
 /// Returns the names of all operations, without the suffix that distinguishes variants of one function.
 fn operations() -> BTreeSet<&'static str> {
     let all = operations::all().into_iter().chain(operations::solitary());
-    all.flat_map(|(name, _)| name.split(',').next().unwrap_or(name).split(" and ")).collect()
+    all.flat_map(|(name, _)| name.split(',').next().unwrap_or(name).split(" and "))
+        .collect()
 }
 
 /// Returns the public functions of the driver and memory crates.
@@ -175,7 +315,11 @@ fn interface() -> Interface {
 
 /// Returns `true` if the result type of `name` is its only reason, and its name marks a check of arguments.
 fn is_check(name: &str, reason: &str) -> bool {
-    reason == FALLIBLE && name.split("::").last().is_some_and(|method| CHECKS.contains(&method))
+    reason == FALLIBLE
+        && name
+            .split("::")
+            .last()
+            .is_some_and(|method| CHECKS.contains(&method))
 }
 
 #[test]
@@ -186,12 +330,29 @@ fn every_public_function_that_may_call_the_driver_is_an_operation() {
     let (interface, done) = (interface(), operations());
     let exempt: BTreeSet<&str> = EXEMPT.iter().map(|(name, _)| *name).collect();
     let public: BTreeSet<&str> = interface.functions.keys().map(String::as_str).collect();
-    let with_reason = interface.functions.iter().filter_map(|(name, reason)| Some((name.as_str(), (*reason)?)));
-    let expected: BTreeMap<_, _> = with_reason.filter(|(name, reason)| !is_check(name, reason)).collect();
-    assert!(expected.len() > 600, "{} of {} public functions may call the driver", expected.len(), public.len());
-    let missing = expected.iter().filter(|(name, _)| !done.contains(*name) && !exempt.contains(*name));
-    let missing: Vec<_> = missing.map(|(name, reason)| format!("{name}: {reason}")).collect();
-    let stale: Vec<_> = exempt.iter().filter(|name| done.contains(*name) || !expected.contains_key(*name)).collect();
+    let with_reason = interface
+        .functions
+        .iter()
+        .filter_map(|(name, reason)| Some((name.as_str(), (*reason)?)));
+    let expected: BTreeMap<_, _> = with_reason
+        .filter(|(name, reason)| !is_check(name, reason))
+        .collect();
+    assert!(
+        expected.len() > 600,
+        "{} of {} public functions may call the driver",
+        expected.len(),
+        public.len()
+    );
+    let missing = expected
+        .iter()
+        .filter(|(name, _)| !done.contains(*name) && !exempt.contains(*name));
+    let missing: Vec<_> = missing
+        .map(|(name, reason)| format!("{name}: {reason}"))
+        .collect();
+    let stale: Vec<_> = exempt
+        .iter()
+        .filter(|name| done.contains(*name) || !expected.contains_key(*name))
+        .collect();
     let unknown: Vec<_> = done.difference(&public).collect();
     assert!(
         missing.is_empty() && stale.is_empty() && unknown.is_empty(),
@@ -228,7 +389,10 @@ fn public_function_may_call_the_driver_if_its_body_its_documentation_or_its_resu
         mod tests { pub fn tested() -> Result<()> { Ok(()) } }
         pub fn free() -> Result<()> { Ok(()) }",
     );
-    let reasons = interface.functions.iter().map(|(name, reason)| (name.as_str(), reason.is_some()));
+    let reasons = interface
+        .functions
+        .iter()
+        .map(|(name, reason)| (name.as_str(), reason.is_some()));
     let expected = [
         ("Stream::called", true),
         ("Stream::documented", true),
@@ -249,20 +413,32 @@ fn every_kernel_of_the_test_set_is_named_by_a_contract_test() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = text_below(&tests.join("tests/contract"), "rs");
     let code = text_below(&tests.join("kernels"), "ptx");
-    let entries = code.split(".entry ").skip(1).filter_map(|entry| entry.split_once('('));
+    let entries = code
+        .split(".entry ")
+        .skip(1)
+        .filter_map(|entry| entry.split_once('('));
     let kernels: Vec<_> = entries.map(|(name, _)| name.trim()).collect();
     assert!(kernels.len() > 100, "{} kernels", kernels.len());
-    let unused: Vec<_> = kernels.iter().filter(|name| !text.contains(&format!("\"{name}\""))).collect();
-    assert!(unused.is_empty(), "kernels that no contract test names: {unused:?}");
+    let unused: Vec<_> = kernels
+        .iter()
+        .filter(|name| !text.contains(&format!("\"{name}\"")))
+        .collect();
+    assert!(
+        unused.is_empty(),
+        "kernels that no contract test names: {unused:?}"
+    );
 }
 
 /// Returns the text of all files below `folder` with this extension.
 fn text_below(folder: &Path, extension: &str) -> String {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
     let texts = paths.map(|path| match path.extension() {
         _ if path.is_dir() => text_below(&path, extension),
-        Some(found) if found == extension => std::fs::read_to_string(&path).expect("the file can be read"),
+        Some(found) if found == extension => {
+            std::fs::read_to_string(&path).expect("the file can be read")
+        }
         _ => String::new(),
     });
     texts.collect()

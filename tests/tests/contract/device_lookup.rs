@@ -9,24 +9,39 @@ use curium_tests::{on_driver, on_simulator, uses_cuda};
 fn every_device_is_found_by_its_pci_bus_id_and_its_uuid() {
     let check = |driver: &curium_driver::Driver| {
         for device in driver.devices().expect("there are devices") {
-            let place = device.pci_bus_id().expect("the device has a PCI bus identifier");
-            let found = driver.device_by_pci_bus_id(&place).expect("the device is found by its PCI bus identifier");
+            let place = device
+                .pci_bus_id()
+                .expect("the device has a PCI bus identifier");
+            let found = driver
+                .device_by_pci_bus_id(&place)
+                .expect("the device is found by its PCI bus identifier");
             assert_eq!(found, device, "{place}");
-            let short = place.split_once(':').expect("a PCI bus identifier has a domain").1;
-            let found = driver.device_by_pci_bus_id(short).expect("domain 0 need not be named");
+            let short = place
+                .split_once(':')
+                .expect("a PCI bus identifier has a domain")
+                .1;
+            let found = driver
+                .device_by_pci_bus_id(short)
+                .expect("domain 0 need not be named");
             assert_eq!(found, device, "{short}");
             let uuid = device.uuid().expect("a device has a UUID");
-            assert_eq!(driver.device_by_uuid(uuid).expect("a device has its UUID"), device);
+            assert_eq!(
+                driver.device_by_uuid(uuid).expect("a device has its UUID"),
+                device
+            );
         }
     };
     on_driver(|test| check(test.driver()));
-    on_simulator(Config::new().with_devices(3), |test, _| check(test.driver()));
+    on_simulator(Config::new().with_devices(3), |test, _| {
+        check(test.driver())
+    });
 }
 
 #[test]
 fn devices_with_different_handles_or_drivers_are_not_equal() {
     on_simulator(Config::new().with_devices(2), |test, _| {
-        let [first, second] = [0, 1].map(|ordinal| test.driver().device(ordinal).expect("there are two"));
+        let [first, second] =
+            [0, 1].map(|ordinal| test.driver().device(ordinal).expect("there are two"));
         assert_ne!(first, second);
         on_simulator(Config::new(), |other, _| assert_ne!(first, other.device()));
     });
@@ -36,14 +51,22 @@ fn devices_with_different_handles_or_drivers_are_not_equal() {
 fn missing_device_is_an_error_with_the_ordinal() {
     on_driver(|test| {
         let driver = test.driver();
-        let error = driver.device_by_pci_bus_id("ff:1f.0").expect_err("nothing is there");
+        let error = driver
+            .device_by_pci_bus_id("ff:1f.0")
+            .expect_err("nothing is there");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
         assert!(error.to_string().contains("ff:1f.0"), "{error}");
-        let error = driver.device_by_pci_bus_id("garbage").expect_err("that is not a PCI bus identifier");
+        let error = driver
+            .device_by_pci_bus_id("garbage")
+            .expect_err("that is not a PCI bus identifier");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-        let error = driver.device_by_pci_bus_id("0\0").expect_err("a PCI bus identifier has no NUL");
+        let error = driver
+            .device_by_pci_bus_id("0\0")
+            .expect_err("a PCI bus identifier has no NUL");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        let error = driver.device_by_uuid([0xab; 16]).expect_err("no device has it");
+        let error = driver
+            .device_by_uuid([0xab; 16])
+            .expect_err("no device has it");
         assert!(error.to_string().contains(&"ab".repeat(16)), "{error}");
     });
 }
@@ -62,9 +85,15 @@ fn luid_is_for_windows_only() {
 fn device_from_a_number_that_none_has_is_refused_when_it_is_used() {
     on_driver(|test| {
         let device = Device::from_raw(test.driver(), 12_345);
-        assert_eq!(device.name().map_err(|error| error.code()), Err(Some(CUresult::CUDA_ERROR_INVALID_DEVICE)));
+        assert_eq!(
+            device.name().map_err(|error| error.code()),
+            Err(Some(CUresult::CUDA_ERROR_INVALID_DEVICE))
+        );
         let device = Device::from_raw(test.driver(), test.device().as_raw());
-        assert_eq!(device.name().expect("it is the first"), test.device().name().expect("it has a name"));
+        assert_eq!(
+            device.name().expect("it is the first"),
+            test.device().name().expect("it has a name")
+        );
     });
 }
 
@@ -72,19 +101,27 @@ fn device_from_a_number_that_none_has_is_refused_when_it_is_used() {
 fn linear_texture_width_depends_on_the_bytes_of_an_element() {
     on_driver(|test| {
         let width = |format, channels| test.device().linear_texture_width(format, channels);
-        let bytes = width(CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8, 1).expect("the format is known");
+        let bytes =
+            width(CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8, 1).expect("the format is known");
         let floats = width(CUarray_format::CU_AD_FORMAT_FLOAT, 4).expect("the format is known");
         assert!(bytes >= 1 << 27 && floats < bytes, "{bytes} {floats}");
-        let error = width(CUarray_format::CU_AD_FORMAT_FLOAT, 3).expect_err("no format has three channels");
+        let error =
+            width(CUarray_format::CU_AD_FORMAT_FLOAT, 3).expect_err("no format has three channels");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-        assert!(error.to_string().contains("3 channels of format 32"), "{error}");
+        assert!(
+            error.to_string().contains("3 channels of format 32"),
+            "{error}"
+        );
     });
 }
 
 #[test]
 fn affinity_needs_the_multi_process_service() {
     on_driver(|test| {
-        let supported = test.device().supports_affinity().expect("the device can be queried");
+        let supported = test
+            .device()
+            .supports_affinity()
+            .expect("the device can be queried");
         assert!(uses_cuda() || !supported);
     });
 }
@@ -96,14 +133,27 @@ pub(crate) mod operations {
 
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("Driver::device_by_pci_bus_id", |fixture| {
-            made(fixture.driver.device_by_pci_bus_id(&fixture.device.pci_bus_id()?)?)
+            made(
+                fixture
+                    .driver
+                    .device_by_pci_bus_id(&fixture.device.pci_bus_id()?)?,
+            )
         }),
-        ("Driver::device_by_uuid", |fixture| made(fixture.driver.device_by_uuid(fixture.device.uuid()?)?)),
-        ("Device::supports_affinity", |fixture| made(fixture.device.supports_affinity()?)),
+        ("Driver::device_by_uuid", |fixture| {
+            made(fixture.driver.device_by_uuid(fixture.device.uuid()?)?)
+        }),
+        ("Device::supports_affinity", |fixture| {
+            made(fixture.device.supports_affinity()?)
+        }),
         ("Device::linear_texture_width", |fixture| {
-            made(fixture.device.linear_texture_width(CUarray_format::CU_AD_FORMAT_FLOAT, 1)?)
+            made(
+                fixture
+                    .device
+                    .linear_texture_width(CUarray_format::CU_AD_FORMAT_FLOAT, 1)?,
+            )
         }),
     ];
 
-    pub(crate) const SOLITARY: &[Operation] = &[("Device::luid", |fixture| made(fixture.device.luid()?))];
+    pub(crate) const SOLITARY: &[Operation] =
+        &[("Device::luid", |fixture| made(fixture.device.luid()?))];
 }

@@ -1,7 +1,9 @@
 //! Views of buffers: [`DeviceSlice`] and [`DeviceSliceMut`].
 
 use curium_driver::{Error, Function, LaunchConfig, Library};
-use curium_memory::{AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, StreamOrdered, SyncAlloc};
+use curium_memory::{
+    AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, StreamOrdered, SyncAlloc,
+};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, guard, kernels, on_driver, on_simulator};
@@ -15,11 +17,35 @@ fn counting(test: &TestDriver, len: u32) -> DeviceBuffer<u32> {
 fn range_of_a_buffer_is_read_and_written_alone() {
     on_driver(|test| {
         let mut buffer = counting(test, 8);
-        assert_eq!(buffer.slice(2..5).and_then(DeviceSlice::to_vec).expect("the range exists"), [2, 3, 4]);
-        assert_eq!(buffer.slice(6..).and_then(DeviceSlice::to_vec).expect("the range exists"), [6, 7]);
-        assert_eq!(buffer.slice(..=1).and_then(DeviceSlice::to_vec).expect("the range exists"), [0, 1]);
-        buffer.slice_mut(2..4).and_then(|mut part| part.copy_from_slice(&[20, 30])).expect("the range exists");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 20, 30, 4, 5, 6, 7]);
+        assert_eq!(
+            buffer
+                .slice(2..5)
+                .and_then(DeviceSlice::to_vec)
+                .expect("the range exists"),
+            [2, 3, 4]
+        );
+        assert_eq!(
+            buffer
+                .slice(6..)
+                .and_then(DeviceSlice::to_vec)
+                .expect("the range exists"),
+            [6, 7]
+        );
+        assert_eq!(
+            buffer
+                .slice(..=1)
+                .and_then(DeviceSlice::to_vec)
+                .expect("the range exists"),
+            [0, 1]
+        );
+        buffer
+            .slice_mut(2..4)
+            .and_then(|mut part| part.copy_from_slice(&[20, 30]))
+            .expect("the range exists");
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [0, 1, 20, 30, 4, 5, 6, 7]
+        );
     });
 }
 
@@ -27,15 +53,33 @@ fn range_of_a_buffer_is_read_and_written_alone() {
 fn range_beyond_a_buffer_is_an_error_with_the_lengths() {
     on_driver(|test| {
         let mut buffer = counting(test, 8);
-        #[expect(clippy::reversed_empty_ranges, reason = "it is one of the refused ranges")]
+        #[expect(
+            clippy::reversed_empty_ranges,
+            reason = "it is one of the refused ranges"
+        )]
         let backwards = 3..2;
         for (error, text) in [
-            (buffer.slice(4..9).map(drop), "range out of bounds (4..9 of 8 elements)"),
-            (buffer.slice(backwards).map(drop), "range out of bounds (3..2 of 8 elements)"),
-            (buffer.slice(9..).map(drop), "range out of bounds (9..8 of 8 elements)"),
+            (
+                buffer.slice(4..9).map(drop),
+                "range out of bounds (4..9 of 8 elements)",
+            ),
+            (
+                buffer.slice(backwards).map(drop),
+                "range out of bounds (3..2 of 8 elements)",
+            ),
+            (
+                buffer.slice(9..).map(drop),
+                "range out of bounds (9..8 of 8 elements)",
+            ),
             (buffer.slice(..=usize::MAX).map(drop), " of 8 elements)"),
-            (buffer.slice_mut(8..10).map(drop), "range out of bounds (8..10 of 8 elements)"),
-            (buffer.as_slice().split_at(9).map(drop), "split index out of bounds (9 of 8 elements)"),
+            (
+                buffer.slice_mut(8..10).map(drop),
+                "range out of bounds (8..10 of 8 elements)",
+            ),
+            (
+                buffer.as_slice().split_at(9).map(drop),
+                "split index out of bounds (9 of 8 elements)",
+            ),
             (buffer.as_slice().chunks(0).map(drop), "zero chunk length"),
         ] {
             let error = error.expect_err("there is no such range");
@@ -50,16 +94,25 @@ fn empty_view_is_copied_without_a_call() {
     on_driver(|test| {
         let mut buffer = counting(test, 4);
         let other = counting(test, 4);
-        for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuMemcpyDtoDAsync_v2, Function::cuMemsetD32Async] {
+        for function in [
+            Function::cuMemcpyHtoDAsync_v2,
+            Function::cuMemcpyDtoDAsync_v2,
+            Function::cuMemsetD32Async,
+        ] {
             test.assert_calls(function, 0, || {
                 let mut nothing = buffer.slice_mut(4..).expect("an empty range is valid");
                 assert!(nothing.is_empty());
-                nothing.copy_from_slice(&[]).expect("there is nothing to copy");
+                nothing
+                    .copy_from_slice(&[])
+                    .expect("there is nothing to copy");
                 nothing
                     .copy_from_device(&other.slice(2..2).expect("an empty range is valid"))
                     .expect("nothing to copy");
                 nothing.fill(7).expect("there is nothing to fill");
-                assert_eq!(nothing.to_vec().expect("there is nothing to read"), [0_u32; 0]);
+                assert_eq!(
+                    nothing.to_vec().expect("there is nothing to read"),
+                    [0_u32; 0]
+                );
             });
         }
     });
@@ -72,9 +125,14 @@ fn split_view_is_written_in_both_parts() {
         let (mut low, mut high) = buffer.as_slice_mut().split_at(2).expect("there are two");
         low.fill(1).expect("the part can be filled");
         high.fill(2).expect("the part can be filled");
-        high.copy_from_device(&DeviceBuffer::from_slice(low.stream(), &[9; 4]).expect("memory suffices"))
-            .expect("the lengths are equal");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 1, 9, 9, 9, 9]);
+        high.copy_from_device(
+            &DeviceBuffer::from_slice(low.stream(), &[9; 4]).expect("memory suffices"),
+        )
+        .expect("the lengths are equal");
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [1, 1, 9, 9, 9, 9]
+        );
     });
 }
 
@@ -85,10 +143,18 @@ fn chunks_cover_the_view_and_the_last_may_be_shorter() {
         let parts = buffer.as_slice().chunks(3).expect("parts have elements");
         assert_eq!(parts.len(), 3);
         assert_eq!(parts.map(|part| part.len()).collect::<Vec<_>>(), [3, 3, 1]);
-        for (index, mut part) in buffer.as_slice_mut().chunks(3).expect("parts have elements").enumerate() {
+        for (index, mut part) in buffer
+            .as_slice_mut()
+            .chunks(3)
+            .expect("parts have elements")
+            .enumerate()
+        {
             part.fill(index as u32).expect("the part can be filled");
         }
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 0, 0, 1, 1, 1, 2]);
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [0, 0, 0, 1, 1, 1, 2]
+        );
     });
 }
 
@@ -98,7 +164,10 @@ fn part_is_copied_to_another_part_of_the_same_buffer() {
         let mut buffer = counting(test, 6);
         let (low, mut high) = buffer.as_slice_mut().split_at(3).expect("there are three");
         high.copy_from_device(&low).expect("the lengths are equal");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 0, 1, 2]);
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [0, 1, 2, 0, 1, 2]
+        );
     });
 }
 
@@ -108,10 +177,16 @@ fn parts_written_on_two_streams_by_two_threads_are_both_waited_for() {
         let (first, second) = (test.stream(), test.stream());
         for round in 0..20_u32 {
             let mut buffer = counting(test, 64);
-            let (mut low, mut high) = buffer.as_slice_mut().split_at(32).expect("there are enough");
+            let (mut low, mut high) = buffer
+                .as_slice_mut()
+                .split_at(32)
+                .expect("there are enough");
             std::thread::scope(|scope| {
                 scope.spawn(|| low.fill_on(&first, round).expect("the part can be filled"));
-                scope.spawn(|| high.fill_on(&second, round + 1).expect("the part can be filled"));
+                scope.spawn(|| {
+                    high.fill_on(&second, round + 1)
+                        .expect("the part can be filled")
+                });
             });
             let values = buffer.to_vec().expect("the buffer can be read");
             assert_eq!(values, [vec![round; 32], vec![round + 1; 32]].concat());
@@ -127,16 +202,25 @@ fn record_of_one_access_keeps_that_of_another_part() {
         let (first, second) = (test.stream(), test.stream());
         let mut buffer = counting(test, 64);
         let gate = Gate::on(&first);
-        let (mut low, mut high) = buffer.as_slice_mut().split_at(32).expect("there are enough");
+        let (mut low, mut high) = buffer
+            .as_slice_mut()
+            .split_at(32)
+            .expect("there are enough");
         // SAFETY: both launches are recorded below, and the parts are not used in between.
-        let low_address =
-            unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut guard(&first)) }.expect("the part can be bound");
+        let low_address = unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut guard(&first)) }
+            .expect("the part can be bound");
         // SAFETY: as above.
-        let high_address =
-            unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut guard(&second)) }.expect("the part can be bound");
+        let high_address = unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut guard(&second)) }
+            .expect("the part can be bound");
         for (stream, address) in [(&first, low_address), (&second, high_address)] {
             // SAFETY: the part is live with this many words, and its stream has waited for its earlier accesses.
-            unsafe { call!(stream.driver(), cuMemsetD32Async(address, 7, 32, stream.as_raw())) }.expect("it is filled");
+            unsafe {
+                call!(
+                    stream.driver(),
+                    cuMemsetD32Async(address, 7, 32, stream.as_raw())
+                )
+            }
+            .expect("it is filled");
         }
         // SAFETY: the part was bound to this stream above and has not been used since.
         unsafe { Argument::<&mut [u32]>::launched(&mut low, &mut guard(&first)) };
@@ -144,8 +228,13 @@ fn record_of_one_access_keeps_that_of_another_part() {
         unsafe { Argument::<&mut [u32]>::launched(&mut high, &mut guard(&second)) };
         let reader = test.stream();
         let mut copy = DeviceBuffer::<u32>::zeroed(&reader, 64).expect("memory suffices");
-        copy.as_slice_mut().copy_from_device_on(&reader, &buffer).expect("the lengths are equal");
-        assert!(curium_tests::stream_work::is_held_up(&reader), "the reader waits for the first part");
+        copy.as_slice_mut()
+            .copy_from_device_on(&reader, &buffer)
+            .expect("the lengths are equal");
+        assert!(
+            curium_tests::stream_work::is_held_up(&reader),
+            "the reader waits for the first part"
+        );
         gate.open();
         assert_eq!(copy.to_vec().expect("the buffer can be read"), [7; 64]);
     });
@@ -154,13 +243,20 @@ fn record_of_one_access_keeps_that_of_another_part() {
 #[test]
 fn view_is_cast_to_another_element_type() {
     on_driver(|test| {
-        let mut buffer =
-            DeviceBuffer::from_slice(&test.stream(), &[0x0403_0201_u32, 0x0807_0605]).expect("memory suffices");
-        let bytes: DeviceSlice<'_, u8> = buffer.as_slice().cast().expect("bytes are always aligned");
-        assert_eq!(bytes.to_vec().expect("the bytes can be read"), [1, 2, 3, 4, 5, 6, 7, 8]);
+        let mut buffer = DeviceBuffer::from_slice(&test.stream(), &[0x0403_0201_u32, 0x0807_0605])
+            .expect("memory suffices");
+        let bytes: DeviceSlice<'_, u8> =
+            buffer.as_slice().cast().expect("bytes are always aligned");
+        assert_eq!(
+            bytes.to_vec().expect("the bytes can be read"),
+            [1, 2, 3, 4, 5, 6, 7, 8]
+        );
         let mut halves: DeviceSliceMut<'_, u16> = buffer.as_slice_mut().cast().expect("halves fit");
         halves.fill(0xabcd).expect("the view can be filled");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0xabcd_abcd; 2]);
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [0xabcd_abcd; 2]
+        );
         let wide: DeviceSlice<'_, u64> = buffer.as_slice().cast().expect("one wide element fits");
         assert_eq!(wide.len(), 1);
     });
@@ -170,15 +266,33 @@ fn view_is_cast_to_another_element_type() {
 fn view_that_does_not_fit_another_type_is_an_error_with_the_sizes() {
     on_driver(|test| {
         let mut buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 10).expect("memory suffices");
-        let error = buffer.as_slice().cast::<u32>().expect_err("10 is not a multiple of 4");
+        let error = buffer
+            .as_slice()
+            .cast::<u32>()
+            .expect_err("10 is not a multiple of 4");
         assert!(
-            error.to_string().contains("size mismatch (10 bytes are not a multiple of the 4 bytes of u32)"),
+            error
+                .to_string()
+                .contains("size mismatch (10 bytes are not a multiple of the 4 bytes of u32)"),
             "{error}"
         );
-        let error = buffer.slice(1..9).and_then(DeviceSlice::cast::<u32>).expect_err("the address is odd");
-        assert!(error.to_string().contains("u32 requires alignment 4"), "{error}");
-        let error = buffer.slice_mut(2..6).and_then(DeviceSliceMut::cast::<u32>).map(drop).expect_err("not aligned");
-        assert!(error.to_string().contains("u32 requires alignment 4"), "{error}");
+        let error = buffer
+            .slice(1..9)
+            .and_then(DeviceSlice::cast::<u32>)
+            .expect_err("the address is odd");
+        assert!(
+            error.to_string().contains("u32 requires alignment 4"),
+            "{error}"
+        );
+        let error = buffer
+            .slice_mut(2..6)
+            .and_then(DeviceSliceMut::cast::<u32>)
+            .map(drop)
+            .expect_err("not aligned");
+        assert!(
+            error.to_string().contains("u32 requires alignment 4"),
+            "{error}"
+        );
     });
 }
 
@@ -188,23 +302,35 @@ fn kernel_reads_one_part_and_writes_another_of_one_buffer() {
     on_driver(|test| {
         let stream = test.stream();
         let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the kernels load");
-        let saxpy = library.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy").expect("the kernel is there");
-        let mut buffer = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 10.0, 20.0]).expect("memory suffices");
+        let saxpy = library
+            .kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")
+            .expect("the kernel is there");
+        let mut buffer = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 10.0, 20.0])
+            .expect("memory suffices");
         let (x, mut y) = buffer.as_slice_mut().split_at(2).expect("there are two");
         let config = LaunchConfig::for_elements(2);
         // SAFETY: the kernel reads two elements of `x` and writes two of `y`.
-        unsafe { saxpy.launch(&stream, config, (3.0, &x, &mut y, 2)) }.expect("the kernel is launched");
+        unsafe { saxpy.launch(&stream, config, (3.0, &x, &mut y, 2)) }
+            .expect("the kernel is launched");
         // SAFETY: as above; the two views do not overlap.
-        unsafe { saxpy.launch(&test.stream(), config, (1.0, x.as_slice(), y, 2)) }.expect("the kernel is launched");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1.0, 2.0, 14.0, 28.0]);
+        unsafe { saxpy.launch(&test.stream(), config, (1.0, x.as_slice(), y, 2)) }
+            .expect("the kernel is launched");
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [1.0, 2.0, 14.0, 28.0]
+        );
     });
 }
 
 #[test]
 fn fill_sets_elements_of_every_size_and_nothing_else() {
     fn check<T: bytemuck_traits::Element>(test: &TestDriver, before: T, value: T) {
-        let mut buffer = DeviceBuffer::from_slice(&test.stream(), &[before; 9]).expect("memory suffices");
-        buffer.slice_mut(1..8).and_then(|mut part| part.fill(value)).expect("the part can be filled");
+        let mut buffer =
+            DeviceBuffer::from_slice(&test.stream(), &[before; 9]).expect("memory suffices");
+        buffer
+            .slice_mut(1..8)
+            .and_then(|mut part| part.fill(value))
+            .expect("the part can be filled");
         let mut expected = [value; 9];
         (expected[0], expected[8]) = (before, before);
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), expected);
@@ -248,14 +374,27 @@ fn filled_buffer_holds_the_value() {
 fn sync_alloc_makes_four_calls_beyond_those_of_c_if_its_context_is_current() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
-        let calls = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
+        let calls = || {
+            Function::all()
+                .map(|function| simulator.calls(function))
+                .sum::<u64>()
+        };
         let allocate = || {
             let before = calls();
-            drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, SyncAlloc).expect("memory suffices"));
+            drop(
+                DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, SyncAlloc)
+                    .expect("memory suffices"),
+            );
             calls() - before
         };
         // These calls query the current context and whether the stream is idle, and protect the captures of other code.
-        assert_eq!(stream.context().scoped(allocate).expect("the context can be entered"), 6);
+        assert_eq!(
+            stream
+                .context()
+                .scoped(allocate)
+                .expect("the context can be entered"),
+            6
+        );
         // In the other cases the context is pushed and popped.
         assert_eq!(allocate(), 8);
     });
@@ -268,10 +407,15 @@ fn buffer_in_a_resource_allocates_and_frees_there() {
         let buffer = test.assert_calls(Function::cuMemAlloc_v2, 1, || {
             DeviceBuffer::from_slice_in(&stream, &[1_u32, 2], SyncAlloc).expect("memory suffices")
         });
-        let shared = DeviceBuffer::<u32, &SyncAlloc>::zeroed_in(&stream, 2, &SyncAlloc).expect("memory suffices");
-        let chosen: std::sync::Arc<dyn curium_memory::Resource> = std::sync::Arc::new(StreamOrdered);
-        let mut chosen = DeviceBuffer::<u32, _>::uninit_in(&stream, 2, chosen).expect("memory suffices");
-        chosen.copy_from_device(&buffer).expect("the lengths are equal");
+        let shared = DeviceBuffer::<u32, &SyncAlloc>::zeroed_in(&stream, 2, &SyncAlloc)
+            .expect("memory suffices");
+        let chosen: std::sync::Arc<dyn curium_memory::Resource> =
+            std::sync::Arc::new(StreamOrdered);
+        let mut chosen =
+            DeviceBuffer::<u32, _>::uninit_in(&stream, 2, chosen).expect("memory suffices");
+        chosen
+            .copy_from_device(&buffer)
+            .expect("the lengths are equal");
         assert_eq!(chosen.to_vec().expect("the buffer can be read"), [1, 2]);
         test.assert_calls(Function::cuMemFree_v2, 2, || {
             drop(shared);
@@ -286,15 +430,27 @@ fn buffer_from_its_raw_parts_is_freed_once() {
         let stream = test.stream();
         let buffer = counting(test, 4);
         let (owner, len) = (buffer.stream().clone(), buffer.len());
-        let (pointer, resource) =
-            test.assert_calls(Function::cuMemFreeAsync, 0, || buffer.into_raw().expect("there is no work to wait for"));
+        let (pointer, resource) = test.assert_calls(Function::cuMemFreeAsync, 0, || {
+            buffer.into_raw().expect("there is no work to wait for")
+        });
         // SAFETY: the memory was allocated from this resource with this length, and has no other owner.
-        let buffer = unsafe { DeviceBuffer::from_raw(&owner, pointer, len, resource) }.expect("the length is not 0");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 3]);
+        let buffer = unsafe { DeviceBuffer::from_raw(&owner, pointer, len, resource) }
+            .expect("the length is not 0");
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [0, 1, 2, 3]
+        );
         test.assert_calls(Function::cuMemFreeAsync, 1, || drop(buffer));
         // SAFETY: the null pointer is not dereferenced.
-        let error = unsafe { DeviceBuffer::<u32>::from_raw(&stream, pointer.cast(), 0, StreamOrdered) };
-        assert!(error.map(drop).expect_err("no length").to_string().contains("zero length"));
+        let error =
+            unsafe { DeviceBuffer::<u32>::from_raw(&stream, pointer.cast(), 0, StreamOrdered) };
+        assert!(
+            error
+                .map(drop)
+                .expect_err("no length")
+                .to_string()
+                .contains("zero length")
+        );
     });
 }
 
@@ -302,10 +458,14 @@ fn buffer_from_its_raw_parts_is_freed_once() {
 fn maybe_uninit_buffer_is_initialized_once_it_is_written() {
     on_driver(|test| {
         let stream = test.stream();
-        let places = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered).expect("memory suffices");
+        let places = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered)
+            .expect("memory suffices");
         // SAFETY: numbers are valid for every bit pattern.
         let mut buffer = unsafe { places.assume_init() };
-        buffer.as_slice_mut().fill(3).expect("the buffer can be filled");
+        buffer
+            .as_slice_mut()
+            .fill(3)
+            .expect("the buffer can be filled");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [3; 4]);
     });
 }
@@ -317,9 +477,17 @@ fn box_holds_its_value() {
         let mut value = DeviceBox::new(&stream, 1.5_f64).expect("memory suffices");
         assert_eq!(value.get().expect("the value can be read"), 1.5);
         value.set(2.5).expect("the value can be written");
-        assert_eq!(value.as_device_slice().to_vec().expect("the value can be read"), [2.5]);
         assert_eq!(
-            DeviceBox::<[u32; 4]>::zeroed(&stream).and_then(|value| value.get()).expect("memory suffices"),
+            value
+                .as_device_slice()
+                .to_vec()
+                .expect("the value can be read"),
+            [2.5]
+        );
+        assert_eq!(
+            DeviceBox::<[u32; 4]>::zeroed(&stream)
+                .and_then(|value| value.get())
+                .expect("memory suffices"),
             [0; 4]
         );
         value.close().expect("the driver frees the value");
@@ -329,18 +497,26 @@ fn box_holds_its_value() {
 #[test]
 fn memory_that_other_code_has_freed_is_named_by_the_error() {
     on_simulator(Config::new(), |test, _| {
-        let buffer = DeviceBuffer::from_slice_in(&test.stream(), &[1_u32; 8], SyncAlloc).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice_in(&test.stream(), &[1_u32; 8], SyncAlloc)
+            .expect("memory suffices");
         let address = buffer.as_pointer().as_raw();
         // SAFETY: the violated precondition is the subject of the test.
-        unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }.expect("the memory is live");
+        unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }
+            .expect("the memory is live");
         for error in [
             buffer.to_vec().map(drop).expect_err("the memory is freed"),
             buffer.close().expect_err("the memory is freed").error,
         ] {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
             let text = error.to_string();
-            assert!(text.contains(&format!("no allocation at {address:#x}")), "{text}");
-            assert!(text.contains(&format!("32 bytes at {address:#x}")), "{text}");
+            assert!(
+                text.contains(&format!("no allocation at {address:#x}")),
+                "{text}"
+            );
+            assert!(
+                text.contains(&format!("32 bytes at {address:#x}")),
+                "{text}"
+            );
         }
     });
 }
@@ -350,9 +526,17 @@ fn failed_wait_is_retried_before_a_slice_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let buffer = counting(test, 1024);
         let mut target = vec![0; 1024];
-        simulator.inject(Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        buffer.copy_to_slice(&mut target).expect_err("the wait fails once");
-        assert_eq!(target, (0..1024).collect::<Vec<_>>(), "the copy has completed");
+        simulator.inject(
+            Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        buffer
+            .copy_to_slice(&mut target)
+            .expect_err("the wait fails once");
+        assert_eq!(
+            target,
+            (0..1024).collect::<Vec<_>>(),
+            "the copy has completed"
+        );
     });
 }
 
@@ -363,51 +547,114 @@ pub(crate) mod operations {
     use crate::operations::{LEN, Operation, boxed, made, pass};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("DeviceBox::new", |fixture| made(DeviceBox::new(&fixture.stream, 1_u32)?)),
-        ("DeviceBox::new_in", |fixture| made(DeviceBox::new_in(&fixture.stream, 1_u32, StreamOrdered)?)),
-        ("DeviceBox::zeroed", |fixture| made(DeviceBox::<u32>::zeroed(&fixture.stream)?)),
+        ("DeviceBox::new", |fixture| {
+            made(DeviceBox::new(&fixture.stream, 1_u32)?)
+        }),
+        ("DeviceBox::new_in", |fixture| {
+            made(DeviceBox::new_in(&fixture.stream, 1_u32, StreamOrdered)?)
+        }),
+        ("DeviceBox::zeroed", |fixture| {
+            made(DeviceBox::<u32>::zeroed(&fixture.stream)?)
+        }),
         ("DeviceBox::get", |fixture| made(fixture.value.get()?)),
         ("DeviceBox::set", |fixture| made(fixture.value.set(2)?)),
-        ("DeviceBox::bind", |fixture| pass::<&[u32]>(&fixture.other, &fixture.value)),
-        ("DeviceBox::close", |fixture| {
-            DeviceBox::<u32>::zeroed(&fixture.stream)?.close().map_err(|returned| returned.error).map(boxed)
+        ("DeviceBox::bind", |fixture| {
+            pass::<&[u32]>(&fixture.other, &fixture.value)
         }),
-        ("DeviceSlice::copy_to_slice", |fixture| made(fixture.buffer.slice(1..3)?.copy_to_slice(&mut [0; 2])?)),
-        ("DeviceSlice::to_vec", |fixture| made(fixture.buffer.slice(1..3)?.to_vec()?)),
+        ("DeviceBox::close", |fixture| {
+            DeviceBox::<u32>::zeroed(&fixture.stream)?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
+        }),
+        ("DeviceSlice::copy_to_slice", |fixture| {
+            made(fixture.buffer.slice(1..3)?.copy_to_slice(&mut [0; 2])?)
+        }),
+        ("DeviceSlice::to_vec", |fixture| {
+            made(fixture.buffer.slice(1..3)?.to_vec()?)
+        }),
         ("DeviceSlice::bind and DeviceSlice::launched", |fixture| {
             pass::<&[u32]>(&fixture.other, fixture.buffer.as_slice())
         }),
-        ("DeviceSliceMut::copy_from_slice", |fixture| made(fixture.buffer.slice_mut(1..3)?.copy_from_slice(&[7, 8])?)),
-        ("DeviceSliceMut::copy_to_slice", |fixture| made(fixture.buffer.as_slice_mut().copy_to_slice(&mut [0; LEN])?)),
-        ("DeviceSliceMut::to_vec", |fixture| made(fixture.buffer.as_slice_mut().to_vec()?)),
+        ("DeviceSliceMut::copy_from_slice", |fixture| {
+            made(fixture.buffer.slice_mut(1..3)?.copy_from_slice(&[7, 8])?)
+        }),
+        ("DeviceSliceMut::copy_to_slice", |fixture| {
+            made(fixture.buffer.as_slice_mut().copy_to_slice(&mut [0; LEN])?)
+        }),
+        ("DeviceSliceMut::to_vec", |fixture| {
+            made(fixture.buffer.as_slice_mut().to_vec()?)
+        }),
         ("DeviceSliceMut::copy_from_device", |fixture| {
-            made(fixture.target.as_slice_mut().copy_from_device(&fixture.unified)?)
+            made(
+                fixture
+                    .target
+                    .as_slice_mut()
+                    .copy_from_device(&fixture.unified)?,
+            )
         }),
         ("DeviceSliceMut::copy_from_device_on", |fixture| {
-            made(fixture.target.as_slice_mut().copy_from_device_on(&fixture.stream, &fixture.buffer)?)
+            made(
+                fixture
+                    .target
+                    .as_slice_mut()
+                    .copy_from_device_on(&fixture.stream, &fixture.buffer)?,
+            )
         }),
         ("DeviceSliceMut::copy_from_device_with", |fixture| {
             let options = CopyOptions::new().with_prefer_overlap(true);
-            made(fixture.target.as_slice_mut().copy_from_device_with(&fixture.stream, &fixture.buffer, options)?)
+            made(fixture.target.as_slice_mut().copy_from_device_with(
+                &fixture.stream,
+                &fixture.buffer,
+                options,
+            )?)
         }),
-        ("DeviceSliceMut::fill", |fixture| made(fixture.target.as_slice_mut().fill(3)?)),
-        ("DeviceSliceMut::fill_on", |fixture| made(fixture.target.as_slice_mut().fill_on(&fixture.stream, 3)?)),
-        ("DeviceSliceMut::zero", |fixture| made(fixture.target.as_slice_mut().zero()?)),
-        ("DeviceSliceMut::zero_on", |fixture| made(fixture.target.as_slice_mut().zero_on(&fixture.stream)?)),
-        ("DeviceSliceMut::bind and DeviceSliceMut::launched", |fixture| {
-            pass::<&mut [u32]>(&fixture.other, fixture.buffer.as_slice_mut())
+        ("DeviceSliceMut::fill", |fixture| {
+            made(fixture.target.as_slice_mut().fill(3)?)
         }),
+        ("DeviceSliceMut::fill_on", |fixture| {
+            made(fixture.target.as_slice_mut().fill_on(&fixture.stream, 3)?)
+        }),
+        ("DeviceSliceMut::zero", |fixture| {
+            made(fixture.target.as_slice_mut().zero()?)
+        }),
+        ("DeviceSliceMut::zero_on", |fixture| {
+            made(fixture.target.as_slice_mut().zero_on(&fixture.stream)?)
+        }),
+        (
+            "DeviceSliceMut::bind and DeviceSliceMut::launched",
+            |fixture| pass::<&mut [u32]>(&fixture.other, fixture.buffer.as_slice_mut()),
+        ),
         ("DeviceSlice::copy_to_slice_on", |fixture| {
-            made(fixture.buffer.slice(1..3)?.copy_to_slice_on(&fixture.other, &mut [0; 2])?)
+            made(
+                fixture
+                    .buffer
+                    .slice(1..3)?
+                    .copy_to_slice_on(&fixture.other, &mut [0; 2])?,
+            )
         }),
-        ("DeviceSlice::to_vec_on", |fixture| made(fixture.buffer.slice(1..3)?.to_vec_on(&fixture.other)?)),
+        ("DeviceSlice::to_vec_on", |fixture| {
+            made(fixture.buffer.slice(1..3)?.to_vec_on(&fixture.other)?)
+        }),
         ("DeviceSliceMut::copy_from_slice_on", |fixture| {
-            made(fixture.buffer.slice_mut(1..3)?.copy_from_slice_on(&fixture.other, &[7, 8])?)
+            made(
+                fixture
+                    .buffer
+                    .slice_mut(1..3)?
+                    .copy_from_slice_on(&fixture.other, &[7, 8])?,
+            )
         }),
         ("DeviceSliceMut::copy_to_slice_on", |fixture| {
-            made(fixture.buffer.as_slice_mut().copy_to_slice_on(&fixture.other, &mut [0; LEN])?)
+            made(
+                fixture
+                    .buffer
+                    .as_slice_mut()
+                    .copy_to_slice_on(&fixture.other, &mut [0; LEN])?,
+            )
         }),
-        ("DeviceSliceMut::to_vec_on", |fixture| made(fixture.buffer.as_slice_mut().to_vec_on(&fixture.other)?)),
+        ("DeviceSliceMut::to_vec_on", |fixture| {
+            made(fixture.buffer.as_slice_mut().to_vec_on(&fixture.other)?)
+        }),
         ("DeviceBox::get_on", |fixture| {
             let value = DeviceBox::<u32>::zeroed(&fixture.stream)?;
             value.get_on(&fixture.other)?;

@@ -14,16 +14,25 @@ const STEP: usize = (2 << 20) / 4;
 fn vector_grows_without_moving_its_elements() {
     on_driver(|test| {
         let stream = test.stream();
-        let mut vector = DeviceVec::<u32>::with_max_len(&stream, 8 * STEP).expect("there are addresses");
-        assert_eq!((vector.len(), vector.capacity(), vector.is_empty()), (0, 0, true));
+        let mut vector =
+            DeviceVec::<u32>::with_max_len(&stream, 8 * STEP).expect("there are addresses");
+        assert_eq!(
+            (vector.len(), vector.capacity(), vector.is_empty()),
+            (0, 0, true)
+        );
         assert!(vector.max_len() >= 8 * STEP);
         let address = vector.as_pointer();
         let mut expected = Vec::new();
         for part in 0..5_u32 {
-            let source: Vec<u32> = (0..STEP as u32 - 7).map(|index| index ^ part << 24).collect();
+            let source: Vec<u32> = (0..STEP as u32 - 7)
+                .map(|index| index ^ part << 24)
+                .collect();
             vector.extend_from_slice(&source).expect("memory suffices");
             expected.extend(source);
-            assert_eq!((vector.as_pointer(), vector.len()), (address, expected.len()));
+            assert_eq!(
+                (vector.as_pointer(), vector.len()),
+                (address, expected.len())
+            );
             assert!(vector.capacity() >= vector.len());
         }
         vector.push(77).expect("memory suffices");
@@ -35,13 +44,21 @@ fn vector_grows_without_moving_its_elements() {
 #[test]
 fn growth_does_not_copy_the_elements() {
     on_driver(|test| {
-        let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 4 * STEP).expect("there are addresses");
-        vector.extend_from_slice(&[1; 100]).expect("memory suffices");
+        let mut vector =
+            DeviceVec::<u32>::with_max_len(&test.stream(), 4 * STEP).expect("there are addresses");
+        vector
+            .extend_from_slice(&[1; 100])
+            .expect("memory suffices");
         test.assert_calls(Function::cuMemcpyDtoDAsync_v2, 0, || {
             vector.reserve(3 * STEP).expect("memory suffices");
         });
-        test.assert_calls(Function::cuMemCreate, 0, || vector.extend_from_slice(&[2; 100]).expect("there is room"));
-        assert_eq!(vector.to_vec().expect("the vector can be read"), [[1; 100], [2; 100]].concat());
+        test.assert_calls(Function::cuMemCreate, 0, || {
+            vector.extend_from_slice(&[2; 100]).expect("there is room")
+        });
+        assert_eq!(
+            vector.to_vec().expect("the vector can be read"),
+            [[1; 100], [2; 100]].concat()
+        );
     });
 }
 
@@ -55,25 +72,40 @@ fn resized_vector_fills_new_elements_with_the_value() {
         expected[0] = [1, 2, 3];
         assert_eq!(vector.to_vec().expect("the vector can be read"), expected);
         vector.resize(2, [9; 3]).expect("there is room");
-        assert_eq!(vector.to_vec().expect("the vector can be read"), [[1, 2, 3], [4, 5, 6]]);
+        assert_eq!(
+            vector.to_vec().expect("the vector can be read"),
+            [[1, 2, 3], [4, 5, 6]]
+        );
         vector.truncate(5);
         assert_eq!(vector.len(), 2);
         vector.clear();
-        assert_eq!(vector.to_vec().expect("there is nothing to read"), [[0_u16; 3]; 0]);
+        assert_eq!(
+            vector.to_vec().expect("there is nothing to read"),
+            [[0_u16; 3]; 0]
+        );
     });
 }
 
 #[test]
 fn shrunk_vector_gives_memory_back_and_keeps_its_elements() {
     on_driver(|test| {
-        let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
-        vector.extend_from_slice(&[5; STEP]).expect("memory suffices");
+        let mut vector =
+            DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
+        vector
+            .extend_from_slice(&[5; STEP])
+            .expect("memory suffices");
         vector.reserve(STEP).expect("memory suffices");
         let capacity = vector.capacity();
-        vector.shrink_to(capacity).expect("the capacity is sufficient");
+        vector
+            .shrink_to(capacity)
+            .expect("the capacity is sufficient");
         assert_eq!(vector.capacity(), capacity);
         vector.shrink_to_fit().expect("the memory is idle");
-        assert!(vector.capacity() < capacity && vector.capacity() >= STEP, "{}", vector.capacity());
+        assert!(
+            vector.capacity() < capacity && vector.capacity() >= STEP,
+            "{}",
+            vector.capacity()
+        );
         assert_eq!(vector.to_vec().expect("the vector can be read"), [5; STEP]);
         vector.clear();
         vector.shrink_to_fit().expect("the memory is idle");
@@ -86,16 +118,22 @@ fn shrunk_vector_gives_memory_back_and_keeps_its_elements() {
 #[test]
 fn vector_whose_work_cannot_be_waited_for_does_not_shrink() {
     on_simulator(Config::new(), |test, simulator| {
-        let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
+        let mut vector =
+            DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
         // Memory is mapped and unmapped in the steps in which the vector grew.
         vector.resize(STEP, 5).expect("memory suffices");
         vector.resize(2 * STEP, 5).expect("memory suffices");
         vector.truncate(1);
         let capacity = vector.capacity();
-        simulator.inject(Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        simulator.inject(
+            Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
         test.assert_calls(Function::cuMemUnmap, 0, || {
             let error = vector.shrink_to_fit().expect_err("the wait fails once");
-            assert_eq!((error.function(), vector.capacity()), (Some(Function::cuStreamSynchronize), capacity));
+            assert_eq!(
+                (error.function(), vector.capacity()),
+                (Some(Function::cuStreamSynchronize), capacity)
+            );
         });
         vector.shrink_to_fit().expect("the work ends");
         assert!(vector.capacity() < capacity, "{}", vector.capacity());
@@ -108,13 +146,17 @@ fn kernel_on_another_stream_is_waited_for_before_memory_is_freed() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let library = Library::from_ptx(&test.context(), kernels::FILL).expect("the kernels load");
-        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
-        let mut vector = DeviceVec::<u32>::with_max_len(&stream, STEP).expect("there are addresses");
+        let fill = library
+            .kernel::<(&mut [u32], u32, u32)>("fill")
+            .expect("there is such a kernel");
+        let mut vector =
+            DeviceVec::<u32>::with_max_len(&stream, STEP).expect("there are addresses");
         vector.resize(1000, 1).expect("memory suffices");
         let gate = Gate::on(&other);
         let config = LaunchConfig::for_elements(1000);
         // SAFETY: `fill` writes exactly the words of the vector.
-        unsafe { fill.launch(&other, config, (&mut vector, 8, 1000)) }.expect("the kernel can be launched");
+        unsafe { fill.launch(&other, config, (&mut vector, 8, 1000)) }
+            .expect("the kernel can be launched");
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let values = vector.to_vec().expect("the vector can be read");
@@ -132,15 +174,27 @@ fn kernel_on_another_stream_is_waited_for_before_memory_is_freed() {
 #[test]
 fn vector_extended_from_a_buffer_holds_its_elements() {
     on_driver(|test| {
-        let buffer = DeviceBuffer::from_slice(&test.stream(), &[1_u8, 2, 3]).expect("memory suffices");
+        let buffer =
+            DeviceBuffer::from_slice(&test.stream(), &[1_u8, 2, 3]).expect("memory suffices");
         let mut vector = DeviceVec::from_slice(&test.stream(), &[9_u8]).expect("memory suffices");
         vector.extend_from_device(&buffer).expect("memory suffices");
         drop(buffer);
-        assert_eq!(vector.to_vec().expect("the vector can be read"), [9, 1, 2, 3]);
-        vector.copy_from_slice(&[4, 3, 2, 1]).expect("the lengths are equal");
-        assert_eq!(vector.to_vec().expect("the vector can be read"), [4, 3, 2, 1]);
+        assert_eq!(
+            vector.to_vec().expect("the vector can be read"),
+            [9, 1, 2, 3]
+        );
+        vector
+            .copy_from_slice(&[4, 3, 2, 1])
+            .expect("the lengths are equal");
+        assert_eq!(
+            vector.to_vec().expect("the vector can be read"),
+            [4, 3, 2, 1]
+        );
         let error = vector.copy_from_slice(&[1]).expect_err("too short");
-        assert!(error.to_string().contains("the buffer has 4 elements"), "{error}");
+        assert!(
+            error.to_string().contains("the buffer has 4 elements"),
+            "{error}"
+        );
     });
 }
 
@@ -148,14 +202,20 @@ fn vector_extended_from_a_buffer_holds_its_elements() {
 fn growth_beyond_the_maximum_is_an_error_with_the_lengths() {
     on_driver(|test| {
         let stream = test.stream();
-        let mut vector = DeviceVec::<u32>::with_max_len(&stream, STEP).expect("there are addresses");
+        let mut vector =
+            DeviceVec::<u32>::with_max_len(&stream, STEP).expect("there are addresses");
         let most = vector.max_len();
         vector.push(1).expect("memory suffices");
         for additional in [most, usize::MAX] {
-            let error = vector.reserve(additional).expect_err("there are no addresses for it");
+            let error = vector
+                .reserve(additional)
+                .expect_err("there are no addresses for it");
             let text = error.to_string();
             assert!(matches!(error, Error::Argument(_)), "{text}");
-            assert!(text.contains(&format!("1 elements and {additional} more")), "{text}");
+            assert!(
+                text.contains(&format!("1 elements and {additional} more")),
+                "{text}"
+            );
             assert!(text.contains(&format!("at most {most}")), "{text}");
         }
         assert_eq!(vector.to_vec().expect("the vector is unchanged"), [1]);
@@ -171,30 +231,49 @@ fn growth_beyond_the_maximum_is_an_error_with_the_lengths() {
 
 #[test]
 fn vector_that_cannot_grow_is_unchanged() {
-    on_simulator(Config::new().with_memory_budget(8 << 20), |test, simulator| {
-        let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
-        vector.extend_from_slice(&[3; 2 * STEP]).expect("memory suffices");
-        // Growth by a half would exceed the memory, but the requested size fits.
-        vector.extend_from_slice(&[3; 2 * STEP]).expect("memory suffices exactly");
-        let error = vector.push(1).expect_err("the budget is used up");
-        assert!(error.is_out_of_memory(), "{error}");
-        vector.truncate(5);
-        vector.shrink_to_fit().expect("the memory is idle");
-        for function in [Function::cuMemMap, Function::cuMemSetAccess, Function::cuMemcpyHtoDAsync_v2] {
-            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-            let error = vector.extend_from_slice(&[9; 2 * STEP]).expect_err("the injected fault occurs");
-            assert_eq!(error.function(), Some(function));
-            assert_eq!(vector.to_vec().expect("the vector is unchanged"), [3; 5]);
-        }
-    });
+    on_simulator(
+        Config::new().with_memory_budget(8 << 20),
+        |test, simulator| {
+            let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP)
+                .expect("there are addresses");
+            vector
+                .extend_from_slice(&[3; 2 * STEP])
+                .expect("memory suffices");
+            // Growth by a half would exceed the memory, but the requested size fits.
+            vector
+                .extend_from_slice(&[3; 2 * STEP])
+                .expect("memory suffices exactly");
+            let error = vector.push(1).expect_err("the budget is used up");
+            assert!(error.is_out_of_memory(), "{error}");
+            vector.truncate(5);
+            vector.shrink_to_fit().expect("the memory is idle");
+            for function in [
+                Function::cuMemMap,
+                Function::cuMemSetAccess,
+                Function::cuMemcpyHtoDAsync_v2,
+            ] {
+                simulator
+                    .inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+                let error = vector
+                    .extend_from_slice(&[9; 2 * STEP])
+                    .expect_err("the injected fault occurs");
+                assert_eq!(error.function(), Some(function));
+                assert_eq!(vector.to_vec().expect("the vector is unchanged"), [3; 5]);
+            }
+        },
+    );
 }
 
 #[test]
 fn vector_that_the_driver_does_not_unmap_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (vector, error) = vector.close().expect_err("the injected fault occurs").into_parts();
+        simulator
+            .inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (vector, error) = vector
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
         assert_eq!(vector.to_vec().expect("the vector is still there"), [1, 2]);
     });
@@ -204,17 +283,35 @@ fn vector_that_the_driver_does_not_unmap_is_given_back() {
 fn views_of_a_vector_are_accepted_by_every_form_of_copy() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
-        let mut vector = DeviceVec::from_slice(&stream, &[0_u32, 1, 2, 3, 4, 5, 6, 7]).expect("memory suffices");
+        let mut vector =
+            DeviceVec::from_slice(&stream, &[0_u32, 1, 2, 3, 4, 5, 6, 7]).expect("memory suffices");
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 8).expect("memory suffices");
-        buffer.as_slice_mut().copy_from_device(&vector).expect("the lengths are equal");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 3, 4, 5, 6, 7]);
+        buffer
+            .as_slice_mut()
+            .copy_from_device(&vector)
+            .expect("the lengths are equal");
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [0, 1, 2, 3, 4, 5, 6, 7]
+        );
         vector
             .slice_mut(..4)
             .expect("there are four")
             .copy_from_device_on(&other, &buffer.slice(4..).expect("the range exists"))
             .expect("the lengths are equal");
-        assert_eq!(vector.slice(..5).expect("there are five").to_vec().expect("they can be read"), [4, 5, 6, 7, 4]);
-        vector.slice_mut(1..3).expect("there are three").fill_on(&other, 9).expect("memory can be filled");
+        assert_eq!(
+            vector
+                .slice(..5)
+                .expect("there are five")
+                .to_vec()
+                .expect("they can be read"),
+            [4, 5, 6, 7, 4]
+        );
+        vector
+            .slice_mut(1..3)
+            .expect("there are three")
+            .fill_on(&other, 9)
+            .expect("memory can be filled");
         let (low, high) = vector.as_slice_mut().split_at(4).expect("there are eight");
         CopyBatch::new()
             .copy(high, buffer.slice(..4).expect("there are four"))
@@ -223,40 +320,59 @@ fn views_of_a_vector_are_accepted_by_every_form_of_copy() {
             .expect("the lengths are equal")
             .enqueue(&other)
             .expect("the copies can be enqueued");
-        let pinned =
-            PinnedBuffer::from_slice(&test.context(), &[7_u32; 8], PinnedFlags::empty()).expect("memory suffices");
+        let pinned = PinnedBuffer::from_slice(&test.context(), &[7_u32; 8], PinnedFlags::empty())
+            .expect("memory suffices");
         let pinned = copy::download(&other, &vector, pinned).expect("the lengths are equal");
         let pinned = pinned.wait().expect("the stream works");
         assert_eq!(pinned[..], [4, 5, 6, 7, 0, 1, 2, 3]);
         let pending = copy::upload(&other, pinned, &mut vector).expect("the lengths are equal");
         drop(pending);
         let mut read = [0; 8];
-        copy_scope(&other, |scope| scope.download(&vector, &mut read)).expect("the copy can be created");
+        copy_scope(&other, |scope| scope.download(&vector, &mut read))
+            .expect("the copy can be created");
         assert_eq!(read, [4, 5, 6, 7, 0, 1, 2, 3]);
         let extent = Extent::new_2d(4, 2);
         let pitch = Pitch::tight::<u32>(extent);
-        let source = vector.as_slice().pitched(extent, pitch).expect("the rows lie within");
+        let source = vector
+            .as_slice()
+            .pitched(extent, pitch)
+            .expect("the rows lie within");
         buffer
             .as_slice_mut()
             .pitched(extent, pitch)
             .expect("the rows lie within")
             .copy_from(&source)
             .expect("the extents are equal");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [4, 5, 6, 7, 0, 1, 2, 3]);
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read"),
+            [4, 5, 6, 7, 0, 1, 2, 3]
+        );
     });
 }
 
 #[test]
 fn large_vector_is_copied_from_and_to_slices_across_its_mappings() {
     on_driver(|test| {
-        let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
+        let mut vector =
+            DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
         for _ in 0..4 {
-            vector.reserve(vector.capacity() + STEP - vector.len()).expect("memory suffices");
+            vector
+                .reserve(vector.capacity() + STEP - vector.len())
+                .expect("memory suffices");
         }
         vector.resize(4 * STEP, 3).expect("there is room");
-        assert_eq!(vector.slice(STEP - 2..STEP + 2).expect("they exist").to_vec().expect("they can be read"), [3; 4]);
+        assert_eq!(
+            vector
+                .slice(STEP - 2..STEP + 2)
+                .expect("they exist")
+                .to_vec()
+                .expect("they can be read"),
+            [3; 4]
+        );
         let source: Vec<u32> = (0..4 * STEP as u32).collect();
-        vector.copy_from_slice(&source).expect("the lengths are equal");
+        vector
+            .copy_from_slice(&source)
+            .expect("the lengths are equal");
         assert!(vector.to_vec().expect("the vector can be read") == source);
     });
 }
@@ -264,37 +380,69 @@ fn large_vector_is_copied_from_and_to_slices_across_its_mappings() {
 #[test]
 fn vector_on_a_device_without_access_is_an_error() {
     on_peers(|_, first, second| {
-        let [stream, there] = [first, second].map(|context| context.stream().expect("a stream can be created"));
+        let [stream, there] =
+            [first, second].map(|context| context.stream().expect("a stream can be created"));
         let library = Library::from_ptx(second, kernels::FILL).expect("the kernels load");
-        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
-        let mut vector = DeviceVec::<u32>::with_max_len(&stream, 4 * STEP).expect("there are addresses");
+        let fill = library
+            .kernel::<(&mut [u32], u32, u32)>("fill")
+            .expect("there is such a kernel");
+        let mut vector =
+            DeviceVec::<u32>::with_max_len(&stream, 4 * STEP).expect("there are addresses");
         vector.resize(1000, 1).expect("memory suffices");
         let config = LaunchConfig::for_elements(1000);
         // SAFETY: `fill` writes exactly the words of the vector.
-        let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }.expect_err("access is not enabled");
-        assert!(error.to_string().contains("device 1 has no access to memory at"), "{error}");
-        vector.enable_access(second.device()).expect("the devices have peer access");
-        vector.enable_access(second.device()).expect("it already has access");
-        vector.enable_access(first.device()).expect("it belongs to its device");
+        let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }
+            .expect_err("access is not enabled");
+        assert!(
+            error
+                .to_string()
+                .contains("device 1 has no access to memory at"),
+            "{error}"
+        );
+        vector
+            .enable_access(second.device())
+            .expect("the devices have peer access");
+        vector
+            .enable_access(second.device())
+            .expect("it already has access");
+        vector
+            .enable_access(first.device())
+            .expect("it belongs to its device");
         vector.resize(3 * STEP, 1).expect("memory suffices");
         let (len, config) = (3 * STEP as u32, LaunchConfig::for_elements(3 * STEP as u32));
         // SAFETY: `fill` writes exactly the words of the vector.
         unsafe { fill.launch(&there, config, (&mut vector, 8, len)) }
             .expect("memory allocated later is shared as well");
-        assert!(vector.to_vec().expect("the vector can be read").iter().all(|value| *value == 8));
+        assert!(
+            vector
+                .to_vec()
+                .expect("the vector can be read")
+                .iter()
+                .all(|value| *value == 8)
+        );
     });
 }
 
 #[test]
 fn vector_is_copied_to_and_from_another_device() {
     on_peers(|_, first, second| {
-        let streams = [first, second].map(|context| context.stream().expect("a stream can be created"));
+        let streams =
+            [first, second].map(|context| context.stream().expect("a stream can be created"));
         let buffer = DeviceBuffer::from_slice(&streams[1], &[5_u32; 100]).expect("memory suffices");
-        let mut vector = DeviceVec::from_slice(&streams[0], &[1_u32; 100]).expect("memory suffices");
-        vector.extend_from_device(&buffer).expect("the devices have peer access");
+        let mut vector =
+            DeviceVec::from_slice(&streams[0], &[1_u32; 100]).expect("memory suffices");
+        vector
+            .extend_from_device(&buffer)
+            .expect("the devices have peer access");
         let mut target = DeviceBuffer::<u32>::zeroed(&streams[1], 200).expect("memory suffices");
-        target.as_slice_mut().copy_from_device(&vector).expect("the devices have peer access");
-        assert_eq!(target.to_vec().expect("the buffer can be read"), [[1; 100], [5; 100]].concat());
+        target
+            .as_slice_mut()
+            .copy_from_device(&vector)
+            .expect("the devices have peer access");
+        assert_eq!(
+            target.to_vec().expect("the buffer can be read"),
+            [[1; 100], [5; 100]].concat()
+        );
     });
 }
 
@@ -302,13 +450,24 @@ fn vector_is_copied_to_and_from_another_device() {
 fn vector_whose_addresses_are_not_freed_is_given_back_and_frees_them_later() {
     on_simulator(Config::new(), |test, simulator| {
         let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuMemAddressFree).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (mut vector, error) = vector.close().expect_err("the injected fault occurs").into_parts();
+        simulator.inject(
+            Fault::on(Function::cuMemAddressFree).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let (mut vector, error) = vector
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuMemAddressFree));
-        assert_eq!((vector.len(), vector.capacity()), (0, 0), "the memory is freed");
+        assert_eq!(
+            (vector.len(), vector.capacity()),
+            (0, 0),
+            "the memory is freed"
+        );
         vector.push(3).expect("the addresses are still there");
-        test.assert_calls(Function::cuMemAddressFree, 1, || vector.close().map_err(|returned| returned.error))
-            .expect("the vector can be destroyed");
+        test.assert_calls(Function::cuMemAddressFree, 1, || {
+            vector.close().map_err(|returned| returned.error)
+        })
+        .expect("the vector can be destroyed");
     });
 }
 
@@ -320,9 +479,13 @@ pub(crate) mod operations {
     use crate::operations::{Fixture, LEN, Made, Operation, boxed, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("DeviceVec::push_on", |fixture| with_vector_on(fixture, |vector, stream, _| vector.push_on(stream, 1))),
+        ("DeviceVec::push_on", |fixture| {
+            with_vector_on(fixture, |vector, stream, _| vector.push_on(stream, 1))
+        }),
         ("DeviceVec::extend_from_slice_on", |fixture| {
-            with_vector_on(fixture, |vector, stream, _| vector.extend_from_slice_on(stream, &[1, 2]))
+            with_vector_on(fixture, |vector, stream, _| {
+                vector.extend_from_slice_on(stream, &[1, 2])
+            })
         }),
         ("DeviceVec::extend_from_device_on", |fixture| {
             with_vector_on(fixture, |vector, stream, fixture| {
@@ -330,7 +493,9 @@ pub(crate) mod operations {
             })
         }),
         ("DeviceVec::resize_on", |fixture| {
-            with_vector_on(fixture, |vector, stream, _| vector.resize_on(stream, LEN, 3))
+            with_vector_on(fixture, |vector, stream, _| {
+                vector.resize_on(stream, LEN, 3)
+            })
         }),
         ("DeviceVec::to_vec_on", |fixture| {
             let vector = filled(fixture)?;
@@ -347,7 +512,9 @@ pub(crate) mod operations {
             vector.copy_to_slice_on(&fixture.other, &mut [0; LEN])?;
             made(vector)
         }),
-        ("DeviceVec::from_slice", |fixture| made(DeviceVec::from_slice(&fixture.stream, &[1_u32; LEN])?)),
+        ("DeviceVec::from_slice", |fixture| {
+            made(DeviceVec::from_slice(&fixture.stream, &[1_u32; LEN])?)
+        }),
         ("DeviceVec::push", |fixture| {
             let mut vector = vector(fixture)?;
             vector.push(1)?;
@@ -372,7 +539,9 @@ pub(crate) mod operations {
             let mut vector = filled(fixture)?;
             let mut argument = &mut vector;
             // SAFETY: no work is enqueued on the stream.
-            unsafe { Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?) }?;
+            unsafe {
+                Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?)
+            }?;
             made(vector)
         }),
         ("DeviceVec::try_clone", |fixture| {
@@ -380,9 +549,16 @@ pub(crate) mod operations {
             let clone = vector.try_clone()?;
             made((vector, clone))
         }),
-        ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+        ("DeviceVec::close", |fixture| {
+            filled(fixture)?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
+        }),
         ("DeviceVec::with_max_len", |fixture| made(vector(fixture)?)),
-        ("DeviceVec::new", |fixture| made(DeviceVec::<u32>::new(&fixture.stream)?)),
+        ("DeviceVec::new", |fixture| {
+            made(DeviceVec::<u32>::new(&fixture.stream)?)
+        }),
         ("DeviceVec::reserve", |fixture| {
             let mut vector = vector(fixture)?;
             vector.reserve(LEN)?;
@@ -407,13 +583,16 @@ pub(crate) mod operations {
             vector.enable_access(&fixture.driver.device(1)?)?;
             made(vector)
         }),
-        ("DeviceVec::shrink_to and DeviceVec::shrink_to_fit", |fixture| {
-            let mut vector = filled(fixture)?;
-            vector.truncate(1);
-            vector.shrink_to(2)?;
-            vector.shrink_to_fit()?;
-            made(vector)
-        }),
+        (
+            "DeviceVec::shrink_to and DeviceVec::shrink_to_fit",
+            |fixture| {
+                let mut vector = filled(fixture)?;
+                vector.truncate(1);
+                vector.shrink_to(2)?;
+                vector.shrink_to_fit()?;
+                made(vector)
+            },
+        ),
     ];
 
     /// Performs an operation on an empty vector on a stream other than its own.
@@ -421,7 +600,10 @@ pub(crate) mod operations {
         fixture: &mut Fixture,
         operation: impl FnOnce(&mut DeviceVec<u32>, &Stream, &Fixture) -> Result<()>,
     ) -> Result<Made> {
-        let (mut vector, stream) = (DeviceVec::with_max_len(&fixture.stream, LEN)?, fixture.other.clone());
+        let (mut vector, stream) = (
+            DeviceVec::with_max_len(&fixture.stream, LEN)?,
+            fixture.other.clone(),
+        );
         operation(&mut vector, &stream, fixture)?;
         made(vector)
     }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 #[cfg(all(target_os = "linux", not(miri)))]
 use std::time::{Duration, Instant};
 
-use curium_driver::{CacheKey, DiskCache, Error, Function, JitOptions, LaunchConfig, Library, Module};
+use curium_driver::{
+    CacheKey, DiskCache, Error, Function, JitOptions, LaunchConfig, Library, Module,
+};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -26,7 +28,10 @@ impl Scratch {
     }
 
     fn entries(&self) -> Vec<PathBuf> {
-        fs::read_dir(self.0.folder()).expect("a folder").map(|file| file.expect("a file").path()).collect()
+        fs::read_dir(self.0.folder())
+            .expect("a folder")
+            .map(|file| file.expect("a file").path())
+            .collect()
     }
 }
 
@@ -37,17 +42,27 @@ impl Drop for Scratch {
 }
 
 fn load(test: &TestDriver, cache: &DiskCache) -> Library {
-    let loaded = Library::from_ptx_cached(&test.context(), kernels::FILL, &JitOptions::new(), cache);
+    let loaded =
+        Library::from_ptx_cached(&test.context(), kernels::FILL, &JitOptions::new(), cache);
     loaded.expect("the kernel compiles")
 }
 
 /// Asserts that the kernel of the library works.
 fn assert_fills(test: &TestDriver, library: &Library) {
     let stream = test.stream();
-    let fill = library.kernel::<Fill>("fill").expect("the library has the kernel");
+    let fill = library
+        .kernel::<Fill>("fill")
+        .expect("the library has the kernel");
     let mut buffer = DeviceBuffer::zeroed(&stream, 40).expect("memory suffices");
     // SAFETY: `fill` writes exactly the words of the buffer.
-    unsafe { fill.launch(&stream, LaunchConfig::for_elements(40), (&mut buffer, 9, 40)) }.expect("it launches");
+    unsafe {
+        fill.launch(
+            &stream,
+            LaunchConfig::for_elements(40),
+            (&mut buffer, 9, 40),
+        )
+    }
+    .expect("it launches");
     assert_eq!(buffer.to_vec().expect("it can be read"), [9; 40]);
 }
 
@@ -61,8 +76,18 @@ fn code_is_compiled_once_and_found_again() {
         assert_eq!(scratch.0.usage().expect("it is counted").entries, 1);
         let second = test.assert_calls(Function::cuLinkCreate_v2, 0, || load(test, &scratch.0));
         assert_fills(test, &second);
-        let module = Module::from_ptx_cached(&test.context(), kernels::FILL, &JitOptions::new(), &scratch.0);
-        assert!(module.expect("the code is loaded").kernel::<Fill>("fill").is_ok());
+        let module = Module::from_ptx_cached(
+            &test.context(),
+            kernels::FILL,
+            &JitOptions::new(),
+            &scratch.0,
+        );
+        assert!(
+            module
+                .expect("the code is loaded")
+                .kernel::<Fill>("fill")
+                .is_ok()
+        );
     });
 }
 
@@ -101,19 +126,29 @@ fn entry_with_a_key_of_the_program_is_never_loaded_as_code() {
     on_simulator(Config::new(), |test, _| {
         let scratch = Scratch::new("forged");
         let release = fs::read_to_string("/sys/module/nvidia/version").unwrap_or_default();
-        let capability = test.device().compute_capability().expect("the device has one");
+        let capability = test
+            .device()
+            .compute_capability()
+            .expect("the device has one");
         // The parts of the cache key that a program can reconstruct.
         let key = CacheKey::new("ptx")
             .with("driver", test.driver().version().to_string().as_bytes())
             .with("release", release.trim().as_bytes())
-            .with("architecture", format!("{}.{}", capability.major, capability.minor).as_bytes())
+            .with(
+                "architecture",
+                format!("{}.{}", capability.major, capability.minor).as_bytes(),
+            )
             .with("options", &[])
             .with("ptx", &[kernels::FILL.as_bytes(), &[0]].concat());
         scratch.0.put(&key, CUBIN).expect("the entry is written");
         // A cached image that the driver rejected would be loaded twice.
         let library = test.assert_calls(Function::cuLibraryLoadData, 1, || load(test, &scratch.0));
         assert_fills(test, &library);
-        assert_eq!(scratch.0.get(&key).expect("it can be read").as_deref(), Some(CUBIN), "the program's entry stays");
+        assert_eq!(
+            scratch.0.get(&key).expect("it can be read").as_deref(),
+            Some(CUBIN),
+            "the program's entry stays"
+        );
     });
 }
 
@@ -134,7 +169,9 @@ fn cached_code_that_the_driver_rejects_is_compiled_again() {
     on_simulator(Config::new(), |test, simulator| {
         let scratch = Scratch::new("refused");
         drop(load(test, &scratch.0));
-        simulator.inject(Fault::on(Function::cuLibraryLoadData).returns(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
+        simulator.inject(
+            Fault::on(Function::cuLibraryLoadData).returns(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU),
+        );
         let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
         assert_fills(test, &library);
         assert_eq!(scratch.entries().len(), 1);
@@ -145,11 +182,17 @@ fn cached_code_that_the_driver_rejects_is_compiled_again() {
 fn ptx_that_does_not_compile_is_an_error_with_the_log_and_leaves_no_entry() {
     on_driver(|test| {
         let scratch = Scratch::new("wrong");
-        let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry bad() { nonsense; }\n";
+        let ptx =
+            ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry bad() { nonsense; }\n";
         let error = Library::from_ptx_cached(&test.context(), ptx, &JitOptions::new(), &scratch.0);
         let error = error.expect_err("there is no such instruction");
-        let Error::Call(call) = &error else { panic!("{error}") };
-        assert!(call.log.as_ref().is_some_and(|log| log.contains("line 4")), "{error}");
+        let Error::Call(call) = &error else {
+            panic!("{error}")
+        };
+        assert!(
+            call.log.as_ref().is_some_and(|log| log.contains("line 4")),
+            "{error}"
+        );
         assert!(scratch.entries().is_empty());
     });
 }
@@ -175,21 +218,33 @@ fn process_that_is_killed_while_it_writes_leaves_whole_entries_or_none() {
     };
     let scratch = Scratch(open(std::process::id()));
     let found = |key| scratch.0.get(key).expect("an entry is complete or missing");
-    let is_whole = |bytes: &Vec<u8>| bytes.len() == LENGTH && bytes.iter().all(|byte| *byte == bytes[0]);
+    let is_whole =
+        |bytes: &Vec<u8>| bytes.len() == LENGTH && bytes.iter().all(|byte| *byte == bytes[0]);
     for _ in 0..4 {
-        let name = "disk_cache::process_that_is_killed_while_it_writes_leaves_whole_entries_or_none";
+        let name =
+            "disk_cache::process_that_is_killed_while_it_writes_leaves_whole_entries_or_none";
         beside_a_process_that_is_killed(name, write, || {
             let (mut seen, begin) = (0, Instant::now());
             while seen < 20 {
-                assert!(begin.elapsed() < Duration::from_secs(60), "the other process writes nothing");
+                assert!(
+                    begin.elapsed() < Duration::from_secs(60),
+                    "the other process writes nothing"
+                );
                 let entry = found(&keys[seen % 2]);
                 assert!(entry.as_ref().is_none_or(is_whole));
                 seen += usize::from(entry.is_some());
             }
         });
-        assert!(keys.iter().all(|key| found(key).is_some_and(|entry| is_whole(&entry))), "both were written before");
+        assert!(
+            keys.iter()
+                .all(|key| found(key).is_some_and(|entry| is_whole(&entry))),
+            "both were written before"
+        );
     }
-    scratch.0.put(&keys[0], b"the next").expect("no lock is held");
+    scratch
+        .0
+        .put(&keys[0], b"the next")
+        .expect("no lock is held");
     assert_eq!(found(&keys[0]).as_deref(), Some(b"the next".as_slice()));
 }
 
@@ -199,15 +254,20 @@ pub(crate) mod operations {
 
     use crate::operations::{Operation, made};
 
-    pub(crate) const SOLITARY: &[Operation] =
-        &[("Library::from_ptx_cached and Module::from_ptx_cached and Image::compile_cached", |fixture| {
-            let folder = std::env::temp_dir().join(format!("curium-operations-{}", std::process::id()));
+    pub(crate) const SOLITARY: &[Operation] = &[(
+        "Library::from_ptx_cached and Module::from_ptx_cached and Image::compile_cached",
+        |fixture| {
+            let folder =
+                std::env::temp_dir().join(format!("curium-operations-{}", std::process::id()));
             let (cache, options) = (DiskCache::open(&folder)?, JitOptions::new());
-            let library = Library::from_ptx_cached(&fixture.context, kernels::FILL, &options, &cache);
+            let library =
+                Library::from_ptx_cached(&fixture.context, kernels::FILL, &options, &cache);
             let module = Module::from_ptx_cached(&fixture.context, kernels::FILL, &options, &cache);
-            let image = Image::compile_cached(&cache, &fixture.context, kernels::FILL, &options).map(drop);
+            let image =
+                Image::compile_cached(&cache, &fixture.context, kernels::FILL, &options).map(drop);
             std::fs::remove_dir_all(folder).unwrap_or_default();
             image?;
             made((library?, module?))
-        })];
+        },
+    )];
 }

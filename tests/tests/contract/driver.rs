@@ -13,15 +13,21 @@ fn driver_version_is_one_that_curium_works_with() {
     on_driver(|test| {
         let version = test.driver().version();
         assert!(version >= CudaVersion::OLDEST_SUPPORTED, "{version}");
-        assert_eq!(format!("{:?}", test.driver()), format!("Driver(CUDA {version})"));
+        assert_eq!(
+            format!("{:?}", test.driver()),
+            format!("Driver(CUDA {version})")
+        );
     });
 }
 
 #[test]
 fn driver_version_is_that_of_the_driver() {
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 4)), |test, _| {
-        assert_eq!(test.driver().version(), CudaVersion::new(12, 4));
-    });
+    on_simulator(
+        Config::new().with_driver_version(CudaVersion::new(12, 4)),
+        |test, _| {
+            assert_eq!(test.driver().version(), CudaVersion::new(12, 4));
+        },
+    );
 }
 
 #[test]
@@ -33,18 +39,32 @@ fn functions_newer_than_the_driver_are_absent_and_named_with_the_version_they_ne
             assert_eq!(missing.function(), Some(function));
             assert_eq!(missing.class(), ErrorClass::System);
             let since = function.since();
-            assert!(missing.to_string().contains(&since.to_string()), "{missing}");
-            assert!(missing.to_string().contains(&version.to_string()), "{missing}");
+            assert!(
+                missing.to_string().contains(&since.to_string()),
+                "{missing}"
+            );
+            assert!(
+                missing.to_string().contains(&version.to_string()),
+                "{missing}"
+            );
         }
         let newer = Function::all().filter(|function| function.since() > version);
-        assert_eq!(newer.filter(|function| test.driver().has(*function)).count(), 0);
+        assert_eq!(
+            newer
+                .filter(|function| test.driver().has(*function))
+                .count(),
+            0
+        );
     });
 }
 
 #[test]
 fn devices_are_as_many_as_counted() {
     on_driver(|test| {
-        let count = test.driver().device_count().expect("devices can be counted");
+        let count = test
+            .driver()
+            .device_count()
+            .expect("devices can be counted");
         let devices = test.driver().devices().expect("devices can be listed");
         assert_eq!(devices.len(), count);
         assert!(count >= 1);
@@ -57,7 +77,10 @@ fn several_devices_are_distinguished() {
         let devices = test.driver().devices().expect("devices can be listed");
         let ordinals: Vec<_> = devices.iter().map(curium_driver::Device::as_raw).collect();
         assert_eq!(ordinals, [0, 1, 2]);
-        let uuids: Vec<_> = devices.iter().map(|device| device.uuid().expect("a device has a UUID")).collect();
+        let uuids: Vec<_> = devices
+            .iter()
+            .map(|device| device.uuid().expect("a device has a UUID"))
+            .collect();
         assert!(uuids[0] != uuids[1] && uuids[1] != uuids[2]);
     });
 }
@@ -65,33 +88,57 @@ fn several_devices_are_distinguished() {
 #[test]
 fn device_past_the_last_is_an_error_that_names_both() {
     on_driver(|test| {
-        let count = test.driver().device_count().expect("devices can be counted");
+        let count = test
+            .driver()
+            .device_count()
+            .expect("devices can be counted");
         for ordinal in [count, i32::MAX as usize, usize::MAX] {
-            let error = test.driver().device(ordinal).expect_err("there are not that many devices");
+            let error = test
+                .driver()
+                .device(ordinal)
+                .expect_err("there are not that many devices");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
             let text = error.to_string();
-            assert!(text.contains(&format!("device {ordinal} of {count}")), "{text}");
+            assert!(
+                text.contains(&format!("device {ordinal} of {count}")),
+                "{text}"
+            );
         }
     });
 }
 
 #[test]
 fn driver_without_device_fails_to_open_with_a_hint() {
-    let simulator = Simulator::new(Config::new().with_devices(0)).expect("a simulator can be created");
-    let error = simulator.driver::<Driver>().expect_err("there is no device");
+    let simulator =
+        Simulator::new(Config::new().with_devices(0)).expect("a simulator can be created");
+    let error = simulator
+        .driver::<Driver>()
+        .expect_err("there is no device");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_DEVICE));
     assert_eq!(error.function(), Some(Function::cuInit));
-    let Error::Call(error) = error else { panic!("{error}") };
+    let Error::Call(error) = error else {
+        panic!("{error}")
+    };
     assert!(error.hint.is_some(), "{error}");
 }
 
 #[test]
 fn driver_that_fails_to_initialize_is_an_error() {
     for function in [Function::cuInit, Function::cuDriverGetVersion] {
-        let plan = FaultPlan::new().with(Fault::on(function).always().returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-        let simulator = Simulator::new(Config::new().with_faults(plan)).expect("a simulator can be created");
-        let error = simulator.driver::<Driver>().expect_err("initializing fails");
-        assert_eq!((error.function(), error.class()), (Some(function), ErrorClass::System));
+        let plan = FaultPlan::new().with(
+            Fault::on(function)
+                .always()
+                .returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
+        );
+        let simulator =
+            Simulator::new(Config::new().with_faults(plan)).expect("a simulator can be created");
+        let error = simulator
+            .driver::<Driver>()
+            .expect_err("initializing fails");
+        assert_eq!(
+            (error.function(), error.class()),
+            (Some(function), ErrorClass::System)
+        );
     }
 }
 
@@ -109,7 +156,11 @@ fn owner_is_kept_until_the_last_handle_is_dropped() {
     struct Owner(Arc<AtomicBool>, Simulator);
     impl Drop for Owner {
         fn drop(&mut self) {
-            assert!(self.1.live_handles().is_empty(), "the owner went before a handle: {}", self.1.live_handles());
+            assert!(
+                self.1.live_handles().is_empty(),
+                "the owner went before a handle: {}",
+                self.1.live_handles()
+            );
             self.0.store(true, Ordering::SeqCst);
         }
     }
@@ -118,14 +169,22 @@ fn owner_is_kept_until_the_last_handle_is_dropped() {
     let api = simulator.api();
     let owner = Owner(Arc::clone(&gone), simulator);
     // SAFETY: the functions stay callable as long as the simulator, which the driver owns.
-    let driver = unsafe { Driver::from_api_with_owner(api, owner) }.expect("the simulator initializes");
-    let stream =
-        driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be created");
+    let driver =
+        unsafe { Driver::from_api_with_owner(api, owner) }.expect("the simulator initializes");
+    let stream = driver
+        .device(0)
+        .and_then(|device| device.primary_context()?.stream())
+        .expect("a stream can be created");
     drop(driver);
     assert!(!gone.load(Ordering::SeqCst), "a stream keeps the driver");
-    stream.synchronize().expect("the stream works without other handles");
+    stream
+        .synchronize()
+        .expect("the stream works without other handles");
     drop(stream);
-    assert!(gone.load(Ordering::SeqCst), "nothing keeps the driver any more");
+    assert!(
+        gone.load(Ordering::SeqCst),
+        "nothing keeps the driver any more"
+    );
 }
 
 pub(crate) mod operations {
@@ -143,7 +202,9 @@ pub(crate) mod operations {
             // SAFETY: `owner` keeps the functions of the table callable.
             made(unsafe { Driver::from_api_with_owner(fixture.driver.api().clone(), owner) }?)
         }),
-        ("Driver::device_count", |fixture| made(fixture.driver.device_count()?)),
+        ("Driver::device_count", |fixture| {
+            made(fixture.driver.device_count()?)
+        }),
         ("Driver::device", |fixture| made(fixture.driver.device(0)?)),
         ("Driver::devices", |fixture| made(fixture.driver.devices()?)),
     ];

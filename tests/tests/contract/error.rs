@@ -18,11 +18,28 @@ fn error_names_call_code_and_sentence() {
     on_simulator(Config::new(), |test, simulator| {
         let error = failed(test, simulator, CUresult::CUDA_ERROR_INVALID_VALUE.0);
         let text = error.to_string();
-        assert_eq!(text, "cuStreamSynchronize: invalid argument (CUDA_ERROR_INVALID_VALUE = 1)");
+        assert_eq!(
+            text,
+            "cuStreamSynchronize: invalid argument (CUDA_ERROR_INVALID_VALUE = 1)"
+        );
         assert_eq!(error.class(), ErrorClass::Usage);
-        let Error::Call(call) = error else { panic!("{text}") };
-        let CallError { function, code, subject, log, .. } = &*call;
-        assert_eq!((*function, *code), (Function::cuStreamSynchronize, CUresult::CUDA_ERROR_INVALID_VALUE));
+        let Error::Call(call) = error else {
+            panic!("{text}")
+        };
+        let CallError {
+            function,
+            code,
+            subject,
+            log,
+            ..
+        } = &*call;
+        assert_eq!(
+            (*function, *code),
+            (
+                Function::cuStreamSynchronize,
+                CUresult::CUDA_ERROR_INVALID_VALUE
+            )
+        );
         assert_eq!((&**subject, log), ("", &None));
     });
 }
@@ -33,17 +50,26 @@ fn debug_is_the_text_with_hints_on_separate_lines() {
         let error = failed(test, simulator, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU.0);
         let (text, debug) = (error.to_string(), format!("{error:?}"));
         let hint = error.hint().expect("there is a hint for this code");
-        let problem = text.strip_suffix(&format!("; {hint}")).expect("the text ends with the hint");
+        let problem = text
+            .strip_suffix(&format!("; {hint}"))
+            .expect("the text ends with the hint");
         assert_eq!(debug, format!("{problem}\n  hint: {hint}"));
-        let refused = DeviceBuffer::<u8>::zeroed(&test.stream(), 0).expect_err("there is no empty buffer");
+        let refused =
+            DeviceBuffer::<u8>::zeroed(&test.stream(), 0).expect_err("there is no empty buffer");
         assert_eq!(format!("{refused:?}"), refused.to_string());
     });
 }
 
 #[test]
 fn debug_of_codes_is_their_name() {
-    assert_eq!(format!("{:?}", CUresult::CUDA_ERROR_ILLEGAL_ADDRESS), "CUDA_ERROR_ILLEGAL_ADDRESS");
-    assert_eq!(format!("{:?}", Some(CUresult(123_456))), "Some(CUresult(123456))");
+    assert_eq!(
+        format!("{:?}", CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+        "CUDA_ERROR_ILLEGAL_ADDRESS"
+    );
+    assert_eq!(
+        format!("{:?}", Some(CUresult(123_456))),
+        "Some(CUresult(123456))"
+    );
 }
 
 /// The output of a program whose `main` returns the error of loading a driver, and of one that unwraps it.
@@ -54,7 +80,8 @@ fn programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap() {
     use curium_driver::Driver;
     use std::process::Termination;
 
-    const NAME: &str = "error::programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap";
+    const NAME: &str =
+        "error::programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap";
     let load = || {
         // SAFETY: the library does not exist, so none of its code runs.
         unsafe { Driver::load_from("/nowhere/libcuda.so.1") }
@@ -63,14 +90,22 @@ fn programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap() {
         let main = || -> Result<(), Box<dyn std::error::Error>> { Ok(load().map(drop)?) };
         // The output of the runtime for a returned error.
         main().report();
-        std::panic::catch_unwind(|| load().map(drop).unwrap()).expect_err("there is no such library");
+        std::panic::catch_unwind(|| load().map(drop).unwrap())
+            .expect_err("there is no such library");
     };
     curium_tests::with_output_of_new_process(NAME, run, |_, text| {
         let attempt = "\n  /nowhere/libcuda.so.1: ";
-        let [printed, panic] = ["Error: ", "`Result::unwrap()` on an `Err` value: "]
-            .map(|before| text.split_once(before).unwrap_or_else(|| panic!("{before:?} is not in {text}")).1);
+        let [printed, panic] =
+            ["Error: ", "`Result::unwrap()` on an `Err` value: "].map(|before| {
+                text.split_once(before)
+                    .unwrap_or_else(|| panic!("{before:?} is not in {text}"))
+                    .1
+            });
         for text in [printed, panic] {
-            assert!(text.starts_with(&format!("no CUDA driver could be loaded; tried{attempt}")), "{text}");
+            assert!(
+                text.starts_with(&format!("no CUDA driver could be loaded; tried{attempt}")),
+                "{text}"
+            );
             assert!(text.contains("\nto fix it: "), "{text}");
         }
         assert!(!text.contains("Attempt"), "{text}");
@@ -81,7 +116,9 @@ fn programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap() {
 fn error_of_earlier_work_names_the_work_first_and_the_call_that_reported_it() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
-        simulator.inject(Fault::on(Function::cuStreamIsCapturing).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        simulator.inject(
+            Fault::on(Function::cuStreamIsCapturing).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+        );
         let error = stream.is_capturing().expect_err("the call fails");
         let text = error.to_string();
         let expected = "earlier work on this context failed: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS = \
@@ -96,14 +133,19 @@ fn error_of_earlier_work_names_the_work_first_and_the_call_that_reported_it() {
 
 #[test]
 fn invalid_ptx_is_a_usage_error() {
-    assert_eq!(ErrorClass::of(CUresult::CUDA_ERROR_INVALID_PTX), ErrorClass::Usage);
+    assert_eq!(
+        ErrorClass::of(CUresult::CUDA_ERROR_INVALID_PTX),
+        ErrorClass::Usage
+    );
 }
 
 #[test]
 fn error_of_an_allocation_contains_the_requested_size() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
-        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        simulator.inject(
+            Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        );
         let error = DeviceBuffer::<u16>::zeroed(&stream, 500).expect_err("the call fails");
         let text = error.to_string();
         assert!(
@@ -121,7 +163,10 @@ fn error_of_a_newer_driver_is_no_undefined_behavior() {
         assert_eq!(error.code(), Some(CUresult(123_456)));
         assert_eq!(error.class(), ErrorClass::Unknown);
         let text = error.to_string();
-        assert!(text.starts_with("cuStreamSynchronize: unknown error (code 123456)"), "{text}");
+        assert!(
+            text.starts_with("cuStreamSynchronize: unknown error (code 123456)"),
+            "{text}"
+        );
     });
 }
 
@@ -136,7 +181,10 @@ fn errors_are_sticky_exactly_if_the_context_is_lost() {
         for code in [1, 2, 100, 200, 201, 218, 400, 709, 720, 801, 900, 999] {
             let error = failed(test, simulator, code);
             assert!(!error.is_sticky(), "{error}");
-            assert!(!error.to_string().contains("the context is lost"), "{error}");
+            assert!(
+                !error.to_string().contains("the context is lost"),
+                "{error}"
+            );
         }
     });
 }
@@ -145,9 +193,12 @@ fn errors_are_sticky_exactly_if_the_context_is_lost() {
 fn not_ready_is_an_answer_and_no_error() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
-        simulator.inject(Fault::on(Function::cuStreamQuery).returns(CUresult::CUDA_ERROR_NOT_READY));
+        simulator
+            .inject(Fault::on(Function::cuStreamQuery).returns(CUresult::CUDA_ERROR_NOT_READY));
         assert!(!stream.is_finished().expect("there is work left"));
-        simulator.inject(Fault::on(Function::cuStreamQuery).returns(CUresult::CUDA_ERROR_INVALID_HANDLE));
+        simulator.inject(
+            Fault::on(Function::cuStreamQuery).returns(CUresult::CUDA_ERROR_INVALID_HANDLE),
+        );
         stream.is_finished().expect_err("this is an error");
     });
 }
@@ -158,20 +209,29 @@ fn errors_travel_between_threads() {
     const { is_portable::<Error>() };
     on_simulator(Config::new(), |test, simulator| {
         let error = failed(test, simulator, 2);
-        let text = std::thread::spawn(move || error.to_string()).join().expect("the thread does not panic");
+        let text = std::thread::spawn(move || error.to_string())
+            .join()
+            .expect("the thread does not panic");
         assert!(text.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{text}");
     });
 }
 
 #[test]
 fn missing_function_is_an_error_that_names_it_and_nothing_leaks() {
-    on_simulator(Config::new().without(Function::cuMemAllocAsync), |test, _| {
-        let error = DeviceBuffer::<u8>::zeroed(&test.stream(), 8).expect_err("the driver lacks the function");
-        assert!(matches!(error, Error::Missing(_)), "{error}");
-        assert_eq!(error.function(), Some(Function::cuMemAllocAsync));
-        assert_eq!(error.to_string(), "the driver for CUDA 13.5 lacks cuMemAllocAsync, which CUDA 11.2 introduced");
-        assert_eq!(error.code(), None);
-    });
+    on_simulator(
+        Config::new().without(Function::cuMemAllocAsync),
+        |test, _| {
+            let error = DeviceBuffer::<u8>::zeroed(&test.stream(), 8)
+                .expect_err("the driver lacks the function");
+            assert!(matches!(error, Error::Missing(_)), "{error}");
+            assert_eq!(error.function(), Some(Function::cuMemAllocAsync));
+            assert_eq!(
+                error.to_string(),
+                "the driver for CUDA 13.5 lacks cuMemAllocAsync, which CUDA 11.2 introduced"
+            );
+            assert_eq!(error.code(), None);
+        },
+    );
 }
 
 #[test]
@@ -179,16 +239,28 @@ fn handles_of_different_drivers_are_refused_before_either_is_called() {
     on_simulator(Config::new(), |first, _| {
         on_simulator(Config::new(), |second, simulator| {
             use curium_driver::{Event, EventFlags};
-            let event = Event::new(&first.context(), EventFlags::empty()).expect("an event can be created");
+            let event =
+                Event::new(&first.context(), EventFlags::empty()).expect("an event can be created");
             let (own, foreign) = (first.stream(), second.stream());
-            let mut target = DeviceBuffer::from_slice(&foreign, &[1_u32; 4]).expect("memory suffices");
+            let mut target =
+                DeviceBuffer::from_slice(&foreign, &[1_u32; 4]).expect("memory suffices");
             let source = DeviceBuffer::from_slice(&own, &[2_u32; 4]).expect("memory suffices");
-            let total = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
+            let total = || {
+                Function::all()
+                    .map(|function| simulator.calls(function))
+                    .sum::<u64>()
+            };
             let before = total();
             for error in [
-                event.record(&foreign).expect_err("the stream belongs to other code"),
-                foreign.wait_event(&event).expect_err("the event belongs to other code"),
-                target.copy_from_device(&source).expect_err("the source belongs to another context"),
+                event
+                    .record(&foreign)
+                    .expect_err("the stream belongs to other code"),
+                foreign
+                    .wait_event(&event)
+                    .expect_err("the event belongs to other code"),
+                target
+                    .copy_from_device(&source)
+                    .expect_err("the source belongs to another context"),
                 curium_tests::stream_work::fill(&own, &mut target, 1)
                     .expect_err("the buffer belongs to another context"),
             ] {

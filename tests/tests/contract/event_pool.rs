@@ -6,7 +6,10 @@ use curium_tests::{Gate, on_driver};
 #[test]
 fn returned_event_is_reused() {
     on_driver(|test| {
-        let (stream, pool) = (test.stream(), EventPool::new(&test.context(), EventFlags::DISABLE_TIMING));
+        let (stream, pool) = (
+            test.stream(),
+            EventPool::new(&test.context(), EventFlags::DISABLE_TIMING),
+        );
         test.assert_calls(Function::cuEventCreate, 1, || {
             for _ in 0..10 {
                 let event = pool.take().expect("the pool returns an event");
@@ -24,7 +27,9 @@ fn returned_event_is_reused() {
 fn pool_keeps_no_more_events_than_it_may() {
     on_driver(|test| {
         let pool = EventPool::with_capacity(&test.context(), EventFlags::empty(), 2);
-        let events: Vec<_> = (0..5).map(|_| pool.take().expect("the pool returns an event")).collect();
+        let events: Vec<_> = (0..5)
+            .map(|_| pool.take().expect("the pool returns an event"))
+            .collect();
         test.assert_calls(Function::cuEventDestroy_v2, 3, || drop(events));
         assert_eq!(pool.idle(), 2);
     });
@@ -36,7 +41,9 @@ fn event_outlives_its_pool() {
         let pool = EventPool::new(&test.context(), EventFlags::empty());
         let event = pool.take().expect("the pool returns an event");
         drop(pool);
-        event.record(&test.stream()).expect("an event can be recorded");
+        event
+            .record(&test.stream())
+            .expect("an event can be recorded");
         test.assert_calls(Function::cuEventDestroy_v2, 1, || drop(event));
     });
 }
@@ -44,13 +51,20 @@ fn event_outlives_its_pool() {
 #[test]
 fn event_with_a_live_future_is_not_returned_to_the_pool() {
     on_driver(|test| {
-        let (stream, pool) = (test.stream(), EventPool::new(&test.context(), EventFlags::DISABLE_TIMING));
+        let (stream, pool) = (
+            test.stream(),
+            EventPool::new(&test.context(), EventFlags::DISABLE_TIMING),
+        );
         let event = pool.take().expect("the pool returns an event");
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
         let future = event.completion();
         drop(event);
-        assert_eq!(pool.idle(), 0, "the future would observe the next user's event");
+        assert_eq!(
+            pool.idle(),
+            0,
+            "the future would observe the next user's event"
+        );
         gate.open();
         pollster::block_on(future).expect("the work succeeds");
     });

@@ -20,7 +20,9 @@ use curium_driver::{DeviceAttribute, DevicePointer};
 #[cfg(unix)]
 use curium_driver::{Driver, Function};
 #[cfg(unix)]
-use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
+use curium_memory::external::{
+    ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind,
+};
 use curium_memory::multicast::{MulticastObject, MulticastOptions};
 #[cfg(target_os = "linux")]
 use curium_memory::{Resource, SyncAlloc, export_dma_buf};
@@ -47,15 +49,28 @@ fn nothing_is_imported_or_bound_without_bytes() {
     on_driver(|test| {
         #[cfg(unix)]
         {
-            let imported =
-                ExternalMemory::import_fd(&test.context(), descriptor(), ExternalMemoryKind::Opaque, 0, false);
+            let imported = ExternalMemory::import_fd(
+                &test.context(),
+                descriptor(),
+                ExternalMemoryKind::Opaque,
+                0,
+                false,
+            );
             let error = imported.expect_err("no bytes");
             assert!(matches!(error, Error::Argument(_)), "{error}");
         }
-        for options in [MulticastOptions::new(0, 1 << 21), MulticastOptions::new(2, 0)] {
+        for options in [
+            MulticastOptions::new(0, 1 << 21),
+            MulticastOptions::new(2, 0),
+        ] {
             let error = MulticastObject::new(test.driver(), &options).expect_err("nothing to bind");
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains(&format!("of {} devices", options.devices)), "{error}");
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!("of {} devices", options.devices)),
+                "{error}"
+            );
         }
     });
 }
@@ -67,17 +82,42 @@ fn operations_for_other_hardware_are_not_supported_on_the_simulator() {
         return;
     }
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
-    let memory = ExternalMemory::import_fd(&context, descriptor(), ExternalMemoryKind::Opaque, 4096, true);
-    let semaphore = ExternalSemaphore::import_fd(&context, descriptor(), ExternalSemaphoreKind::Timeline);
+    let driver = simulator
+        .driver::<Driver>()
+        .expect("the simulator initializes");
+    let context = driver
+        .device(0)
+        .and_then(|device| device.primary_context())
+        .expect("there is a device");
+    let memory = ExternalMemory::import_fd(
+        &context,
+        descriptor(),
+        ExternalMemoryKind::Opaque,
+        4096,
+        true,
+    );
+    let semaphore =
+        ExternalSemaphore::import_fd(&context, descriptor(), ExternalSemaphoreKind::Timeline);
     let multicast = MulticastObject::new(&driver, &MulticastOptions::new(2, 2 << 20));
     for (error, function) in [
-        (memory.expect_err("there is no other interface"), Function::cuImportExternalMemory),
-        (semaphore.expect_err("there is no other interface"), Function::cuImportExternalSemaphore),
-        (multicast.expect_err("there is no switch"), Function::cuMulticastCreate),
+        (
+            memory.expect_err("there is no other interface"),
+            Function::cuImportExternalMemory,
+        ),
+        (
+            semaphore.expect_err("there is no other interface"),
+            Function::cuImportExternalSemaphore,
+        ),
+        (
+            multicast.expect_err("there is no switch"),
+            Function::cuMulticastCreate,
+        ),
     ] {
-        assert_eq!((error.code(), error.function()), (UNSUPPORTED, Some(function)), "{error}");
+        assert_eq!(
+            (error.code(), error.function()),
+            (UNSUPPORTED, Some(function)),
+            "{error}"
+        );
     }
     assert_eq!(simulator.unsupported_calls().len(), 3);
 }
@@ -87,21 +127,36 @@ fn operations_for_other_hardware_are_not_supported_on_the_simulator() {
 fn device_memory_is_exported_for_other_devices_if_the_device_supports_it() {
     let check = |test: &TestDriver| {
         let (stream, bytes) = (test.stream(), 2 << 20);
-        let error = export_dma_buf(&test.context(), DevicePointer::<u8>::from_raw(0), 0).expect_err("no bytes");
+        let error = export_dma_buf(&test.context(), DevicePointer::<u8>::from_raw(0), 0)
+            .expect_err("no bytes");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        let pointer = SyncAlloc.allocate(&stream, bytes, 256).expect("memory suffices");
+        let pointer = SyncAlloc
+            .allocate(&stream, bytes, 256)
+            .expect("memory suffices");
         let exported = export_dma_buf(&test.context(), pointer, bytes);
         let attribute = DeviceAttribute::DMA_BUF_SUPPORTED;
-        let can = test.device().attribute(attribute).expect("a device has this attribute");
+        let can = test
+            .device()
+            .attribute(attribute)
+            .expect("a device has this attribute");
         match exported {
             Ok(descriptor) => assert!(can && std::os::fd::AsRawFd::as_raw_fd(&descriptor) >= 0),
             Err(error) => {
-                assert!(!can || test.simulator().is_some() && error.code() == UNSUPPORTED, "{error}");
-                assert!(error.to_string().contains(&format!("{bytes} bytes at {pointer:?}")), "{error}");
+                assert!(
+                    !can || test.simulator().is_some() && error.code() == UNSUPPORTED,
+                    "{error}"
+                );
+                assert!(
+                    error
+                        .to_string()
+                        .contains(&format!("{bytes} bytes at {pointer:?}")),
+                    "{error}"
+                );
             }
         }
         // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
-        unsafe { SyncAlloc.deallocate(&stream, pointer, bytes, 256) }.expect("the memory can be freed");
+        unsafe { SyncAlloc.deallocate(&stream, pointer, bytes, 256) }
+            .expect("the memory can be freed");
     };
     if uses_cuda() {
         on_driver(check);
@@ -119,7 +174,9 @@ pub(crate) mod operations {
     #[cfg(target_os = "linux")]
     use curium_memory::export_dma_buf;
     #[cfg(unix)]
-    use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
+    use curium_memory::external::{
+        ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind,
+    };
     use curium_memory::multicast::{MulticastObject, MulticastOptions};
     use curium_memory::virtual_memory::Granularity;
 
@@ -128,19 +185,35 @@ pub(crate) mod operations {
     pub(crate) const SOLITARY: &[Operation] = &[
         #[cfg(unix)]
         ("ExternalMemory::import_fd", |fixture| {
-            made(ExternalMemory::import_fd(&fixture.context, descriptor(), ExternalMemoryKind::Opaque, 4096, false)?)
+            made(ExternalMemory::import_fd(
+                &fixture.context,
+                descriptor(),
+                ExternalMemoryKind::Opaque,
+                4096,
+                false,
+            )?)
         }),
         #[cfg(unix)]
         ("ExternalSemaphore::import_fd", |fixture| {
-            made(ExternalSemaphore::import_fd(&fixture.context, descriptor(), ExternalSemaphoreKind::Timeline)?)
+            made(ExternalSemaphore::import_fd(
+                &fixture.context,
+                descriptor(),
+                ExternalSemaphoreKind::Timeline,
+            )?)
         }),
         ("MulticastOptions::granularity", |fixture| {
             made(multicast().granularity(&fixture.driver, Granularity::Minimum)?)
         }),
-        ("MulticastObject::new", |fixture| made(MulticastObject::new(&fixture.driver, &multicast())?)),
+        ("MulticastObject::new", |fixture| {
+            made(MulticastObject::new(&fixture.driver, &multicast())?)
+        }),
         #[cfg(target_os = "linux")]
         ("dma_buf::export_dma_buf", |fixture| {
-            made(export_dma_buf(&fixture.context, fixture.buffer.as_pointer(), fixture.buffer.byte_len())?)
+            made(export_dma_buf(
+                &fixture.context,
+                fixture.buffer.as_pointer(),
+                fixture.buffer.byte_len(),
+            )?)
         }),
     ];
 

@@ -3,12 +3,14 @@
 use std::fmt::Debug;
 use std::num::NonZero;
 
-use curium_driver::{CudaVersion, Dimensions, Kernel, LaunchConfig, Library, Module, Result, Stream};
+use curium_driver::{
+    CudaVersion, Dimensions, Kernel, LaunchConfig, Library, Module, Result, Stream,
+};
 use curium_memory::virtual_memory::ReserveOptions;
 use curium_memory::{
-    AddressRange, Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, Extent, HostPitchedSlice, MappedBuffer,
-    MemoryPool, MipmappedArray, PhysicalMemory, PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, PoolOptions,
-    UnifiedBuffer,
+    AddressRange, Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, Extent, HostPitchedSlice,
+    MappedBuffer, MemoryPool, MipmappedArray, PhysicalMemory, PinnedBuffer, PinnedFlags, Pitch,
+    PitchedBuffer, PoolOptions, UnifiedBuffer,
 };
 use curium_sim::Config;
 use curium_tests::{kernels, on_driver, on_simulator};
@@ -31,13 +33,20 @@ const LENGTHS: [usize; 12] = [
 
 /// Lengths in 8-byte elements that exceed the memory of every device.
 fn too_long() -> impl Iterator<Item = usize> {
-    LENGTHS.into_iter().filter(|len| *len == 0 || *len >= 1 << 48)
+    LENGTHS
+        .into_iter()
+        .filter(|len| *len == 0 || *len >= 1 << 48)
 }
 
 #[track_caller]
 fn assert_refused<T: Debug>(result: Result<T>) {
-    let error = result.map(|value| panic!("{value:?} is impossible")).unwrap_err();
-    assert!(!error.is_sticky() && !error.to_string().is_empty(), "{error}");
+    let error = result
+        .map(|value| panic!("{value:?} is impossible"))
+        .unwrap_err();
+    assert!(
+        !error.is_sticky() && !error.to_string().is_empty(),
+        "{error}"
+    );
 }
 
 #[test]
@@ -51,7 +60,11 @@ fn buffers_of_impossible_lengths_are_errors() {
             assert_refused(UnifiedBuffer::<u64>::uninit(stream, len));
             assert_refused(UnifiedBuffer::<u64>::zeroed(stream, len));
             assert_refused(MappedBuffer::<u64>::zeroed(stream, len));
-            assert_refused(PinnedBuffer::<u64>::zeroed(context, len, PinnedFlags::empty()));
+            assert_refused(PinnedBuffer::<u64>::zeroed(
+                context,
+                len,
+                PinnedFlags::empty(),
+            ));
             assert_refused(PitchedBuffer::<u64>::zeroed(stream, len, 1));
             assert_refused(PitchedBuffer::<u64>::zeroed(stream, 1, len));
             assert_refused(PitchedBuffer::<u64>::uninit(stream, len, len));
@@ -59,7 +72,11 @@ fn buffers_of_impossible_lengths_are_errors() {
         assert_refused(DeviceBuffer::<u64>::from_slice(stream, &[]));
         assert_refused(UnifiedBuffer::<u64>::from_slice(stream, &[]));
         assert_refused(MappedBuffer::<u64>::from_slice(stream, &[]));
-        assert_refused(PinnedBuffer::<u64>::from_slice(context, &[], PinnedFlags::empty()));
+        assert_refused(PinnedBuffer::<u64>::from_slice(
+            context,
+            &[],
+            PinnedFlags::empty(),
+        ));
         assert_refused(DeviceBuffer::<[u64; 0]>::uninit(stream, usize::MAX));
         assert_refused(DeviceVec::<[u64; 0]>::new(stream));
     });
@@ -77,7 +94,9 @@ fn vectors_of_impossible_lengths_are_errors() {
             assert_refused(vector.reserve(len));
             assert_refused(vector.resize(len, 7));
             vector.truncate(len);
-            vector.shrink_to(len).expect("a sufficient capacity does not change");
+            vector
+                .shrink_to(len)
+                .expect("a sufficient capacity does not change");
             assert_refused(vector.slice(len..));
             assert_refused(vector.slice(..=len));
         }
@@ -92,18 +111,30 @@ fn views_outside_of_their_memory_are_errors() {
         let buffer = DeviceBuffer::<u64>::zeroed(stream, 8).expect("there is memory");
         let rows = PitchedBuffer::<u64>::zeroed(stream, 2, 2).expect("there is memory");
         let unified = UnifiedBuffer::<u64>::zeroed(stream, 8).expect("there is memory");
-        #[expect(clippy::reversed_empty_ranges, reason = "the range ends before it begins")]
+        #[expect(
+            clippy::reversed_empty_ranges,
+            reason = "the range ends before it begins"
+        )]
         let backwards = 5..3;
         assert_refused(buffer.slice(backwards));
         for end in LENGTHS.into_iter().filter(|len| *len > 8) {
             assert_refused(buffer.slice(end..));
             assert_refused(buffer.slice(..end));
             assert_refused(buffer.slice(1..=end));
-            assert_refused(buffer.slice((std::ops::Bound::Excluded(end), std::ops::Bound::Unbounded)));
+            assert_refused(
+                buffer.slice((std::ops::Bound::Excluded(end), std::ops::Bound::Unbounded)),
+            );
             assert_refused(buffer.as_slice().split_at(end).map(drop));
             assert_refused(unified.slice(..=end));
             assert_refused(rows.row(end));
-            assert_eq!(buffer.as_slice().chunks(end).expect("one chunk contains everything").count(), 1);
+            assert_eq!(
+                buffer
+                    .as_slice()
+                    .chunks(end)
+                    .expect("one chunk contains everything")
+                    .count(),
+                1
+            );
         }
         assert_refused(buffer.as_slice().chunks(0).map(drop));
         assert_refused(buffer.as_slice().cast::<[u64; 0]>());
@@ -123,7 +154,9 @@ fn grids_of_any_extent_pitch_and_part_do_not_overflow() {
             for pitch in pitches(extent) {
                 drop(HostPitchedSlice::new(&elements, extent, pitch));
                 drop(buffer.as_slice_mut().pitched(extent, pitch));
-                let Ok(grid) = buffer.as_slice().pitched(extent, pitch) else { continue };
+                let Ok(grid) = buffer.as_slice().pitched(extent, pitch) else {
+                    continue;
+                };
                 assert!(!format!("{grid:?}").is_empty());
                 for origin in triples() {
                     for part in [extent, Extent::new_3d(0, 0, 0), Extent::new_3d(1, 1, 1)] {
@@ -137,13 +170,18 @@ fn grids_of_any_extent_pitch_and_part_do_not_overflow() {
 
 fn triples() -> impl Iterator<Item = [usize; 3]> {
     const ENDS: [usize; 6] = [0, 1, 4, 1 << 32, isize::MAX as usize, usize::MAX];
-    ENDS.into_iter().flat_map(|x| ENDS.into_iter().flat_map(move |y| ENDS.into_iter().map(move |z| [x, y, z])))
+    ENDS.into_iter().flat_map(|x| {
+        ENDS.into_iter()
+            .flat_map(move |y| ENDS.into_iter().map(move |z| [x, y, z]))
+    })
 }
 
 fn pitches(extent: Extent) -> impl Iterator<Item = Pitch> {
     let rows = [0, 1, 8, usize::MAX / 8, usize::MAX].map(Pitch::from_row_len::<u64>);
     let layered = rows.map(|pitch| pitch.with_layer_rows(usize::MAX));
-    rows.into_iter().chain(layered).chain([Pitch::tight::<u64>(extent)])
+    rows.into_iter()
+        .chain(layered)
+        .chain([Pitch::tight::<u64>(extent)])
 }
 
 #[test]
@@ -163,12 +201,27 @@ fn arrays_of_impossible_shapes_are_errors() {
             for shape in shapes {
                 assert!(!format!("{shape} {shape:?}").is_empty());
                 assert_refused(Array::<u32>::new(stream, shape, ArrayFlags::empty()));
-                assert_refused(Array::<u32>::from_slice(stream, &[], shape, ArrayFlags::empty()));
-                assert_refused(MipmappedArray::<u32>::new(stream, shape, u32::MAX, ArrayFlags::empty()));
+                assert_refused(Array::<u32>::from_slice(
+                    stream,
+                    &[],
+                    shape,
+                    ArrayFlags::empty(),
+                ));
+                assert_refused(MipmappedArray::<u32>::new(
+                    stream,
+                    shape,
+                    u32::MAX,
+                    ArrayFlags::empty(),
+                ));
             }
         }
-        assert_refused(Array::<u32>::new(stream, ArrayShape::layered_cubemap(4, usize::MAX), ArrayFlags::empty()));
-        let mipmapped = MipmappedArray::<u32>::new(stream, ArrayShape::new_2d(4, 4), 2, ArrayFlags::empty());
+        assert_refused(Array::<u32>::new(
+            stream,
+            ArrayShape::layered_cubemap(4, usize::MAX),
+            ArrayFlags::empty(),
+        ));
+        let mipmapped =
+            MipmappedArray::<u32>::new(stream, ArrayShape::new_2d(4, 4), 2, ArrayFlags::empty());
         assert_refused(mipmapped.expect("there is memory").level(u32::MAX));
     });
 }
@@ -177,15 +230,24 @@ fn arrays_of_impossible_shapes_are_errors() {
 fn addresses_physical_memory_and_pools_of_impossible_sizes_are_errors() {
     on_simulator(Config::new(), |test, _| {
         let (driver, device) = (test.driver(), &test.device());
-        for bytes in LENGTHS.into_iter().filter(|bytes| *bytes < 1 << 20 || *bytes >= 1 << 60) {
+        for bytes in LENGTHS
+            .into_iter()
+            .filter(|bytes| *bytes < 1 << 20 || *bytes >= 1 << 60)
+        {
             assert_refused(AddressRange::reserve(driver, bytes));
             assert_refused(PhysicalMemory::new(device, bytes));
-            let options = ReserveOptions::new().with_alignment(bytes).with_address(u64::MAX);
+            let options = ReserveOptions::new()
+                .with_alignment(bytes)
+                .with_address(u64::MAX);
             drop(AddressRange::reserve_with(driver, 1 << 21, options));
         }
         for bytes in LENGTHS {
-            let options = PoolOptions::new(device).with_max_bytes(bytes).with_release_threshold(u64::MAX);
-            let Ok(pool) = MemoryPool::with_options(driver, &options) else { continue };
+            let options = PoolOptions::new(device)
+                .with_max_bytes(bytes)
+                .with_release_threshold(u64::MAX);
+            let Ok(pool) = MemoryPool::with_options(driver, &options) else {
+                continue;
+            };
             pool.trim_to(usize::MAX).expect("nothing can be released");
         }
         let range = AddressRange::reserve(driver, 1 << 21).expect("there are addresses");
@@ -218,33 +280,65 @@ fn launches_of_impossible_dimensions_are_errors() {
         let library = Library::from_ptx(stream, kernels::FILL).expect("the PTX is valid");
         let fill: Kernel<Fill> = library.kernel("fill").expect("the library has the kernel");
         let mut buffer = DeviceBuffer::<u32>::zeroed(stream, 1).expect("there is memory");
-        let all = Dimensions { x: u32::MAX, y: u32::MAX, z: u32::MAX };
+        let all = Dimensions {
+            x: u32::MAX,
+            y: u32::MAX,
+            z: u32::MAX,
+        };
         assert_eq!(all.total(), u128::from(u32::MAX).pow(3));
         for (grid, block) in [(0, 1), (1, 0), (u32::MAX, u32::MAX), (1, u32::MAX)] {
-            assert_refused(launch(&fill, stream, LaunchConfig::new(grid, block), &mut buffer));
+            assert_refused(launch(
+                &fill,
+                stream,
+                LaunchConfig::new(grid, block),
+                &mut buffer,
+            ));
         }
-        assert_refused(launch(&fill, stream, LaunchConfig::new(all, all), &mut buffer));
-        assert_refused(launch(&fill, stream, LaunchConfig::new(1, 1).with_shared_bytes(u32::MAX), &mut buffer));
+        assert_refused(launch(
+            &fill,
+            stream,
+            LaunchConfig::new(all, all),
+            &mut buffer,
+        ));
+        assert_refused(launch(
+            &fill,
+            stream,
+            LaunchConfig::new(1, 1).with_shared_bytes(u32::MAX),
+            &mut buffer,
+        ));
         for elements in [0, 1, u32::MAX] {
             assert!(!LaunchConfig::for_elements(elements).to_string().is_empty());
         }
     });
 }
 
-fn launch(fill: &Kernel<Fill>, stream: &Stream, config: LaunchConfig, buffer: &mut DeviceBuffer<u32>) -> Result<()> {
+fn launch(
+    fill: &Kernel<Fill>,
+    stream: &Stream,
+    config: LaunchConfig,
+    buffer: &mut DeviceBuffer<u32>,
+) -> Result<()> {
     // SAFETY: the kernel writes no elements.
     unsafe { fill.launch(stream, config, (buffer, 7, 0)) }
 }
 
 #[test]
 fn ptx_of_any_version_is_loaded_or_an_error() {
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 3)), |test, _| {
-        let context = &test.context();
-        for version in ["8.4294967295", "7.4294967295", "9.429496729", "4294967295.0"] {
-            let ptx = format!(".version {version}\n.target sm_75\n.address_size 64\n");
-            drop(Module::from_ptx(context, &ptx));
-        }
-    });
+    on_simulator(
+        Config::new().with_driver_version(CudaVersion::new(12, 3)),
+        |test, _| {
+            let context = &test.context();
+            for version in [
+                "8.4294967295",
+                "7.4294967295",
+                "9.429496729",
+                "4294967295.0",
+            ] {
+                let ptx = format!(".version {version}\n.target sm_75\n.address_size 64\n");
+                drop(Module::from_ptx(context, &ptx));
+            }
+        },
+    );
 }
 
 #[test]
@@ -253,7 +347,10 @@ fn devices_and_links_that_do_not_exist_are_errors() {
         for ordinal in [u32::MAX as usize, 1 << 32, usize::MAX] {
             assert_refused(test.driver().device(ordinal));
         }
-        let topology = test.driver().topology().expect("the devices can be queried");
+        let topology = test
+            .driver()
+            .topology()
+            .expect("the devices can be queried");
         for number in LENGTHS {
             assert!(topology.link(number, number).is_none());
             assert!(topology.link(0, number).is_none() || number < topology.devices().len());
@@ -268,16 +365,22 @@ fn futures_that_are_polled_after_completion_are_errors() {
         let mut finished = stream.completion();
         pollster::block_on(&mut finished).expect("the stream is idle");
         assert_refused(pollster::block_on(&mut finished));
-        let mut host = stream.launch_host_function(|| 7).expect("the function is enqueued");
+        let mut host = stream
+            .launch_host_function(|| 7)
+            .expect("the function is enqueued");
         assert_eq!(pollster::block_on(&mut host).expect("it does not panic"), 7);
         assert_refused(pollster::block_on(&mut host));
-        let source =
-            PinnedBuffer::from_slice(&test.context(), &[7_u32; 4], PinnedFlags::empty()).expect("there is memory");
+        let source = PinnedBuffer::from_slice(&test.context(), &[7_u32; 4], PinnedFlags::empty())
+            .expect("there is memory");
         let mut target = DeviceBuffer::<u32>::zeroed(stream, 4).expect("there is memory");
-        let mut pending = curium_memory::copy::upload(stream, source, &mut target).expect("the copy is enqueued");
+        let mut pending =
+            curium_memory::copy::upload(stream, source, &mut target).expect("the copy is enqueued");
         drop(pollster::block_on(&mut pending).expect("the copy has completed"));
         assert_refused(pollster::block_on(&mut pending));
-        let (_, error) = pending.wait().expect_err("the memory was freed").into_parts();
+        let (_, error) = pending
+            .wait()
+            .expect_err("the memory was freed")
+            .into_parts();
         assert!(error.to_string().contains("already returned"), "{error}");
     });
 }

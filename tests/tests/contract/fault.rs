@@ -44,7 +44,11 @@ struct Meaning {
 
 const MEANINGS: &[Meaning] = &[
     // The operation has completed; the failure to pop the context is reported, see `release`.
-    Meaning { function: Function::cuCtxPopCurrent_v2, code: None, operation: None },
+    Meaning {
+        function: Function::cuCtxPopCurrent_v2,
+        code: None,
+        operation: None,
+    },
     // The copy or fill is retried with a context current: see `memory/src/copy/spanning.rs`.
     Meaning {
         function: Function::cuMemcpyHtoDAsync_v2,
@@ -61,22 +65,62 @@ const MEANINGS: &[Meaning] = &[
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: None,
     },
-    Meaning { function: Function::cuMemsetD8Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
-    Meaning { function: Function::cuMemsetD16Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
-    Meaning { function: Function::cuMemsetD32Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
-    Meaning { function: Function::cuMemsetD2D8Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
-    Meaning { function: Function::cuMemsetD2D16Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
-    Meaning { function: Function::cuMemsetD2D32Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
-    Meaning { function: Function::cuMemcpyAsync, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
-    Meaning { function: Function::cuMemcpy2DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
-    Meaning { function: Function::cuMemcpy3DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning {
+        function: Function::cuMemsetD8Async,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemsetD16Async,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemsetD32Async,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemsetD2D8Async,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemsetD2D16Async,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemsetD2D32Async,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemcpyAsync,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemcpy2DAsync_v2,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemcpy3DAsync_v2,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
     Meaning {
         function: Function::cuMemcpyWithAttributesAsync,
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: None,
     },
     // The kernel has no more parameters.
-    Meaning { function: Function::cuFuncGetParamInfo, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning {
+        function: Function::cuFuncGetParamInfo,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
     Meaning {
         function: Function::cuKernelGetParamInfo,
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
@@ -104,8 +148,16 @@ const MEANINGS: &[Meaning] = &[
         code: None,
         operation: Some("Pinned::allocate and Pinned::deallocate"),
     },
-    Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::deallocate") },
-    Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::trim") },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Arena::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Arena::trim"),
+    },
     // A stream that cannot be queried is synchronized.
     Meaning {
         function: Function::cuStreamQuery,
@@ -122,8 +174,16 @@ const MEANINGS: &[Meaning] = &[
         code: None,
         operation: Some("Pinned::allocate and Pinned::deallocate"),
     },
-    Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::deallocate") },
-    Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::trim") },
+    Meaning {
+        function: Function::cuStreamQuery,
+        code: None,
+        operation: Some("Arena::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamQuery,
+        code: None,
+        operation: Some("Arena::trim"),
+    },
     // Teardown takes place in any case, in the mode that the thread has.
     in_the_mode_of_the_thread("SyncAlloc::allocate and SyncAlloc::deallocate"),
     in_the_mode_of_the_thread("Managed::allocate and Managed::deallocate"),
@@ -132,7 +192,11 @@ const MEANINGS: &[Meaning] = &[
     // The memory of other streams stays with them, see `CachingStatistics::deferrals`.
     in_the_mode_of_the_thread("CachingResource::allocate"),
     // The number of waits depends on those of earlier runs on the streams.
-    Meaning { function: Function::cuEventRecord, code: None, operation: Some("GraphExec::launch, of leased memory") },
+    Meaning {
+        function: Function::cuEventRecord,
+        code: None,
+        operation: Some("GraphExec::launch, of leased memory"),
+    },
     Meaning {
         function: Function::cuStreamIsCapturing,
         code: None,
@@ -147,7 +211,11 @@ const MEANINGS: &[Meaning] = &[
 
 /// An operation that takes place although the capture mode cannot be changed.
 const fn in_the_mode_of_the_thread(operation: &'static str) -> Meaning {
-    Meaning { function: Function::cuThreadExchangeStreamCaptureMode, code: None, operation: Some(operation) }
+    Meaning {
+        function: Function::cuThreadExchangeStreamCaptureMode,
+        code: None,
+        operation: Some(operation),
+    }
 }
 
 /// The failing call: the `call`-th of `function`.
@@ -199,10 +267,23 @@ impl Sweep<'_> {
             let mut fixture = Fixture::new(self.test);
             let cold = self.calls_of(operation, &mut fixture, stack);
             let warm = self.calls_of(operation, &mut fixture, stack);
-            for (function, count) in cold.calls.iter().copied().filter(|call| is_reported(operation.0, call.0)) {
-                let again = warm.calls.iter().find(|call| call.0 == function).map_or(0, |call| call.1);
+            for (function, count) in cold
+                .calls
+                .iter()
+                .copied()
+                .filter(|call| is_reported(operation.0, call.0))
+            {
+                let again = warm
+                    .calls
+                    .iter()
+                    .find(|call| call.0 == function)
+                    .map_or(0, |call| call.1);
                 for (call, code) in failures(count) {
-                    let failing = Failing { function, call, code };
+                    let failing = Failing {
+                        function,
+                        call,
+                        code,
+                    };
                     self.leaving_nothing(failing, || {
                         // Only the first use of a fixture makes such a call, and may leave an object in it.
                         let mut new = (call > again).then(|| Fixture::new(self.test));
@@ -212,7 +293,9 @@ impl Sweep<'_> {
                     tally.pairs.insert((function, code.0));
                     tally.runs += 1;
                 }
-                operation.1(&mut fixture).map(drop).unwrap_or_else(|error| panic!("{} again: {error}", operation.0));
+                operation.1(&mut fixture)
+                    .map(drop)
+                    .unwrap_or_else(|error| panic!("{} again: {error}", operation.0));
             }
         }
     }
@@ -234,14 +317,21 @@ impl Sweep<'_> {
         let (current, contexts) = &stacks(fixture.context.as_raw(), self.other)[stack];
         let stack = ContextStack::push(self.test.driver(), contexts);
         take(self.failed);
-        let before: Vec<_> = Function::all().map(|function| self.simulator.calls(function)).collect();
-        let made = operation(fixture).unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
-        let calls =
-            Function::all().zip(before).map(|(function, before)| (function, self.simulator.calls(function) - before));
+        let before: Vec<_> = Function::all()
+            .map(|function| self.simulator.calls(function))
+            .collect();
+        let made =
+            operation(fixture).unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
+        let calls = Function::all()
+            .zip(before)
+            .map(|(function, before)| (function, self.simulator.calls(function) - before));
         let calls = calls.filter(|(_, calls)| *calls > 0).collect();
         drop(made);
         stack.assert_unchanged_by(name);
-        Calls { calls, failed: take(self.failed) }
+        Calls {
+            calls,
+            failed: take(self.failed),
+        }
     }
 
     /// Makes one call fail during `operation`, and checks the effects.
@@ -255,10 +345,17 @@ impl Sweep<'_> {
         let (current, contexts) = &stacks(fixture.context.as_raw(), self.other)[stack];
         let stack = ContextStack::push(self.test.driver(), contexts);
         take(self.failed);
-        self.simulator.inject(Fault::on(failing.function).call(failing.call).returns(failing.code));
+        self.simulator.inject(
+            Fault::on(failing.function)
+                .call(failing.call)
+                .returns(failing.code),
+        );
         let result = operation(fixture);
         self.simulator.clear_faults();
-        let failed = take(self.failed).into_iter().filter(|call| !usual.contains(call)).collect::<Vec<_>>();
+        let failed = take(self.failed)
+            .into_iter()
+            .filter(|call| !usual.contains(call))
+            .collect::<Vec<_>>();
         let subject = format!("{name} with {current}, {failing:?}");
         assert_reported(&subject, name, failing, result, &failed);
         if failing.function == Function::cuCtxPopCurrent_v2 {
@@ -267,30 +364,60 @@ impl Sweep<'_> {
             stack.assert_unchanged_by(&subject);
         }
         let later = take(self.failed);
-        assert!(later.is_empty(), "{subject}: calls of dropped objects failed: {later:?}");
+        assert!(
+            later.is_empty(),
+            "{subject}: calls of dropped objects failed: {later:?}"
+        );
     }
 }
 
 /// Asserts that the error names the failed call and that no other call failed: nothing was freed twice or used after
 /// its destruction.
-fn assert_reported(subject: &str, name: &str, failing: Failing, result: Result<Made>, failed: &[(Function, CUresult)]) {
+fn assert_reported(
+    subject: &str,
+    name: &str,
+    failing: Failing,
+    result: Result<Made>,
+    failed: &[(Function, CUresult)],
+) {
     let Failing { function, code, .. } = failing;
     if MEANINGS.iter().any(|meaning| meaning.is_of(name, failing)) {
         return;
     }
-    assert!(failed.contains(&(function, code)), "{subject}: the function was not called");
-    let others: Vec<_> = failed.iter().filter(|call| **call != (function, code)).collect();
+    assert!(
+        failed.contains(&(function, code)),
+        "{subject}: the function was not called"
+    );
+    let others: Vec<_> = failed
+        .iter()
+        .filter(|call| **call != (function, code))
+        .collect();
     assert!(others.is_empty(), "{subject}: {others:?} failed as well");
-    let Err(error) = result else { panic!("{subject}: no error was reported") };
-    assert_eq!((error.function(), error.code()), (Some(function), Some(code)), "{subject}: {error}");
+    let Err(error) = result else {
+        panic!("{subject}: no error was reported")
+    };
+    assert_eq!(
+        (error.function(), error.code()),
+        (Some(function), Some(code)),
+        "{subject}: {error}"
+    );
     let text = error.to_string();
-    assert!(text.contains(function.name()) && text.contains(&code.0.to_string()), "{subject}: {error}");
+    assert!(
+        text.contains(function.name()) && text.contains(&code.0.to_string()),
+        "{subject}: {error}"
+    );
 }
 
 /// Returns the calls of `count` that fail, with their codes: all of a few, otherwise the first two and the last.
 fn failures(count: u64) -> impl Iterator<Item = (u64, CUresult)> {
-    let calls = if count <= 4 { (1..=count).collect() } else { vec![1, 2, count] };
-    calls.into_iter().flat_map(|call| CODES.iter().map(move |code| (call, *code)))
+    let calls = if count <= 4 {
+        (1..=count).collect()
+    } else {
+        vec![1, 2, count]
+    };
+    calls
+        .into_iter()
+        .flat_map(|call| CODES.iter().map(move |code| (call, *code)))
 }
 
 /// Returns `true` if a failure of `function` is reported during `operation`: not if it only formats an error message,
@@ -326,10 +453,14 @@ fn is_reported(operation: &str, function: Function) -> bool {
         Function::cuUserObjectRelease,
     ];
     let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
-    let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
+    let reads_log =
+        log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
     // The handle of a vector's memory is released once the memory is mapped; likewise the graph of an executable.
-    let dropped = [("DeviceVec::close", Function::cuMemRelease), ("GraphExec::close", Function::cuGraphDestroy)];
+    let dropped = [
+        ("DeviceVec::close", Function::cuMemRelease),
+        ("GraphExec::close", Function::cuGraphDestroy),
+    ];
     let is_dropped = dropped.contains(&(operation, function));
     let is_close = operation.ends_with("::close") && !is_dropped;
     !reads_log && !names.contains(&function) && (!ends.contains(&function) || is_close)
@@ -345,8 +476,13 @@ fn watching<T>(sweep: impl FnOnce(&Mutex<Vec<(Function, CUresult)>>) -> T) -> T 
     let (list, own) = (Arc::clone(&failed), thread::current().id());
     let words = [Function::cuGetErrorName, Function::cuGetErrorString];
     let _guard = observe_calls(move |call: &Call<'_>| {
-        if call.code != CUresult::CUDA_SUCCESS && thread::current().id() == own && !words.contains(&call.function) {
-            list.lock().unwrap_or_else(PoisonError::into_inner).push((call.function, call.code));
+        if call.code != CUresult::CUDA_SUCCESS
+            && thread::current().id() == own
+            && !words.contains(&call.function)
+        {
+            list.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((call.function, call.code));
         }
     });
     sweep(&failed)
@@ -355,7 +491,15 @@ fn watching<T>(sweep: impl FnOnce(&Mutex<Vec<(Function, CUresult)>>) -> T) -> T 
 fn sweep(operation: Operation, config: Config, tally: &mut Tally) {
     on_simulator(config, |test, simulator| {
         let other = CreatedContext::new(&test.device());
-        watching(|failed| Sweep { test, simulator, other: other.as_raw(), failed }.run(operation, tally));
+        watching(|failed| {
+            Sweep {
+                test,
+                simulator,
+                other: other.as_raw(),
+                failed,
+            }
+            .run(operation, tally)
+        });
     });
 }
 
@@ -366,22 +510,42 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
     }
     let (next, started) = (AtomicUsize::new(0), Instant::now());
     let newest = Config::new().with_driver_version(CudaVersion::new(13, 5));
-    let newer = operations::newer().into_iter().map(|operation| (operation, newest.clone()));
-    let operations: Vec<_> = operations::all().into_iter().map(|it| (it, Config::new())).chain(newer).collect();
+    let newer = operations::newer()
+        .into_iter()
+        .map(|operation| (operation, newest.clone()));
+    let operations: Vec<_> = operations::all()
+        .into_iter()
+        .map(|it| (it, Config::new()))
+        .chain(newer)
+        .collect();
     let tally = Mutex::new(Tally::default());
     let worker = || {
         while let Some((operation, config)) = operations.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut own = Tally::default();
-            let swept = catch_unwind(AssertUnwindSafe(|| sweep(*operation, config.clone(), &mut own)));
+            let swept = catch_unwind(AssertUnwindSafe(|| {
+                sweep(*operation, config.clone(), &mut own)
+            }));
             let mut all = tally.lock().unwrap_or_else(PoisonError::into_inner);
             all.runs += own.runs;
             all.pairs.extend(own.pairs);
             all.failed.extend(swept.err().map(|_| operation.0));
         }
     };
-    thread::scope(|scope| [(); 2].map(|()| scope.spawn(worker)).map(|thread| thread.join().expect("the sweep passes")));
-    let Tally { pairs, runs, failed } = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let functions = pairs.iter().map(|pair| pair.0).collect::<BTreeSet<_>>().len();
+    thread::scope(|scope| {
+        [(); 2]
+            .map(|()| scope.spawn(worker))
+            .map(|thread| thread.join().expect("the sweep passes"))
+    });
+    let Tally {
+        pairs,
+        runs,
+        failed,
+    } = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let functions = pairs
+        .iter()
+        .map(|pair| pair.0)
+        .collect::<BTreeSet<_>>()
+        .len();
     // Written directly to standard error, because the harness captures the output of tests that pass.
     let line = format!(
         "fault sweep: {} pairs of a function and an error ({functions} functions, {} errors) in {runs} runs of {} operations, {:.1} s\n",
@@ -390,7 +554,12 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
         operations.len(),
         started.elapsed().as_secs_f64(),
     );
-    std::io::stderr().write_all(line.as_bytes()).expect("standard error is open");
-    assert!(failed.is_empty(), "the sweep failed for {failed:?}; the reasons are printed above");
+    std::io::stderr()
+        .write_all(line.as_bytes())
+        .expect("standard error is open");
+    assert!(
+        failed.is_empty(),
+        "the sweep failed for {failed:?}; the reasons are printed above"
+    );
     assert!(pairs.len() > 1_000 && runs > 5_000, "{line}");
 }

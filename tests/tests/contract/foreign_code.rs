@@ -14,13 +14,20 @@ fn borrowed_code_is_not_unloaded() {
         test.assert_calls(Function::cuModuleUnload, 0, || {
             // SAFETY: `module` outlives every object created from it here.
             let borrowed = unsafe { Module::borrow_raw(&context, module.as_raw()) };
-            borrowed.kernel::<Fill>("fill").expect("the module has the kernel");
-            borrowed.into_raw().map(drop).expect_err("dropping this handle does not unload the module");
+            borrowed
+                .kernel::<Fill>("fill")
+                .expect("the module has the kernel");
+            borrowed
+                .into_raw()
+                .map(drop)
+                .expect_err("dropping this handle does not unload the module");
         });
         test.assert_calls(Function::cuLibraryUnload, 0, || {
             // SAFETY: `library` outlives every object created from it here.
             let borrowed = unsafe { Library::borrow_raw(&context, library.as_raw()) };
-            borrowed.kernel::<Fill>("fill").expect("the library has the kernel");
+            borrowed
+                .kernel::<Fill>("fill")
+                .expect("the library has the kernel");
         });
     });
 }
@@ -33,12 +40,16 @@ fn ownership_of_code_is_released_and_taken() {
         let clone = module.clone();
         let module = module.into_raw().expect_err("the clone keeps it");
         drop(clone);
-        let raw = test.assert_calls(Function::cuModuleUnload, 0, || module.into_raw()).expect("nothing keeps it");
+        let raw = test
+            .assert_calls(Function::cuModuleUnload, 0, || module.into_raw())
+            .expect("nothing keeps it");
         // SAFETY: `into_raw` released ownership of the module, and it has no other owner.
         let module = unsafe { Module::from_raw(&context, raw) };
         test.assert_calls(Function::cuModuleUnload, 1, || drop(module));
         let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-        let raw = test.assert_calls(Function::cuLibraryUnload, 0, || library.into_raw()).expect("nothing keeps it");
+        let raw = test
+            .assert_calls(Function::cuLibraryUnload, 0, || library.into_raw())
+            .expect("nothing keeps it");
         // SAFETY: `into_raw` released ownership of the library, and it has no other owner.
         let library = unsafe { Library::from_raw(&context, raw) };
         test.assert_calls(Function::cuLibraryUnload, 1, || drop(library));
@@ -51,8 +62,12 @@ fn kernels_of_other_code_have_their_names_and_parameters() {
         let context = test.context();
         let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
         let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-        let function = module.kernel::<Fill>("fill").expect("the module has the kernel");
-        let kernel = library.kernel::<Fill>("fill").expect("the library has the kernel");
+        let function = module
+            .kernel::<Fill>("fill")
+            .expect("the module has the kernel");
+        let kernel = library
+            .kernel::<Fill>("fill")
+            .expect("the library has the kernel");
         // SAFETY: `function` outlives every object created from it here.
         let foreign = unsafe { Kernel::borrow_raw_function(&context, function.as_raw()) };
         let foreign = foreign.expect("the driver has the function");
@@ -84,15 +99,21 @@ pub(crate) mod operations {
         ("Kernel::borrow_raw_function", |fixture| {
             let function = fixture.fill.in_context(&fixture.context)?;
             // SAFETY: the fixture keeps the kernel's library, and so its module in the context.
-            made(unsafe { Kernel::<Untyped>::borrow_raw_function(&fixture.context, function.as_raw()) }?)
+            made(unsafe {
+                Kernel::<Untyped>::borrow_raw_function(&fixture.context, function.as_raw())
+            }?)
         }),
         ("Library::into_raw", |fixture| {
-            let raw = Library::from_ptx(&fixture.driver, kernels::FILL)?.into_raw().expect("nothing else owns it");
+            let raw = Library::from_ptx(&fixture.driver, kernels::FILL)?
+                .into_raw()
+                .expect("nothing else owns it");
             // SAFETY: `into_raw` released ownership of the library, and it has no other owner.
             made(unsafe { Library::from_raw(&fixture.driver, raw) })
         }),
         ("Module::into_raw", |fixture| {
-            let raw = Module::from_ptx(&fixture.context, kernels::FILL)?.into_raw().expect("nothing else owns it");
+            let raw = Module::from_ptx(&fixture.context, kernels::FILL)?
+                .into_raw()
+                .expect("nothing else owns it");
             // SAFETY: `into_raw` released ownership of the module, and it has no other owner.
             made(unsafe { Module::from_raw(&fixture.context, raw) })
         }),

@@ -37,8 +37,11 @@ impl Wake for Parker {
 
 /// Runs `future` with the minimal executor, and returns its output and the number of wake-ups.
 fn block_on<F: Future>(future: F) -> (F::Output, usize) {
-    let parker =
-        Arc::new(Parker { thread: thread::current(), woken: AtomicBool::new(false), wakes: AtomicUsize::new(0) });
+    let parker = Arc::new(Parker {
+        thread: thread::current(),
+        woken: AtomicBool::new(false),
+        wakes: AtomicUsize::new(0),
+    });
     let waker = Waker::from(Arc::clone(&parker));
     let mut future = pin!(future);
     loop {
@@ -74,14 +77,22 @@ fn future_of_an_idle_stream_is_ready_at_once() {
     on_driver(|test| {
         let stream = test.stream();
         test.assert_calls(Function::cuLaunchHostFunc, 0, || {
-            assert!(matches!(poll_once(&mut stream.completion()), Poll::Ready(Ok(()))));
+            assert!(matches!(
+                poll_once(&mut stream.completion()),
+                Poll::Ready(Ok(()))
+            ));
         });
     });
 }
 
 #[test]
 fn future_of_an_event_never_recorded_is_ready_at_once() {
-    on_driver(|test| assert!(matches!(poll_once(&mut event(test).completion()), Poll::Ready(Ok(())))));
+    on_driver(|test| {
+        assert!(matches!(
+            poll_once(&mut event(test).completion()),
+            Poll::Ready(Ok(()))
+        ))
+    });
 }
 
 #[test]
@@ -123,8 +134,13 @@ fn future_covers_earlier_work_and_not_later_work() {
         let future = stream.completion();
         let second = Gate::on(&stream);
         first.open();
-        block_on(future).0.expect("the preceding work has completed");
-        assert!(!stream.is_finished().expect("a stream can be queried"), "the second gate is closed");
+        block_on(future)
+            .0
+            .expect("the preceding work has completed");
+        assert!(
+            !stream.is_finished().expect("a stream can be queried"),
+            "the second gate is closed"
+        );
         second.open();
         stream.synchronize().expect("a stream can be synchronized");
     });
@@ -146,10 +162,18 @@ fn futures_run_on_every_executor() {
         let smol = async_executor::Executor::new();
         let task = smol.spawn(work(stream.clone()));
         futures_lite::future::block_on(smol.run(task)).expect("on smol's executor");
-        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+        let tokio = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_time()
+            .build();
         let tokio = tokio.expect("tokio starts");
-        tokio.block_on(async { tokio::spawn(work(stream.clone())).await }).expect("it runs").expect("on tokio");
-        block_on(work(stream)).0.expect("on a hand-written executor");
+        tokio
+            .block_on(async { tokio::spawn(work(stream.clone())).await })
+            .expect("it runs")
+            .expect("on tokio");
+        block_on(work(stream))
+            .0
+            .expect("on a hand-written executor");
     });
 }
 
@@ -159,7 +183,9 @@ fn many_futures_share_one_thread_and_all_complete() {
     const ROUNDS: usize = if cfg!(miri) { 2 } else { 25 };
     on_driver(|test| {
         let context = test.context();
-        let streams: Vec<Stream> = (0..STREAMS).map(|_| context.stream().expect("a stream")).collect();
+        let streams: Vec<Stream> = (0..STREAMS)
+            .map(|_| context.stream().expect("a stream"))
+            .collect();
         let work = |stream: Stream| async move {
             for _ in 0..ROUNDS {
                 let event = Event::new(stream.context(), EventFlags::DISABLE_TIMING)?;
@@ -171,13 +197,22 @@ fn many_futures_share_one_thread_and_all_complete() {
             }
             Ok::<(), curium_driver::Error>(())
         };
-        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+        let tokio = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_time()
+            .build();
         let tokio = tokio.expect("tokio starts");
         tokio.block_on(async {
-            let tasks: Vec<_> = streams.iter().map(|stream| tokio::spawn(work(stream.clone()))).collect();
+            let tasks: Vec<_> = streams
+                .iter()
+                .map(|stream| tokio::spawn(work(stream.clone())))
+                .collect();
             for task in tasks {
                 let result = tokio::time::timeout(PATIENCE, task).await;
-                result.expect("no wake-up is lost").expect("the task runs").expect("the work succeeds");
+                result
+                    .expect("no wake-up is lost")
+                    .expect("the task runs")
+                    .expect("the work succeeds");
             }
         });
     });
@@ -187,14 +222,20 @@ fn many_futures_share_one_thread_and_all_complete() {
 fn executor_thread_is_free_while_a_future_waits() {
     on_driver(|test| {
         let stream = test.stream();
-        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
+        let tokio = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build();
         tokio.expect("tokio starts").block_on(async {
             let gate = Gate::on(&stream);
             let waiting = tokio::spawn(stream.completion());
             // Runs on the only worker, concurrently with the waiting task.
             let other = tokio::spawn(async move { gate.open() });
             other.await.expect("the other task runs");
-            waiting.await.expect("the task runs").expect("the work succeeds");
+            waiting
+                .await
+                .expect("the task runs")
+                .expect("the work succeeds");
         });
     });
 }
@@ -265,8 +306,14 @@ fn event_with_a_live_future_is_not_closed() {
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
         let future = event.completion();
-        let (event, error) = event.close().expect_err("the future still needs the event").into_parts();
-        assert!(error.to_string().contains("a future of the event"), "{error}");
+        let (event, error) = event
+            .close()
+            .expect_err("the future still needs the event")
+            .into_parts();
+        assert!(
+            error.to_string().contains("a future of the event"),
+            "{error}"
+        );
         gate.open();
         block_on(future).0.expect("the work succeeds");
         let begin = Instant::now();
@@ -299,7 +346,11 @@ fn future_of_a_failed_context_resolves_to_its_error_without_a_callback() {
         let event = event(test);
         event.record(&stream).expect("an event can be recorded");
         let (whole, point) = (stream.completion(), event.completion());
-        simulator.inject(Fault::on(Function::cuEventQuery).always().returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        simulator.inject(
+            Fault::on(Function::cuEventQuery)
+                .always()
+                .returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+        );
         for future in [whole, point] {
             let error = block_on(future).0.expect_err("the context has failed");
             assert!(error.is_sticky(), "{error}");
@@ -314,27 +365,40 @@ fn future_of_a_failed_context_resolves_to_its_error_without_a_callback() {
 #[cfg(not(miri))]
 #[test]
 fn futures_and_host_functions_of_a_kernel_that_traps_end_with_its_error() {
-    in_own_process("future::futures_and_host_functions_of_a_kernel_that_traps_end_with_its_error", || {
-        on_driver(|test| {
-            let (stream, event) = (test.stream(), event(test));
-            let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
-            let trap = library.kernel::<(u32,)>("trap").expect("the library has the kernel");
-            let gate = Gate::on(&stream);
-            // SAFETY: the kernel accesses no memory.
-            unsafe { trap.launch(&stream, LaunchConfig::new(1, 32), (1,)) }.expect("the launch itself succeeds");
-            event.record(&stream).expect("an event can be recorded");
-            let (whole, point) = (stream.completion(), event.completion());
-            let function = stream.launch_host_function(|| panic!("the function never runs")).expect("it is launched");
-            gate.open();
-            for result in [block_on(whole).0, block_on(point).0, block_on(function).0] {
-                let error = result.expect_err("the context has failed");
-                assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED), "{error}");
-            }
-            if let Some(simulator) = test.simulator() {
-                simulator.reset_errors();
-            }
-        });
-    });
+    in_own_process(
+        "future::futures_and_host_functions_of_a_kernel_that_traps_end_with_its_error",
+        || {
+            on_driver(|test| {
+                let (stream, event) = (test.stream(), event(test));
+                let library =
+                    Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
+                let trap = library
+                    .kernel::<(u32,)>("trap")
+                    .expect("the library has the kernel");
+                let gate = Gate::on(&stream);
+                // SAFETY: the kernel accesses no memory.
+                unsafe { trap.launch(&stream, LaunchConfig::new(1, 32), (1,)) }
+                    .expect("the launch itself succeeds");
+                event.record(&stream).expect("an event can be recorded");
+                let (whole, point) = (stream.completion(), event.completion());
+                let function = stream
+                    .launch_host_function(|| panic!("the function never runs"))
+                    .expect("it is launched");
+                gate.open();
+                for result in [block_on(whole).0, block_on(point).0, block_on(function).0] {
+                    let error = result.expect_err("the context has failed");
+                    assert_eq!(
+                        error.code(),
+                        Some(CUresult::CUDA_ERROR_LAUNCH_FAILED),
+                        "{error}"
+                    );
+                }
+                if let Some(simulator) = test.simulator() {
+                    simulator.reset_errors();
+                }
+            });
+        },
+    );
 }
 
 #[test]
@@ -354,7 +418,11 @@ fn future_that_cannot_be_set_up_ends_with_the_error() {
             let fault = Fault::on(function).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
             simulator.inject(fault.call(1));
             let error = block_on(stream.completion()).0.expect_err("a call fails");
-            assert_eq!((error.function(), error.is_out_of_memory()), (Some(function), true), "{error}");
+            assert_eq!(
+                (error.function(), error.is_out_of_memory()),
+                (Some(function), true),
+                "{error}"
+            );
             simulator.clear_faults();
         }
         gate.open();
@@ -377,7 +445,11 @@ pub(crate) mod operations {
     use crate::operations::{Operation, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Stream::completion", |fixture| made(pollster::block_on(fixture.stream.completion())?)),
-        ("Event::completion", |fixture| made(pollster::block_on(fixture.event.completion())?)),
+        ("Stream::completion", |fixture| {
+            made(pollster::block_on(fixture.stream.completion())?)
+        }),
+        ("Event::completion", |fixture| {
+            made(pollster::block_on(fixture.event.completion())?)
+        }),
     ];
 }

@@ -30,11 +30,20 @@ fn variable_is_read_and_written_as_values_of_its_type() {
         let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is valid");
         let of_library = library.global::<u32>(stream.context(), "step");
         let of_module = module.global::<u32>("step");
-        let kernels = [module.kernel::<(&mut [u32],)>("take"), library.kernel("take")];
+        let kernels = [
+            module.kernel::<(&mut [u32],)>("take"),
+            library.kernel("take"),
+        ];
         drop((module, library));
         for (step, take) in [of_module, of_library].into_iter().zip(kernels) {
-            let (step, take) = (step.expect("there is such a variable"), take.expect("there is such a kernel"));
-            assert_eq!((step.len(), step.byte_len(), step.is_empty()), (1, 4, false));
+            let (step, take) = (
+                step.expect("there is such a variable"),
+                take.expect("there is such a kernel"),
+            );
+            assert_eq!(
+                (step.len(), step.byte_len(), step.is_empty()),
+                (1, 4, false)
+            );
             let mut value = [0];
             // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
             unsafe { step.read(&stream, &mut value) }.expect("the variable can be read");
@@ -43,7 +52,8 @@ fn variable_is_read_and_written_as_values_of_its_type() {
             unsafe { step.write(&stream, &[11]) }.expect("the variable can be written");
             let mut taken = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
             // SAFETY: `take` writes one word, which the buffer has.
-            unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }.expect("it launches");
+            unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }
+                .expect("it launches");
             assert_eq!(taken.to_vec().expect("the buffer can be read"), [11]);
         }
     });
@@ -60,8 +70,14 @@ fn variable_of_several_values_has_their_number() {
         unsafe { table.read(&stream, &mut values) }.expect("the variable can be read");
         assert_eq!(values, [1, 2, 3, 4]);
         // SAFETY: as above.
-        let error = unsafe { table.read(&stream, &mut [0; 3]) }.expect_err("the slice is too short");
-        assert!(error.to_string().contains("the variable has 4 elements, the slice has 3"), "{error}");
+        let error =
+            unsafe { table.read(&stream, &mut [0; 3]) }.expect_err("the slice is too short");
+        assert!(
+            error
+                .to_string()
+                .contains("the variable has 4 elements, the slice has 3"),
+            "{error}"
+        );
         // SAFETY: as above.
         unsafe { table.write(&stream, &[0; 5]) }.expect_err("the slice is too long");
     });
@@ -72,14 +88,32 @@ fn variable_of_another_size_is_an_error() {
     on_driver(|test| {
         let module = Module::from_ptx(&test.context(), COUNTER).expect("the PTX is valid");
         for error in [
-            module.global::<u64>("step").map(drop).expect_err("it has four bytes"),
-            module.global::<[u8; 3]>("step").map(drop).expect_err("four is not a multiple of three"),
-            module.global::<()>("step").map(drop).expect_err("a variable is not empty"),
+            module
+                .global::<u64>("step")
+                .map(drop)
+                .expect_err("it has four bytes"),
+            module
+                .global::<[u8; 3]>("step")
+                .map(drop)
+                .expect_err("four is not a multiple of three"),
+            module
+                .global::<()>("step")
+                .map(drop)
+                .expect_err("a variable is not empty"),
         ] {
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains("variable `step` has 4 bytes"), "{error}");
+            assert!(
+                error.to_string().contains("variable `step` has 4 bytes"),
+                "{error}"
+            );
         }
-        assert_eq!(module.global::<u16>("step").expect("four is a multiple of two").len(), 2);
+        assert_eq!(
+            module
+                .global::<u16>("step")
+                .expect("four is a multiple of two")
+                .len(),
+            2
+        );
     });
 }
 
@@ -91,16 +125,24 @@ fn variable_that_is_absent_is_an_error_that_names_it() {
         let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is valid");
         for error in [
             module.global::<u32>("absent").expect_err("there is none"),
-            library.global::<u32>(&context, "absent").expect_err("there is none"),
+            library
+                .global::<u32>(&context, "absent")
+                .expect_err("there is none"),
         ] {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
             assert!(error.to_string().contains("variable `absent`"), "{error}");
             assert_eq!(error.hint(), Some("the image has `table`, `step`"));
         }
-        let of_context = library.module(&context).expect("the library can be used in the context");
-        let error = of_context.global::<u32>("tables").expect_err("there is none");
+        let of_context = library
+            .module(&context)
+            .expect("the library can be used in the context");
+        let error = of_context
+            .global::<u32>("tables")
+            .expect_err("there is none");
         assert_eq!(error.hint(), Some("the image has `table`, `step`"));
-        module.global::<u32>("st\0ep").expect_err("a name has no NUL");
+        module
+            .global::<u32>("st\0ep")
+            .expect_err("a name has no NUL");
     });
 }
 
@@ -108,11 +150,17 @@ fn variable_that_is_absent_is_an_error_that_names_it() {
 fn managed_variable_of_a_library_is_one_for_kernels_and_the_host() {
     on_driver(|test| {
         let stream = test.stream();
-        let ptx = COUNTER
-            .replace(".visible .global .align 4 .u32 step", ".visible .global .attribute(.managed) .align 4 .u32 step");
+        let ptx = COUNTER.replace(
+            ".visible .global .align 4 .u32 step",
+            ".visible .global .attribute(.managed) .align 4 .u32 step",
+        );
         let library = Library::from_ptx(test.driver(), &ptx).expect("the PTX is valid");
-        let take = library.kernel::<(&mut [u32],)>("take").expect("there is such a kernel");
-        let step = library.managed::<u32>("step").expect("there is such a variable");
+        let take = library
+            .kernel::<(&mut [u32],)>("take")
+            .expect("there is such a kernel");
+        let step = library
+            .managed::<u32>("step")
+            .expect("there is such a variable");
         let mut value = [0];
         // SAFETY: no kernel uses the variable any more, and numbers are valid for every bit pattern.
         unsafe { step.read(&stream, &mut value) }.expect("the variable can be read");
@@ -121,9 +169,12 @@ fn managed_variable_of_a_library_is_one_for_kernels_and_the_host() {
         unsafe { step.write(&stream, &[12]) }.expect("the variable can be written");
         let mut taken = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
         // SAFETY: `take` writes one word, which the buffer has.
-        unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }.expect("it launches");
+        unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }
+            .expect("it launches");
         assert_eq!(taken.to_vec().expect("the buffer can be read"), [12]);
-        let error = library.managed::<u64>("table").expect_err("it is not managed");
+        let error = library
+            .managed::<u64>("table")
+            .expect_err("it is not managed");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
         assert_eq!(error.hint(), Some("`table` is not a managed variable"));
     });
@@ -133,8 +184,12 @@ pub(crate) mod operations {
     use crate::operations::{Operation, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Library::global", |fixture| made(fixture.variables.global::<u32>(&fixture.context, "word")?)),
-        ("Module::global", |fixture| made(fixture.module_variables.global::<u32>("word")?)),
+        ("Library::global", |fixture| {
+            made(fixture.variables.global::<u32>(&fixture.context, "word")?)
+        }),
+        ("Module::global", |fixture| {
+            made(fixture.module_variables.global::<u32>("word")?)
+        }),
         ("Global::write", |fixture| {
             // SAFETY: no kernel uses the variable.
             made(unsafe { fixture.word.write(&fixture.other, &[4]) }?)
@@ -145,6 +200,7 @@ pub(crate) mod operations {
         }),
     ];
 
-    pub(crate) const SOLITARY: &[Operation] =
-        &[("Library::managed", |fixture| made(fixture.library.managed::<u32>("word")?))];
+    pub(crate) const SOLITARY: &[Operation] = &[("Library::managed", |fixture| {
+        made(fixture.library.managed::<u32>("word")?)
+    })];
 }

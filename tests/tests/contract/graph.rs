@@ -11,8 +11,8 @@ mod refusing;
 pub(crate) mod shape;
 
 use curium_driver::{
-    CopyPlace, DevicePointer, FillValue, Function, Graph, GraphCopy, GraphFill, Kernel, KernelNode, LaunchConfig,
-    Library, Node,
+    CopyPlace, DevicePointer, FillValue, Function, Graph, GraphCopy, GraphFill, Kernel, KernelNode,
+    LaunchConfig, Library, Node,
 };
 use curium_memory::DeviceBuffer;
 use curium_tests::{TestDriver, kernels, on_driver};
@@ -33,7 +33,10 @@ fn graph(test: &TestDriver) -> Graph {
 /// Allocates a zeroed buffer, and waits until it is zeroed.
 fn zeroes(test: &TestDriver) -> DeviceBuffer<u32> {
     let buffer = DeviceBuffer::zeroed(&test.stream(), LEN).expect("memory suffices");
-    buffer.stream().synchronize().expect("a stream can be synchronized");
+    buffer
+        .stream()
+        .synchronize()
+        .expect("a stream can be synchronized");
     buffer
 }
 
@@ -45,7 +48,10 @@ fn add_kernel(
     buffer: &DeviceBuffer<u32>,
     value: u32,
 ) -> KernelNode<Fill> {
-    let (config, arguments) = (LaunchConfig::for_elements(LEN as u32), (buffer.as_pointer(), value, LEN as u32));
+    let (config, arguments) = (
+        LaunchConfig::for_elements(LEN as u32),
+        (buffer.as_pointer(), value, LEN as u32),
+    );
     // SAFETY: `fill` writes exactly the words of the buffer; the tests keep the buffer and wait for their launches.
     unsafe { graph.add_kernel(after, kernel, config, arguments) }.expect("the node can be added")
 }
@@ -54,7 +60,12 @@ fn fill_of(buffer: &DeviceBuffer<u32>, value: u32) -> GraphFill {
     GraphFill::new(buffer.as_pointer().cast(), FillValue::U32(value), LEN)
 }
 
-fn add_fill(graph: &mut Graph, after: &[Node], buffer: &DeviceBuffer<u32>, value: u32) -> curium_driver::FillNode {
+fn add_fill(
+    graph: &mut Graph,
+    after: &[Node],
+    buffer: &DeviceBuffer<u32>,
+    value: u32,
+) -> curium_driver::FillNode {
     // SAFETY: the buffers have the same length; the tests keep them and wait for their launches.
     unsafe { graph.add_fill(after, fill_of(buffer, value)) }.expect("the node can be added")
 }
@@ -80,14 +91,21 @@ fn nodes_run_after_their_dependencies_in_each_launch() {
         let (kernel, first, second) = (fill(test), zeroes(test), zeroes(test));
         let mut graph = graph(test);
         let filled = add_kernel(&mut graph, &[], &kernel, &first, 7);
-        let copy = GraphCopy::new(CopyPlace::device(bytes_of(&first)), CopyPlace::device(bytes_of(&second)), LEN * 4);
+        let copy = GraphCopy::new(
+            CopyPlace::device(bytes_of(&first)),
+            CopyPlace::device(bytes_of(&second)),
+            LEN * 4,
+        );
         // SAFETY: both buffers have the same length and outlive the launches, which the test waits for.
         let copied = unsafe { graph.add_copy(&[*filled], copy) }.expect("the node can be added");
         add_fill(&mut graph, &[*copied], &first, 9);
         let mut exec = graph.instantiate().expect("the graph is valid");
         for _ in 0..3 {
             run(test, &mut exec);
-            assert_eq!((words(&first), words(&second)), (vec![9; LEN], vec![7; LEN]));
+            assert_eq!(
+                (words(&first), words(&second)),
+                (vec![9; LEN], vec![7; LEN])
+            );
         }
     });
 }
@@ -102,8 +120,13 @@ fn launch_is_one_call_however_many_nodes_there_are() {
             last = add_kernel(&mut graph, &[*last], &kernel, &buffer, value);
         }
         let mut exec = graph.instantiate().expect("the graph is valid");
-        let calls =
-            || test.simulator().map(|simulator| Function::all().map(|function| simulator.calls(function)).sum::<u64>());
+        let calls = || {
+            test.simulator().map(|simulator| {
+                Function::all()
+                    .map(|function| simulator.calls(function))
+                    .sum::<u64>()
+            })
+        };
         let before = calls();
         exec.launch(&stream).expect("it can be launched");
         assert_eq!(calls(), before.map(|before| before + 1));
@@ -121,8 +144,12 @@ fn launches_of_one_executable_on_several_streams_do_not_overlap() {
         add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
         let mut exec = graph.instantiate().expect("the graph is valid");
         let streams = [test.stream(), test.stream(), test.stream()];
-        streams.iter().for_each(|stream| exec.launch(stream).expect("it can be launched"));
-        streams.iter().for_each(|stream| stream.synchronize().expect("it runs"));
+        streams
+            .iter()
+            .for_each(|stream| exec.launch(stream).expect("it can be launched"));
+        streams
+            .iter()
+            .for_each(|stream| stream.synchronize().expect("it runs"));
         assert_eq!(words(&buffer), [2; LEN]);
     });
 }
@@ -179,33 +206,53 @@ fn raw_handles_are_passed_out_and_back() {
         // SAFETY: the executable has no other owner, and its node accesses no memory.
         let mut exec = unsafe { curium_driver::GraphExec::from_raw(&test.context(), exec) };
         run(test, &mut exec);
-        let error = exec.set_enabled(same, false).expect_err("the graph is not known");
-        assert!(error.to_string().contains("source graph is unknown"), "{error}");
+        let error = exec
+            .set_enabled(same, false)
+            .expect_err("the graph is not known");
+        assert!(
+            error.to_string().contains("source graph is unknown"),
+            "{error}"
+        );
     });
 }
 
 pub(crate) mod operations {
     use curium_driver::{
-        CopyPlace, DevicePointer, FillValue, Graph, GraphCopy, GraphFill, KernelNode, LaunchConfig, Node, Result,
+        CopyPlace, DevicePointer, FillValue, Graph, GraphCopy, GraphFill, KernelNode, LaunchConfig,
+        Node, Result,
     };
     use curium_sys::{CUgraphNodeParams, CUgraphNodeType};
 
     use crate::operations::{Fill, Fixture, LEN, Operation, boxed, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Graph::instantiate", |fixture| made(chain(fixture)?.0.instantiate()?)),
+        ("Graph::instantiate", |fixture| {
+            made(chain(fixture)?.0.instantiate()?)
+        }),
         ("GraphExec::launch", |fixture| {
             let (graph, _) = with_fill(fixture)?;
             let mut exec = graph.instantiate()?;
             exec.launch(&fixture.stream)?;
             made(fixture.stream.synchronize()?)
         }),
-        ("GraphExec::upload", |fixture| made(chain(fixture)?.0.instantiate()?.upload(&fixture.stream)?)),
+        ("GraphExec::upload", |fixture| {
+            made(chain(fixture)?.0.instantiate()?.upload(&fixture.stream)?)
+        }),
         ("GraphExec::close", |fixture| {
-            chain(fixture)?.0.instantiate()?.close().map_err(|returned| returned.error).map(boxed)
+            chain(fixture)?
+                .0
+                .instantiate()?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
         }),
         ("Graph::new", |fixture| made(graph(fixture)?)),
-        ("Graph::close", |fixture| graph(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+        ("Graph::close", |fixture| {
+            graph(fixture)?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
+        }),
         ("Graph::into_raw", |fixture| {
             let raw = graph(fixture)?.into_raw()?;
             // SAFETY: the handle is live and has no other owner.
@@ -227,12 +274,20 @@ pub(crate) mod operations {
     pub(crate) fn with_kernel(fixture: &Fixture) -> Result<(Graph, KernelNode<Fill>)> {
         let mut graph = graph(fixture)?;
         // SAFETY: `fill` writes only words of the buffer, and the graph is not launched.
-        let node = unsafe { graph.add_kernel(&[], &fixture.fill, LaunchConfig::new(1, 32), arguments(fixture, 2)) }?;
+        let node = unsafe {
+            graph.add_kernel(
+                &[],
+                &fixture.fill,
+                LaunchConfig::new(1, 32),
+                arguments(fixture, 2),
+            )
+        }?;
         Ok((graph, node))
     }
 
     pub(crate) fn copy(fixture: &Fixture, words: usize) -> GraphCopy {
-        let [from, to] = [&fixture.buffer, &fixture.target].map(|buffer| CopyPlace::device(buffer.as_pointer().cast()));
+        let [from, to] = [&fixture.buffer, &fixture.target]
+            .map(|buffer| CopyPlace::device(buffer.as_pointer().cast()));
         GraphCopy::new(from, to, words * size_of::<u32>())
     }
 
@@ -244,7 +299,11 @@ pub(crate) mod operations {
     }
 
     pub(crate) fn fill(fixture: &Fixture, value: u32) -> GraphFill {
-        GraphFill::new(fixture.buffer.as_pointer().cast(), FillValue::U32(value), LEN)
+        GraphFill::new(
+            fixture.buffer.as_pointer().cast(),
+            FillValue::U32(value),
+            LEN,
+        )
     }
 
     pub(crate) fn with_fill(fixture: &Fixture) -> Result<(Graph, curium_driver::FillNode)> {
@@ -254,7 +313,9 @@ pub(crate) mod operations {
         Ok((graph, node))
     }
 
-    pub(crate) fn with_child(fixture: &Fixture) -> Result<(Graph, curium_driver::ChildNode, Graph)> {
+    pub(crate) fn with_child(
+        fixture: &Fixture,
+    ) -> Result<(Graph, curium_driver::ChildNode, Graph)> {
         let (mut graph, child) = (graph(fixture)?, chain(fixture)?.0);
         let node = graph.add_child(&[], &child)?;
         Ok((graph, node, child))
@@ -269,6 +330,9 @@ pub(crate) mod operations {
     }
 
     pub(crate) fn empty() -> CUgraphNodeParams {
-        CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, ..CUgraphNodeParams::default() }
+        CUgraphNodeParams {
+            type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
+            ..CUgraphNodeParams::default()
+        }
     }
 }

@@ -31,7 +31,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % bound
     }
 }
@@ -52,10 +55,15 @@ fn use_on_one_stream_makes_no_event_and_no_context_call() {
         let before = watched.map(|function| simulator.calls(function));
         let mut first = buffer(&stream, 1);
         let mut second = DeviceBuffer::zeroed(&stream, LEN).expect("memory suffices");
-        second.copy_from_device(&first).expect("the lengths are equal");
+        second
+            .copy_from_device(&first)
+            .expect("the lengths are equal");
         copy(&stream, &mut first, &second).expect("the buffer can be copied");
         fill(&stream, &mut second, 2).expect("the buffer can be filled");
-        assert_eq!((values(&first), values(&second)), (vec![1; LEN], vec![2; LEN]));
+        assert_eq!(
+            (values(&first), values(&second)),
+            (vec![1; LEN], vec![2; LEN])
+        );
         drop((first, second));
         let after = watched.map(|function| simulator.calls(function));
         assert_eq!(before, after, "calls of {watched:?}");
@@ -69,7 +77,9 @@ fn reader_on_another_stream_waits_for_the_writer() {
         let (mut source, mut target) = (buffer(&first, 1), buffer(&second, 0));
         let gate = Gate::on(&first);
         fill(&first, &mut source, 2).expect("the buffer can be filled");
-        target.copy_from_device(&source).expect("the lengths are equal");
+        target
+            .copy_from_device(&source)
+            .expect("the lengths are equal");
         assert!(is_held_up(&second), "the reader did not wait");
         gate.open();
         assert_eq!(values(&target), [2; LEN]);
@@ -89,9 +99,15 @@ fn writer_waits_for_every_reader_on_every_stream() {
                 copy(reader, target, &source).expect("the buffer can be copied");
             }
             fill(&writer, &mut source, 2).expect("the buffer can be filled");
-            assert!(is_held_up(&writer), "the writer did not wait for reader {slow} of 3");
+            assert!(
+                is_held_up(&writer),
+                "the writer did not wait for reader {slow} of 3"
+            );
             gate.open();
-            assert_eq!(targets.each_ref().map(values), [vec![1; LEN], vec![1; LEN], vec![1; LEN]]);
+            assert_eq!(
+                targets.each_ref().map(values),
+                [vec![1; LEN], vec![1; LEN], vec![1; LEN]]
+            );
             assert_eq!(values(&source), [2; LEN]);
         });
     }
@@ -106,11 +122,18 @@ fn writer_waits_for_an_earlier_reader_though_a_later_one_is_done() {
         let gate = Gate::on(&early);
         copy(&early, &mut first, &source).expect("the buffer can be copied");
         copy(&late, &mut second, &source).expect("the buffer can be copied");
-        late.synchronize().expect("the late reader waits for no other stream");
+        late.synchronize()
+            .expect("the late reader waits for no other stream");
         fill(&writer, &mut source, 2).expect("the buffer can be filled");
-        assert!(is_held_up(&writer), "the record of the early reader was removed");
+        assert!(
+            is_held_up(&writer),
+            "the record of the early reader was removed"
+        );
         gate.open();
-        assert_eq!((values(&first), values(&second)), (vec![1; LEN], vec![1; LEN]));
+        assert_eq!(
+            (values(&first), values(&second)),
+            (vec![1; LEN], vec![1; LEN])
+        );
     });
 }
 
@@ -131,7 +154,11 @@ fn writer_waits_for_each_reading_stream_once() {
         // The three readers, and the owner's stream with the last write.
         assert_eq!(simulator.calls(Function::cuStreamWaitEvent) - waits, 4);
         fill(&writer, &mut source, 3).expect("the buffer can be filled");
-        assert_eq!(simulator.calls(Function::cuStreamWaitEvent) - waits, 4, "the second write needs no wait");
+        assert_eq!(
+            simulator.calls(Function::cuStreamWaitEvent) - waits,
+            4,
+            "the second write needs no wait"
+        );
     });
 }
 
@@ -144,7 +171,9 @@ fn readers_do_not_wait_for_each_other() {
         let gate = Gate::on(&slow);
         copy(&slow, &mut first, &source).expect("the buffer can be copied");
         copy(&quick, &mut second, &source).expect("the buffer can be copied");
-        quick.synchronize().expect("the quick reader waits for no other stream");
+        quick
+            .synchronize()
+            .expect("the quick reader waits for no other stream");
         assert!(is_held_up(&slow));
         gate.open();
         slow.synchronize().expect("the stream works");
@@ -177,10 +206,16 @@ fn free_waits_for_every_reader() {
         copy(&slow, &mut second, &source).expect("the buffer can be copied");
         copy(&quick, &mut first, &source).expect("the buffer can be copied");
         drop(source);
-        assert!(is_held_up(&owner), "the memory was freed before a reader ran");
+        assert!(
+            is_held_up(&owner),
+            "the memory was freed before a reader ran"
+        );
         gate.open();
         owner.synchronize().expect("the stream works");
-        assert_eq!((values(&first), values(&second)), (vec![1; LEN], vec![1; LEN]));
+        assert_eq!(
+            (values(&first), values(&second)),
+            (vec![1; LEN], vec![1; LEN])
+        );
     });
 }
 
@@ -195,7 +230,10 @@ fn memory_freed_while_a_reader_is_pending_is_not_reused_before_the_read() {
         let mut next = DeviceBuffer::<u32>::uninit(&owner, LEN).expect("memory suffices");
         fill(&owner, &mut next, 2).expect("the buffer can be filled");
         gate.open();
-        assert_eq!((values(&target), values(&next)), (vec![1; LEN], vec![2; LEN]));
+        assert_eq!(
+            (values(&target), values(&next)),
+            (vec![1; LEN], vec![2; LEN])
+        );
     });
 }
 
@@ -207,7 +245,10 @@ fn free_waits_for_a_writer_on_another_stream() {
         let gate = Gate::on(&writer);
         fill(&writer, &mut target, 2).expect("the buffer can be filled");
         drop(target);
-        assert!(is_held_up(&owner), "the memory was freed before a writer ran");
+        assert!(
+            is_held_up(&owner),
+            "the memory was freed before a writer ran"
+        );
         gate.open();
         owner.synchronize().expect("the stream works");
     });
@@ -265,7 +306,10 @@ fn run_random_program(test: &TestDriver, seed: u64) {
     let mut dice = Dice(seed);
     let streams: [Stream; 4] = streams(test);
     let mut expected: Vec<u32> = (0..5).collect();
-    let mut buffers: Vec<_> = expected.iter().map(|value| buffer(&streams[dice.below(4)], *value)).collect();
+    let mut buffers: Vec<_> = expected
+        .iter()
+        .map(|value| buffer(&streams[dice.below(4)], *value))
+        .collect();
     for step in 100..160 {
         let (stream, at, from) = (&streams[dice.below(4)], dice.below(5), dice.below(5));
         match dice.below(4) {
@@ -287,7 +331,11 @@ fn run_random_program(test: &TestDriver, seed: u64) {
         }
     }
     for (index, (buffer, expected)) in buffers.iter().zip(expected).enumerate() {
-        assert_eq!(values(buffer), vec![expected; LEN], "buffer {index} with seed {seed}");
+        assert_eq!(
+            values(buffer),
+            vec![expected; LEN],
+            "buffer {index} with seed {seed}"
+        );
     }
 }
 
@@ -295,7 +343,9 @@ fn run_random_program(test: &TestDriver, seed: u64) {
 fn buffers_used_on_several_streams_without_explicit_waits_hold_the_results_of_one_stream() {
     on_driver(|test| (0..SEEDS / 2).for_each(|seed| run_random_program(test, seed)));
     for seed in 0..SEEDS / 2 {
-        on_simulator(Config::new().with_seed(seed).with_workers(1), |test, _| run_random_program(test, seed + 1000));
+        on_simulator(Config::new().with_seed(seed).with_workers(1), |test, _| {
+            run_random_program(test, seed + 1000)
+        });
     }
 }
 
@@ -327,20 +377,28 @@ fn missing_wait_between_streams_shows_for_some_seed() {
             wrong += u64::from(unordered_copy_misses_the_write(test, simulator));
         });
     }
-    assert!(wrong > 0 || curium_tests::uses_cuda() || cfg!(miri), "none of {SEEDS} schedules exposed the missing wait");
+    assert!(
+        wrong > 0 || curium_tests::uses_cuda() || cfg!(miri),
+        "none of {SEEDS} schedules exposed the missing wait"
+    );
 }
 
 #[test]
 fn buffer_of_another_device_is_waited_for_as_well() {
     on_simulator(Config::new().with_devices(2), |test, _| {
         let first = test.stream();
-        let second = test.driver().device(1).and_then(|device| device.primary_context()?.stream());
+        let second = test
+            .driver()
+            .device(1)
+            .and_then(|device| device.primary_context()?.stream());
         let second = second.expect("a stream can be created on the second device");
         let mut source = buffer(&first, 1);
         let gate = Gate::on(&first);
         fill(&first, &mut source, 2).expect("the buffer can be filled");
         let mut target = buffer(&second, 0);
-        target.copy_from_device(&source).expect("the lengths are equal");
+        target
+            .copy_from_device(&source)
+            .expect("the lengths are equal");
         assert!(is_held_up(&second), "the reader did not wait");
         gate.open();
         assert_eq!(values(&target), [2; LEN]);
@@ -354,9 +412,11 @@ fn event_of_a_sync_point_does_not_block_the_stream_it_is_recorded_on() {
         let (source, mut target) = (buffer(&owner, 1), buffer(&reader, 0));
         let gate = Gate::on(&reader);
         copy(&reader, &mut target, &source).expect("the buffer can be copied");
-        let done = Event::new(owner.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
+        let done = Event::new(owner.context(), EventFlags::DISABLE_TIMING)
+            .expect("an event can be created");
         done.record(&owner).expect("an event can be recorded");
-        done.synchronize().expect("a concurrent read does not block the owner's stream");
+        done.synchronize()
+            .expect("a concurrent read does not block the owner's stream");
         gate.open();
     });
 }

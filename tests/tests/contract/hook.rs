@@ -19,7 +19,9 @@ fn observer_receives_every_call_of_an_operation_in_order() {
         let (seen, me) = (Arc::clone(&calls), thread::current().id());
         let guard = observe_calls(move |call: &Call<'_>| {
             if thread::current().id() == me {
-                seen.lock().expect("no thread panics").push((call.function, call.code));
+                seen.lock()
+                    .expect("no thread panics")
+                    .push((call.function, call.code));
             }
         });
         let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
@@ -96,13 +98,25 @@ fn call_is_a_span_with_its_function_and_code() {
                 test.device().total_memory().expect("a device has memory");
             });
             let lines = notes.0.lock().expect("no thread panics").clone();
-            let total = lines.iter().position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"")?;
+            let total = lines
+                .iter()
+                .position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"")?;
             Some(lines[total..].to_vec())
         };
         // `tracing` misses a span whose call site another thread registers at the same moment, until a new subscriber
         // is set.
-        let lines = (0..10).find_map(|_| spans_of_a_call()).expect("the call is a span");
-        assert_eq!(lines, ["cuda function=\"cuDeviceTotalMem_v2\"", "enter", "record code=0", "exit"]);
+        let lines = (0..10)
+            .find_map(|_| spans_of_a_call())
+            .expect("the call is a span");
+        assert_eq!(
+            lines,
+            [
+                "cuda function=\"cuDeviceTotalMem_v2\"",
+                "enter",
+                "record code=0",
+                "exit"
+            ]
+        );
     });
 }
 
@@ -143,11 +157,21 @@ fn inserted_wait_is_an_event_with_the_buffer_both_streams_and_the_hazard() {
             let mut y = DeviceBuffer::<u32>::zeroed(&other, 16).expect("memory suffices");
             let waits = Waits::default();
             tracing::subscriber::with_default(waits.clone(), || {
-                y.as_slice_mut().copy_from_device_on(&other, &x).expect("it can be copied");
-                x.as_slice_mut().fill_on(&own, 2).expect("the owner may write");
-                x.as_slice_mut().fill_on(&other, 3).expect("the owner may write");
+                y.as_slice_mut()
+                    .copy_from_device_on(&other, &x)
+                    .expect("it can be copied");
+                x.as_slice_mut()
+                    .fill_on(&own, 2)
+                    .expect("the owner may write");
+                x.as_slice_mut()
+                    .fill_on(&other, 3)
+                    .expect("the owner may write");
             });
-            let expected = [("RAW", &other, &own), ("WAR", &own, &other), ("WAW", &other, &own)];
+            let expected = [
+                ("RAW", &other, &own),
+                ("WAR", &own, &other),
+                ("WAW", &other, &own),
+            ];
             let line = |(hazard, waiting, stream): (&str, &Stream, &Stream)| {
                 format!(
                     "TRACE message=hazard wait address={:#x} bytes=64 waiting_stream={waiting:?} stream={stream:?} hazard={hazard}",
@@ -159,6 +183,10 @@ fn inserted_wait_is_an_event_with_the_buffer_both_streams_and_the_hazard() {
         };
         // As above: the first event of a call site may be missed.
         let rounds: Vec<_> = (0..10).map(|_| events_of_a_round()).collect();
-        assert!(rounds.iter().any(|(lines, expected)| lines == expected), "{:#?}", rounds.last());
+        assert!(
+            rounds.iter().any(|(lines, expected)| lines == expected),
+            "{:#?}",
+            rounds.last()
+        );
     });
 }

@@ -24,27 +24,42 @@ impl Drop for Mourner {
 
 #[test]
 fn function_runs_however_the_drivers_thread_waits() {
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
-        let stream = test.stream();
-        for wait in [HostFunctionWait::Block, HostFunctionWait::Spin] {
-            let result = test.assert_calls(Function::cuLaunchHostFunc_v2, 1, || {
-                stream.launch_host_function_with(wait, move || wait).expect("a function can be launched")
-            });
-            assert_eq!(pollster::block_on(result).expect("it ran"), wait);
-        }
-    });
+    on_simulator(
+        Config::new().with_driver_version(CudaVersion::new(13, 1)),
+        |test, _| {
+            let stream = test.stream();
+            for wait in [HostFunctionWait::Block, HostFunctionWait::Spin] {
+                let result = test.assert_calls(Function::cuLaunchHostFunc_v2, 1, || {
+                    stream
+                        .launch_host_function_with(wait, move || wait)
+                        .expect("a function can be launched")
+                });
+                assert_eq!(pollster::block_on(result).expect("it ran"), wait);
+            }
+        },
+    );
 }
 
 #[test]
 fn choice_of_waiting_on_an_older_driver_is_an_error_that_drops_the_function() {
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 0)), |test, _| {
-        let (sender, receiver) = mpsc::channel::<()>();
-        let stream = test.stream();
-        let error = stream.launch_host_function_with(HostFunctionWait::Spin, move || drop(sender));
-        let error = error.map(drop).expect_err("the driver is too old").to_string();
-        assert!(error.contains("cuLaunchHostFunc_v2 needs a driver for CUDA 13.1"), "{error}");
-        assert!(receiver.recv().is_err(), "the sender is dropped");
-    });
+    on_simulator(
+        Config::new().with_driver_version(CudaVersion::new(13, 0)),
+        |test, _| {
+            let (sender, receiver) = mpsc::channel::<()>();
+            let stream = test.stream();
+            let error =
+                stream.launch_host_function_with(HostFunctionWait::Spin, move || drop(sender));
+            let error = error
+                .map(drop)
+                .expect_err("the driver is too old")
+                .to_string();
+            assert!(
+                error.contains("cuLaunchHostFunc_v2 needs a driver for CUDA 13.1"),
+                "{error}"
+            );
+            assert!(receiver.recv().is_err(), "the sender is dropped");
+        },
+    );
 }
 
 #[test]
@@ -55,7 +70,9 @@ fn host_functions_run_in_stream_order_and_give_their_results() {
         let gate = Gate::on(&stream);
         let functions = [(); 3].map(|()| {
             let order = Arc::clone(&order);
-            stream.launch_host_function(move || order.fetch_add(1, Ordering::Relaxed)).expect("it is launched")
+            stream
+                .launch_host_function(move || order.fetch_add(1, Ordering::Relaxed))
+                .expect("it is launched")
         });
         assert_eq!(order.load(Ordering::Relaxed), 0, "the gate is closed");
         gate.open();
@@ -69,7 +86,11 @@ fn host_function_runs_though_its_future_is_dropped() {
     on_driver(|test| {
         let stream = test.stream();
         let (sender, receiver) = mpsc::channel();
-        drop(stream.launch_host_function(move || sender.send(7)).expect("it is launched"));
+        drop(
+            stream
+                .launch_host_function(move || sender.send(7))
+                .expect("it is launched"),
+        );
         assert_eq!(receiver.recv_timeout(PATIENCE), Ok(7));
         stream.synchronize().expect("a stream can be synchronized");
     });
@@ -79,9 +100,12 @@ fn host_function_runs_though_its_future_is_dropped() {
 fn later_work_waits_for_the_host_function() {
     on_driver(|test| {
         let stream = test.stream();
-        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
+        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)
+            .expect("an event can be created");
         let (sender, receiver) = mpsc::channel::<()>();
-        let function = stream.launch_host_function(move || receiver.recv_timeout(PATIENCE)).expect("it is launched");
+        let function = stream
+            .launch_host_function(move || receiver.recv_timeout(PATIENCE))
+            .expect("it is launched");
         event.record(&stream).expect("an event can be recorded");
         assert!(!event.is_finished().expect("an event can be queried"));
         sender.send(()).expect("the function listens");
@@ -94,7 +118,9 @@ fn later_work_waits_for_the_host_function() {
 fn panic_of_a_host_function_is_an_error_of_its_result_and_the_stream_continues() {
     on_driver(|test| {
         let stream = test.stream();
-        let function = stream.launch_host_function(|| panic!("on purpose: {}", 42)).expect("it is launched");
+        let function = stream
+            .launch_host_function(|| panic!("on purpose: {}", 42))
+            .expect("it is launched");
         let error = pollster::block_on(function).expect_err("the function panics");
         assert_eq!(error.to_string(), "callback: panicked (on purpose: 42)");
         assert!(!error.is_sticky());
@@ -108,7 +134,8 @@ fn driver_calls_within_a_host_function_fail() {
     on_driver(|test| {
         let (stream, device) = (test.stream(), test.device());
         // The device owns no object of the driver, so dropping it makes no call.
-        let function = stream.launch_host_function(move || device.total_memory().map_err(|error| error.code()));
+        let function = stream
+            .launch_host_function(move || device.total_memory().map_err(|error| error.code()));
         let result = pollster::block_on(function.expect("it is launched")).expect("it runs");
         assert_eq!(result, Err(Some(CUresult::CUDA_ERROR_NOT_PERMITTED)));
     });
@@ -121,9 +148,17 @@ fn host_function_of_a_failed_context_is_dropped_and_its_result_is_the_error() {
         let gate = Gate::on(&stream);
         let (sender, receiver) = mpsc::channel();
         let mourner = Mourner(sender);
-        let function = stream.launch_host_function(move || drop(mourner)).expect("it is launched");
-        simulator.inject(Fault::on(Function::cuEventQuery).always().returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
-        receiver.recv_timeout(PATIENCE).expect("the function is dropped");
+        let function = stream
+            .launch_host_function(move || drop(mourner))
+            .expect("it is launched");
+        simulator.inject(
+            Fault::on(Function::cuEventQuery)
+                .always()
+                .returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+        );
+        receiver
+            .recv_timeout(PATIENCE)
+            .expect("the function is dropped");
         let error = pollster::block_on(function).expect_err("the function never runs");
         assert!(error.is_sticky(), "{error}");
         simulator.clear_faults();
@@ -146,10 +181,18 @@ fn host_function_that_cannot_be_launched_is_dropped() {
         for function in calls {
             let (sender, receiver) = mpsc::channel();
             let mourner = Mourner(sender);
-            simulator.inject(Fault::on(function).call(1).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
-            let error = stream.launch_host_function(move || drop(mourner)).expect_err("a call fails");
+            simulator.inject(
+                Fault::on(function)
+                    .call(1)
+                    .returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+            );
+            let error = stream
+                .launch_host_function(move || drop(mourner))
+                .expect_err("a call fails");
             assert_eq!(error.function(), Some(function));
-            receiver.recv_timeout(PATIENCE).expect("the function is dropped");
+            receiver
+                .recv_timeout(PATIENCE)
+                .expect("the function is dropped");
             simulator.clear_faults();
         }
     });
@@ -162,10 +205,14 @@ pub(crate) mod operations {
 
     pub(crate) const SOLITARY: &[Operation] = &[
         ("Stream::launch_host_function", |fixture| {
-            made(pollster::block_on(fixture.stream.launch_host_function(|| 3)?)?)
+            made(pollster::block_on(
+                fixture.stream.launch_host_function(|| 3)?,
+            )?)
         }),
         ("Stream::launch_host_function_with", |fixture| {
-            let done = fixture.stream.launch_host_function_with(HostFunctionWait::Block, || 3)?;
+            let done = fixture
+                .stream
+                .launch_host_function_with(HostFunctionWait::Block, || 3)?;
             made(pollster::block_on(done)?)
         }),
     ];

@@ -1,6 +1,8 @@
 //! [`Image`](curium_driver::Image): the inputs from which modules and libraries are loaded.
 
-use curium_driver::{Error, Function, Image, ImageKind, JitOptions, LaunchConfig, Library, Linker, Module};
+use curium_driver::{
+    Error, Function, Image, ImageKind, JitOptions, LaunchConfig, Library, Linker, Module,
+};
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
 use curium_sys::CUresult;
@@ -17,15 +19,28 @@ fn module_and_library_from_ptx_bytes_run() {
         // SAFETY: this is PTX.
         let image = unsafe { Image::from_bytes(kernels::FILL.as_bytes()) }.expect("this is PTX");
         let options = JitOptions::new();
-        let module = Module::from_image(stream.context(), &image, &options).expect("the PTX is valid");
+        let module =
+            Module::from_image(stream.context(), &image, &options).expect("the PTX is valid");
         let library = Library::from_image(&stream, &image, &options).expect("the PTX is valid");
-        let kept = Library::from_kept_image(&stream, image.clone().into_owned(), &options).expect("the PTX is valid");
+        let kept = Library::from_kept_image(&stream, image.clone().into_owned(), &options)
+            .expect("the PTX is valid");
         drop(image);
-        for kernel in [module.kernel::<Fill>("fill"), library.kernel("fill"), kept.kernel("fill")] {
+        for kernel in [
+            module.kernel::<Fill>("fill"),
+            library.kernel("fill"),
+            kept.kernel("fill"),
+        ] {
             let fill = kernel.expect("the code has the kernel");
             let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
             // SAFETY: `fill` writes the first 10 words, which the buffer has.
-            unsafe { fill.launch(&stream, LaunchConfig::for_elements(10), (&mut buffer, 8, 10)) }.expect("it launches");
+            unsafe {
+                fill.launch(
+                    &stream,
+                    LaunchConfig::for_elements(10),
+                    (&mut buffer, 8, 10),
+                )
+            }
+            .expect("it launches");
             assert_eq!(buffer.to_vec().expect("the buffer can be read"), [8; 10]);
         }
     });
@@ -39,22 +54,34 @@ fn module_and_library_from_a_file_have_its_kernels() {
         let (context, options) = (test.context(), JitOptions::new());
         // SAFETY: the file contains PTX, here and below.
         let read_here = unsafe { Image::from_file(&path) }.expect("the file is PTX");
-        let read_here = Library::from_image(&context, &read_here, &options).expect("the PTX is valid");
+        let read_here =
+            Library::from_image(&context, &read_here, &options).expect("the PTX is valid");
         // SAFETY: as above.
         let module = unsafe { Module::from_file(&context, &path) }.expect("the file is PTX");
         // SAFETY: as above.
-        let library = unsafe { Library::from_file(&context, &path, &options) }.expect("the file is PTX");
+        let library =
+            unsafe { Library::from_file(&context, &path, &options) }.expect("the file is PTX");
         std::fs::remove_file(&path).expect("the file is there");
-        for kernel in [read_here.kernel::<Fill>("fill"), module.kernel("fill"), library.kernel("fill")] {
+        for kernel in [
+            read_here.kernel::<Fill>("fill"),
+            module.kernel("fill"),
+            library.kernel("fill"),
+        ] {
             kernel.expect("the code has the kernel");
         }
         // SAFETY: the file does not exist, here and below.
         let error = unsafe { Image::from_file(&path) }.expect_err("the file is gone");
-        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        assert!(
+            error.to_string().contains(&path.display().to_string()),
+            "{error}"
+        );
         // SAFETY: as above.
         let error = unsafe { Module::from_file(&context, &path) }.expect_err("the file is gone");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
-        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        assert!(
+            error.to_string().contains(&path.display().to_string()),
+            "{error}"
+        );
     });
 }
 
@@ -64,8 +91,9 @@ fn truncated_cubin_is_an_error_before_the_driver_is_called() {
         test.assert_calls(Function::cuModuleLoadDataEx, 0, || {
             for length in [0, 1, 16, 63, 64, CUBIN.len() / 2, CUBIN.len() - 1] {
                 // SAFETY: the cubin is truncated where the checks detect it, so it is not loaded.
-                let error = unsafe { Image::from_bytes(&CUBIN[..length]) }
-                    .map(|image| Module::from_image(&test.context(), &image, &JitOptions::new()).map(drop));
+                let error = unsafe { Image::from_bytes(&CUBIN[..length]) }.map(|image| {
+                    Module::from_image(&test.context(), &image, &JitOptions::new()).map(drop)
+                });
                 let error = error.expect_err("bytes are missing");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
             }
@@ -77,9 +105,14 @@ fn truncated_cubin_is_an_error_before_the_driver_is_called() {
 fn bytes_without_an_image_are_an_error() {
     for bytes in [&[0xff_u8; 100][..], b"not code", &[0; 16]] {
         // SAFETY: no driver loads the image.
-        let error = unsafe { Image::from_bytes(bytes) }.map(drop).expect_err("the bytes are not an image");
+        let error = unsafe { Image::from_bytes(bytes) }
+            .map(drop)
+            .expect_err("the bytes are not an image");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert!(error.to_string().starts_with("Image::from_bytes: "), "{error}");
+        assert!(
+            error.to_string().starts_with("Image::from_bytes: "),
+            "{error}"
+        );
     }
 }
 
@@ -88,10 +121,15 @@ fn cubin_on_the_simulator_is_an_error_with_the_reason() {
     on_simulator(Config::new(), |test, _| {
         // SAFETY: the compiler produced the cubin.
         let image = unsafe { Image::from_bytes(CUBIN) }.expect("the cubin is complete");
-        let error = Module::from_image(&test.context(), &image, &JitOptions::new()).expect_err("there is no hardware");
+        let error = Module::from_image(&test.context(), &image, &JitOptions::new())
+            .expect_err("there is no hardware");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
         let text = error.to_string();
-        assert!(text.contains("Image(Cubin, 4208 bytes)") && text.contains("the simulator runs PTX only"), "{text}");
+        assert!(
+            text.contains("Image(Cubin, 4208 bytes)")
+                && text.contains("the simulator runs PTX only"),
+            "{text}"
+        );
     });
 }
 
@@ -108,7 +146,12 @@ fn path_with_a_nul_is_an_error_that_shows_it() {
         for result in [image, module, library] {
             let error = result.expect_err("no file has such a path");
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains(r#"path contains a NUL ("a\0b.ptx")"#), "{error}");
+            assert!(
+                error
+                    .to_string()
+                    .contains(r#"path contains a NUL ("a\0b.ptx")"#),
+                "{error}"
+            );
         }
     });
 }
@@ -125,10 +168,16 @@ fn tile_ir_on_the_simulator_is_an_error_that_names_it() {
         let context = test.context();
         let module = Module::from_image(&context, &image, &JitOptions::new()).map(drop);
         let library = Library::from_image(&context, &image, &JitOptions::new()).map(drop);
-        for error in [module, library].map(|result| result.expect_err("there is no compiler for it")) {
+        for error in
+            [module, library].map(|result| result.expect_err("there is no compiler for it"))
+        {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
             let text = error.to_string();
-            assert!(text.contains("Image(TileIr, 13 bytes)") && text.contains("the image contains Tile IR"), "{text}");
+            assert!(
+                text.contains("Image(TileIr, 13 bytes)")
+                    && text.contains("the image contains Tile IR"),
+                "{text}"
+            );
         }
     });
 }
@@ -140,9 +189,16 @@ fn tile_ir_is_not_linked() {
         let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is complete");
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        let error = linker.add_image("tiles", &image, &options).expect_err("Tile IR cannot be linked");
+        let error = linker
+            .add_image("tiles", &image, &options)
+            .expect_err("Tile IR cannot be linked");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert!(error.to_string().starts_with("Linker::add_image: `tiles` is Tile IR"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("Linker::add_image: `tiles` is Tile IR"),
+            "{error}"
+        );
     });
 }
 
@@ -155,17 +211,29 @@ pub(crate) mod operations {
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("Library::from_kept_image", |fixture| {
             let image = Image::from_ptx(kernels::FILL)?;
-            made(Library::from_kept_image(&fixture.driver, image, &JitOptions::new())?)
+            made(Library::from_kept_image(
+                &fixture.driver,
+                image,
+                &JitOptions::new(),
+            )?)
         }),
         ("Library::from_image", |fixture| {
-            made(Library::from_image(&fixture.driver, &Image::from_ptx(kernels::FILL)?, &JitOptions::new())?)
+            made(Library::from_image(
+                &fixture.driver,
+                &Image::from_ptx(kernels::FILL)?,
+                &JitOptions::new(),
+            )?)
         }),
         ("Library::from_file", |fixture| {
             // SAFETY: the file is PTX.
             made(unsafe { Library::from_file(&fixture.driver, ptx_file(), &JitOptions::new()) }?)
         }),
         ("Module::from_image", |fixture| {
-            made(Module::from_image(&fixture.context, &Image::from_ptx(kernels::FILL)?, &JitOptions::new())?)
+            made(Module::from_image(
+                &fixture.context,
+                &Image::from_ptx(kernels::FILL)?,
+                &JitOptions::new(),
+            )?)
         }),
         ("Module::from_file", |fixture| {
             // SAFETY: the file is PTX.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use curium_driver::{
-    Error, HostSymbol, Image, JitCacheMode, JitFallback, JitOptions, JitTarget, Library, LtoOptions, Module,
+    Error, HostSymbol, Image, JitCacheMode, JitFallback, JitOptions, JitTarget, Library,
+    LtoOptions, Module,
 };
 use curium_sys::CUresult;
 use curium_tests::{kernels, on_driver};
@@ -11,7 +12,10 @@ use curium_tests::{kernels, on_driver};
 #[test]
 fn module_with_options_is_compiled_and_reported() {
     on_driver(|test| {
-        let capability = test.device().compute_capability().expect("the device has one");
+        let capability = test
+            .device()
+            .compute_capability()
+            .expect("the device has one");
         let options = JitOptions::new()
             .with_max_registers(64)
             .with_optimization_level(1)
@@ -22,10 +26,20 @@ fn module_with_options_is_compiled_and_reported() {
             .with_measure_time(true)
             .with_cache_mode(JitCacheMode::L2);
         let image = Image::from_ptx(kernels::FILL).expect("this is PTX");
-        let module = Module::from_image(&test.context(), &image, &options).expect("the PTX is valid");
-        assert!(module.report().wall_time.is_some_and(|time| time < Duration::from_secs(60)), "{:?}", module.report());
+        let module =
+            Module::from_image(&test.context(), &image, &options).expect("the PTX is valid");
+        assert!(
+            module
+                .report()
+                .wall_time
+                .is_some_and(|time| time < Duration::from_secs(60)),
+            "{:?}",
+            module.report()
+        );
         assert_eq!(&*module.report().errors, "");
-        module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module has the kernel");
+        module
+            .kernel::<(&mut [u32], u32, u32)>("fill")
+            .expect("the module has the kernel");
     });
 }
 
@@ -38,9 +52,12 @@ fn symbols_are_refused_for_libraries_which_would_outlive_them() {
         let symbols = [unsafe { HostSymbol::new(c"word", (&raw mut word).cast()) }];
         let names = [c"fill"];
         let lto = LtoOptions::new().with_referenced_kernels(&names);
-        for options in [JitOptions::new().with_symbols(&symbols), JitOptions::new().with_lto(lto)] {
-            let error =
-                Library::from_image(test.driver(), &image, &options).expect_err("the library does not store names");
+        for options in [
+            JitOptions::new().with_symbols(&symbols),
+            JitOptions::new().with_lto(lto),
+        ] {
+            let error = Library::from_image(test.driver(), &image, &options)
+                .expect_err("the library does not store names");
             assert!(matches!(error, Error::Argument(_)), "{error}");
         }
     });
@@ -53,7 +70,16 @@ fn broken_ptx_in_a_library_is_an_error_with_the_log() {
         let error = Library::from_ptx(test.driver(), &broken).expect_err("the PTX is broken");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_PTX));
         assert!(error.to_string().contains("Image(Ptx, "), "{error}");
-        let Error::Call(error) = error else { panic!("{error}") };
-        assert!(error.log.as_deref().is_some_and(|log| log.contains("line ")), "{:?}", error.log);
+        let Error::Call(error) = error else {
+            panic!("{error}")
+        };
+        assert!(
+            error
+                .log
+                .as_deref()
+                .is_some_and(|log| log.contains("line ")),
+            "{:?}",
+            error.log
+        );
     });
 }

@@ -15,7 +15,8 @@ fn library(test: &TestDriver, ptx: &str) -> Library {
 #[test]
 fn kernel_with_its_own_signature_is_found() {
     on_driver(|test| {
-        let kernel = library(test, kernels::SAXPY).kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy");
+        let kernel =
+            library(test, kernels::SAXPY).kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy");
         let kernel = kernel.expect("the library has the kernel");
         assert_eq!(kernel.name(), "saxpy");
         assert!(!kernel.as_raw().is_null());
@@ -27,8 +28,12 @@ fn kernel_with_its_own_signature_is_found() {
 fn kernel_with_wrong_number_of_parameters_is_an_error_at_look_up() {
     on_driver(|test| {
         let library = library(test, kernels::SAXPY);
-        let fewer = library.kernel::<(f32, &[f32], &mut [f32])>("saxpy").map(drop);
-        let more = library.kernel::<(f32, &[f32], &mut [f32], u32, u32)>("saxpy").map(drop);
+        let fewer = library
+            .kernel::<(f32, &[f32], &mut [f32])>("saxpy")
+            .map(drop);
+        let more = library
+            .kernel::<(f32, &[f32], &mut [f32], u32, u32)>("saxpy")
+            .map(drop);
         let none = library.kernel::<()>("saxpy").map(drop);
         let declarations = [
             (fewer, "`(f32, &[f32], &mut [f32])` declares 3"),
@@ -48,26 +53,47 @@ fn kernel_with_wrong_number_of_parameters_is_an_error_at_look_up() {
 fn kernel_with_parameter_of_wrong_size_is_an_error_at_look_up() {
     on_driver(|test| {
         let error = library(test, kernels::SAXPY).kernel::<(f64, &[f32], &mut [f32], u32)>("saxpy");
-        let error = error.map(drop).expect_err("the first parameter has four bytes");
+        let error = error
+            .map(drop)
+            .expect_err("the first parameter has four bytes");
         let text = "(parameter 0 (counting from 0) of kernel `saxpy` has 4 bytes, and `f64` has 8)";
         assert!(error.to_string().contains(text), "{error}");
         let error = library(test, kernels::SAXPY).kernel::<(f32, &[f32], &mut [f32], u64)>("saxpy");
-        let error = error.map(drop).expect_err("the last parameter has four bytes");
-        assert!(error.to_string().contains("parameter 3 (counting from 0) of kernel `saxpy`"), "{error}");
+        let error = error
+            .map(drop)
+            .expect_err("the last parameter has four bytes");
+        assert!(
+            error
+                .to_string()
+                .contains("parameter 3 (counting from 0) of kernel `saxpy`"),
+            "{error}"
+        );
     });
 }
 
 #[test]
 fn kernel_without_parameters_is_distinguished_from_one_with_some() {
     on_driver(|test| {
-        let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+        let ptx =
+            ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n";
         let library = library(test, ptx);
-        let nothing = library.kernel::<()>("nothing").expect("the kernel has no parameters");
-        let error = library.kernel::<(u32,)>("nothing").map(drop).expect_err("the kernel has no parameters");
-        assert!(error.to_string().contains("has 0 parameters, and `(u32)` declares 1"), "{error}");
+        let nothing = library
+            .kernel::<()>("nothing")
+            .expect("the kernel has no parameters");
+        let error = library
+            .kernel::<(u32,)>("nothing")
+            .map(drop)
+            .expect_err("the kernel has no parameters");
+        assert!(
+            error
+                .to_string()
+                .contains("has 0 parameters, and `(u32)` declares 1"),
+            "{error}"
+        );
         let stream = test.stream();
         // SAFETY: the kernel accesses no memory.
-        unsafe { nothing.launch(&stream, LaunchConfig::new((2, 3, 4), (5, 6)), ()) }.expect("it launches");
+        unsafe { nothing.launch(&stream, LaunchConfig::new((2, 3, 4), (5, 6)), ()) }
+            .expect("it launches");
         stream.synchronize().expect("it runs");
     });
 }
@@ -76,15 +102,32 @@ fn kernel_without_parameters_is_distinguished_from_one_with_some() {
 fn kernel_that_is_absent_is_an_error_that_names_it() {
     on_driver(|test| {
         let library = library(test, kernels::FILL);
-        let error = library.kernel::<Fill>("absent").map(drop).expect_err("there is no such kernel");
+        let error = library
+            .kernel::<Fill>("absent")
+            .map(drop)
+            .expect_err("there is no such kernel");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
         assert_eq!(error.function(), Some(Function::cuLibraryGetKernel));
         assert!(error.to_string().contains("kernel `absent`"), "{error}");
-        let error = library.kernel::<Fill>("fil").map(drop).expect_err("there is no such kernel");
-        assert!(error.to_string().contains("the image has `fill`, `fill_index`"), "{error}");
-        let error = library.kernel::<Fill>("fi\0ll").map(drop).expect_err("a name has no NUL");
+        let error = library
+            .kernel::<Fill>("fil")
+            .map(drop)
+            .expect_err("there is no such kernel");
+        assert!(
+            error
+                .to_string()
+                .contains("the image has `fill`, `fill_index`"),
+            "{error}"
+        );
+        let error = library
+            .kernel::<Fill>("fi\0ll")
+            .map(drop)
+            .expect_err("a name has no NUL");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        library.kernel::<Fill>("").map(drop).expect_err("a name is not empty");
+        library
+            .kernel::<Fill>("")
+            .map(drop)
+            .expect_err("a name is not empty");
     });
 }
 
@@ -92,10 +135,13 @@ fn kernel_that_is_absent_is_an_error_that_names_it() {
 fn kernel_keeps_its_library() {
     on_driver(|test| {
         let stream = test.stream();
-        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let fill = library(test, kernels::FILL)
+            .kernel::<Fill>("fill")
+            .expect("the library has the kernel");
         let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
         // SAFETY: `fill` writes the first 10 words, which the buffer has.
-        unsafe { fill.launch(&stream, LaunchConfig::new(1, 32), (&mut buffer, 5, 10)) }.expect("it launches");
+        unsafe { fill.launch(&stream, LaunchConfig::new(1, 32), (&mut buffer, 5, 10)) }
+            .expect("it launches");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
     });
 }
@@ -105,10 +151,15 @@ fn kernel_declared_safe_is_launched_by_safe_code() {
     on_driver(|test| {
         let stream = test.stream();
         let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }\n";
-        let nothing = library(test, ptx).kernel::<(u32,)>("nothing").expect("the library has the kernel");
+        let nothing = library(test, ptx)
+            .kernel::<(u32,)>("nothing")
+            .expect("the library has the kernel");
         // SAFETY: the kernel accesses no memory.
         let nothing = unsafe { nothing.declare_safe() };
-        nothing.clone().launch(&stream, LaunchConfig::new(1, 1), (7,)).expect("it launches");
+        nothing
+            .clone()
+            .launch(&stream, LaunchConfig::new(1, 1), (7,))
+            .expect("it launches");
         assert_eq!(nothing.name(), "nothing");
         stream.synchronize().expect("it runs");
     });
@@ -118,7 +169,9 @@ fn kernel_declared_safe_is_launched_by_safe_code() {
 fn launch_with_a_dimension_of_zero_is_an_argument_error_and_leaves_the_stream_usable() {
     on_driver(|test| {
         let stream = test.stream();
-        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let fill = library(test, kernels::FILL)
+            .kernel::<Fill>("fill")
+            .expect("the library has the kernel");
         let mut buffer = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
         for dimension in 0..6 {
             let mut sizes = [1_u32; 6];
@@ -132,7 +185,8 @@ fn launch_with_a_dimension_of_zero_is_an_argument_error_and_leaves_the_stream_us
             assert!(error.to_string().contains("a dimension is zero"), "{error}");
         }
         // SAFETY: `fill` writes one word, which the buffer has.
-        unsafe { fill.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 5, 1)) }.expect("this can be launched");
+        unsafe { fill.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 5, 1)) }
+            .expect("this can be launched");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5]);
     });
 }
@@ -141,28 +195,54 @@ fn launch_with_a_dimension_of_zero_is_an_argument_error_and_leaves_the_stream_us
 fn launch_beyond_a_limit_is_an_error_with_the_limit_and_the_request() {
     on_driver(|test| {
         let stream = test.stream();
-        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let fill = library(test, kernels::FILL)
+            .kernel::<Fill>("fill")
+            .expect("the library has the kernel");
         let mut buffer = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
-        let limit = |attribute| test.device().attribute(attribute).expect("the limit is known") as u32;
+        let limit = |attribute| {
+            test.device()
+                .attribute(attribute)
+                .expect("the limit is known") as u32
+        };
         let threads = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
         let shared = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
         let rows = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
         for (config, text) in [
-            (LaunchConfig::new(1, threads + 1), format!("{threads} threads in a block, but {} were", threads + 1)),
-            (LaunchConfig::new(1, (threads, 2)), format!("{threads} threads in a block, but {} were", threads * 2)),
-            (LaunchConfig::new((1, rows + 1), 1), format!("{rows} blocks along y, but {} were", rows + 1)),
-            (LaunchConfig::new(1, 1).with_shared_bytes(shared + 1), format!("{shared} bytes of shared memory")),
+            (
+                LaunchConfig::new(1, threads + 1),
+                format!("{threads} threads in a block, but {} were", threads + 1),
+            ),
+            (
+                LaunchConfig::new(1, (threads, 2)),
+                format!("{threads} threads in a block, but {} were", threads * 2),
+            ),
+            (
+                LaunchConfig::new((1, rows + 1), 1),
+                format!("{rows} blocks along y, but {} were", rows + 1),
+            ),
+            (
+                LaunchConfig::new(1, 1).with_shared_bytes(shared + 1),
+                format!("{shared} bytes of shared memory"),
+            ),
         ] {
             // SAFETY: `fill` writes one word, which the buffer has.
-            let error =
-                unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) }.expect_err("the limit is exceeded");
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{error}");
+            let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) }
+                .expect_err("the limit is exceeded");
+            assert_eq!(
+                error.code(),
+                Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+                "{error}"
+            );
             assert_eq!(error.function(), Some(Function::cuLaunchKernel));
             let message = error.to_string();
-            assert!(message.contains("kernel `fill`") && message.contains(&text), "{message}");
+            assert!(
+                message.contains("kernel `fill`") && message.contains(&text),
+                "{message}"
+            );
         }
         // SAFETY: `fill` writes one word, which the buffer has.
-        unsafe { fill.launch(&stream, LaunchConfig::new(1, threads), (&mut buffer, 5, 1)) }.expect("the limit itself");
+        unsafe { fill.launch(&stream, LaunchConfig::new(1, threads), (&mut buffer, 5, 1)) }
+            .expect("the limit itself");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5]);
     });
 }
@@ -171,34 +251,72 @@ fn launch_beyond_a_limit_is_an_error_with_the_limit_and_the_request() {
 fn launch_makes_one_call() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
-        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let fill = library(test, kernels::FILL)
+            .kernel::<Fill>("fill")
+            .expect("the library has the kernel");
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
-        let total = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
+        let total = || {
+            Function::all()
+                .map(|function| simulator.calls(function))
+                .sum::<u64>()
+        };
         let before = total();
         // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        unsafe { fill.launch(&stream, LaunchConfig::for_elements(64), (&mut buffer, 5, 64)) }.expect("it launches");
+        unsafe {
+            fill.launch(
+                &stream,
+                LaunchConfig::for_elements(64),
+                (&mut buffer, 5, 64),
+            )
+        }
+        .expect("it launches");
         assert_eq!(total() - before, 1);
     });
 }
 
 #[test]
 fn kernel_on_an_older_driver_is_compared_with_the_ptx_and_runs() {
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 3)), |test, _| {
-        let stream = test.stream();
-        let library = library(test, kernels::FILL);
-        let error = library.kernel::<(u8,)>("fill").map(drop).expect_err("fill has three parameters");
-        assert!(error.to_string().contains("kernel `fill` has 3 parameters, and `(u8)` declares 1"), "{error}");
-        let error = library.kernel::<(&mut [u32], u64, u32)>("fill").map(drop).expect_err("the second has four bytes");
-        assert!(
-            error.to_string().contains("parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"),
-            "{error}"
-        );
-        let fill = library.kernel::<Fill>("fill").expect("the library has the kernel");
-        let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
-        // SAFETY: `fill` writes the first 10 words, which the buffer has.
-        unsafe { fill.launch(&stream, LaunchConfig::for_elements(10), (&mut buffer, 5, 10)) }.expect("it launches");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
-    });
+    on_simulator(
+        Config::new().with_driver_version(CudaVersion::new(12, 3)),
+        |test, _| {
+            let stream = test.stream();
+            let library = library(test, kernels::FILL);
+            let error = library
+                .kernel::<(u8,)>("fill")
+                .map(drop)
+                .expect_err("fill has three parameters");
+            assert!(
+                error
+                    .to_string()
+                    .contains("kernel `fill` has 3 parameters, and `(u8)` declares 1"),
+                "{error}"
+            );
+            let error = library
+                .kernel::<(&mut [u32], u64, u32)>("fill")
+                .map(drop)
+                .expect_err("the second has four bytes");
+            assert!(
+                error.to_string().contains(
+                    "parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"
+                ),
+                "{error}"
+            );
+            let fill = library
+                .kernel::<Fill>("fill")
+                .expect("the library has the kernel");
+            let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
+            // SAFETY: `fill` writes the first 10 words, which the buffer has.
+            unsafe {
+                fill.launch(
+                    &stream,
+                    LaunchConfig::for_elements(10),
+                    (&mut buffer, 5, 10),
+                )
+            }
+            .expect("it launches");
+            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
+        },
+    );
 }
 
 #[test]
@@ -206,31 +324,69 @@ fn parameters_from_the_driver_and_from_the_ptx_agree() {
     let parameters = |version| {
         let mut found = Vec::new();
         on_simulator(Config::new().with_driver_version(version), |test, _| {
-            for ptx in [kernels::PARAMS, kernels::SAXPY, kernels::MATMUL, kernels::SPIN, kernels::FAULTS] {
+            for ptx in [
+                kernels::PARAMS,
+                kernels::SAXPY,
+                kernels::MATMUL,
+                kernels::SPIN,
+                kernels::FAULTS,
+            ] {
                 let context = test.context();
-                let module = curium_driver::Module::from_ptx(&context, ptx).expect("the PTX is valid");
-                let names = ["params", "saxpy", "matmul", "spin", "write_at", "read_at", "write_misaligned", "trap"];
+                let module =
+                    curium_driver::Module::from_ptx(&context, ptx).expect("the PTX is valid");
+                let names = [
+                    "params",
+                    "saxpy",
+                    "matmul",
+                    "spin",
+                    "write_at",
+                    "read_at",
+                    "write_misaligned",
+                    "trap",
+                ];
                 for name in names {
-                    let Ok(kernel) = module.untyped_kernel(name) else { continue };
-                    found.push((name, kernel.parameters().expect("they are known").expect("they are known")));
+                    let Ok(kernel) = module.untyped_kernel(name) else {
+                        continue;
+                    };
+                    found.push((
+                        name,
+                        kernel
+                            .parameters()
+                            .expect("they are known")
+                            .expect("they are known"),
+                    ));
                 }
             }
         });
         found
     };
-    assert_eq!(parameters(CudaVersion::new(11, 8)), parameters(CudaVersion::new(13, 0)));
+    assert_eq!(
+        parameters(CudaVersion::new(11, 8)),
+        parameters(CudaVersion::new(13, 0))
+    );
 }
 
 #[test]
 fn kernel_runs_on_a_stream_of_any_context_of_its_library() {
     on_simulator(Config::new().with_devices(2), |test, _| {
-        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let fill = library(test, kernels::FILL)
+            .kernel::<Fill>("fill")
+            .expect("the library has the kernel");
         for device in test.driver().devices().expect("devices can be listed") {
-            let stream =
-                device.primary_context().and_then(|context| context.stream()).expect("a stream can be created");
+            let stream = device
+                .primary_context()
+                .and_then(|context| context.stream())
+                .expect("a stream can be created");
             let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
             // SAFETY: `fill` writes the first 10 words, which the buffer has.
-            unsafe { fill.launch(&stream, LaunchConfig::for_elements(10), (&mut buffer, 5, 10)) }.expect("it launches");
+            unsafe {
+                fill.launch(
+                    &stream,
+                    LaunchConfig::for_elements(10),
+                    (&mut buffer, 5, 10),
+                )
+            }
+            .expect("it launches");
             assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
         }
     });
@@ -251,11 +407,26 @@ fn every_parameter_size_arrives_whole() {
 
     on_driver(|test| {
         let stream = test.stream();
-        let params = library(test, kernels::PARAMS).kernel::<Params>("params").expect("the sizes are correct");
+        let params = library(test, kernels::PARAMS)
+            .kernel::<Params>("params")
+            .expect("the sizes are correct");
         let mut words = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
         let address = words.as_pointer().as_raw();
-        let triple = Triple { x: 0x0123_4567, y: u32::MAX, z: 1 << 31 };
-        let arguments = (0xab, 0xcdef, 0x1234_5678, u64::MAX - 1, -0.5, f64::MIN_POSITIVE, &mut words, triple);
+        let triple = Triple {
+            x: 0x0123_4567,
+            y: u32::MAX,
+            z: 1 << 31,
+        };
+        let arguments = (
+            0xab,
+            0xcdef,
+            0x1234_5678,
+            u64::MAX - 1,
+            -0.5,
+            f64::MIN_POSITIVE,
+            &mut words,
+            triple,
+        );
         // SAFETY: `params` writes 10 words, which the buffer has.
         unsafe { params.launch(&stream, LaunchConfig::new(1, 1), arguments) }.expect("it launches");
         let expected = [
@@ -272,7 +443,8 @@ fn every_parameter_size_arrives_whole() {
         ];
         assert_eq!(words.to_vec().expect("the buffer can be read"), expected);
         let array =
-            library(test, kernels::PARAMS).kernel::<(u8, u16, u32, u64, f32, f64, &mut [u64], [u32; 3])>("params");
+            library(test, kernels::PARAMS)
+                .kernel::<(u8, u16, u32, u64, f32, f64, &mut [u64], [u32; 3])>("params");
         array.expect("an array of three numbers is as large as the struct");
     });
 }
@@ -281,16 +453,24 @@ fn every_parameter_size_arrives_whole() {
 fn arguments_are_copied_at_the_launch() {
     on_driver(|test| {
         let stream = test.stream();
-        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
-        let mut buffers: Vec<_> = (0..20).map(|_| DeviceBuffer::zeroed(&stream, 4).expect("memory suffices")).collect();
+        let fill = library(test, kernels::FILL)
+            .kernel::<Fill>("fill")
+            .expect("the library has the kernel");
+        let mut buffers: Vec<_> = (0..20)
+            .map(|_| DeviceBuffer::zeroed(&stream, 4).expect("memory suffices"))
+            .collect();
         let gate = curium_tests::Gate::on(&stream);
         for (value, buffer) in buffers.iter_mut().enumerate() {
             // SAFETY: `fill` writes 4 words, which the buffer has.
-            unsafe { fill.launch(&stream, LaunchConfig::new(1, 4), (buffer, value as u32, 4)) }.expect("it launches");
+            unsafe { fill.launch(&stream, LaunchConfig::new(1, 4), (buffer, value as u32, 4)) }
+                .expect("it launches");
         }
         gate.open();
         for (value, buffer) in buffers.iter().enumerate() {
-            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [value as u32; 4]);
+            assert_eq!(
+                buffer.to_vec().expect("the buffer can be read"),
+                [value as u32; 4]
+            );
         }
     });
 }
@@ -300,13 +480,19 @@ fn launch_config_for_elements_has_a_thread_for_each() {
     for count in [0, 1, 255, 256, 257, 1 << 20, u32::MAX] {
         let LaunchConfig { grid, block, .. } = LaunchConfig::for_elements(count);
         assert!(grid.total() * block.total() >= u128::from(count), "{count}");
-        assert!(grid.total() * block.total() < u128::from(count) + 512, "{count}");
+        assert!(
+            grid.total() * block.total() < u128::from(count) + 512,
+            "{count}"
+        );
         assert!(grid.x > 0);
     }
     assert_eq!(Dimensions::from((2, 3)).total(), 6);
     assert_eq!(Dimensions::from(u32::MAX).total(), u128::from(u32::MAX));
     let config = LaunchConfig::new((2, 3, 4), 32).with_shared_bytes(64);
-    assert_eq!(config.to_string(), "2×3×4 blocks of 32×1×1 threads with 64 bytes of shared memory");
+    assert_eq!(
+        config.to_string(),
+        "2×3×4 blocks of 32×1×1 threads with 64 bytes of shared memory"
+    );
 }
 
 pub(crate) mod operations {
@@ -321,15 +507,27 @@ pub(crate) mod operations {
             // SAFETY: `fill` writes exactly the words of the buffer.
             made(unsafe { fixture.fill.launch(&fixture.other, config, arguments) }?)
         }),
-        ("Kernel::parameters", |fixture| made(fixture.fill.parameters()?)),
-        ("Kernel::in_context", |fixture| made(fixture.fill.in_context(&fixture.context)?)),
-        ("Kernel::load", |fixture| made(fixture.fill.load(&fixture.context)?)),
-        ("Kernel::typed", |fixture| made(fixture.library.untyped_kernel("fill")?.typed::<Fill>()?)),
+        ("Kernel::parameters", |fixture| {
+            made(fixture.fill.parameters()?)
+        }),
+        ("Kernel::in_context", |fixture| {
+            made(fixture.fill.in_context(&fixture.context)?)
+        }),
+        ("Kernel::load", |fixture| {
+            made(fixture.fill.load(&fixture.context)?)
+        }),
+        ("Kernel::typed", |fixture| {
+            made(fixture.library.untyped_kernel("fill")?.typed::<Fill>()?)
+        }),
         ("SafeKernel::launch", |fixture| {
             let kernel = fixture.library.kernel::<Fill>("fill")?;
             // SAFETY: `fill` writes the number of words in its last argument, which is the length of the buffer.
             let kernel = unsafe { kernel.declare_safe() };
-            made(kernel.launch(&fixture.other, LaunchConfig::new(1, 32), (&mut fixture.buffer, 8, LEN as u32))?)
+            made(kernel.launch(
+                &fixture.other,
+                LaunchConfig::new(1, 32),
+                (&mut fixture.buffer, 8, LEN as u32),
+            )?)
         }),
     ];
 }

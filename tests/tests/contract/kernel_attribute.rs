@@ -1,7 +1,9 @@
 //! Attributes of kernels, of libraries and of modules.
 #![cfg(not(miri))]
 
-use curium_driver::{CacheConfig, Carveout, Device, Error, Kernel, LaunchConfig, Library, Module, Untyped};
+use curium_driver::{
+    CacheConfig, Carveout, Device, Error, Kernel, LaunchConfig, Library, Module, Untyped,
+};
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
 use curium_sys::{CUdevice_attribute, CUfunction_attribute, CUresult};
@@ -10,14 +12,28 @@ use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 fn reduce(test: &TestDriver) -> [Kernel<Untyped>; 3] {
     let context = test.context();
     let library = Library::from_ptx(&context, kernels::REDUCE).expect("the PTX is valid");
-    let of_library = library.untyped_kernel("reduce_sum_f32").expect("the library has the kernel");
+    let of_library = library
+        .untyped_kernel("reduce_sum_f32")
+        .expect("the library has the kernel");
     let module = Module::from_ptx(&context, kernels::REDUCE).expect("the PTX is valid");
-    let in_context = of_library.in_context(&context).expect("the library can be loaded");
-    [of_library, module.untyped_kernel("reduce_sum_f32").expect("the module has the kernel"), in_context]
+    let in_context = of_library
+        .in_context(&context)
+        .expect("the library can be loaded");
+    [
+        of_library,
+        module
+            .untyped_kernel("reduce_sum_f32")
+            .expect("the module has the kernel"),
+        in_context,
+    ]
 }
 
 fn limit(device: &Device, attribute: CUdevice_attribute) -> usize {
-    device.attribute(attribute).expect("the limit is known").try_into().expect("a limit is positive")
+    device
+        .attribute(attribute)
+        .expect("the limit is known")
+        .try_into()
+        .expect("a limit is positive")
 }
 
 #[test]
@@ -26,16 +42,29 @@ fn attributes_report_the_resources_of_a_kernel() {
         let device = test.device();
         let capability = device.compute_capability().expect("the device has one");
         for kernel in reduce(test) {
-            let most = limit(&device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+            let most = limit(
+                &device,
+                CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+            );
             let threads = kernel.max_threads_per_block(&device).expect("it is known") as usize;
             assert!((32..=most).contains(&threads), "{threads}");
             assert!((1..=255).contains(&kernel.registers(&device).expect("it is known")));
-            assert!(kernel.static_shared_bytes(&device).expect("it is known") > 0, "reduce has shared memory");
+            assert!(
+                kernel.static_shared_bytes(&device).expect("it is known") > 0,
+                "reduce has shared memory"
+            );
             assert!(kernel.binary_version(&device).expect("it is known") <= capability);
             assert!(kernel.ptx_version(&device).expect("it is known") <= capability);
-            assert_eq!(kernel.preferred_carveout(&device).expect("it is known"), Carveout::Default);
+            assert_eq!(
+                kernel.preferred_carveout(&device).expect("it is known"),
+                Carveout::Default
+            );
             assert_eq!(kernel.required_cluster(&device).expect("it is known"), None);
-            assert!(!kernel.cluster_size_must_be_set(&device).expect("it is known"));
+            assert!(
+                !kernel
+                    .cluster_size_must_be_set(&device)
+                    .expect("it is known")
+            );
             kernel.constant_bytes(&device).expect("it is known");
             kernel.local_bytes(&device).expect("it is known");
         }
@@ -52,8 +81,15 @@ const TEN_WORDS: &str = ".version 7.0\n.target sm_52\n.address_size 64\n.visible
 fn static_shared_memory_is_exact_to_the_byte() {
     on_driver(|test| {
         let library = Library::from_ptx(&test.context(), TEN_WORDS).expect("the PTX is valid");
-        let kernel = library.untyped_kernel("ten_words").expect("the library has the kernel");
-        assert_eq!(kernel.static_shared_bytes(&test.device()).expect("it is known"), 40);
+        let kernel = library
+            .untyped_kernel("ten_words")
+            .expect("the library has the kernel");
+        assert_eq!(
+            kernel
+                .static_shared_bytes(&test.device())
+                .expect("it is known"),
+            40
+        );
     });
 }
 
@@ -121,11 +157,19 @@ fn shared_memory_of_functions_is_their_own_and_counts_for_the_kernel() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let library = Library::from_ptx(&context, TWO_WORDS).expect("the PTX is valid");
-        let kernel = library.kernel::<(&mut [u32],)>("two_words").expect("the library has the kernel");
-        assert_eq!(kernel.static_shared_bytes(&test.device()).expect("it is known"), 8);
+        let kernel = library
+            .kernel::<(&mut [u32],)>("two_words")
+            .expect("the library has the kernel");
+        assert_eq!(
+            kernel
+                .static_shared_bytes(&test.device())
+                .expect("it is known"),
+            8
+        );
         let mut place = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
         // SAFETY: the kernel writes one word, which the buffer has.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut place,)) }.expect("it launches");
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut place,)) }
+            .expect("it launches");
         assert_eq!(place.to_vec().expect("the buffer can be read"), [7]);
     });
 }
@@ -134,18 +178,42 @@ fn shared_memory_of_functions_is_their_own_and_counts_for_the_kernel() {
 fn attributes_that_are_set_are_read_back() {
     on_driver(|test| {
         let device = test.device();
-        let most = limit(&device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        let most = limit(
+            &device,
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        );
         for kernel in reduce(test) {
             let dynamic = most - kernel.static_shared_bytes(&device).expect("it is known");
-            kernel.set_max_dynamic_shared_bytes(&device, dynamic as u32).expect("a block can have this size");
-            assert_eq!(kernel.max_dynamic_shared_bytes(&device).expect("it is known"), dynamic);
-            let error = kernel.set_max_dynamic_shared_bytes(&device, dynamic as u32 + 1).expect_err("this is too much");
+            kernel
+                .set_max_dynamic_shared_bytes(&device, dynamic as u32)
+                .expect("a block can have this size");
+            assert_eq!(
+                kernel
+                    .max_dynamic_shared_bytes(&device)
+                    .expect("it is known"),
+                dynamic
+            );
+            let error = kernel
+                .set_max_dynamic_shared_bytes(&device, dynamic as u32 + 1)
+                .expect_err("this is too much");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-            assert!(error.to_string().contains("kernel `reduce_sum_f32`"), "{error}");
-            kernel.set_preferred_carveout(&device, Carveout::Percent(50)).expect("half is shared");
-            assert_eq!(kernel.preferred_carveout(&device).expect("it is known"), Carveout::Percent(50));
-            kernel.set_preferred_carveout(&device, Carveout::Percent(101)).expect_err("a percentage is at most 100");
-            kernel.set_cache_config(&device, CacheConfig::PreferL1).expect("kernels have a preference");
+            assert!(
+                error.to_string().contains("kernel `reduce_sum_f32`"),
+                "{error}"
+            );
+            kernel
+                .set_preferred_carveout(&device, Carveout::Percent(50))
+                .expect("half is shared");
+            assert_eq!(
+                kernel.preferred_carveout(&device).expect("it is known"),
+                Carveout::Percent(50)
+            );
+            kernel
+                .set_preferred_carveout(&device, Carveout::Percent(101))
+                .expect_err("a percentage is at most 100");
+            kernel
+                .set_cache_config(&device, CacheConfig::PreferL1)
+                .expect("kernels have a preference");
         }
     });
 }
@@ -154,9 +222,16 @@ fn attributes_that_are_set_are_read_back() {
 fn unknown_attribute_is_an_error_that_names_it() {
     on_driver(|test| {
         for kernel in reduce(test) {
-            let error = kernel.attribute(&test.device(), CUfunction_attribute(9999)).expect_err("there is none");
+            let error = kernel
+                .attribute(&test.device(), CUfunction_attribute(9999))
+                .expect_err("there is none");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-            assert!(error.to_string().contains("attribute 9999 of kernel `reduce_sum_f32`"), "{error}");
+            assert!(
+                error
+                    .to_string()
+                    .contains("attribute 9999 of kernel `reduce_sum_f32`"),
+                "{error}"
+            );
         }
     });
 }
@@ -166,12 +241,21 @@ fn kernel_of_a_module_has_no_attributes_on_another_device() {
     on_simulator(Config::new().with_devices(2), |test, _| {
         let other = test.driver().device(1).expect("there are two devices");
         let [of_library, of_module, in_context] = reduce(test);
-        of_library.registers(&other).expect("a library is loaded on all devices");
+        of_library
+            .registers(&other)
+            .expect("a library is loaded on all devices");
         for kernel in [of_module, in_context] {
-            let error = kernel.registers(&other).expect_err("the kernel is on the first device");
+            let error = kernel
+                .registers(&other)
+                .expect_err("the kernel is on the first device");
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            let error = kernel.set_cache_config(&other, CacheConfig::PreferL1).expect_err("as above");
-            assert!(error.to_string().contains("is on device 0, not 1"), "{error}");
+            let error = kernel
+                .set_cache_config(&other, CacheConfig::PreferL1)
+                .expect_err("as above");
+            assert!(
+                error.to_string().contains("is on device 0, not 1"),
+                "{error}"
+            );
         }
     });
 }
@@ -183,16 +267,32 @@ pub(crate) mod operations {
     use crate::operations::{Operation, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Kernel::registers", |fixture| made(fixture.fill.registers(&fixture.device)?)),
-        ("Kernel::required_cluster", |fixture| made(fixture.fill.required_cluster(&fixture.device)?)),
+        ("Kernel::registers", |fixture| {
+            made(fixture.fill.registers(&fixture.device)?)
+        }),
+        ("Kernel::required_cluster", |fixture| {
+            made(fixture.fill.required_cluster(&fixture.device)?)
+        }),
         ("Kernel::set_max_dynamic_shared_bytes", |fixture| {
-            made(fixture.fill.set_max_dynamic_shared_bytes(&fixture.device, 1024)?)
+            made(
+                fixture
+                    .fill
+                    .set_max_dynamic_shared_bytes(&fixture.device, 1024)?,
+            )
         }),
         ("Kernel::set_preferred_carveout", |fixture| {
-            made(fixture.fill.set_preferred_carveout(&fixture.device, Carveout::Default)?)
+            made(
+                fixture
+                    .fill
+                    .set_preferred_carveout(&fixture.device, Carveout::Default)?,
+            )
         }),
         ("Kernel::set_cache_config", |fixture| {
-            made(fixture.fill.set_cache_config(&fixture.device, CacheConfig::NoPreference)?)
+            made(
+                fixture
+                    .fill
+                    .set_cache_config(&fixture.device, CacheConfig::NoPreference)?,
+            )
         }),
         ("Kernel::attribute", |fixture| {
             let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS;
@@ -203,35 +303,75 @@ pub(crate) mod operations {
             // SAFETY: a higher limit changes no launch.
             made(unsafe { fixture.fill.set_attribute(&fixture.device, attribute, 1024) }?)
         }),
-        ("Kernel::max_threads_per_block", |fixture| made(fixture.fill.max_threads_per_block(&fixture.device)?)),
-        ("Kernel::static_shared_bytes", |fixture| made(fixture.fill.static_shared_bytes(&fixture.device)?)),
-        ("Kernel::constant_bytes", |fixture| made(fixture.fill.constant_bytes(&fixture.device)?)),
-        ("Kernel::local_bytes", |fixture| made(fixture.fill.local_bytes(&fixture.device)?)),
-        ("Kernel::ptx_version", |fixture| made(fixture.fill.ptx_version(&fixture.device)?)),
-        ("Kernel::binary_version", |fixture| made(fixture.fill.binary_version(&fixture.device)?)),
-        ("Kernel::caches_loads", |fixture| made(fixture.fill.caches_loads(&fixture.device)?)),
-        ("Kernel::max_dynamic_shared_bytes", |fixture| made(fixture.fill.max_dynamic_shared_bytes(&fixture.device)?)),
-        ("Kernel::preferred_carveout", |fixture| made(fixture.fill.preferred_carveout(&fixture.device)?)),
-        ("Kernel::cluster_size_must_be_set", |fixture| made(fixture.fill.cluster_size_must_be_set(&fixture.device)?)),
+        ("Kernel::max_threads_per_block", |fixture| {
+            made(fixture.fill.max_threads_per_block(&fixture.device)?)
+        }),
+        ("Kernel::static_shared_bytes", |fixture| {
+            made(fixture.fill.static_shared_bytes(&fixture.device)?)
+        }),
+        ("Kernel::constant_bytes", |fixture| {
+            made(fixture.fill.constant_bytes(&fixture.device)?)
+        }),
+        ("Kernel::local_bytes", |fixture| {
+            made(fixture.fill.local_bytes(&fixture.device)?)
+        }),
+        ("Kernel::ptx_version", |fixture| {
+            made(fixture.fill.ptx_version(&fixture.device)?)
+        }),
+        ("Kernel::binary_version", |fixture| {
+            made(fixture.fill.binary_version(&fixture.device)?)
+        }),
+        ("Kernel::caches_loads", |fixture| {
+            made(fixture.fill.caches_loads(&fixture.device)?)
+        }),
+        ("Kernel::max_dynamic_shared_bytes", |fixture| {
+            made(fixture.fill.max_dynamic_shared_bytes(&fixture.device)?)
+        }),
+        ("Kernel::preferred_carveout", |fixture| {
+            made(fixture.fill.preferred_carveout(&fixture.device)?)
+        }),
+        ("Kernel::cluster_size_must_be_set", |fixture| {
+            made(fixture.fill.cluster_size_must_be_set(&fixture.device)?)
+        }),
         ("Kernel::non_portable_cluster_size_allowed", |fixture| {
-            made(fixture.fill.non_portable_cluster_size_allowed(&fixture.device)?)
+            made(
+                fixture
+                    .fill
+                    .non_portable_cluster_size_allowed(&fixture.device)?,
+            )
         }),
         ("Kernel::set_non_portable_cluster_size_allowed", |fixture| {
-            made(fixture.fill.set_non_portable_cluster_size_allowed(&fixture.device, false)?)
+            made(
+                fixture
+                    .fill
+                    .set_non_portable_cluster_size_allowed(&fixture.device, false)?,
+            )
         }),
-        ("Kernel::cluster_scheduling", |fixture| made(fixture.fill.cluster_scheduling(&fixture.device)?)),
+        ("Kernel::cluster_scheduling", |fixture| {
+            made(fixture.fill.cluster_scheduling(&fixture.device)?)
+        }),
     ];
 
     pub(crate) const SOLITARY: &[Operation] = &[
         ("Kernel::set_cluster_scheduling", |fixture| {
-            made(fixture.fill.set_cluster_scheduling(&fixture.device, ClusterScheduling::Default)?)
+            made(
+                fixture
+                    .fill
+                    .set_cluster_scheduling(&fixture.device, ClusterScheduling::Default)?,
+            )
         }),
         ("Kernel::device_node_update_supported", |fixture| {
             made(fixture.fill.device_node_update_supported(&fixture.device)?)
         }),
-        ("Kernel::shared_memory_mode", |fixture| made(fixture.fill.shared_memory_mode(&fixture.device)?)),
+        ("Kernel::shared_memory_mode", |fixture| {
+            made(fixture.fill.shared_memory_mode(&fixture.device)?)
+        }),
         ("Kernel::set_shared_memory_mode", |fixture| {
-            made(fixture.fill.set_shared_memory_mode(&fixture.device, SharedMemoryMode::Default)?)
+            made(
+                fixture
+                    .fill
+                    .set_shared_memory_mode(&fixture.device, SharedMemoryMode::Default)?,
+            )
         }),
         ("Kernel::set_required_cluster", |fixture| {
             // SAFETY: a cluster of one block is a launch without clusters.

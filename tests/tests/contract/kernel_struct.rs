@@ -24,7 +24,10 @@ curium_driver::kernels! {
 /// An image with a safety contract, as machine code requires.
 // SAFETY: this is PTX that ends in a NUL.
 static VOUCHED: Image<'static> = unsafe {
-    Image::from_bytes_unchecked(ImageKind::Ptx, concat!(include_str!("../../kernels/fill.ptx"), "\0").as_bytes())
+    Image::from_bytes_unchecked(
+        ImageKind::Ptx,
+        concat!(include_str!("../../kernels/fill.ptx"), "\0").as_bytes(),
+    )
 };
 
 curium_driver::kernels! {
@@ -78,10 +81,20 @@ fn declared_kernels_are_loaded_and_run() {
         let kernels = Fill::load(&stream).expect("the PTX has both");
         let mut out = DeviceBuffer::from_slice(&stream, &[0_u32; 4]).expect("there is memory");
         // SAFETY: the kernel writes as many elements as its argument requires, which is the length of the buffer.
-        unsafe { kernels.fill.launch(&stream, LaunchConfig::for_elements(4), (&mut out, 7, 4)) }.expect("it runs");
+        unsafe {
+            kernels
+                .fill
+                .launch(&stream, LaunchConfig::for_elements(4), (&mut out, 7, 4))
+        }
+        .expect("it runs");
         assert_eq!(out.to_vec().expect("it can be read"), [7; 4]);
         // SAFETY: as above.
-        unsafe { kernels.index.launch(&stream, LaunchConfig::for_elements(4), (&mut out, 4)) }.expect("it runs");
+        unsafe {
+            kernels
+                .index
+                .launch(&stream, LaunchConfig::for_elements(4), (&mut out, 4))
+        }
+        .expect("it runs");
         assert_eq!(out.to_vec().expect("it can be read"), [0, 1, 2, 3]);
         assert_eq!(Fill::KERNEL_NAMES, ["fill", "fill_index"]);
     });
@@ -93,7 +106,10 @@ fn kernel_declared_safe_is_launched_by_safe_code() {
         let stream = driver.stream();
         let kernels = SafeFill::load(&stream).expect("the PTX has both");
         let mut out = DeviceBuffer::from_slice(&stream, &[9_u32; 3]).expect("there is memory");
-        kernels.fill_index.launch(&stream, LaunchConfig::for_elements(3), (&mut out, 3)).expect("it runs");
+        kernels
+            .fill_index
+            .launch(&stream, LaunchConfig::for_elements(3), (&mut out, 3))
+            .expect("it runs");
         assert_eq!(out.to_vec().expect("it can be read"), [0, 1, 2]);
         assert_eq!(kernels.fill.name(), "fill");
     });
@@ -103,7 +119,10 @@ fn kernel_declared_safe_is_launched_by_safe_code() {
 fn kernels_that_a_build_script_made_are_loaded() {
     on_driver(|driver| {
         let kernels = Built::load(&driver.stream()).expect("the build script made it");
-        assert_eq!((kernels.fill_index.name(), Built::KERNEL_NAMES), ("fill_index", ["fill_index"].as_slice()));
+        assert_eq!(
+            (kernels.fill_index.name(), Built::KERNEL_NAMES),
+            ("fill_index", ["fill_index"].as_slice())
+        );
     });
 }
 
@@ -118,7 +137,8 @@ fn kernels_of_an_image_with_a_safety_contract_are_loaded() {
 #[test]
 fn kernels_of_another_library_are_safe_by_the_word_of_the_caller_only() {
     on_driver(|driver| {
-        let library = Library::from_ptx(&driver.stream(), kernels::PRINT).expect("the PTX is valid");
+        let library =
+            Library::from_ptx(&driver.stream(), kernels::PRINT).expect("the PTX is valid");
         // SAFETY: the library contains the code that the declaration names.
         let kernels = unsafe { Printing::from_library(&library) }.expect("the kernel is there");
         assert_eq!(kernels.print_threads.name(), "print_threads");
@@ -129,13 +149,22 @@ fn kernels_of_another_library_are_safe_by_the_word_of_the_caller_only() {
 fn declaration_that_is_not_the_images_is_an_error_when_it_is_loaded() {
     on_driver(|driver| {
         let library = Library::from_ptx(&driver.stream(), kernels::FILL).expect("the PTX is valid");
-        let error = Wrong::from_library(&library).expect_err("the value is a word").to_string();
+        let error = Wrong::from_library(&library)
+            .expect_err("the value is a word")
+            .to_string();
         assert!(
-            error.contains("parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"),
+            error.contains(
+                "parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"
+            ),
             "{error}"
         );
-        let error = Absent::from_library(&library).expect_err("there is no such kernel").to_string();
-        assert!(error.contains("fill_indices") && error.contains("`fill_index`"), "{error}");
+        let error = Absent::from_library(&library)
+            .expect_err("there is no such kernel")
+            .to_string();
+        assert!(
+            error.contains("fill_indices") && error.contains("`fill_index`"),
+            "{error}"
+        );
     });
 }
 
@@ -150,12 +179,32 @@ fn struct_by_value_is_passed_to_the_kernel_unchanged() {
         let stream = driver.stream();
         let kernels = Params::load(&stream).expect("the sizes are those of the image");
         let mut out = DeviceBuffer::from_slice(&stream, &[0_u64; 10]).expect("there is memory");
-        let triple = Triple { first: 11, rest: [12, 13] };
-        let arguments = (1_u8, 2_u16, Count(3), 4_u64, 5.0_f32, 6.0_f64, &mut out, triple);
+        let triple = Triple {
+            first: 11,
+            rest: [12, 13],
+        };
+        let arguments = (
+            1_u8,
+            2_u16,
+            Count(3),
+            4_u64,
+            5.0_f32,
+            6.0_f64,
+            &mut out,
+            triple,
+        );
         // SAFETY: the kernel writes each parameter to an element of its own.
-        unsafe { kernels.params.launch(&stream, LaunchConfig::new(1, 1), arguments) }.expect("it runs");
+        unsafe {
+            kernels
+                .params
+                .launch(&stream, LaunchConfig::new(1, 1), arguments)
+        }
+        .expect("it runs");
         let words = out.to_vec().expect("it can be read");
-        assert_eq!(words[..6], [1, 2, 3, 4, u64::from(5.0_f32.to_bits()), 6.0_f64.to_bits()]);
+        assert_eq!(
+            words[..6],
+            [1, 2, 3, 4, u64::from(5.0_f32.to_bits()), 6.0_f64.to_bits()]
+        );
         assert_eq!(words[7..10], [11, 12, 13]);
     });
 }
@@ -212,6 +261,12 @@ fn is_by_value<T: ByValue>() -> usize {
 #[test]
 fn derived_types_have_the_sizes_of_the_structs() {
     assert_eq!((is_by_value::<Triple>(), is_by_value::<Count>()), (12, 4));
-    assert_eq!((is_by_value::<names_of_macros::__Field0>(), is_by_value::<names_of_macros::T>()), (16, 16));
+    assert_eq!(
+        (
+            is_by_value::<names_of_macros::__Field0>(),
+            is_by_value::<names_of_macros::T>()
+        ),
+        (16, 16)
+    );
     assert_eq!(is_by_value::<names_of_macros::Counted>(), 2);
 }

@@ -78,7 +78,10 @@ fn assert_near(found: &[f32], expected: &[f64], relative: f64, absolute: f64, wh
     assert_eq!(found.len(), expected.len());
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         let bound = expected.abs() * relative + absolute;
-        assert!((f64::from(*found) - expected).abs() <= bound, "{what} {at}: {found} {expected}");
+        assert!(
+            (f64::from(*found) - expected).abs() <= bound,
+            "{what} {at}: {found} {expected}"
+        );
     }
 }
 
@@ -95,8 +98,13 @@ fn saxpy_equals_a_fused_multiply_add_bit_for_bit() {
             let (x, mut y) = (buffer(&stream, &left), buffer(&stream, &right));
             let config = LaunchConfig::for_elements(count as u32);
             // SAFETY: `saxpy` guards its index with the length of both buffers.
-            unsafe { saxpy.launch(&stream, config, (1.5, &x, &mut y, count as u32)) }.expect("it launches");
-            let expected: Vec<_> = left.iter().zip(&right).map(|(x, y)| 1.5_f32.fused(*x, *y)).collect();
+            unsafe { saxpy.launch(&stream, config, (1.5, &x, &mut y, count as u32)) }
+                .expect("it launches");
+            let expected: Vec<_> = left
+                .iter()
+                .zip(&right)
+                .map(|(x, y)| 1.5_f32.fused(*x, *y))
+                .collect();
             assert_eq!(bits(&values(&y)), bits(&expected), "{count} elements");
             assert_eq!(values(&x), left, "the input is unchanged");
         }
@@ -110,7 +118,14 @@ fn kernel_writes_no_element_past_its_count() {
         let fill = kernel::<(&mut [u32], u32, u32)>(test, kernels::FILL, "fill");
         let mut target = buffer(&stream, &[1; 300]);
         // SAFETY: `fill` writes the first 257 words, which the buffer has.
-        unsafe { fill.launch(&stream, LaunchConfig::for_elements(257), (&mut target, 2, 257)) }.expect("it launches");
+        unsafe {
+            fill.launch(
+                &stream,
+                LaunchConfig::for_elements(257),
+                (&mut target, 2, 257),
+            )
+        }
+        .expect("it launches");
         assert_eq!(values(&target), [[2; 257].as_slice(), &[1; 43]].concat());
     });
 }
@@ -124,8 +139,13 @@ fn fill_index_gives_each_thread_its_own_index() {
             let mut target = buffer(&stream, &[u32::MAX; 5000]);
             let config = LaunchConfig::new(5000_u32.div_ceil(block), block);
             // SAFETY: `fill_index` guards its index with the length of the buffer.
-            unsafe { fill_index.launch(&stream, config, (&mut target, 5000)) }.expect("it launches");
-            assert_eq!(values(&target), (0..5000).collect::<Vec<u32>>(), "blocks of {block}");
+            unsafe { fill_index.launch(&stream, config, (&mut target, 5000)) }
+                .expect("it launches");
+            assert_eq!(
+                values(&target),
+                (0..5000).collect::<Vec<u32>>(),
+                "blocks of {block}"
+            );
         }
     });
 }
@@ -134,15 +154,21 @@ fn fill_index_gives_each_thread_its_own_index() {
 fn vector_add_equals_the_cpu_with_a_grid_of_any_size() {
     on_driver(|test| {
         let stream = test.stream();
-        let vector_add = kernel::<(&[f32], &[f32], &mut [f32], u32)>(test, kernels::VECTOR_ADD, "vector_add");
+        let vector_add =
+            kernel::<(&[f32], &[f32], &mut [f32], u32)>(test, kernels::VECTOR_ADD, "vector_add");
         let (left, right) = (floats(3, 3000), floats(4, 3000));
-        let expected: Vec<_> = left.iter().zip(&right).map(|(left, right)| left + right).collect();
+        let expected: Vec<_> = left
+            .iter()
+            .zip(&right)
+            .map(|(left, right)| left + right)
+            .collect();
         let (left, right) = (buffer(&stream, &left), buffer(&stream, &right));
         for grid in [1, 5, 12, 40] {
             let mut sum = DeviceBuffer::zeroed(&stream, 3000).expect("memory suffices");
             let config = LaunchConfig::new(grid, 96);
             // SAFETY: `vector_add` guards its index with the length of all buffers.
-            unsafe { vector_add.launch(&stream, config, (&left, &right, &mut sum, 3000)) }.expect("it launches");
+            unsafe { vector_add.launch(&stream, config, (&left, &right, &mut sum, 3000)) }
+                .expect("it launches");
             assert_eq!(bits(&values(&sum)), bits(&expected), "{grid} blocks");
         }
     });
@@ -152,12 +178,19 @@ fn vector_add_equals_the_cpu_with_a_grid_of_any_size() {
 fn same_buffer_is_read_through_two_arguments() {
     on_driver(|test| {
         let stream = test.stream();
-        let vector_add = kernel::<(&[f32], &[f32], &mut [f32], u32)>(test, kernels::VECTOR_ADD, "vector_add");
+        let vector_add =
+            kernel::<(&[f32], &[f32], &mut [f32], u32)>(test, kernels::VECTOR_ADD, "vector_add");
         let source = buffer(&stream, &[1.0, 2.0, 4.0]);
         let mut sum = DeviceBuffer::zeroed(&test.stream(), 3).expect("memory suffices");
         // SAFETY: `vector_add` guards its index with the length of all buffers.
-        unsafe { vector_add.launch(&test.stream(), LaunchConfig::new(1, 32), (&source, &source, &mut sum, 3)) }
-            .expect("it launches");
+        unsafe {
+            vector_add.launch(
+                &test.stream(),
+                LaunchConfig::new(1, 32),
+                (&source, &source, &mut sum, 3),
+            )
+        }
+        .expect("it launches");
         drop(source);
         assert_eq!(values(&sum), [2.0, 4.0, 8.0]);
     });
@@ -170,17 +203,32 @@ fn reductions_equal_the_cpu() {
         let sum = kernel::<(&[u32], &mut [u32], u32)>(test, kernels::REDUCE, "reduce_sum_u32");
         let maximum = kernel::<(&[i32], &mut [i32], u32)>(test, kernels::REDUCE, "reduce_max_i32");
         for count in COUNTS {
-            let input: Vec<u32> = (0..count as u32).map(|index| index.wrapping_mul(2_654_435_761)).collect();
-            let signed: Vec<i32> = input.iter().map(|value| value.cast_signed() | i32::MIN).collect();
+            let input: Vec<u32> = (0..count as u32)
+                .map(|index| index.wrapping_mul(2_654_435_761))
+                .collect();
+            let signed: Vec<i32> = input
+                .iter()
+                .map(|value| value.cast_signed() | i32::MIN)
+                .collect();
             let config = LaunchConfig::new(7, 128);
             let (source, mut result) = (buffer(&stream, &input), buffer(&stream, &[0]));
             // SAFETY: the kernel guards its index with the length of the input and writes one word.
-            unsafe { sum.launch(&stream, config, (&source, &mut result, count as u32)) }.expect("it launches");
-            assert_eq!(values(&result), [input.iter().fold(0, |sum, value| u32::wrapping_add(sum, *value))]);
+            unsafe { sum.launch(&stream, config, (&source, &mut result, count as u32)) }
+                .expect("it launches");
+            assert_eq!(
+                values(&result),
+                [input
+                    .iter()
+                    .fold(0, |sum, value| u32::wrapping_add(sum, *value))]
+            );
             let (source, mut result) = (buffer(&stream, &signed), buffer(&stream, &[i32::MIN]));
             // SAFETY: the kernel guards its index with the length of the input and writes one word.
-            unsafe { maximum.launch(&stream, config, (&source, &mut result, count as u32)) }.expect("it launches");
-            assert_eq!(values(&result), [signed.iter().copied().max().expect("there is an element")]);
+            unsafe { maximum.launch(&stream, config, (&source, &mut result, count as u32)) }
+                .expect("it launches");
+            assert_eq!(
+                values(&result),
+                [signed.iter().copied().max().expect("there is an element")]
+            );
         }
     });
 }
@@ -193,10 +241,22 @@ fn sum_of_floats_is_near_that_of_the_cpu() {
         let input = floats(5, 5000);
         let (source, mut result) = (buffer(&stream, &input), buffer(&stream, &[0.0]));
         // SAFETY: the kernel guards its index with the length of the input and writes one word.
-        unsafe { sum.launch(&stream, LaunchConfig::new(4, 256), (&source, &mut result, 5000)) }.expect("it launches");
+        unsafe {
+            sum.launch(
+                &stream,
+                LaunchConfig::new(4, 256),
+                (&source, &mut result, 5000),
+            )
+        }
+        .expect("it launches");
         let expected: f64 = input.iter().copied().map(f64::from).sum();
         // The order of the atomic additions is unspecified: each may be off by half a unit in the last place.
-        let bound: f64 = input.iter().map(|value| f64::from(value.abs())).sum::<f64>() * f64::from(f32::EPSILON) * 16.0;
+        let bound: f64 = input
+            .iter()
+            .map(|value| f64::from(value.abs()))
+            .sum::<f64>()
+            * f64::from(f32::EPSILON)
+            * 16.0;
         let found = f64::from(values(&result)[0]);
         assert!((found - expected).abs() <= bound, "{found} {expected}");
     });
@@ -206,21 +266,37 @@ fn sum_of_floats_is_near_that_of_the_cpu() {
 fn matmul_equals_the_cpu_bit_for_bit() {
     on_driver(|test| {
         let stream = test.stream();
-        let matmul = kernel::<(&[f32], &[f32], &mut [f32], u32, u32, u32)>(test, kernels::MATMUL, "matmul");
+        let matmul =
+            kernel::<(&[f32], &[f32], &mut [f32], u32, u32, u32)>(test, kernels::MATMUL, "matmul");
         for (rows, depth, columns) in [(1, 1, 1), (16, 16, 16), (17, 5, 33), (40, 50, 30)] {
             let (left, right) = (floats(6, rows * depth), floats(7, depth * columns));
-            let mut product = DeviceBuffer::zeroed(&stream, rows * columns).expect("memory suffices");
+            let mut product =
+                DeviceBuffer::zeroed(&stream, rows * columns).expect("memory suffices");
             let grid = (columns.div_ceil(16) as u32, rows.div_ceil(16) as u32);
             let (a, b) = (buffer(&stream, &left), buffer(&stream, &right));
-            let arguments = (&a, &b, &mut product, rows as u32, depth as u32, columns as u32);
+            let arguments = (
+                &a,
+                &b,
+                &mut product,
+                rows as u32,
+                depth as u32,
+                columns as u32,
+            );
             // SAFETY: `matmul` guards its indices with the sizes, which are those of the buffers.
-            unsafe { matmul.launch(&stream, LaunchConfig::new(grid, (16, 16)), arguments) }.expect("it launches");
+            unsafe { matmul.launch(&stream, LaunchConfig::new(grid, (16, 16)), arguments) }
+                .expect("it launches");
             let element = |at: usize| {
                 let (row, column) = (at / columns, at % columns);
-                (0..depth).fold(0.0_f32, |sum, k| left[row * depth + k].fused(right[k * columns + column], sum))
+                (0..depth).fold(0.0_f32, |sum, k| {
+                    left[row * depth + k].fused(right[k * columns + column], sum)
+                })
             };
             let expected: Vec<_> = (0..rows * columns).map(element).collect();
-            assert_eq!(bits(&values(&product)), bits(&expected), "{rows}×{depth}×{columns}");
+            assert_eq!(
+                bits(&values(&product)),
+                bits(&expected),
+                "{rows}×{depth}×{columns}"
+            );
         }
     });
 }
@@ -230,15 +306,19 @@ fn histogram_equals_the_cpu() {
     on_driver(|test| {
         let stream = test.stream();
         let histogram = kernel::<(&[u8], &mut [u32], u32)>(test, kernels::HISTOGRAM, "histogram");
-        let data: Vec<u8> = (0..20_000_u32).map(|index| (index * index / 7) as u8).collect();
+        let data: Vec<u8> = (0..20_000_u32)
+            .map(|index| (index * index / 7) as u8)
+            .collect();
         let mut expected = [0_u32; 256];
-        data.iter().for_each(|byte| expected[usize::from(*byte)] += 1);
+        data.iter()
+            .for_each(|byte| expected[usize::from(*byte)] += 1);
         let source = buffer(&stream, &data);
         for (grid, block) in [(1, 32), (8, 256), (3, 100)] {
             let mut bins = DeviceBuffer::zeroed(&stream, 256).expect("memory suffices");
             let config = LaunchConfig::new(grid, block);
             // SAFETY: `histogram` guards its index with the length of the data and writes 256 words.
-            unsafe { histogram.launch(&stream, config, (&source, &mut bins, 20_000)) }.expect("it launches");
+            unsafe { histogram.launch(&stream, config, (&source, &mut bins, 20_000)) }
+                .expect("it launches");
             assert_eq!(values(&bins), expected, "{grid} blocks of {block}");
         }
     });
@@ -261,13 +341,19 @@ fn mandelbrot_equals_the_cpu_bit_for_bit() {
     on_driver(|test| {
         let stream = test.stream();
         let mandelbrot = kernel::<Mandelbrot>(test, kernels::MANDELBROT, "mandelbrot");
-        let mut counts = DeviceBuffer::zeroed(&stream, (width * height) as usize).expect("memory suffices");
+        let mut counts =
+            DeviceBuffer::zeroed(&stream, (width * height) as usize).expect("memory suffices");
         let config = LaunchConfig::new((width.div_ceil(16), height.div_ceil(8)), (16, 8));
         let arguments = (&mut counts, width, height, -0.5, 0.0, scale, limit);
         // SAFETY: `mandelbrot` guards its indices with the width and the height, whose product is the buffer's length.
         unsafe { mandelbrot.launch(&stream, config, arguments) }.expect("it launches");
-        let expected: Vec<_> = (0..width * height).map(|at| escape(at % width, at / width)).collect();
-        assert!(expected.contains(&limit) && expected.contains(&2), "the picture has an inside and an outside");
+        let expected: Vec<_> = (0..width * height)
+            .map(|at| escape(at % width, at / width))
+            .collect();
+        assert!(
+            expected.contains(&limit) && expected.contains(&2),
+            "the picture has an inside and an outside"
+        );
         assert_eq!(values(&counts), expected);
     });
 }
@@ -282,10 +368,19 @@ fn kernel_that_writes_is_waited_for_by_a_kernel_on_another_stream_that_reads() {
             let mut data = buffer(&first, &[0; 4096]);
             let mut result = buffer(&second, &[0]);
             // SAFETY: `fill_index` guards its index with the length of the buffer.
-            unsafe { fill_index.launch(&first, LaunchConfig::for_elements(4096), (&mut data, 4096)) }
-                .expect("it launches");
+            unsafe {
+                fill_index.launch(&first, LaunchConfig::for_elements(4096), (&mut data, 4096))
+            }
+            .expect("it launches");
             // SAFETY: the kernel guards its index with the length of the input and writes one word.
-            unsafe { sum.launch(&second, LaunchConfig::new(4, 128), (&data, &mut result, 4096)) }.expect("it launches");
+            unsafe {
+                sum.launch(
+                    &second,
+                    LaunchConfig::new(4, 128),
+                    (&data, &mut result, 4096),
+                )
+            }
+            .expect("it launches");
             drop(data);
             assert_eq!(values(&result), [4096 * 4095 / 2]);
         }

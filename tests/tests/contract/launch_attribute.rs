@@ -2,8 +2,8 @@
 #![cfg(not(miri))]
 
 use curium_driver::{
-    AccessPolicyWindow, Carveout, Event, EventFlags, EventTrigger, Function, Kernel, LaunchAttributes, LaunchConfig,
-    Library, MemorySyncDomain, MemorySyncDomainMap,
+    AccessPolicyWindow, Carveout, Event, EventFlags, EventTrigger, Function, Kernel,
+    LaunchAttributes, LaunchConfig, Library, MemorySyncDomain, MemorySyncDomainMap,
 };
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
@@ -25,7 +25,14 @@ fn launch_without_attributes_is_a_plain_launch() {
         test.assert_calls(Function::cuLaunchKernel, 1, || {
             let arguments = (&mut buffer, 5, 64);
             // SAFETY: `fill` writes the first 64 words, which the buffer has.
-            unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &LaunchAttributes::new(), arguments) }
+            unsafe {
+                fill.launch_with(
+                    &stream,
+                    LaunchConfig::for_elements(64),
+                    &LaunchAttributes::new(),
+                    arguments,
+                )
+            }
         })
         .expect("it launches");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
@@ -43,10 +50,16 @@ fn launch_with_attributes_runs_and_makes_one_call() {
             LaunchAttributes::new().with_priority(-1),
             LaunchAttributes::new().with_access_policy_window(window),
             LaunchAttributes::new().with_memory_sync_domain(MemorySyncDomain::Remote),
-            LaunchAttributes::new().with_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 1 }),
+            LaunchAttributes::new().with_memory_sync_domain_map(MemorySyncDomainMap {
+                default: 0,
+                remote: 1,
+            }),
             LaunchAttributes::new().with_carveout(Carveout::MAX_L1),
             LaunchAttributes::new().with_programmatic_stream_serialization(true),
-            LaunchAttributes::new().with_cluster(1).with_priority(0).with_cooperative(false),
+            LaunchAttributes::new()
+                .with_cluster(1)
+                .with_priority(0)
+                .with_cooperative(false),
         ]
         .into_iter()
         .enumerate()
@@ -55,10 +68,21 @@ fn launch_with_attributes_runs_and_makes_one_call() {
             test.assert_calls(Function::cuLaunchKernelEx, 1, || {
                 let arguments = (&mut buffer, value, 64);
                 // SAFETY: `fill` writes the first 64 words, which the buffer has, and the stream has no other work.
-                unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &attributes, arguments) }
+                unsafe {
+                    fill.launch_with(
+                        &stream,
+                        LaunchConfig::for_elements(64),
+                        &attributes,
+                        arguments,
+                    )
+                }
             })
             .unwrap_or_else(|error| panic!("{attributes:?}: {error}"));
-            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [value; 64], "{attributes:?}");
+            assert_eq!(
+                buffer.to_vec().expect("the buffer can be read"),
+                [value; 64],
+                "{attributes:?}"
+            );
         }
     });
 }
@@ -70,17 +94,28 @@ fn events_of_a_launch_are_recorded() {
             return;
         }
         let (fill, stream) = (fill(test), test.stream());
-        let event = || Event::new(stream.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
+        let event = || {
+            Event::new(stream.context(), EventFlags::DISABLE_TIMING)
+                .expect("an event can be created")
+        };
         let (completion, programmatic) = (event(), event());
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
         for attributes in [
             LaunchAttributes::new().with_launch_completion_event(&completion),
-            LaunchAttributes::new().with_programmatic_event(&programmatic, EventTrigger::BlockStart),
+            LaunchAttributes::new()
+                .with_programmatic_event(&programmatic, EventTrigger::BlockStart),
         ] {
             let arguments = (&mut buffer, 5, 64);
             // SAFETY: `fill` writes the first 64 words, which the buffer has, and only the host waits for the events.
-            unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &attributes, arguments) }
-                .expect("it launches");
+            unsafe {
+                fill.launch_with(
+                    &stream,
+                    LaunchConfig::for_elements(64),
+                    &attributes,
+                    arguments,
+                )
+            }
+            .expect("it launches");
         }
         completion.synchronize().expect("the kernel runs");
         programmatic.synchronize().expect("the kernel runs");
@@ -94,11 +129,19 @@ fn event_of_another_driver_is_refused() {
         let (fill, stream) = (fill(test), test.stream());
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
         on_simulator(Config::new(), |other, _| {
-            let event = Event::new(&other.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
+            let event = Event::new(&other.context(), EventFlags::DISABLE_TIMING)
+                .expect("an event can be created");
             let attributes = LaunchAttributes::new().with_launch_completion_event(&event);
             let arguments = (&mut buffer, 5, 64);
             // SAFETY: `fill` writes the first 64 words, which the buffer has.
-            let result = unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &attributes, arguments) };
+            let result = unsafe {
+                fill.launch_with(
+                    &stream,
+                    LaunchConfig::for_elements(64),
+                    &attributes,
+                    arguments,
+                )
+            };
             let error = result.expect_err("the event is invalid in this driver");
             assert!(error.to_string().contains("different drivers"), "{error}");
         });
@@ -111,15 +154,23 @@ fn cooperative_launch_that_fits_runs_and_a_larger_one_is_an_error_with_advice() 
         let (fill, stream) = (fill(test), test.stream());
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
         // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        unsafe { fill.launch_cooperative(&stream, LaunchConfig::new(2, 32), (&mut buffer, 5, 64)) }.expect("it fits");
+        unsafe { fill.launch_cooperative(&stream, LaunchConfig::new(2, 32), (&mut buffer, 5, 64)) }
+            .expect("it fits");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
         let config = LaunchConfig::new(1_000_000, 32);
         // SAFETY: `fill` writes the first 64 words, which the buffer has.
         let result = unsafe { fill.launch_cooperative(&stream, config, (&mut buffer, 6, 64)) };
         let error = result.expect_err("no device takes a million blocks at once");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE), "{error}");
+        assert_eq!(
+            error.code(),
+            Some(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE),
+            "{error}"
+        );
         assert_eq!(error.function(), Some(Function::cuLaunchCooperativeKernel));
-        assert!(error.to_string().contains("`Kernel::max_active_blocks`"), "{error}");
+        assert!(
+            error.to_string().contains("`Kernel::max_active_blocks`"),
+            "{error}"
+        );
     });
 }
 
@@ -130,9 +181,16 @@ fn launch_with_opt_in_shared_memory_is_an_error_with_a_hint() {
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
         let config = LaunchConfig::for_elements(64).with_shared_bytes(60 * 1024);
         // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect_err("it is not requested");
-        assert!(error.to_string().contains("`Kernel::set_max_dynamic_shared_bytes`"), "{error}");
-        fill.set_max_dynamic_shared_bytes(&test.device(), 60 * 1024).expect("the device has enough memory");
+        let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }
+            .expect_err("it is not requested");
+        assert!(
+            error
+                .to_string()
+                .contains("`Kernel::set_max_dynamic_shared_bytes`"),
+            "{error}"
+        );
+        fill.set_max_dynamic_shared_bytes(&test.device(), 60 * 1024)
+            .expect("the device has enough memory");
         // SAFETY: `fill` writes the first 64 words, which the buffer has.
         unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect("it is requested");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
@@ -150,13 +208,21 @@ pub(crate) mod operations {
             let arguments = (&mut fixture.buffer, 6, LEN as u32);
             let attributes = LaunchAttributes::new().with_priority(0);
             // SAFETY: `fill` writes exactly the words of the buffer.
-            made(unsafe { fixture.fill.launch_with(&fixture.other, config, &attributes, arguments) }?)
+            made(unsafe {
+                fixture
+                    .fill
+                    .launch_with(&fixture.other, config, &attributes, arguments)
+            }?)
         }),
         ("Kernel::launch_cooperative", |fixture| {
             let config = LaunchConfig::new(1, 32);
             let arguments = (&mut fixture.buffer, 6, LEN as u32);
             // SAFETY: `fill` writes exactly the words of the buffer.
-            made(unsafe { fixture.fill.launch_cooperative(&fixture.other, config, arguments) }?)
+            made(unsafe {
+                fixture
+                    .fill
+                    .launch_cooperative(&fixture.other, config, arguments)
+            }?)
         }),
     ];
 }

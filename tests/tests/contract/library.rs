@@ -18,7 +18,9 @@ fn library_loads_from_a_driver_device_context_or_stream() {
         ] {
             let library = library.expect("the PTX is valid");
             assert!(!library.as_raw().is_null());
-            library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
+            library
+                .kernel::<(&mut [u32], u32, u32)>("fill")
+                .expect("the library has the kernel");
         }
     });
 }
@@ -36,7 +38,10 @@ fn library_needs_no_current_context() {
 fn kernel_is_looked_up_without_any_context() {
     on_simulator(Config::new(), |test, simulator| {
         let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is valid");
-        let error = library.kernel::<(f32,)>("saxpy").map(drop).expect_err("saxpy has four parameters");
+        let error = library
+            .kernel::<(f32,)>("saxpy")
+            .map(drop)
+            .expect_err("saxpy has four parameters");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert_eq!(simulator.live_handles().contexts, 0);
     });
@@ -50,11 +55,23 @@ fn broken_ptx_is_an_error_with_the_compilers_log() {
         let error = Library::from_ptx(test.driver(), &broken).expect_err("the PTX is broken");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_PTX));
         // Some drivers report the error at the first call, others at the second.
-        let functions = [Some(Function::cuLibraryLoadData), Some(Function::cuLibraryGetKernel)];
+        let functions = [
+            Some(Function::cuLibraryLoadData),
+            Some(Function::cuLibraryGetKernel),
+        ];
         assert!(functions.contains(&error.function()), "{error}");
-        let Error::Call(error) = error else { panic!("{error}") };
-        let log = error.log.as_deref().expect("the compiler reports the problem");
-        let line = broken.lines().position(|line| line.contains("st.nowhere")).expect("the line is there") + 1;
+        let Error::Call(error) = error else {
+            panic!("{error}")
+        };
+        let log = error
+            .log
+            .as_deref()
+            .expect("the compiler reports the problem");
+        let line = broken
+            .lines()
+            .position(|line| line.contains("st.nowhere"))
+            .expect("the line is there")
+            + 1;
         assert!(log.contains(&format!("line {line}")), "{log}");
         assert!(error.to_string().contains(log.trim_end()), "{error}");
     });
@@ -65,12 +82,25 @@ fn ptx_that_is_too_new_is_an_error_that_names_both_versions() {
     on_driver(|test| {
         let driver = test.driver().version();
         for directive in [".version 9.9", ".version 9.9 // by hand", ".version\t9.9"] {
-            let ptx = format!("{directive}\n.target sm_75\n.address_size 64\n.visible .entry nothing() {{ ret; }}\n");
-            let error = Library::from_ptx(test.driver(), &ptx).expect_err("no driver supports this version");
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION), "{error}");
+            let ptx = format!(
+                "{directive}\n.target sm_75\n.address_size 64\n.visible .entry nothing() {{ ret; }}\n"
+            );
+            let error = Library::from_ptx(test.driver(), &ptx)
+                .expect_err("no driver supports this version");
+            assert_eq!(
+                error.code(),
+                Some(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
+                "{error}"
+            );
             let text = error.to_string();
-            assert!(text.contains("PTX 9.9 needs a driver for CUDA 13.9"), "{directive}: {text}");
-            assert!(text.contains(&format!("this one is for CUDA {driver}")), "{directive}: {text}");
+            assert!(
+                text.contains("PTX 9.9 needs a driver for CUDA 13.9"),
+                "{directive}: {text}"
+            );
+            assert!(
+                text.contains(&format!("this one is for CUDA {driver}")),
+                "{directive}: {text}"
+            );
         }
     });
 }
@@ -88,7 +118,10 @@ fn text_that_is_no_ptx_is_an_error_before_the_driver_is_called() {
             ] {
                 let error = Library::from_ptx(test.driver(), text).expect_err("this is not PTX");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
-                assert!(error.to_string().starts_with("Library::from_ptx: "), "{error}");
+                assert!(
+                    error.to_string().starts_with("Library::from_ptx: "),
+                    "{error}"
+                );
                 assert!(error.to_string().contains(reason), "{error}");
             }
         });
@@ -97,22 +130,31 @@ fn text_that_is_no_ptx_is_an_error_before_the_driver_is_called() {
 
 #[test]
 fn library_on_a_driver_without_libraries_is_an_error_that_names_the_version_needed() {
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(11, 8)), |test, _| {
-        let error = Library::from_ptx(test.driver(), kernels::FILL).expect_err("CUDA 11.8 has no libraries");
-        assert!(matches!(error, Error::Missing(_)), "{error}");
-        assert_eq!(
-            error.to_string(),
-            "cuLibraryLoadData needs a driver for CUDA 12.0 or newer, and this one is for CUDA 11.8"
-        );
-    });
+    on_simulator(
+        Config::new().with_driver_version(CudaVersion::new(11, 8)),
+        |test, _| {
+            let error = Library::from_ptx(test.driver(), kernels::FILL)
+                .expect_err("CUDA 11.8 has no libraries");
+            assert!(matches!(error, Error::Missing(_)), "{error}");
+            assert_eq!(
+                error.to_string(),
+                "cuLibraryLoadData needs a driver for CUDA 12.0 or newer, and this one is for CUDA 11.8"
+            );
+        },
+    );
 }
 
 #[test]
 fn library_in_use_is_given_back_by_close() {
     on_driver(|test| {
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-        let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
-        let (library, error) = library.close().expect_err("the kernel keeps the library").into_parts();
+        let kernel = library
+            .kernel::<(&mut [u32], u32, u32)>("fill")
+            .expect("the library has the kernel");
+        let (library, error) = library
+            .close()
+            .expect_err("the kernel keeps the library")
+            .into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
         drop(kernel);
         library.close().expect("nothing keeps the library any more");
@@ -123,10 +165,17 @@ fn library_in_use_is_given_back_by_close() {
 fn library_that_the_driver_does_not_unload_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-        simulator.inject(Fault::on(Function::cuLibraryUnload).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (library, error) = library.close().expect_err("the injected fault occurs").into_parts();
+        simulator.inject(
+            Fault::on(Function::cuLibraryUnload).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let (library, error) = library
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuLibraryUnload));
-        library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library is still there");
+        library
+            .kernel::<(&mut [u32], u32, u32)>("fill")
+            .expect("the library is still there");
     });
 }
 
@@ -141,16 +190,23 @@ fn code_dropped_while_its_kernel_is_queued_stays_until_the_kernel_has_run() {
             let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
             let gate = Gate::on(&stream);
             let code: Box<dyn std::any::Any + Send> = if from_library {
-                let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-                let kernel = library.kernel::<Fill>("fill").expect("the library has the kernel");
+                let library =
+                    Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
+                let kernel = library
+                    .kernel::<Fill>("fill")
+                    .expect("the library has the kernel");
                 // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
-                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }.expect("it can be launched");
+                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }
+                    .expect("it can be launched");
                 Box::new((kernel, library))
             } else {
                 let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-                let kernel = module.kernel::<Fill>("fill").expect("the module has the kernel");
+                let kernel = module
+                    .kernel::<Fill>("fill")
+                    .expect("the module has the kernel");
                 // SAFETY: as above.
-                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }.expect("it can be launched");
+                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }
+                    .expect("it can be launched");
                 Box::new((kernel, module))
             };
             std::thread::scope(|scope| {
@@ -171,12 +227,23 @@ pub(crate) mod operations {
     use crate::operations::{Fill, Operation, boxed, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Library::from_ptx", |fixture| made(Library::from_ptx(&fixture.driver, kernels::FILL)?)),
-        ("Library::kernel", |fixture| made(fixture.library.kernel::<Fill>("fill")?)),
-        ("Library::close", |fixture| {
-            Library::from_ptx(&fixture.driver, kernels::FILL)?.close().map_err(|returned| returned.error).map(boxed)
+        ("Library::from_ptx", |fixture| {
+            made(Library::from_ptx(&fixture.driver, kernels::FILL)?)
         }),
-        ("Library::module", |fixture| made(fixture.library.module(&fixture.context)?)),
-        ("Library::untyped_kernel", |fixture| made(fixture.library.untyped_kernel("fill")?)),
+        ("Library::kernel", |fixture| {
+            made(fixture.library.kernel::<Fill>("fill")?)
+        }),
+        ("Library::close", |fixture| {
+            Library::from_ptx(&fixture.driver, kernels::FILL)?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
+        }),
+        ("Library::module", |fixture| {
+            made(fixture.library.module(&fixture.context)?)
+        }),
+        ("Library::untyped_kernel", |fixture| {
+            made(fixture.library.untyped_kernel("fill")?)
+        }),
     ];
 }

@@ -1,7 +1,9 @@
 //! [`Linker`](curium_driver::Linker): links several inputs into one image.
 #![cfg(not(miri))]
 
-use curium_driver::{Error, Function, Image, ImageKind, JitOptions, LaunchConfig, Library, LinkInput, Linker, Module};
+use curium_driver::{
+    Error, Function, Image, ImageKind, JitOptions, LaunchConfig, Library, LinkInput, Linker, Module,
+};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -52,20 +54,30 @@ fn code_of_several_texts_calls_each_other() {
     on_driver(|test| {
         let (stream, options) = (test.stream(), JitOptions::new());
         let mut linker = Linker::new(stream.context(), &options).expect("a link can begin");
-        linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is valid");
-        linker.add_image("callee", &ptx(CALLEE), &options).expect("the PTX is valid");
+        linker
+            .add_image("caller", &ptx(CALLER), &options)
+            .expect("the PTX is valid");
+        linker
+            .add_image("callee", &ptx(CALLEE), &options)
+            .expect("the PTX is valid");
         let linked = linker.complete().expect("every name is defined");
         // SAFETY: the linker produced the image.
-        let image = unsafe { Image::from_bytes(linked.as_bytes()) }.expect("the linker creates complete images");
+        let image = unsafe { Image::from_bytes(linked.as_bytes()) }
+            .expect("the linker creates complete images");
         assert_eq!(image.kind(), ImageKind::Cubin);
-        let module = Module::from_image(stream.context(), &linked.image(), &options).expect("the image loads");
+        let module = Module::from_image(stream.context(), &linked.image(), &options)
+            .expect("the image loads");
         let library = Library::from_image(&stream, &image, &options).expect("the image loads");
         linked.close().expect("the driver ends the link");
-        for kernel in [module.kernel::<(&mut [u32], u32)>("store_twice"), library.kernel("store_twice")] {
+        for kernel in [
+            module.kernel::<(&mut [u32], u32)>("store_twice"),
+            library.kernel("store_twice"),
+        ] {
             let kernel = kernel.expect("the image has the kernel");
             let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
             // SAFETY: the kernel writes one word, which the buffer has.
-            unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 21)) }.expect("it launches");
+            unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 21)) }
+                .expect("it launches");
             assert_eq!(buffer.to_vec().expect("the buffer can be read"), [42]);
         }
     });
@@ -78,14 +90,20 @@ fn input_from_a_file_is_linked() {
         let path = std::env::temp_dir().join(format!("curium-linker-{}.ptx", std::process::id()));
         std::fs::write(&path, CALLEE).expect("the temporary folder can be written");
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is valid");
+        linker
+            .add_image("caller", &ptx(CALLER), &options)
+            .expect("the PTX is valid");
         // SAFETY: the file contains complete PTX.
         unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }.expect("the file is PTX");
         std::fs::remove_file(&path).expect("the file is there");
         // SAFETY: the file does not exist.
-        let error = unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }.expect_err("the file is gone");
+        let error = unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }
+            .expect_err("the file is gone");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
-        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        assert!(
+            error.to_string().contains(&path.display().to_string()),
+            "{error}"
+        );
         linker.complete().expect("every name is defined");
     });
 }
@@ -95,10 +113,21 @@ fn undefined_name_is_an_error_with_the_log() {
     on_driver(|test| {
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is valid");
+        linker
+            .add_image("caller", &ptx(CALLER), &options)
+            .expect("the PTX is valid");
         let error = linker.complete().expect_err("`twice` is not defined");
-        let Error::Call(error) = error else { panic!("{error}") };
-        assert!(error.log.as_deref().is_some_and(|log| log.contains("twice")), "{:?}", error.log);
+        let Error::Call(error) = error else {
+            panic!("{error}")
+        };
+        assert!(
+            error
+                .log
+                .as_deref()
+                .is_some_and(|log| log.contains("twice")),
+            "{:?}",
+            error.log
+        );
     });
 }
 
@@ -108,11 +137,25 @@ fn input_that_is_broken_is_an_error_with_the_log_and_its_name() {
         let options = JitOptions::new().with_verbose(true);
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
         let broken = kernels::SAXPY.replacen("fma.rn.f32", "fma.xx.f32", 1);
-        let error = linker.add_image("broken saxpy", &ptx(&broken), &options).expect_err("the PTX is broken");
+        let error = linker
+            .add_image("broken saxpy", &ptx(&broken), &options)
+            .expect_err("the PTX is broken");
         assert_eq!(error.function(), Some(Function::cuLinkAddData_v2));
-        assert!(error.to_string().contains("input `broken saxpy`"), "{error}");
-        let Error::Call(error) = error else { panic!("{error}") };
-        assert!(error.log.as_deref().is_some_and(|log| log.contains("line ")), "{:?}", error.log);
+        assert!(
+            error.to_string().contains("input `broken saxpy`"),
+            "{error}"
+        );
+        let Error::Call(error) = error else {
+            panic!("{error}")
+        };
+        assert!(
+            error
+                .log
+                .as_deref()
+                .is_some_and(|log| log.contains("line ")),
+            "{:?}",
+            error.log
+        );
     });
 }
 
@@ -121,10 +164,17 @@ fn link_that_the_driver_does_not_end_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        linker.add_image("callee", &ptx(CALLEE), &options).expect("the PTX is valid");
+        linker
+            .add_image("callee", &ptx(CALLEE), &options)
+            .expect("the PTX is valid");
         let linked = linker.complete().expect("every name is defined");
-        simulator.inject(Fault::on(Function::cuLinkDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (linked, error) = linked.close().expect_err("the injected fault occurs").into_parts();
+        simulator.inject(
+            Fault::on(Function::cuLinkDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let (linked, error) = linked
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuLinkDestroy));
         assert_eq!(simulator.live_handles().links, 1);
         assert!(!linked.as_bytes().is_empty());
@@ -144,9 +194,15 @@ pub(crate) mod operations {
             let options = JitOptions::new();
             let mut linker = Linker::new(&fixture.context, &options)?;
             linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &options)?;
-            linker.complete()?.close().map_err(|returned| returned.error).map(boxed)
+            linker
+                .complete()?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
         }),
-        ("Linker::new", |fixture| made(Linker::new(&fixture.context, &JitOptions::new())?)),
+        ("Linker::new", |fixture| {
+            made(Linker::new(&fixture.context, &JitOptions::new())?)
+        }),
         ("Linker::add_image", |fixture| {
             let mut linker = Linker::new(&fixture.context, &JitOptions::new())?;
             linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &JitOptions::new())?;
@@ -172,6 +228,10 @@ pub(crate) mod operations {
         let options = JitOptions::new();
         let mut linker = Linker::new(&fixture.context, &options)?;
         linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &options)?;
-        linker.complete()?.close().map_err(|returned| returned.error).map(boxed)
+        linker
+            .complete()?
+            .close()
+            .map_err(|returned| returned.error)
+            .map(boxed)
     }
 }

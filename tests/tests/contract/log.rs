@@ -10,7 +10,9 @@ use curium_tests::{TestDriver, on_driver, on_simulator};
 
 /// Returns the error of a call that fails on every driver.
 fn failure(test: &TestDriver) -> Error {
-    test.driver().device(1_000).expect_err("there are not that many devices")
+    test.driver()
+        .device(1_000)
+        .expect_err("there are not that many devices")
 }
 
 fn driver_log(error: &Error) -> Option<&str> {
@@ -25,7 +27,12 @@ const TELLING: &str = "[11:07:41.060][77][CUDA][E] the ordinal is for later";
 
 /// Returns the driver of a test, with a log that always ends with [`TELLING`] and the description of the code.
 fn driver_with_a_telling_log(test: &TestDriver) -> Driver {
-    unsafe extern "C" fn dump(_: *mut CUlogIterator, text: *mut c_char, size: *mut usize, _: c_uint) -> CUresult {
+    unsafe extern "C" fn dump(
+        _: *mut CUlogIterator,
+        text: *mut c_char,
+        size: *mut usize,
+        _: c_uint,
+    ) -> CUresult {
         let log = format!(
             "{TELLING}\n[11:07:41.060][77][CUDA][E] Returning 101 (CUDA_ERROR_INVALID_DEVICE) from cuDeviceGet\n"
         );
@@ -50,9 +57,16 @@ fn has_log(test: &TestDriver) -> bool {
 fn error_contains_the_driver_log_of_its_call() {
     on_simulator(Config::new(), |test, _| {
         let driver = driver_with_a_telling_log(test);
-        let error = driver.device(1_000).expect_err("there are not that many devices");
+        let error = driver
+            .device(1_000)
+            .expect_err("there are not that many devices");
         assert_eq!(driver_log(&error), Some(TELLING));
-        assert!(error.to_string().ends_with(&format!("\ndriver log: {TELLING}")), "{error}");
+        assert!(
+            error
+                .to_string()
+                .ends_with(&format!("\ndriver log: {TELLING}")),
+            "{error}"
+        );
     });
 }
 
@@ -61,7 +75,11 @@ fn error_omits_log_lines_that_repeat_it() {
     on_driver(|test| {
         let error = failure(test);
         let text = error.to_string();
-        assert_eq!(text.matches("CUDA_ERROR_INVALID_DEVICE").count(), 1, "{text}");
+        assert_eq!(
+            text.matches("CUDA_ERROR_INVALID_DEVICE").count(),
+            1,
+            "{text}"
+        );
         if test.simulator().is_some() {
             assert_eq!(driver_log(&error), None, "{text}");
         }
@@ -73,7 +91,9 @@ fn error_of_a_lost_context_does_not_repeat_the_log_of_an_earlier_one() {
     on_simulator(Config::new(), |test, simulator| {
         let driver = driver_with_a_telling_log(test);
         let failure = || {
-            simulator.inject(Fault::on(Function::cuDeviceGet).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+            simulator.inject(
+                Fault::on(Function::cuDeviceGet).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+            );
             driver.device(0).expect_err("the call fails")
         };
         assert_eq!(driver_log(&failure()), Some(TELLING));
@@ -89,7 +109,9 @@ fn error_takes_no_line_of_another_function() {
         // SAFETY: `device` is valid for writes.
         let code = unsafe { get(&raw mut device, 2_000) };
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE);
-        simulator.inject(Fault::on(Function::cuDeviceGetCount).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        simulator.inject(
+            Fault::on(Function::cuDeviceGetCount).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
+        );
         let error = test.driver().device_count().expect_err("the call fails");
         assert_eq!(driver_log(&error), None, "{error}");
     });
@@ -99,7 +121,9 @@ fn error_takes_no_line_of_another_function() {
 fn log_is_read_only_when_a_call_has_failed_and_is_not_observed() {
     on_simulator(Config::new(), |test, simulator| {
         let dump = Function::cuLogsDumpToMemory;
-        test.assert_calls(dump, 0, || test.device().name().expect("the device has a name"));
+        test.assert_calls(dump, 0, || {
+            test.device().name().expect("the device has a name")
+        });
         let seen = Arc::new(Mutex::new(Vec::new()));
         let eye = Arc::clone(&seen);
         let guard = curium_driver::observe_calls(move |call: &curium_driver::Call<'_>| {
@@ -108,14 +132,19 @@ fn log_is_read_only_when_a_call_has_failed_and_is_not_observed() {
         test.assert_calls(dump, 1, || failure(test));
         drop(guard);
         assert!(!seen.lock().expect("no panic").contains(&dump));
-        assert_eq!(simulator.calls(Function::cuLogsCurrent), 1, "the end of the log is queried once");
+        assert_eq!(
+            simulator.calls(Function::cuLogsCurrent),
+            1,
+            "the end of the log is queried once"
+        );
     });
 }
 
 #[test]
 fn log_that_cannot_be_read_does_not_change_the_error() {
     on_simulator(Config::new(), |test, simulator| {
-        simulator.inject(Fault::on(Function::cuLogsDumpToMemory).returns(CUresult::CUDA_ERROR_UNKNOWN));
+        simulator
+            .inject(Fault::on(Function::cuLogsDumpToMemory).returns(CUresult::CUDA_ERROR_UNKNOWN));
         let error = failure(test);
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
         assert_eq!(driver_log(&error), None);
@@ -124,11 +153,22 @@ fn log_that_cannot_be_read_does_not_change_the_error() {
 
 #[test]
 fn driver_without_a_log_gives_errors_without_one() {
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 8)), |test, _| {
-        assert_eq!(driver_log(&failure(test)), None);
-        let error = test.driver().log_reader().expect_err("the driver is too old");
-        assert!(error.to_string().contains("cuLogsCurrent needs a driver for CUDA 12.9"), "{error}");
-    });
+    on_simulator(
+        Config::new().with_driver_version(CudaVersion::new(12, 8)),
+        |test, _| {
+            assert_eq!(driver_log(&failure(test)), None);
+            let error = test
+                .driver()
+                .log_reader()
+                .expect_err("the driver is too old");
+            assert!(
+                error
+                    .to_string()
+                    .contains("cuLogsCurrent needs a driver for CUDA 12.9"),
+                "{error}"
+            );
+        },
+    );
 }
 
 #[test]
@@ -141,7 +181,11 @@ fn reader_reads_each_line_once() {
         assert_eq!(log.read().expect("it can be read"), "");
         let mut all = test.driver().log_from_start();
         assert!(all.read().expect("it can be read").contains("cuDeviceGet"));
-        assert_eq!(all.read().expect("it can be read"), "", "it continues where it stopped");
+        assert_eq!(
+            all.read().expect("it can be read"),
+            "",
+            "it continues where it stopped"
+        );
     });
 }
 
@@ -155,7 +199,9 @@ fn reader_writes_a_file_and_names_one_that_it_cannot_write() {
         let text = std::fs::read_to_string(&path).expect("the file is there");
         std::fs::remove_file(&path).expect("the test owns the file");
         assert!(text.contains("cuDeviceGet"), "{text}");
-        let error = log.write_to("/no/such/folder/log").expect_err("the folder is not there");
+        let error = log
+            .write_to("/no/such/folder/log")
+            .expect_err("the folder is not there");
         assert!(error.to_string().contains("/no/such/folder/log"), "{error}");
         let error = log.write_to("a\0b").expect_err("no path has a NUL");
         assert!(error.to_string().contains("LogReader::write_to"), "{error}");
@@ -176,7 +222,9 @@ fn callback_runs_for_failures_until_the_listener_is_dropped() {
         drop(failure(test));
         let heard = std::mem::take(&mut *heard.lock().expect("no panic"));
         // One failure may be logged in several lines; the last names the function.
-        let named = heard.iter().filter(|(level, text)| *level == LogLevel::Error && text.contains("cuDeviceGet"));
+        let named = heard
+            .iter()
+            .filter(|(level, text)| *level == LogLevel::Error && text.contains("cuDeviceGet"));
         assert_eq!(named.count(), 1, "{heard:?}");
     });
 }
@@ -187,9 +235,14 @@ fn panic_of_a_listener_ends_there() {
         if !has_log(test) {
             return;
         }
-        let listener = test.driver().on_log(|_, _| panic!("this panic is part of the test"));
+        let listener = test
+            .driver()
+            .on_log(|_, _| panic!("this panic is part of the test"));
         let listener = listener.expect("the driver accepts a callback");
-        assert_eq!(failure(test).code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
+        assert_eq!(
+            failure(test).code(),
+            Some(CUresult::CUDA_ERROR_INVALID_DEVICE)
+        );
         listener.close().expect("the driver agrees");
     });
 }
@@ -199,11 +252,16 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
     on_simulator(Config::new(), |test, simulator| {
         let heard = Arc::new(Mutex::new(0));
         let ear = Arc::clone(&heard);
-        let listener = test.driver().on_log(move |_, _| *ear.lock().expect("no panic") += 1);
+        let listener = test
+            .driver()
+            .on_log(move |_, _| *ear.lock().expect("no panic") += 1);
         let listener = listener.expect("the driver accepts a callback");
         let function = Function::cuLogsUnregisterCallback;
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
-        let (listener, error) = listener.close().expect_err("the injected fault occurs").into_parts();
+        let (listener, error) = listener
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(function));
         drop(failure(test));
         assert_eq!(*heard.lock().expect("no panic"), 0);
@@ -218,13 +276,23 @@ fn log_of_any_driver_is_read_written_and_listened_to() {
         if !has_log(test) {
             return;
         }
-        let listener = test.driver().on_log(|_, _| {}).expect("the driver accepts a callback");
+        let listener = test
+            .driver()
+            .on_log(|_, _| {})
+            .expect("the driver accepts a callback");
         let mut log = test.driver().log_reader().expect("the driver has a log");
         drop(failure(test));
         log.read().expect("it can be read");
-        assert_eq!(log.read().expect("it can be read"), "", "each line is read once");
+        assert_eq!(
+            log.read().expect("it can be read"),
+            "",
+            "each line is read once"
+        );
         let path = std::env::temp_dir().join(format!("curium-whole-log-{}", std::process::id()));
-        test.driver().log_from_start().write_to(&path).expect("the folder is writable");
+        test.driver()
+            .log_from_start()
+            .write_to(&path)
+            .expect("the folder is writable");
         std::fs::remove_file(&path).expect("the file is there");
         listener.close().expect("the driver agrees");
     });
@@ -234,17 +302,29 @@ pub(crate) mod operations {
     use crate::operations::{Operation, boxed, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Driver::log_reader", |fixture| made(fixture.driver.log_reader()?)),
-        ("LogReader::read", |fixture| made(fixture.driver.log_from_start().read()?)),
+        ("Driver::log_reader", |fixture| {
+            made(fixture.driver.log_reader()?)
+        }),
+        ("LogReader::read", |fixture| {
+            made(fixture.driver.log_from_start().read()?)
+        }),
         ("LogReader::write_to", |fixture| {
-            let path = std::env::temp_dir().join(format!("curium-log-{:?}", std::thread::current().id()));
+            let path =
+                std::env::temp_dir().join(format!("curium-log-{:?}", std::thread::current().id()));
             let result = fixture.driver.log_reader()?.write_to(&path);
             std::fs::remove_file(path).unwrap_or_default();
             made(result?)
         }),
-        ("Driver::on_log", |fixture| made(fixture.driver.on_log(|_, _| {})?)),
+        ("Driver::on_log", |fixture| {
+            made(fixture.driver.on_log(|_, _| {})?)
+        }),
         ("LogListener::close", |fixture| {
-            fixture.driver.on_log(|_, _| {})?.close().map_err(|returned| returned.error).map(boxed)
+            fixture
+                .driver
+                .on_log(|_, _| {})?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
         }),
     ];
 }

@@ -1,7 +1,14 @@
 //! Properties of every driver, one file per object: tested on the simulator, or with `CURIUM_TEST_DRIVER=cuda` on this
 //! machine's driver.
 
-#![cfg_attr(not(unix), allow(dead_code, unused_imports, reason = "operations on file descriptors are left out"))]
+#![cfg_attr(
+    not(unix),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "operations on file descriptors are left out"
+    )
+)]
 
 mod argument;
 mod array;

@@ -27,7 +27,11 @@ use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda};
 const MAX_RANKS: usize = 8;
 
 fn nccl() -> Nccl {
-    if uses_cuda() { Nccl::load().expect("CURIUM_TEST_DRIVER=cuda needs NCCL") } else { curium_sim_libraries::nccl() }
+    if uses_cuda() {
+        Nccl::load().expect("CURIUM_TEST_DRIVER=cuda needs NCCL")
+    } else {
+        curium_sim_libraries::nccl()
+    }
 }
 
 /// Returns the functions of the library for simulated devices, of which a test removes some.
@@ -43,7 +47,13 @@ struct Rank {
 }
 
 impl Rank {
-    fn new(context: &Context, id: UniqueId, rank: usize, size: usize, options: CommunicatorOptions) -> Self {
+    fn new(
+        context: &Context,
+        id: UniqueId,
+        rank: usize,
+        size: usize,
+        options: CommunicatorOptions,
+    ) -> Self {
         let communicator = Communicator::with_options(&nccl(), context, id, rank, size, options);
         Self {
             communicator: communicator.expect("the ranks connect"),
@@ -75,21 +85,40 @@ impl Rank {
 
 /// Runs a test with a driver that has `count` devices: of the simulator, or of this machine. The test gets their number, which is smaller
 /// on a machine with fewer, and is left out with one.
-#[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that did")]
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that did not run must not look like one that did"
+)]
 fn on_devices(count: usize, test: impl Fn(&TestDriver, usize)) {
     if uses_cuda() {
         on_driver(|driver| {
-            let found = driver.driver().devices().expect("there are devices").len().min(count).min(MAX_RANKS);
-            if found < 2 { eprintln!("skipped: there is one device only") } else { test(driver, found) }
+            let found = driver
+                .driver()
+                .devices()
+                .expect("there are devices")
+                .len()
+                .min(count)
+                .min(MAX_RANKS);
+            if found < 2 {
+                eprintln!("skipped: there is one device only")
+            } else {
+                test(driver, found)
+            }
         });
     } else {
         let devices = u32::try_from(count).expect("tests have few devices");
-        on_simulator(Config::new().with_devices(devices), |driver, _| test(driver, count));
+        on_simulator(Config::new().with_devices(devices), |driver, _| {
+            test(driver, count)
+        });
     }
 }
 
 fn context(driver: &Driver, device: usize) -> Context {
-    driver.device(device).expect("there is such a device").primary_context().expect("it has a primary context")
+    driver
+        .device(device)
+        .expect("there is such a device")
+        .primary_context()
+        .expect("it has a primary context")
 }
 
 /// Runs each of `count` ranks on a thread of its own.
@@ -102,10 +131,16 @@ fn on_ranks(count: usize, test: impl Fn(&mut Rank) + Sync) {
 
 fn on_ranks_with(count: usize, options: CommunicatorOptions, test: impl Fn(Rank) + Sync) {
     on_devices(count, |driver, size| {
-        let (id, driver, test) = (UniqueId::new(&nccl()).expect("NCCL has an interface"), driver.driver(), &test);
+        let (id, driver, test) = (
+            UniqueId::new(&nccl()).expect("NCCL has an interface"),
+            driver.driver(),
+            &test,
+        );
         thread::scope(|scope| {
             for rank in 0..size {
-                scope.spawn(move || test(Rank::new(&context(driver, rank), id, rank, size, options)));
+                scope.spawn(move || {
+                    test(Rank::new(&context(driver, rank), id, rank, size, options))
+                });
             }
         });
     });

@@ -31,7 +31,9 @@ pub(crate) fn stacks(own: CUcontext, other: CUcontext) -> [(&'static str, Vec<CU
 /// Calls `check` with each context stack of a caller.
 fn with_each_stack(test: &TestDriver, own: &Context, mut check: impl FnMut(&str, &[CUcontext])) {
     let other = CreatedContext::new(&test.device());
-    stacks(own.as_raw(), other.as_raw()).iter().for_each(|(current, contexts)| check(current, contexts));
+    stacks(own.as_raw(), other.as_raw())
+        .iter()
+        .for_each(|(current, contexts)| check(current, contexts));
 }
 
 #[test]
@@ -42,7 +44,8 @@ fn operations_do_not_change_the_context_stack() {
         with_each_stack(test, &context, |current, contexts| {
             for (name, operation) in operations::all() {
                 let stack = ContextStack::push(test.driver(), contexts);
-                let made = operation(&mut fixture).unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
+                let made = operation(&mut fixture)
+                    .unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
                 stack.assert_unchanged_by(name);
                 let stack = ContextStack::push(test.driver(), contexts);
                 drop(made);
@@ -55,12 +58,19 @@ fn operations_do_not_change_the_context_stack() {
 #[test]
 #[cfg(not(miri))]
 fn operations_that_may_fail_do_not_change_the_context_stack() {
-    for (index, (name, operation)) in operations::solitary().into_iter().flat_map(|it| [it; STACKS]).enumerate() {
-        let newest = Config::new().with_devices(2).with_driver_version(CudaVersion::new(13, 5));
+    for (index, (name, operation)) in operations::solitary()
+        .into_iter()
+        .flat_map(|it| [it; STACKS])
+        .enumerate()
+    {
+        let newest = Config::new()
+            .with_devices(2)
+            .with_driver_version(CudaVersion::new(13, 5));
         on_incomplete_simulator(newest, |test| {
             let other = CreatedContext::new(&test.device());
             let mut fixture = Fixture::new(test);
-            let (current, contexts) = &stacks(fixture.context.as_raw(), other.as_raw())[index % STACKS];
+            let (current, contexts) =
+                &stacks(fixture.context.as_raw(), other.as_raw())[index % STACKS];
             let stack = ContextStack::push(test.driver(), contexts);
             drop(operation(&mut fixture));
             stack.assert_unchanged_by(&format!("{name} with {current}"));
@@ -75,7 +85,9 @@ fn panic_within_a_context_does_not_change_the_stack() {
         with_each_stack(test, &context, |_, contexts| {
             let stack = ContextStack::push(test.driver(), contexts);
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                context.entered(|_| -> Result<()> { std::panic::panic_any("this panic is part of the test") })
+                context.entered(|_| -> Result<()> {
+                    std::panic::panic_any("this panic is part of the test")
+                })
             }));
             assert!(outcome.is_err(), "the panic propagates");
             stack.assert_unchanged();

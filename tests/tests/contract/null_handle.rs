@@ -10,8 +10,18 @@ use curium_tests::{TestDriver, on_simulator};
 use crate::operations::{self, Fixture, Operation};
 
 /// Parts of the names of functions that create something.
-const CREATE: &[&str] =
-    &["Create", "Alloc", "Instantiate", "Clone", "Load", "Import", "Open", "Retain", "Reserve", "Connect"];
+const CREATE: &[&str] = &[
+    "Create",
+    "Alloc",
+    "Instantiate",
+    "Clone",
+    "Load",
+    "Import",
+    "Open",
+    "Retain",
+    "Reserve",
+    "Connect",
+];
 
 /// Functions with such names that return no handle.
 const NO_HANDLE: &[&str] = &[
@@ -48,18 +58,31 @@ const OTHERS: &[Function] = &[
 
 fn creates(function: Function) -> bool {
     let name = function.name();
-    let is_query =
-        NO_HANDLE.contains(&name) || ["Attribute", "Export", "GetParams"].iter().any(|part| name.contains(part));
+    let is_query = NO_HANDLE.contains(&name)
+        || ["Attribute", "Export", "GetParams"]
+            .iter()
+            .any(|part| name.contains(part));
     OTHERS.contains(&function) || !is_query && CREATE.iter().any(|part| name.contains(part))
 }
 
 /// Returns the creating functions that `operation` calls, and those whose null handle it accepted without an error.
-fn unnoticed(test: &TestDriver, simulator: &Simulator, (name, operation): Operation) -> (Vec<Function>, Vec<String>) {
+fn unnoticed(
+    test: &TestDriver,
+    simulator: &Simulator,
+    (name, operation): Operation,
+) -> (Vec<Function>, Vec<String>) {
     let mut fixture = Fixture::new(test);
-    let before: Vec<_> = Function::all().map(|function| simulator.calls(function)).collect();
+    let before: Vec<_> = Function::all()
+        .map(|function| simulator.calls(function))
+        .collect();
     drop(operation(&mut fixture).unwrap_or_else(|error| panic!("{name}: {error}")));
-    let called = Function::all().zip(before).filter(|(function, calls)| simulator.calls(*function) > *calls);
-    let created: Vec<_> = called.map(|(function, _)| function).filter(|function| creates(*function)).collect();
+    let called = Function::all()
+        .zip(before)
+        .filter(|(function, calls)| simulator.calls(*function) > *calls);
+    let created: Vec<_> = called
+        .map(|(function, _)| function)
+        .filter(|function| creates(*function))
+        .collect();
     let mut unnoticed = Vec::new();
     for function in &created {
         let mut fixture = Fixture::new(test);
@@ -68,7 +91,9 @@ fn unnoticed(test: &TestDriver, simulator: &Simulator, (name, operation): Operat
         simulator.clear_faults();
         match result {
             Ok(_) => unnoticed.push(format!("{name} works without {function}")),
-            Err(error) if error.function() == Some(*function) && error.code() == Some(CUresult::CUDA_SUCCESS) => {}
+            Err(error)
+                if error.function() == Some(*function)
+                    && error.code() == Some(CUresult::CUDA_SUCCESS) => {}
             Err(error) => unnoticed.push(format!("{name} without {function}: {error}")),
         }
     }
@@ -81,9 +106,15 @@ fn every_function_that_creates_nothing_is_an_error() {
         return;
     }
     let newest = || Config::new().with_driver_version(CudaVersion::new(13, 5));
-    let newer = operations::newer().into_iter().map(|operation| (operation, newest()));
+    let newer = operations::newer()
+        .into_iter()
+        .map(|operation| (operation, newest()));
     let (mut functions, mut unnoticed) = (BTreeSet::new(), Vec::new());
-    for (operation, config) in operations::all().into_iter().map(|operation| (operation, Config::new())).chain(newer) {
+    for (operation, config) in operations::all()
+        .into_iter()
+        .map(|operation| (operation, Config::new()))
+        .chain(newer)
+    {
         on_simulator(config, |test, simulator| {
             let (created, mut failed) = self::unnoticed(test, simulator, operation);
             functions.extend(created);
@@ -99,7 +130,8 @@ fn error_of_a_null_handle_states_what_happened() {
     on_simulator(Config::new(), |test, simulator| {
         let context = test.context();
         simulator.inject(Fault::on(Function::cuEventCreate).creates_nothing());
-        let error: Error = Event::new(&context, EventFlags::empty()).expect_err("there is no event");
+        let error: Error =
+            Event::new(&context, EventFlags::empty()).expect_err("there is no event");
         assert_eq!(error.class(), ErrorClass::System);
         assert!(!error.is_sticky());
         assert_eq!(

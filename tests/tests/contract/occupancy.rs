@@ -3,7 +3,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use curium_driver::{Kernel, LaunchAttributes, LaunchConfig, Library, Module, OccupancyFlags, Untyped};
+use curium_driver::{
+    Kernel, LaunchAttributes, LaunchConfig, Library, Module, OccupancyFlags, Untyped,
+};
 use curium_memory::DeviceBuffer;
 use curium_sys::CUdevice_attribute;
 use curium_tests::{TestDriver, kernels, on_driver};
@@ -11,7 +13,11 @@ use curium_tests::{TestDriver, kernels, on_driver};
 fn fills(test: &TestDriver) -> [Kernel<Untyped>; 2] {
     let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
     let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is valid");
-    [library.untyped_kernel("fill"), module.untyped_kernel("fill")].map(|kernel| kernel.expect("the code has it"))
+    [
+        library.untyped_kernel("fill"),
+        module.untyped_kernel("fill"),
+    ]
+    .map(|kernel| kernel.expect("the code has it"))
 }
 
 #[test]
@@ -19,15 +25,19 @@ fn active_blocks_shrink_with_the_block_and_its_shared_memory() {
     on_driver(|test| {
         let context = test.context();
         for fill in fills(test) {
-            let blocks =
-                |block, shared| fill.max_active_blocks(&context, block, shared).expect("the driver calculates");
+            let blocks = |block, shared| {
+                fill.max_active_blocks(&context, block, shared)
+                    .expect("the driver calculates")
+            };
             assert!(blocks(32, 0) > blocks(1024, 0));
             assert!(blocks(1024, 0) >= 1);
             assert!(blocks(128, 48 * 1024) < blocks(128, 0));
             let flags = OccupancyFlags::DISABLE_CACHING_OVERRIDE;
             let with_flags = fill.max_active_blocks_with_flags(&context, 128, 0, flags);
             assert_eq!(with_flags.expect("the driver calculates"), blocks(128, 0));
-            let left = fill.available_dynamic_shared_bytes(&context, 2, 128).expect("two blocks fit");
+            let left = fill
+                .available_dynamic_shared_bytes(&context, 2, 128)
+                .expect("two blocks fit");
             assert!(blocks(128, left) >= 2, "{left}");
         }
     });
@@ -37,13 +47,21 @@ fn active_blocks_shrink_with_the_block_and_its_shared_memory() {
 fn suggested_size_fills_the_device() {
     on_driver(|test| {
         let (context, device) = (test.context(), test.device());
-        let multiprocessors = device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let multiprocessors =
+            device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         let multiprocessors = multiprocessors.expect("the count is known") as u32;
         for fill in fills(test) {
-            let size = fill.suggested_size(&context, 0, 0).expect("the driver calculates");
-            assert!(size.min_grid >= multiprocessors && size.min_grid % multiprocessors == 0, "{size:?}");
+            let size = fill
+                .suggested_size(&context, 0, 0)
+                .expect("the driver calculates");
+            assert!(
+                size.min_grid >= multiprocessors && size.min_grid % multiprocessors == 0,
+                "{size:?}"
+            );
             assert!((32..=1024).contains(&size.block), "{size:?}");
-            let limited = fill.suggested_size(&context, 0, 64).expect("the driver calculates");
+            let limited = fill
+                .suggested_size(&context, 0, 64)
+                .expect("the driver calculates");
             assert!(limited.block <= 64, "{limited:?}");
         }
     });
@@ -55,7 +73,12 @@ fn shared_memory_of_a_suggested_size_may_depend_on_the_block() {
         let context = test.context();
         for fill in fills(test) {
             // With 256 bytes per thread, 192 threads are the maximum within 48 KiB.
-            let size = fill.suggested_size_with(&context, |block| block as usize * 256, 0, OccupancyFlags::empty());
+            let size = fill.suggested_size_with(
+                &context,
+                |block| block as usize * 256,
+                0,
+                OccupancyFlags::empty(),
+            );
             let size = size.expect("the driver calculates");
             assert!((32..=192).contains(&size.block), "{size:?}");
             let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -72,8 +95,12 @@ fn suggested_configuration_covers_every_element() {
     on_driver(|test| {
         let stream = test.stream();
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
-        let config = fill.suggested_config(stream.context(), 3000).expect("the driver calculates");
+        let fill = library
+            .kernel::<(&mut [u32], u32, u32)>("fill")
+            .expect("the library has the kernel");
+        let config = fill
+            .suggested_config(stream.context(), 3000)
+            .expect("the driver calculates");
         let mut buffer = DeviceBuffer::zeroed(&stream, 3000).expect("memory suffices");
         // SAFETY: `fill` writes the first 3000 words, which the buffer has.
         unsafe { fill.launch(&stream, config, (&mut buffer, 5, 3000)) }.expect("it launches");
@@ -85,7 +112,13 @@ fn suggested_configuration_covers_every_element() {
 fn clusters_of_a_launch_are_counted() {
     on_driver(|test| {
         let context = test.context();
-        if test.device().compute_capability().expect("the device has one").major < 9 {
+        if test
+            .device()
+            .compute_capability()
+            .expect("the device has one")
+            .major
+            < 9
+        {
             return;
         }
         for fill in fills(test) {
@@ -93,9 +126,14 @@ fn clusters_of_a_launch_are_counted() {
             let attributes = LaunchAttributes::new().with_cluster(2);
             let largest = fill.max_cluster_size(&context, config, &LaunchAttributes::new());
             assert!(largest.expect("the driver calculates") >= 2);
-            assert!(fill.active_clusters(&context, config, &attributes).expect("the driver calculates") > 0);
+            assert!(
+                fill.active_clusters(&context, config, &attributes)
+                    .expect("the driver calculates")
+                    > 0
+            );
             let attributes = LaunchAttributes::new().with_cluster(64);
-            fill.active_clusters(&context, config, &attributes).expect_err("no device has such clusters");
+            fill.active_clusters(&context, config, &attributes)
+                .expect_err("no device has such clusters");
         }
     });
 }
@@ -106,27 +144,60 @@ pub(crate) mod operations {
     use crate::operations::{LEN, Operation, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Kernel::max_active_blocks", |fixture| made(fixture.fill.max_active_blocks(&fixture.context, 128, 0)?)),
+        ("Kernel::max_active_blocks", |fixture| {
+            made(fixture.fill.max_active_blocks(&fixture.context, 128, 0)?)
+        }),
         ("Kernel::max_active_blocks_with_flags", |fixture| {
             let flags = OccupancyFlags::empty();
-            made(fixture.fill.max_active_blocks_with_flags(&fixture.context, 128, 0, flags)?)
+            made(
+                fixture
+                    .fill
+                    .max_active_blocks_with_flags(&fixture.context, 128, 0, flags)?,
+            )
         }),
         ("Kernel::available_dynamic_shared_bytes", |fixture| {
-            made(fixture.fill.available_dynamic_shared_bytes(&fixture.context, 1, 128)?)
+            made(
+                fixture
+                    .fill
+                    .available_dynamic_shared_bytes(&fixture.context, 1, 128)?,
+            )
         }),
-        ("Kernel::suggested_size", |fixture| made(fixture.fill.suggested_size(&fixture.context, 0, 0)?)),
+        ("Kernel::suggested_size", |fixture| {
+            made(fixture.fill.suggested_size(&fixture.context, 0, 0)?)
+        }),
         ("Kernel::suggested_size_with", |fixture| {
             let flags = OccupancyFlags::empty();
-            made(fixture.fill.suggested_size_with(&fixture.context, |_| 0, 0, flags)?)
+            made(
+                fixture
+                    .fill
+                    .suggested_size_with(&fixture.context, |_| 0, 0, flags)?,
+            )
         }),
         ("Kernel::max_cluster_size", |fixture| {
             let (config, attributes) = (LaunchConfig::new(8, 32), LaunchAttributes::new());
-            made(fixture.fill.max_cluster_size(&fixture.context, config, &attributes)?)
+            made(
+                fixture
+                    .fill
+                    .max_cluster_size(&fixture.context, config, &attributes)?,
+            )
         }),
         ("Kernel::active_clusters", |fixture| {
-            let (config, attributes) = (LaunchConfig::new(8, 32), LaunchAttributes::new().with_cluster(2));
-            made(fixture.fill.active_clusters(&fixture.context, config, &attributes)?)
+            let (config, attributes) = (
+                LaunchConfig::new(8, 32),
+                LaunchAttributes::new().with_cluster(2),
+            );
+            made(
+                fixture
+                    .fill
+                    .active_clusters(&fixture.context, config, &attributes)?,
+            )
         }),
-        ("Kernel::suggested_config", |fixture| made(fixture.fill.suggested_config(&fixture.context, LEN as u32)?)),
+        ("Kernel::suggested_config", |fixture| {
+            made(
+                fixture
+                    .fill
+                    .suggested_config(&fixture.context, LEN as u32)?,
+            )
+        }),
     ];
 }

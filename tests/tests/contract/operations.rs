@@ -13,10 +13,12 @@ use std::sync::LazyLock;
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{
-    Argument, Context, Device, DevicePointer, Driver, Event, EventFlags, Global, Kernel, Library, Module, Parameter,
-    Result, Stream,
+    Argument, Context, Device, DevicePointer, Driver, Event, EventFlags, Global, Kernel, Library,
+    Module, Parameter, Result, Stream,
 };
-use curium_memory::{DeviceBox, DeviceBuffer, MappedBuffer, PinnedBuffer, PinnedFlags, PitchedBuffer, UnifiedBuffer};
+use curium_memory::{
+    DeviceBox, DeviceBuffer, MappedBuffer, PinnedBuffer, PinnedFlags, PitchedBuffer, UnifiedBuffer,
+};
 use curium_tests::{TestDriver, kernels};
 
 #[cfg(target_os = "linux")]
@@ -148,7 +150,11 @@ const NEWER: &[&[Operation]] = &[crate::memory_pool::operations::NEWER];
 
 /// Returns all operations.
 pub(crate) fn all() -> Vec<Operation> {
-    let shared = if curium_tests::uses_cuda() { &[] } else { SHARED };
+    let shared = if curium_tests::uses_cuda() {
+        &[]
+    } else {
+        SHARED
+    };
     [OPERATIONS.concat(), shared.concat()].concat()
 }
 
@@ -175,7 +181,8 @@ pub(crate) type Fill = (&'static mut [u32], u32, u32);
 /// The number of elements of a buffer.
 pub(crate) const LEN: usize = 16;
 
-const VARIABLE: &str = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .global .align 4 .u32 word = 3;\n";
+const VARIABLE: &str =
+    ".version 7.8\n.target sm_75\n.address_size 64\n.visible .global .align 4 .u32 word = 3;\n";
 
 /// The objects that operations use. All are idle: no stream has pending work.
 pub(crate) struct Fixture {

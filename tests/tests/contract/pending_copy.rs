@@ -27,9 +27,15 @@ fn pending_copy_that_gave_its_buffer_back_is_an_error_afterwards() {
             }
         };
         assert_eq!(back.len(), LEN);
-        let Poll::Ready(Err(error)) = Pin::new(&mut pending).poll(&mut context) else { panic!("there is no buffer") };
+        let Poll::Ready(Err(error)) = Pin::new(&mut pending).poll(&mut context) else {
+            panic!("there is no buffer")
+        };
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        let (pending, error) = pending.wait().map(drop).expect_err("there is no buffer").into_parts();
+        let (pending, error) = pending
+            .wait()
+            .map(drop)
+            .expect_err("there is no buffer")
+            .into_parts();
         assert!(error.to_string().starts_with("Pending::wait: "), "{error}");
         drop(pending);
     });

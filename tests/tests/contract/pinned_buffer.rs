@@ -9,8 +9,12 @@ use curium_tests::{on_driver, on_simulator};
 #[test]
 fn zeroed_pinned_buffer_is_a_slice_of_zeros() {
     on_driver(|test| {
-        for flags in [PinnedFlags::empty(), PinnedFlags::PORTABLE | PinnedFlags::DEVICE_MAP] {
-            let mut buffer = PinnedBuffer::<u64>::zeroed(&test.context(), 1000, flags).expect("memory suffices");
+        for flags in [
+            PinnedFlags::empty(),
+            PinnedFlags::PORTABLE | PinnedFlags::DEVICE_MAP,
+        ] {
+            let mut buffer =
+                PinnedBuffer::<u64>::zeroed(&test.context(), 1000, flags).expect("memory suffices");
             assert_eq!(&*buffer, &[0; 1000]);
             assert_eq!(buffer.byte_len(), 8000);
             buffer[999] = 7;
@@ -25,7 +29,10 @@ fn pinned_buffer_from_slice_holds_the_slice() {
         let buffer = PinnedBuffer::from_slice(&test.context(), &[1_u8, 2, 3], PinnedFlags::empty());
         let buffer = buffer.expect("memory suffices");
         assert_eq!(format!("{buffer:?}"), "[1, 2, 3]");
-        buffer.context().synchronize().expect("the buffer keeps its context");
+        buffer
+            .context()
+            .synchronize()
+            .expect("the buffer keeps its context");
     });
 }
 
@@ -46,11 +53,15 @@ fn device_copies_from_and_to_pinned_memory() {
     on_driver(|test| {
         let context = test.context();
         let stream = context.stream().expect("a stream can be created");
-        let source = PinnedBuffer::from_slice(&context, &[9_u16; 500], PinnedFlags::empty()).expect("memory suffices");
+        let source = PinnedBuffer::from_slice(&context, &[9_u16; 500], PinnedFlags::empty())
+            .expect("memory suffices");
         let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
         drop(source);
-        let mut target = PinnedBuffer::<u16>::zeroed(&context, 500, PinnedFlags::empty()).expect("memory suffices");
-        buffer.copy_to_slice(&mut target).expect("the lengths are equal");
+        let mut target = PinnedBuffer::<u16>::zeroed(&context, 500, PinnedFlags::empty())
+            .expect("memory suffices");
+        buffer
+            .copy_to_slice(&mut target)
+            .expect("the lengths are equal");
         assert_eq!(&*target, &[9; 500]);
     });
 }
@@ -74,11 +85,16 @@ fn zero_or_huge_length_is_an_error_before_the_driver_is_called() {
 #[test]
 fn failed_allocation_reports_the_requested_size() {
     on_simulator(Config::new(), |test, simulator| {
-        simulator.inject(Fault::on(Function::cuMemHostAlloc).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        simulator.inject(
+            Fault::on(Function::cuMemHostAlloc).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+        );
         let error = PinnedBuffer::<u64>::zeroed(&test.context(), 8, PinnedFlags::empty());
         let error = error.map(drop).expect_err("the injected fault occurs");
         assert!(error.is_out_of_memory());
-        assert!(error.to_string().contains("64 bytes of pinned memory"), "{error}");
+        assert!(
+            error.to_string().contains("64 bytes of pinned memory"),
+            "{error}"
+        );
     });
 }
 
@@ -86,7 +102,9 @@ fn failed_allocation_reports_the_requested_size() {
 fn unknown_flags_are_an_error() {
     on_driver(|test| {
         let flags = PinnedFlags::from_bits_retain(0x8000_0000);
-        let error = PinnedBuffer::<u8>::zeroed(&test.context(), 8, flags).map(drop).expect_err("there is no such flag");
+        let error = PinnedBuffer::<u8>::zeroed(&test.context(), 8, flags)
+            .map(drop)
+            .expect_err("there is no such flag");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
@@ -95,7 +113,9 @@ fn unknown_flags_are_an_error() {
 fn pinned_buffer_is_freed_once_by_drop_and_by_close() {
     on_driver(|test| {
         let context = test.context();
-        let make = || PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty()).expect("memory suffices");
+        let make = || {
+            PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty()).expect("memory suffices")
+        };
         let (dropped, closed) = (make(), make());
         test.assert_calls(Function::cuMemFreeHost, 1, || drop(dropped));
         test.assert_calls(Function::cuMemFreeHost, 1, || {
@@ -109,8 +129,13 @@ fn pinned_buffer_that_the_driver_does_not_free_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let buffer = PinnedBuffer::from_slice(&test.context(), &[5_u8; 3], PinnedFlags::empty());
         let buffer = buffer.expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuMemFreeHost).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (buffer, error) = buffer.close().expect_err("the injected fault occurs").into_parts();
+        simulator.inject(
+            Fault::on(Function::cuMemFreeHost).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let (buffer, error) = buffer
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuMemFreeHost));
         assert_eq!(&*buffer, &[5; 3], "the buffer is still there");
     });
@@ -129,7 +154,12 @@ fn overaligned_elements_are_refused_and_nothing_leaks() {
         // error.
         match PinnedBuffer::from_slice(&context, &[Huge([1; 8192])], PinnedFlags::empty()) {
             Ok(buffer) => assert_eq!(buffer.as_ptr().addr() % 8192, 0),
-            Err(error) => assert!(error.to_string().contains("unsupported alignment (8192 bytes)"), "{error}"),
+            Err(error) => assert!(
+                error
+                    .to_string()
+                    .contains("unsupported alignment (8192 bytes)"),
+                "{error}"
+            ),
         }
     });
 }
@@ -144,7 +174,9 @@ fn pinned_buffer_is_written_on_any_thread() {
                 scope.spawn(move || *element = index as u32);
             }
         });
-        let moved = std::thread::spawn(move || buffer.to_vec()).join().expect("the thread does not panic");
+        let moved = std::thread::spawn(move || buffer.to_vec())
+            .join()
+            .expect("the thread does not panic");
         assert_eq!(moved, [0, 1, 2, 3]);
     });
 }
@@ -156,23 +188,38 @@ pub(crate) mod operations {
 
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("PinnedBuffer::zeroed", |fixture| {
-            made(PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?)
+            made(PinnedBuffer::<u32>::zeroed(
+                &fixture.context,
+                LEN,
+                PinnedFlags::empty(),
+            )?)
         }),
         ("PinnedBuffer::from_slice", |fixture| {
-            made(PinnedBuffer::from_slice(&fixture.context, &[5_u32; LEN], PinnedFlags::empty())?)
+            made(PinnedBuffer::from_slice(
+                &fixture.context,
+                &[5_u32; LEN],
+                PinnedFlags::empty(),
+            )?)
         }),
         ("PinnedBuffer::close", |fixture| {
             let buffer = PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?;
             buffer.close().map_err(|returned| returned.error).map(boxed)
         }),
         ("PinnedBuffer::filled", |fixture| {
-            made(PinnedBuffer::filled(&fixture.context, LEN, 7_u32, PinnedFlags::empty())?)
+            made(PinnedBuffer::filled(
+                &fixture.context,
+                LEN,
+                7_u32,
+                PinnedFlags::empty(),
+            )?)
         }),
         #[cfg(target_os = "linux")]
         ("PinnedBuffer::zeroed_on_node", |fixture| {
             let pinned = PinnedBuffer::<u32>::zeroed_on_node(&fixture.context, LEN, 0)?;
             pinned.close().map_err(|returned| returned.error).map(boxed)
         }),
-        ("PinnedBuffer::flags", |fixture| made(fixture.values.flags()?)),
+        ("PinnedBuffer::flags", |fixture| {
+            made(fixture.values.flags()?)
+        }),
     ];
 }

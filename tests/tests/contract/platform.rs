@@ -1,11 +1,13 @@
 //! Platforms and device models: what devices can do follows their attributes, and errors advise.
 #![cfg(not(miri))]
 
-use curium_driver::{DeviceAttribute, DevicePointer, Function, Kernel, LaunchConfig, Library, MemoryHandleTypes};
+use curium_driver::{
+    DeviceAttribute, DevicePointer, Function, Kernel, LaunchConfig, Library, MemoryHandleTypes,
+};
 use curium_memory::virtual_memory::{Granularity, PhysicalMemory, PhysicalOptions};
 use curium_memory::{
-    DeviceBuffer, MappedBuffer, MemoryAccess, MemoryLocation, MemoryPool, PinnedBuffer, PinnedFlags, PoolOptions,
-    UnifiedBuffer,
+    DeviceBuffer, MappedBuffer, MemoryAccess, MemoryLocation, MemoryPool, PinnedBuffer,
+    PinnedFlags, PoolOptions, UnifiedBuffer,
 };
 use curium_sim::{Checks, Config, DeviceModel, Fault, Platform};
 use curium_sys::CUresult;
@@ -30,11 +32,16 @@ const BY_TURNS: [(DeviceModel, Platform); 4] = [
 ];
 
 fn config(model: DeviceModel, platform: Platform) -> Config {
-    Config::new().with_device_model(model).with_platform(platform).with_checks(Checks::Quiet)
+    Config::new()
+        .with_device_model(model)
+        .with_platform(platform)
+        .with_checks(Checks::Quiet)
 }
 
 fn has(test: &TestDriver, attribute: DeviceAttribute<bool>) -> bool {
-    test.device().attribute(attribute).expect("a device has this attribute")
+    test.device()
+        .attribute(attribute)
+        .expect("a device has this attribute")
 }
 
 type Fill = Kernel<(DevicePointer<u32>, u32, u32)>;
@@ -62,7 +69,16 @@ fn models_differ_in_how_they_share_memory_with_the_host() {
             ]
             .map(|attribute| has(test, attribute));
             let [integrated, concurrent, pageable, atomic] = expected;
-            assert_eq!(found, [integrated, concurrent, pageable && cfg!(target_os = "linux"), atomic], "{model:?}");
+            assert_eq!(
+                found,
+                [
+                    integrated,
+                    concurrent,
+                    pageable && cfg!(target_os = "linux"),
+                    atomic
+                ],
+                "{model:?}"
+            );
         });
     }
 }
@@ -76,14 +92,19 @@ fn kernel_uses_pageable_memory_where_the_device_has_access_to_it() {
             let address = host.as_mut_ptr().expose_provenance() as u64;
             let arguments = (DevicePointer::from_raw(address), 7, 1000);
             // SAFETY: the memory is live and not used by the host until the stream has been waited for.
-            unsafe { fill.launch(&stream, LaunchConfig::for_elements(1000), arguments) }.expect("it can be launched");
+            unsafe { fill.launch(&stream, LaunchConfig::for_elements(1000), arguments) }
+                .expect("it can be launched");
             let result = stream.synchronize();
             if has(test, DeviceAttribute::PAGEABLE_MEMORY_ACCESS) {
                 result.expect("the device may write the memory");
                 assert_eq!(host, [7; 1000], "{model:?}");
             } else {
                 let error = result.expect_err("the device has no such address");
-                assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS), "{model:?}");
+                assert_eq!(
+                    error.code(),
+                    Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+                    "{model:?}"
+                );
                 simulator.reset_errors();
             }
         });
@@ -92,32 +113,53 @@ fn kernel_uses_pageable_memory_where_the_device_has_access_to_it() {
 
 #[test]
 fn address_that_the_host_lacks_too_is_illegal_with_access_to_pageable_memory() {
-    on_simulator(config(DeviceModel::GH200, Platform::Linux), |test, simulator| {
-        let (fill, stream) = (fill(test), test.stream());
-        let arguments = (DevicePointer::from_raw(4096), 7, 1);
-        // SAFETY: nothing is at this address, which the simulator notices.
-        unsafe { fill.launch(&stream, LaunchConfig::for_elements(1), arguments) }.expect("it can be launched");
-        let error = stream.synchronize().expect_err("nothing is there");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
-        simulator.reset_errors();
-    });
+    on_simulator(
+        config(DeviceModel::GH200, Platform::Linux),
+        |test, simulator| {
+            let (fill, stream) = (fill(test), test.stream());
+            let arguments = (DevicePointer::from_raw(4096), 7, 1);
+            // SAFETY: nothing is at this address, which the simulator notices.
+            unsafe { fill.launch(&stream, LaunchConfig::for_elements(1), arguments) }
+                .expect("it can be launched");
+            let error = stream.synchronize().expect_err("nothing is there");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+            simulator.reset_errors();
+        },
+    );
 }
 
 #[test]
 fn managed_memory_is_used_by_turns_without_concurrent_access() {
     for (model, platform) in BY_TURNS {
         on_simulator(config(model, platform), |test, _| {
-            assert!(!has(test, DeviceAttribute::CONCURRENT_MANAGED_ACCESS), "{model:?} {platform:?}");
+            assert!(
+                !has(test, DeviceAttribute::CONCURRENT_MANAGED_ACCESS),
+                "{model:?} {platform:?}"
+            );
             let stream = test.stream();
             let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 8).expect("memory suffices");
-            let error = buffer.host_view().map(drop).expect_err("the device may work");
-            assert!(error.to_string().contains("no concurrent managed access"), "{error}");
-            buffer.host_view_mut().expect("the buffer is attached to the host").fill(3);
+            let error = buffer
+                .host_view()
+                .map(drop)
+                .expect_err("the device may work");
+            assert!(
+                error.to_string().contains("no concurrent managed access"),
+                "{error}"
+            );
+            buffer
+                .host_view_mut()
+                .expect("the buffer is attached to the host")
+                .fill(3);
             let device = MemoryLocation::from(&test.device());
-            let error = buffer.prefetch(&stream, .., device).expect_err("the device does not support prefetches");
+            let error = buffer
+                .prefetch(&stream, .., device)
+                .expect_err("the device does not support prefetches");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
             assert!(error.to_string().contains("omit the prefetch"), "{error}");
-            assert_eq!(buffer.as_slice().to_vec().expect("the buffer can be read"), [3; 8]);
+            assert_eq!(
+                buffer.as_slice().to_vec().expect("the buffer can be read"),
+                [3; 8]
+            );
         });
     }
 }
@@ -126,33 +168,73 @@ fn managed_memory_is_used_by_turns_without_concurrent_access() {
 fn setting_of_concurrent_access_cannot_exceed_the_platform_and_the_model() {
     for (model, platform) in BY_TURNS {
         let config = config(model, platform).with_concurrent_managed_access(true);
-        on_simulator(config, |test, _| assert!(!has(test, DeviceAttribute::CONCURRENT_MANAGED_ACCESS)));
+        on_simulator(config, |test, _| {
+            assert!(!has(test, DeviceAttribute::CONCURRENT_MANAGED_ACCESS))
+        });
     }
 }
 
 #[test]
 fn devices_on_windows_are_not_peers_and_the_error_has_a_hint() {
     for platform in [Platform::Windows, Platform::Wsl] {
-        on_simulator(config(DeviceModel::H100, platform).with_devices(2), |test, _| {
-            let (first, second) = (test.device(), test.driver().device(1).expect("there are two devices"));
-            assert!(!first.can_access_peer(&second).expect("devices can be queried"));
-            assert!(!first.peer_link(&second).expect("devices can be queried").access);
-            let peer = second.primary_context().expect("the device has a context");
-            let error = test.context().enable_peer_access(&peer).expect_err("the devices are not peers");
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED));
-            assert!(error.to_string().contains("Device::can_access_peer"), "{error}");
-            let pool = MemoryPool::new(&first).expect("the device has pools");
-            let error = pool.set_access(&second, MemoryAccess::ReadWrite).expect_err("the devices are not peers");
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE), "{error}");
-        });
+        on_simulator(
+            config(DeviceModel::H100, platform).with_devices(2),
+            |test, _| {
+                let (first, second) = (
+                    test.device(),
+                    test.driver().device(1).expect("there are two devices"),
+                );
+                assert!(
+                    !first
+                        .can_access_peer(&second)
+                        .expect("devices can be queried")
+                );
+                assert!(
+                    !first
+                        .peer_link(&second)
+                        .expect("devices can be queried")
+                        .access
+                );
+                let peer = second.primary_context().expect("the device has a context");
+                let error = test
+                    .context()
+                    .enable_peer_access(&peer)
+                    .expect_err("the devices are not peers");
+                assert_eq!(
+                    error.code(),
+                    Some(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED)
+                );
+                assert!(
+                    error.to_string().contains("Device::can_access_peer"),
+                    "{error}"
+                );
+                let pool = MemoryPool::new(&first).expect("the device has pools");
+                let error = pool
+                    .set_access(&second, MemoryAccess::ReadWrite)
+                    .expect_err("the devices are not peers");
+                assert_eq!(
+                    error.code(),
+                    Some(CUresult::CUDA_ERROR_INVALID_DEVICE),
+                    "{error}"
+                );
+            },
+        );
     }
 }
 
 #[test]
 fn time_limit_of_kernels_is_one_of_windows_and_its_error_advises() {
-    for (platform, limited) in [(Platform::Linux, false), (Platform::Windows, true), (Platform::Wsl, true)] {
+    for (platform, limited) in [
+        (Platform::Linux, false),
+        (Platform::Windows, true),
+        (Platform::Wsl, true),
+    ] {
         on_simulator(config(DeviceModel::H100, platform), |test, simulator| {
-            assert_eq!(has(test, DeviceAttribute::KERNEL_EXEC_TIMEOUT), limited, "{platform:?}");
+            assert_eq!(
+                has(test, DeviceAttribute::KERNEL_EXEC_TIMEOUT),
+                limited,
+                "{platform:?}"
+            );
             let stream = test.stream();
             let fault = Fault::on(Function::cuStreamSynchronize);
             simulator.inject(fault.returns(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT));
@@ -166,17 +248,33 @@ fn time_limit_of_kernels_is_one_of_windows_and_its_error_advises() {
 fn file_descriptors_of_memory_exist_if_the_attribute_is_set() {
     for platform in [Platform::Linux, Platform::Windows, Platform::Wsl] {
         on_simulator(config(DeviceModel::H100, platform), |test, _| {
-            let can = has(test, DeviceAttribute::HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
-            assert_eq!(can, platform == Platform::Linux && cfg!(target_os = "linux"), "{platform:?}");
+            let can = has(
+                test,
+                DeviceAttribute::HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+            );
+            assert_eq!(
+                can,
+                platform == Platform::Linux && cfg!(target_os = "linux"),
+                "{platform:?}"
+            );
             let types = MemoryHandleTypes::POSIX_FILE_DESCRIPTOR;
             let plain = PhysicalOptions::new(&test.device());
-            let bytes = plain.granularity(test.driver(), Granularity::Minimum).expect("there is a granularity");
-            let memory = PhysicalMemory::with_options(test.driver(), bytes, &plain.with_handle_types(types));
-            let pool =
-                MemoryPool::with_options(test.driver(), &PoolOptions::new(&test.device()).with_handle_types(types));
+            let bytes = plain
+                .granularity(test.driver(), Granularity::Minimum)
+                .expect("there is a granularity");
+            let memory =
+                PhysicalMemory::with_options(test.driver(), bytes, &plain.with_handle_types(types));
+            let pool = MemoryPool::with_options(
+                test.driver(),
+                &PoolOptions::new(&test.device()).with_handle_types(types),
+            );
             for error in [memory.map(drop), pool.map(drop)] {
                 let code = error.err().and_then(|error| error.code());
-                assert_eq!(code, (!can).then_some(CUresult::CUDA_ERROR_NOT_SUPPORTED), "{platform:?}");
+                assert_eq!(
+                    code,
+                    (!can).then_some(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+                    "{platform:?}"
+                );
             }
         });
     }
@@ -187,15 +285,23 @@ fn buffers_of_each_kind_work_on_every_model_and_platform() {
     for model in MODELS {
         for platform in [Platform::Linux, Platform::Windows, Platform::Wsl] {
             on_simulator(config(model, platform), |test, _| {
-                assert!(has(test, DeviceAttribute::MEMORY_POOLS_SUPPORTED), "{model:?} {platform:?}");
+                assert!(
+                    has(test, DeviceAttribute::MEMORY_POOLS_SUPPORTED),
+                    "{model:?} {platform:?}"
+                );
                 let (context, stream) = (test.context(), test.stream());
                 let pinned =
-                    PinnedBuffer::from_slice(&context, &[1_u32, 2, 3], PinnedFlags::empty()).expect("memory suffices");
+                    PinnedBuffer::from_slice(&context, &[1_u32, 2, 3], PinnedFlags::empty())
+                        .expect("memory suffices");
                 let buffer = DeviceBuffer::from_slice(&stream, &pinned).expect("memory suffices");
                 assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
                 let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
-                let mut unified = UnifiedBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
-                unified.as_slice_mut().fill(5).expect("memory can be filled");
+                let mut unified =
+                    UnifiedBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
+                unified
+                    .as_slice_mut()
+                    .fill(5)
+                    .expect("memory can be filled");
                 assert_eq!(unified.host_view_mut().expect("the work ends")[..], [5; 3]);
                 mapped.host_view_mut().expect("nothing uses it").fill(6);
                 assert_eq!(mapped.host_view().expect("nothing writes it")[..], [6; 3]);

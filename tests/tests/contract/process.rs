@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use curium_driver::{
-    Context, ContextOptions, Driver, Error, Event, EventFlags, Function, Library, Stream, call, observe_calls,
-    set_drop_observer,
+    Context, ContextOptions, Driver, Error, Event, EventFlags, Function, Library, Stream, call,
+    observe_calls, set_drop_observer,
 };
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{
-    TestDriver, in_fork, in_new_process, kernels, on_driver, on_incomplete_simulator, stream_work, uses_cuda,
+    TestDriver, in_fork, in_new_process, kernels, on_driver, on_incomplete_simulator, stream_work,
+    uses_cuda,
 };
 
 use crate::operations::{self, Fixture};
@@ -45,18 +46,35 @@ impl Everything {
         event.record(&stream)?;
         let pinned = PinnedBuffer::zeroed(&context, 64, PinnedFlags::empty())?;
         let library = Library::from_ptx(&context, kernels::FILL)?;
-        Ok(Self { driver: test.driver().clone(), context, stream, event, buffer, pinned, library })
+        Ok(Self {
+            driver: test.driver().clone(),
+            context,
+            stream,
+            event,
+            buffer,
+            pinned,
+            library,
+        })
     }
 
     /// Returns `true` if every handle is still usable, as it must be until the process ends.
     fn is_live(&self) -> bool {
         self.driver.device_count().is_ok()
             && self.context.synchronize().is_ok()
-            && self.stream.is_finished().is_ok_and(|is_finished| is_finished)
+            && self
+                .stream
+                .is_finished()
+                .is_ok_and(|is_finished| is_finished)
             && self.event.is_finished().is_ok()
-            && self.buffer.to_vec().is_ok_and(|values| values.iter().all(|value| *value == 7))
+            && self
+                .buffer
+                .to_vec()
+                .is_ok_and(|values| values.iter().all(|value| *value == 7))
             && self.pinned.byte_len() == 64
-            && self.library.kernel::<(&mut [u32], u32, u32)>("fill").is_ok()
+            && self
+                .library
+                .kernel::<(&mut [u32], u32, u32)>("fill")
+                .is_ok()
     }
 }
 
@@ -73,7 +91,9 @@ fn reports() -> Arc<Mutex<Vec<String>>> {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&reports);
     set_drop_observer(Some(Arc::new(move |error: &Error| {
-        sink.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+        sink.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(error.to_string());
     })));
     reports
 }
@@ -85,14 +105,17 @@ fn taken(reports: &Mutex<Vec<String>>) -> Vec<String> {
 #[test]
 fn process_exits_well_with_everything_live_in_a_static_and_on_the_stack() {
     static EVERYTHING: OnceLock<Everything> = OnceLock::new();
-    in_new_process("process::process_exits_well_with_everything_live_in_a_static_and_on_the_stack", || {
-        left_behind(|test| {
-            assert!(EVERYTHING.get_or_init(|| Everything::new(test)).is_live());
-            std::mem::forget(Everything::new(test));
-            let _local = Everything::new(test);
-            std::process::exit(0);
-        });
-    });
+    in_new_process(
+        "process::process_exits_well_with_everything_live_in_a_static_and_on_the_stack",
+        || {
+            left_behind(|test| {
+                assert!(EVERYTHING.get_or_init(|| Everything::new(test)).is_live());
+                std::mem::forget(Everything::new(test));
+                let _local = Everything::new(test);
+                std::process::exit(0);
+            });
+        },
+    );
 }
 
 #[test]
@@ -100,9 +123,12 @@ fn process_exits_well_with_everything_live_in_a_thread_local() {
     thread_local! {
         static EVERYTHING: RefCell<Option<Everything>> = const { RefCell::new(None) };
     }
-    in_new_process("process::process_exits_well_with_everything_live_in_a_thread_local", || {
-        left_behind(|test| EVERYTHING.set(Some(Everything::new(test))));
-    });
+    in_new_process(
+        "process::process_exits_well_with_everything_live_in_a_thread_local",
+        || {
+            left_behind(|test| EVERYTHING.set(Some(Everything::new(test))));
+        },
+    );
 }
 
 /// The objects that an exit handler drops, and the number of driver calls it observed.
@@ -114,7 +140,13 @@ extern "C" fn drop_at_exit() {
     let guard = observe_calls(|_: &curium_driver::Call<'_>| {
         CALLS_AT_EXIT.fetch_add(1, Ordering::Relaxed);
     });
-    drop(AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner).take().expect("the test left it here"));
+    drop(
+        AT_EXIT
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+            .expect("the test left it here"),
+    );
     drop(guard);
     if CALLS_AT_EXIT.load(Ordering::Relaxed) > 0 {
         std::process::abort();
@@ -128,13 +160,17 @@ unsafe extern "C" {
 
 #[test]
 fn drops_after_the_driver_began_to_exit_make_no_calls() {
-    in_new_process("process::drops_after_the_driver_began_to_exit_make_no_calls", || {
-        // Exit handlers run in reverse order: this one after the driver's, like a destructor of another library.
-        assert_eq!(atexit(drop_at_exit), 0);
-        left_behind(|test| {
-            *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Everything::new(test));
-        });
-    });
+    in_new_process(
+        "process::drops_after_the_driver_began_to_exit_make_no_calls",
+        || {
+            // Exit handlers run in reverse order: this one after the driver's, like a destructor of another library.
+            assert_eq!(atexit(drop_at_exit), 0);
+            left_behind(|test| {
+                *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Everything::new(test));
+            });
+        },
+    );
 }
 
 #[test]
@@ -155,46 +191,66 @@ fn thread_that_ends_drops_its_locals() {
 
 #[test]
 fn child_of_a_fork_gets_an_error_from_every_operation_and_drops_in_silence() {
-    in_new_process("process::child_of_a_fork_gets_an_error_from_every_operation_and_drops_in_silence", || {
-        on_driver(|test| {
-            let mut fixture = Fixture::new(test);
-            let reports = reports();
-            in_fork(|| {
-                for (name, operation) in operations::solitary() {
-                    assert!(operation(&mut fixture).is_err(), "{name} works in the child");
-                }
+    in_new_process(
+        "process::child_of_a_fork_gets_an_error_from_every_operation_and_drops_in_silence",
+        || {
+            on_driver(|test| {
+                let mut fixture = Fixture::new(test);
+                let reports = reports();
+                in_fork(|| {
+                    for (name, operation) in operations::solitary() {
+                        assert!(
+                            operation(&mut fixture).is_err(),
+                            "{name} works in the child"
+                        );
+                    }
+                    for (name, operation) in operations::all() {
+                        let error = operation(&mut fixture)
+                            .err()
+                            .unwrap_or_else(|| panic!("{name} works in the child"));
+                        assert!(matches!(error, Error::Fork(_)), "{name}: {error}");
+                        let function = error.function().expect("the error has a function").name();
+                        assert!(
+                            error
+                                .to_string()
+                                .starts_with(&format!("{function}: not called ")),
+                            "{error}"
+                        );
+                    }
+                    drop(Driver::load().map(|driver| {
+                        driver
+                            .device_count()
+                            .expect_err("the driver does not work on this machine")
+                    }));
+                    drop(fixture);
+                    assert_eq!(taken(&reports), [""; 0]);
+                });
+                // The objects that the child dropped are still live here.
+                let mut fixture = Fixture::new(test);
                 for (name, operation) in operations::all() {
-                    let error = operation(&mut fixture).err().unwrap_or_else(|| panic!("{name} works in the child"));
-                    assert!(matches!(error, Error::Fork(_)), "{name}: {error}");
-                    let function = error.function().expect("the error has a function").name();
-                    assert!(error.to_string().starts_with(&format!("{function}: not called ")), "{error}");
+                    drop(
+                        operation(&mut fixture)
+                            .unwrap_or_else(|error| panic!("{name} in the parent: {error}")),
+                    );
                 }
-                drop(
-                    Driver::load()
-                        .map(|driver| driver.device_count().expect_err("the driver does not work on this machine")),
-                );
-                drop(fixture);
-                assert_eq!(taken(&reports), [""; 0]);
+                set_drop_observer(None);
             });
-            // The objects that the child dropped are still live here.
-            let mut fixture = Fixture::new(test);
-            for (name, operation) in operations::all() {
-                drop(operation(&mut fixture).unwrap_or_else(|error| panic!("{name} in the parent: {error}")));
-            }
-            set_drop_observer(None);
-        });
-    });
+        },
+    );
 }
 
 #[test]
 fn child_of_a_fork_exits_well_with_everything_live() {
-    in_new_process("process::child_of_a_fork_exits_well_with_everything_live", || {
-        on_driver(|test| {
-            let everything = Everything::new(test);
-            in_fork(|| std::process::exit(i32::from(everything.is_live())));
-            assert!(everything.is_live(), "the parent continues");
-        });
-    });
+    in_new_process(
+        "process::child_of_a_fork_exits_well_with_everything_live",
+        || {
+            on_driver(|test| {
+                let everything = Everything::new(test);
+                in_fork(|| std::process::exit(i32::from(everything.is_live())));
+                assert!(everything.is_live(), "the parent continues");
+            });
+        },
+    );
 }
 
 #[test]
@@ -203,43 +259,55 @@ fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
         // The driver crashes when some handles are destroyed twice.
         return;
     }
-    in_new_process("process::handles_that_other_code_released_are_reported_and_nothing_else_happens", || {
-        on_driver(|test| {
-            test.may_leak();
-            let context = test.context();
-            let stream = context.stream().expect("a stream can be created");
-            let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
-            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-            let pinned = PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty()).expect("memory suffices");
-            let driver = test.driver();
-            stream.synchronize().expect("the stream works");
-            let live = "the handle is live";
-            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-            // a driver that validates handles.
-            unsafe { call!(driver, cuMemFree_v2(buffer.as_pointer().as_raw())) }.expect(live);
-            // SAFETY: as above.
-            unsafe { call!(driver, cuEventDestroy_v2(event.as_raw())) }.expect(live);
-            // SAFETY: as above.
-            unsafe { call!(driver, cuLibraryUnload(library.as_raw())) }.expect(live);
-            // SAFETY: as above.
-            unsafe { call!(driver, cuMemFreeHost(pinned.as_ptr().cast_mut().cast())) }.expect(live);
-            // SAFETY: as above.
-            unsafe { call!(driver, cuStreamDestroy_v2(stream.as_raw())) }.expect(live);
-            stream.synchronize().expect_err("the stream is gone");
-            event.record(&stream).expect_err("the event is gone");
-            library.kernel::<(&mut [u32], u32, u32)>("fill").map(drop).expect_err("the library is gone");
-            let reports = reports();
-            let (buffer, error) = buffer.close().expect_err("the memory is freed").into_parts();
-            assert!(error.function().is_some(), "{error}");
-            drop((buffer, event, library, pinned));
-            let after = taken(&reports);
-            assert_eq!(after.len(), 4, "each is reported once: {after:#?}");
-            drop(stream);
-            assert_eq!(taken(&reports).len(), 1, "the stream is reported once");
-            set_drop_observer(None);
-        });
-    });
+    in_new_process(
+        "process::handles_that_other_code_released_are_reported_and_nothing_else_happens",
+        || {
+            on_driver(|test| {
+                test.may_leak();
+                let context = test.context();
+                let stream = context.stream().expect("a stream can be created");
+                let event =
+                    Event::new(&context, EventFlags::empty()).expect("an event can be created");
+                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+                let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
+                let pinned = PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty())
+                    .expect("memory suffices");
+                let driver = test.driver();
+                stream.synchronize().expect("the stream works");
+                let live = "the handle is live";
+                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+                // a driver that validates handles.
+                unsafe { call!(driver, cuMemFree_v2(buffer.as_pointer().as_raw())) }.expect(live);
+                // SAFETY: as above.
+                unsafe { call!(driver, cuEventDestroy_v2(event.as_raw())) }.expect(live);
+                // SAFETY: as above.
+                unsafe { call!(driver, cuLibraryUnload(library.as_raw())) }.expect(live);
+                // SAFETY: as above.
+                unsafe { call!(driver, cuMemFreeHost(pinned.as_ptr().cast_mut().cast())) }
+                    .expect(live);
+                // SAFETY: as above.
+                unsafe { call!(driver, cuStreamDestroy_v2(stream.as_raw())) }.expect(live);
+                stream.synchronize().expect_err("the stream is gone");
+                event.record(&stream).expect_err("the event is gone");
+                library
+                    .kernel::<(&mut [u32], u32, u32)>("fill")
+                    .map(drop)
+                    .expect_err("the library is gone");
+                let reports = reports();
+                let (buffer, error) = buffer
+                    .close()
+                    .expect_err("the memory is freed")
+                    .into_parts();
+                assert!(error.function().is_some(), "{error}");
+                drop((buffer, event, library, pinned));
+                let after = taken(&reports);
+                assert_eq!(after.len(), 4, "each is reported once: {after:#?}");
+                drop(stream);
+                assert_eq!(taken(&reports).len(), 1, "the stream is reported once");
+                set_drop_observer(None);
+            });
+        },
+    );
 }
 
 #[test]
@@ -248,39 +316,62 @@ fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
         // The driver's behavior for the streams of such a context is not documented.
         return;
     }
-    in_new_process("process::context_that_other_code_destroyed_is_an_error_of_everything_made_in_it", || {
-        on_driver(|test| {
-            test.may_leak();
-            let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
-            let stream = context.stream().expect("a stream can be created");
-            let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
-            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            stream.synchronize().expect("the stream works");
-            // SAFETY: as above: the effect is the subject of the test.
-            unsafe { call!(test.driver(), cuCtxDestroy_v2(context.as_raw())) }.expect("the context is live");
-            let errors = [
-                context.synchronize().expect_err("the context is gone"),
-                context.stream().map(drop).expect_err("the context is gone"),
-                stream.synchronize().expect_err("the stream was destroyed with it"),
-                event.record(&stream).expect_err("the event was destroyed with it"),
-                buffer.to_vec().map(drop).expect_err("the stream was destroyed with it"),
-                DeviceBuffer::<u32>::zeroed(&stream, 4).map(drop).expect_err("the stream was destroyed with it"),
-            ];
-            for error in errors {
-                assert!(error.function().is_some(), "{error}");
-            }
-            let reports = reports();
-            let leaked = buffer.as_pointer();
-            drop((buffer, event, stream, context));
-            let reports = taken(&reports);
-            assert_eq!(reports.len(), 4, "each is reported once: {reports:#?}");
-            set_drop_observer(None);
-            // Memory of a pool outlives the context.
-            let stream = test.stream();
-            // SAFETY: the memory was allocated in a stream that is gone, and is freed once.
-            unsafe { call!(test.driver(), cuMemFreeAsync(leaked.as_raw(), stream.as_raw())) }.expect("it is live");
-        });
-    });
+    in_new_process(
+        "process::context_that_other_code_destroyed_is_an_error_of_everything_made_in_it",
+        || {
+            on_driver(|test| {
+                test.may_leak();
+                let context = test
+                    .device()
+                    .create_context(ContextOptions::new())
+                    .expect("a context can be created");
+                let stream = context.stream().expect("a stream can be created");
+                let event =
+                    Event::new(&context, EventFlags::empty()).expect("an event can be created");
+                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+                stream.synchronize().expect("the stream works");
+                // SAFETY: as above: the effect is the subject of the test.
+                unsafe { call!(test.driver(), cuCtxDestroy_v2(context.as_raw())) }
+                    .expect("the context is live");
+                let errors = [
+                    context.synchronize().expect_err("the context is gone"),
+                    context.stream().map(drop).expect_err("the context is gone"),
+                    stream
+                        .synchronize()
+                        .expect_err("the stream was destroyed with it"),
+                    event
+                        .record(&stream)
+                        .expect_err("the event was destroyed with it"),
+                    buffer
+                        .to_vec()
+                        .map(drop)
+                        .expect_err("the stream was destroyed with it"),
+                    DeviceBuffer::<u32>::zeroed(&stream, 4)
+                        .map(drop)
+                        .expect_err("the stream was destroyed with it"),
+                ];
+                for error in errors {
+                    assert!(error.function().is_some(), "{error}");
+                }
+                let reports = reports();
+                let leaked = buffer.as_pointer();
+                drop((buffer, event, stream, context));
+                let reports = taken(&reports);
+                assert_eq!(reports.len(), 4, "each is reported once: {reports:#?}");
+                set_drop_observer(None);
+                // Memory of a pool outlives the context.
+                let stream = test.stream();
+                // SAFETY: the memory was allocated in a stream that is gone, and is freed once.
+                unsafe {
+                    call!(
+                        test.driver(),
+                        cuMemFreeAsync(leaked.as_raw(), stream.as_raw())
+                    )
+                }
+                .expect("it is live");
+            });
+        },
+    );
 }
 
 #[test]
@@ -288,25 +379,42 @@ fn driver_that_is_deinitialized_is_an_error_of_every_operation_and_of_no_drop() 
     if uses_cuda() {
         return;
     }
-    in_new_process("process::driver_that_is_deinitialized_is_an_error_of_every_operation_and_of_no_drop", || {
-        on_incomplete_simulator(Config::new(), |test| {
-            let simulator = test.simulator().expect("this driver is a simulator");
-            let mut fixture = Fixture::new(test);
-            let everything = Everything::new(test);
-            let reports = reports();
-            for function in Function::all() {
-                simulator.inject(Fault::on(function).always().returns(CUresult::CUDA_ERROR_DEINITIALIZED));
-            }
-            for (name, operation) in operations::all() {
-                let error = operation(&mut fixture).err().unwrap_or_else(|| panic!("{name} works without a driver"));
-                assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_DEINITIALIZED), "{name}: {error}");
-            }
-            assert!(!everything.is_live());
-            drop((fixture, everything));
-            assert_eq!(taken(&reports), [""; 0], "unloading the driver is not reported");
-            set_drop_observer(None);
-            // Memory that could not be freed is no leak of this test: the process ends here.
-            std::process::exit(0);
-        });
-    });
+    in_new_process(
+        "process::driver_that_is_deinitialized_is_an_error_of_every_operation_and_of_no_drop",
+        || {
+            on_incomplete_simulator(Config::new(), |test| {
+                let simulator = test.simulator().expect("this driver is a simulator");
+                let mut fixture = Fixture::new(test);
+                let everything = Everything::new(test);
+                let reports = reports();
+                for function in Function::all() {
+                    simulator.inject(
+                        Fault::on(function)
+                            .always()
+                            .returns(CUresult::CUDA_ERROR_DEINITIALIZED),
+                    );
+                }
+                for (name, operation) in operations::all() {
+                    let error = operation(&mut fixture)
+                        .err()
+                        .unwrap_or_else(|| panic!("{name} works without a driver"));
+                    assert_eq!(
+                        error.code(),
+                        Some(CUresult::CUDA_ERROR_DEINITIALIZED),
+                        "{name}: {error}"
+                    );
+                }
+                assert!(!everything.is_live());
+                drop((fixture, everything));
+                assert_eq!(
+                    taken(&reports),
+                    [""; 0],
+                    "unloading the driver is not reported"
+                );
+                set_drop_observer(None);
+                // Memory that could not be freed is no leak of this test: the process ends here.
+                std::process::exit(0);
+            });
+        },
+    );
 }

@@ -10,7 +10,8 @@ use std::ops::Range;
 use curium_driver::{LaunchConfig, Library, SafeKernel, Stream};
 use curium_memory::copy::Pending;
 use curium_memory::{
-    Array, ArrayFlags, ArrayShape, AsDeviceSlice, CachingOptions, CachingResource, MemoryLocation, PinnedBuffer,
+    Array, ArrayFlags, ArrayShape, AsDeviceSlice, CachingOptions, CachingResource, MemoryLocation,
+    PinnedBuffer,
 };
 use curium_sim::{Config, Simulator};
 use curium_tests::{TestDriver, kernels, on_driver, on_simulator, stream_work};
@@ -81,8 +82,11 @@ impl<'a> World<'a> {
     fn new(test: &'a TestDriver) -> Self {
         let streams = (0..3).map(|_| test.stream()).collect();
         // Small segments, so that the cache grows and coalesces.
-        let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
-        let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
+        let options = CachingOptions::new()
+            .with_cache(true)
+            .with_segment_bytes(2 << 20);
+        let cache = CachingResource::with_options(&test.context(), &options)
+            .expect("a resource can be created");
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let kernel = library.kernel("fill").expect("the kernel is there");
         // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
@@ -92,13 +96,23 @@ impl<'a> World<'a> {
         // SAFETY: the kernel copies the element at the index, which all allocations here have, to the first element of
         // the other argument.
         let read = unsafe { kernel.declare_safe() };
-        Self { test, streams, cache, fill, read }
+        Self {
+            test,
+            streams,
+            cache,
+            fill,
+            read,
+        }
     }
 
     /// Runs programs with these seeds, and asserts that the simulator reported nothing.
     fn run(&self, seeds: Range<u64>) -> usize {
         let kinds = seeds.clone().map(|seed| run(self, seed)).sum();
-        let faults = self.test.simulator().map(Simulator::reports).unwrap_or_default();
+        let faults = self
+            .test
+            .simulator()
+            .map(Simulator::reports)
+            .unwrap_or_default();
         assert!(faults.is_empty(), "programs {seeds:?}: {faults:?}");
         kinds
     }
@@ -107,11 +121,21 @@ impl<'a> World<'a> {
 impl<'a> Program<'a> {
     fn new(world: &'a World<'a>, seed: u64) -> Self {
         let mut dice = Dice(fastrand::Rng::with_seed(seed));
-        let (stream, model) = (&world.streams[dice.below(world.streams.len())], dice.values(LEN));
+        let (stream, model) = (
+            &world.streams[dice.below(world.streams.len())],
+            dice.values(LEN),
+        );
         let array = Array::from_slice(stream, &model, ArrayShape::new_1d(LEN), ArrayFlags::empty());
         let array = (array.expect("memory suffices"), model);
-        let mut program =
-            Self { dice, world, pieces: Vec::new(), pending: Vec::new(), array, graphs: Graphs::default(), made: 0 };
+        let mut program = Self {
+            dice,
+            world,
+            pieces: Vec::new(),
+            pending: Vec::new(),
+            array,
+            graphs: Graphs::default(),
+            made: 0,
+        };
         (0..4).for_each(|_| {
             let piece = program.piece();
             program.pieces.push(piece);
@@ -127,7 +151,11 @@ impl<'a> Program<'a> {
         let (stream, model) = (self.stream(), self.dice.values(LEN));
         let memory = Memory::new(&mut self.dice, &self.world.cache, &stream, &model);
         self.made += 1;
-        Piece { number: self.made, memory, model }
+        Piece {
+            number: self.made,
+            memory,
+            model,
+        }
     }
 
     /// Removes one allocation from the list, passes it to `operation` together with the others, and puts it back.
@@ -175,8 +203,13 @@ impl<'a> Program<'a> {
 
     fn fill(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, range, value) = (this.stream(), this.dice.range(), this.dice.next() as u32);
-            memory.view_mut().slice(range.clone()).and_then(|mut part| part.fill_on(&stream, value)).expect("it fits");
+            let (stream, range, value) =
+                (this.stream(), this.dice.range(), this.dice.next() as u32);
+            memory
+                .view_mut()
+                .slice(range.clone())
+                .and_then(|mut part| part.fill_on(&stream, value))
+                .expect("it fits");
             model[range].fill(value);
         });
     }
@@ -184,8 +217,11 @@ impl<'a> Program<'a> {
     fn host(&mut self) {
         // Graphs may be launched at any time, and change the memory that the host views.
         let is_used = |piece: &Piece| self.graphs.use_piece(piece.number);
-        let Some(at) = self.pieces.iter().position(|piece| !is_used(piece)) else { return };
-        let (offset, value, stream) = (self.dice.below(LEN), self.dice.next() as u32, self.stream());
+        let Some(at) = self.pieces.iter().position(|piece| !is_used(piece)) else {
+            return;
+        };
+        let (offset, value, stream) =
+            (self.dice.below(LEN), self.dice.next() as u32, self.stream());
         let only_reads = self.dice.below(2) == 0;
         let Piece { memory, model, .. } = &mut self.pieces[at];
         if only_reads {
@@ -196,7 +232,9 @@ impl<'a> Program<'a> {
             model[offset] = value;
         }
         if let Memory::Unified(buffer) = memory {
-            buffer.prefetch(&stream, .., MemoryLocation::Host).expect("it can be prefetched");
+            buffer
+                .prefetch(&stream, .., MemoryLocation::Host)
+                .expect("it can be prefetched");
         }
         self.pieces.rotate_left(1);
     }
@@ -209,7 +247,10 @@ impl<'a> Program<'a> {
             let (mut low, mut high) = memory.view_mut().split_at(middle).expect("it fits");
             std::thread::scope(|scope| {
                 scope.spawn(|| low.fill_on(&one, first).expect("the part can be filled"));
-                scope.spawn(|| high.fill_on(&other, second).expect("the part can be filled"));
+                scope.spawn(|| {
+                    high.fill_on(&other, second)
+                        .expect("the part can be filled")
+                });
             });
             model[..middle].fill(first);
             model[middle..].fill(second);
@@ -230,17 +271,33 @@ impl<'a> Program<'a> {
     /// Launches a kernel on a buffer, or on a part of any memory.
     fn kernel(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, value, range) = (this.stream(), this.dice.next() as u32, this.dice.range());
+            let (stream, value, range) =
+                (this.stream(), this.dice.next() as u32, this.dice.range());
             let (fill, config) = (&this.world.fill, LaunchConfig::for_elements(LEN as u32));
             let (launched, range) = match memory {
-                Memory::Pooled(buffer) => (fill.launch(&stream, config, (buffer, value, LEN as u32)), 0..LEN),
-                Memory::Cached(buffer) => (fill.launch(&stream, config, (buffer, value, LEN as u32)), 0..LEN),
-                Memory::Growing(vector) => (fill.launch(&stream, config, (vector, value, LEN as u32)), 0..LEN),
-                Memory::Unified(buffer) => (fill.launch(&stream, config, (buffer, value, LEN as u32)), 0..LEN),
+                Memory::Pooled(buffer) => (
+                    fill.launch(&stream, config, (buffer, value, LEN as u32)),
+                    0..LEN,
+                ),
+                Memory::Cached(buffer) => (
+                    fill.launch(&stream, config, (buffer, value, LEN as u32)),
+                    0..LEN,
+                ),
+                Memory::Growing(vector) => (
+                    fill.launch(&stream, config, (vector, value, LEN as u32)),
+                    0..LEN,
+                ),
+                Memory::Unified(buffer) => (
+                    fill.launch(&stream, config, (buffer, value, LEN as u32)),
+                    0..LEN,
+                ),
                 _ if range.is_empty() => return,
                 _ => {
                     let mut part = memory.view_mut().slice(range.clone()).expect("it fits");
-                    (fill.launch(&stream, config, (&mut part, value, range.len() as u32)), range)
+                    (
+                        fill.launch(&stream, config, (&mut part, value, range.len() as u32)),
+                        range,
+                    )
                 }
             };
             launched.expect("the kernel can be launched");
@@ -252,10 +309,17 @@ impl<'a> Program<'a> {
     fn read(&mut self) {
         self.with_piece(|this, memory, model| {
             let (stream, from, to) = (this.stream(), this.dice.below(LEN), this.dice.below(LEN));
-            let Piece { memory: source, model: source_model, .. } = &this.pieces[this.dice.below(this.pieces.len())];
+            let Piece {
+                memory: source,
+                model: source_model,
+                ..
+            } = &this.pieces[this.dice.below(this.pieces.len())];
             let mut place = memory.view_mut().slice(to..=to).expect("it fits");
             let arguments = (source.view(), from as u64, &mut place);
-            this.world.read.launch(&stream, LaunchConfig::new(1, 1), arguments).expect("it can be launched");
+            this.world
+                .read
+                .launch(&stream, LaunchConfig::new(1, 1), arguments)
+                .expect("it can be launched");
             model[to] = source_model[from];
         });
     }
@@ -278,7 +342,8 @@ impl<'a> Program<'a> {
         let mut target = self.pieces.swap_remove(self.dice.below(self.pieces.len()));
         let at = self.dice.below(self.pieces.len());
         if !range.is_empty() {
-            self.graphs.capture(&context, &mut self.pieces[at], &mut target, (range, then));
+            self.graphs
+                .capture(&context, &mut self.pieces[at], &mut target, (range, then));
         }
         self.pieces.push(target);
     }
@@ -292,15 +357,26 @@ impl<'a> Program<'a> {
         let range = self.dice.range();
         let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
         let part = memory.view().slice(range.clone()).expect("it fits");
-        assert_eq!(part.as_device_slice().to_vec().expect("the work ends"), model[range]);
+        assert_eq!(
+            part.as_device_slice().to_vec().expect("the work ends"),
+            model[range]
+        );
     }
 
     fn check(&self, seed: u64) {
         for (index, Piece { memory, model, .. }) in self.pieces.iter().enumerate() {
-            assert_eq!(&memory.view().to_vec().expect("the work ends"), model, "piece {index} of program {seed}");
+            assert_eq!(
+                &memory.view().to_vec().expect("the work ends"),
+                model,
+                "piece {index} of program {seed}"
+            );
         }
         let (array, model) = &self.array;
-        assert_eq!(&array.to_vec().expect("the work ends"), model, "the array of program {seed}");
+        assert_eq!(
+            &array.to_vec().expect("the work ends"),
+            model,
+            "the array of program {seed}"
+        );
     }
 }
 

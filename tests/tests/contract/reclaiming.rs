@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use curium_driver::{DevicePointer, Error, Function, Result, Stream};
 use curium_memory::{
-    CachingOptions, CachingResource, LimitedResource, Reclaiming, RecoveryStep, RecoveryStepStatistics, Resource,
-    StreamOrdered, SyncAlloc,
+    CachingOptions, CachingResource, LimitedResource, Reclaiming, RecoveryStep,
+    RecoveryStepStatistics, Resource, StreamOrdered, SyncAlloc,
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
@@ -18,7 +18,10 @@ const MOST: usize = 40 << 20;
 
 fn recovering(test: &TestDriver) -> Reclaiming<CachingResource> {
     let options = CachingOptions::new().with_cache(true);
-    Reclaiming::new(CachingResource::with_options(&test.context(), &options).expect("a resource can be created"))
+    Reclaiming::new(
+        CachingResource::with_options(&test.context(), &options)
+            .expect("a resource can be created"),
+    )
 }
 
 fn free(resource: &dyn Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
@@ -39,12 +42,19 @@ fn when_short(test: impl FnOnce(&TestDriver, &Simulator)) {
 fn purging_helps_when_the_memory_was_freed_but_not_joined() {
     on_simulator(Config::new(), |test, simulator| {
         // An upstream resource that fails once, as if another thread freed memory in between.
-        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        simulator.inject(
+            Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+        );
         let (resource, stream) = (Reclaiming::new(StreamOrdered), test.stream());
-        let pointer = resource.allocate(&stream, 100, 256).expect("the second attempt succeeds");
+        let pointer = resource
+            .allocate(&stream, 100, 256)
+            .expect("the second attempt succeeds");
         free(&resource, &stream, pointer, 100);
         let statistics = resource.statistics();
-        assert_eq!((tried(statistics.purge), tried(statistics.synchronize)), ((1, 1, 0), (0, 0, 0)));
+        assert_eq!(
+            (tried(statistics.purge), tried(statistics.synchronize)),
+            ((1, 1, 0), (0, 0, 0))
+        );
     });
 }
 
@@ -52,7 +62,9 @@ fn purging_helps_when_the_memory_was_freed_but_not_joined() {
 fn synchronizing_helps_when_other_work_holds_the_memory() {
     when_short(|test, _| {
         let (resource, stream, other) = (recovering(test), test.stream(), test.stream());
-        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
+        let pointer = resource
+            .allocate(&stream, MOST, 256)
+            .expect("memory suffices");
         let gate = Gate::on(&stream);
         free(&resource, &stream, pointer, MOST);
         std::thread::scope(|scope| {
@@ -60,12 +72,17 @@ fn synchronizing_helps_when_other_work_holds_the_memory() {
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 gate.open();
             });
-            let again = resource.allocate(&other, MOST, 256).expect("the work on the other stream ends");
+            let again = resource
+                .allocate(&other, MOST, 256)
+                .expect("the work on the other stream ends");
             assert_eq!(again, pointer);
             free(&resource, &other, again, MOST);
         });
         let statistics = resource.statistics();
-        assert_eq!((tried(statistics.purge), tried(statistics.synchronize)), ((1, 0, 0), (1, 1, 0)));
+        assert_eq!(
+            (tried(statistics.purge), tried(statistics.synchronize)),
+            ((1, 0, 0), (1, 1, 0))
+        );
     });
 }
 
@@ -79,19 +96,33 @@ fn trimming_helps_when_the_devices_pool_holds_the_memory() {
         let mut threshold = u64::MAX;
         let attribute = curium_sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         // SAFETY: `pool` is valid for writes.
-        unsafe { curium_driver::call!(driver, cuDeviceGetMemPool(&raw mut pool, device)) }.expect("there is a pool");
+        unsafe { curium_driver::call!(driver, cuDeviceGetMemPool(&raw mut pool, device)) }
+            .expect("there is a pool");
         // SAFETY: the pool is live, and the attribute is a 64-bit number.
-        unsafe { curium_driver::call!(driver, cuMemPoolSetAttribute(pool, attribute, (&raw mut threshold).cast())) }
-            .expect("the attribute can be set");
-        let pointer = StreamOrdered.allocate(&stream, MOST, 256).expect("memory suffices");
+        unsafe {
+            curium_driver::call!(
+                driver,
+                cuMemPoolSetAttribute(pool, attribute, (&raw mut threshold).cast())
+            )
+        }
+        .expect("the attribute can be set");
+        let pointer = StreamOrdered
+            .allocate(&stream, MOST, 256)
+            .expect("memory suffices");
         free(&StreamOrdered, &stream, pointer, MOST);
         stream.synchronize().expect("the stream works");
         let resource = Reclaiming::new(SyncAlloc);
-        let pointer = resource.allocate(&stream, MOST, 256).expect("the pool releases its memory");
+        let pointer = resource
+            .allocate(&stream, MOST, 256)
+            .expect("the pool releases its memory");
         free(&resource, &stream, pointer, MOST);
         let statistics = resource.statistics();
         assert_eq!(
-            (tried(statistics.purge), tried(statistics.synchronize), tried(statistics.trim)),
+            (
+                tried(statistics.purge),
+                tried(statistics.synchronize),
+                tried(statistics.trim)
+            ),
             ((1, 0, 0), (1, 0, 0), (1, 1, 0))
         );
         assert_eq!(simulator.calls(Function::cuMemPoolTrimTo), 1);
@@ -103,23 +134,40 @@ fn reclaimers_are_called_by_priority_until_the_allocation_succeeds() {
     when_short(|test, _| {
         let (resource, stream) = (Arc::new(recovering(test)), test.stream());
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let held = Arc::new(Mutex::new(vec![resource.allocate(&stream, MOST, 256).expect("memory suffices")]));
+        let held = Arc::new(Mutex::new(vec![
+            resource
+                .allocate(&stream, MOST, 256)
+                .expect("memory suffices"),
+        ]));
         let register = |priority, frees: bool| {
             let (asked, held, stream) = (Arc::clone(&asked), Arc::clone(&held), stream.clone());
             let inner = resource.inner().clone();
             resource.register(priority, move |bytes| {
-                asked.lock().unwrap_or_else(PoisonError::into_inner).push((priority, bytes));
+                asked
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push((priority, bytes));
                 if !frees {
                     return 0;
                 }
-                let blocks = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
-                blocks.iter().for_each(|pointer| free(&inner, &stream, *pointer, MOST));
+                let blocks =
+                    std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
+                blocks
+                    .iter()
+                    .for_each(|pointer| free(&inner, &stream, *pointer, MOST));
                 blocks.len() * MOST
             })
         };
-        let _guards = [register(1, true), register(5, false), register(3, false), register(-2, true)];
+        let _guards = [
+            register(1, true),
+            register(5, false),
+            register(3, false),
+            register(-2, true),
+        ];
         drop(register(9, false));
-        let pointer = resource.allocate(&stream, MOST, 256).expect("a reclaimer frees memory");
+        let pointer = resource
+            .allocate(&stream, MOST, 256)
+            .expect("a reclaimer frees memory");
         free(&*resource, &stream, pointer, MOST);
         let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
         assert_eq!(asked, [(5, MOST), (3, MOST), (1, MOST)]);
@@ -131,20 +179,44 @@ fn reclaimers_are_called_by_priority_until_the_allocation_succeeds() {
 fn failing_step_is_skipped_and_reported() {
     when_short(|test, simulator| {
         let (resource, stream) = (recovering(test), test.stream());
-        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
+        let pointer = resource
+            .allocate(&stream, MOST, 256)
+            .expect("memory suffices");
         for function in [Function::cuCtxSynchronize_v2, Function::cuMemPoolTrimTo] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
         }
-        let error = resource.allocate(&stream, MOST, 256).expect_err("there is no memory");
-        let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
-        let attempts: Vec<_> = figures.attempts.iter().map(|attempt| (attempt.what, attempt.error.is_some())).collect();
-        assert_eq!(attempts, [("purging", false), ("synchronizing", true), ("trimming", true)]);
+        let error = resource
+            .allocate(&stream, MOST, 256)
+            .expect_err("there is no memory");
+        let Error::OutOfMemory(figures) = &error else {
+            panic!("{error:?} has no figures")
+        };
+        let attempts: Vec<_> = figures
+            .attempts
+            .iter()
+            .map(|attempt| (attempt.what, attempt.error.is_some()))
+            .collect();
+        assert_eq!(
+            attempts,
+            [
+                ("purging", false),
+                ("synchronizing", true),
+                ("trimming", true)
+            ]
+        );
         assert!(error.is_out_of_memory(), "{error}");
         let text = error.to_string();
-        assert!(text.contains("; tried: purging, synchronizing (cuCtxSynchronize_v2: "), "{text}");
+        assert!(
+            text.contains("; tried: purging, synchronizing (cuCtxSynchronize_v2: "),
+            "{text}"
+        );
         let statistics = resource.statistics();
         assert_eq!(
-            (tried(statistics.purge), tried(statistics.synchronize), tried(statistics.trim)),
+            (
+                tried(statistics.purge),
+                tried(statistics.synchronize),
+                tried(statistics.trim)
+            ),
             ((1, 0, 0), (1, 0, 1), (1, 0, 1))
         );
         free(&resource, &stream, pointer, MOST);
@@ -155,14 +227,20 @@ fn failing_step_is_skipped_and_reported() {
 fn failing_step_does_not_keep_the_next_from_helping() {
     when_short(|test, simulator| {
         let (resource, stream) = (Arc::new(recovering(test)), test.stream());
-        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuCtxSynchronize_v2).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        let pointer = resource
+            .allocate(&stream, MOST, 256)
+            .expect("memory suffices");
+        simulator.inject(
+            Fault::on(Function::cuCtxSynchronize_v2).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
+        );
         let (inner, on) = (resource.inner().clone(), stream.clone());
         let _guard = resource.register(0, move |_| {
             free(&inner, &on, pointer, MOST);
             MOST
         });
-        let again = resource.allocate(&stream, MOST, 256).expect("a reclaimer frees memory");
+        let again = resource
+            .allocate(&stream, MOST, 256)
+            .expect("a reclaimer frees memory");
         free(&*resource, &stream, again, MOST);
         assert_eq!(tried(resource.statistics().synchronize), (1, 0, 1));
         assert_eq!(tried(resource.statistics().reclaim), (1, 1, 0));
@@ -178,28 +256,48 @@ struct Stubborn {
 
 impl Stubborn {
     fn does(&self, step: RecoveryStep) -> Result<()> {
-        self.tried.lock().unwrap_or_else(PoisonError::into_inner).push(step);
-        let is_failing =
-            self.fails == Some(step) || self.fails == Some(RecoveryStep::Reclaim) && self.has_begun_to_reclaim();
-        if is_failing { Err(Error::argument("Stubborn", format!("{step:?} fails"))) } else { Ok(()) }
+        self.tried
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(step);
+        let is_failing = self.fails == Some(step)
+            || self.fails == Some(RecoveryStep::Reclaim) && self.has_begun_to_reclaim();
+        if is_failing {
+            Err(Error::argument("Stubborn", format!("{step:?} fails")))
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns `true` if the last step has begun, which repeats the others once.
     fn has_begun_to_reclaim(&self) -> bool {
-        self.tried.lock().unwrap_or_else(PoisonError::into_inner).len() > 3
+        self.tried
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+            > 3
     }
 
     fn has_memory(&self) -> bool {
         match self.helps {
             RecoveryStep::Reclaim => self.has_begun_to_reclaim(),
-            helps => self.tried.lock().unwrap_or_else(PoisonError::into_inner).contains(&helps),
+            helps => self
+                .tried
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .contains(&helps),
         }
     }
 }
 
 // SAFETY: all memory is that of the driver's pool.
 unsafe impl Resource for Stubborn {
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         if self.has_memory() {
             StreamOrdered.allocate(stream, bytes, alignment)
         } else {
@@ -233,27 +331,51 @@ unsafe impl Resource for Stubborn {
 
 #[test]
 fn each_step_helps_whichever_fails_before_it_or_itself() {
-    const STEPS: [RecoveryStep; 4] =
-        [RecoveryStep::Purge, RecoveryStep::Synchronize, RecoveryStep::Trim, RecoveryStep::Reclaim];
+    const STEPS: [RecoveryStep; 4] = [
+        RecoveryStep::Purge,
+        RecoveryStep::Synchronize,
+        RecoveryStep::Trim,
+        RecoveryStep::Reclaim,
+    ];
     on_driver(|test| {
         let stream = test.stream();
         for (helps, fails) in (0..4).flat_map(|helps| (0..5).map(move |fails| (helps, fails))) {
-            let source = Stubborn { helps: STEPS[helps], fails: STEPS.get(fails).copied(), tried: Mutex::default() };
+            let source = Stubborn {
+                helps: STEPS[helps],
+                fails: STEPS.get(fails).copied(),
+                tried: Mutex::default(),
+            };
             let resource = Reclaiming::new(source);
             let _guard = resource.register(0, |bytes| bytes);
             // The device's pool is trimmed too, even if trimming the upstream resource fails.
             let pointer = test.assert_calls(Function::cuMemPoolTrimTo, [0, 0, 1, 2][helps], || {
-                resource.allocate(&stream, 100, 256).expect("a recovery step succeeds")
+                resource
+                    .allocate(&stream, 100, 256)
+                    .expect("a recovery step succeeds")
             });
             free(&resource, &stream, pointer, 100);
             let statistics = resource.statistics();
-            let counted = [statistics.purge, statistics.synchronize, statistics.trim, statistics.reclaim].map(tried);
+            let counted = [
+                statistics.purge,
+                statistics.synchronize,
+                statistics.trim,
+                statistics.reclaim,
+            ]
+            .map(tried);
             for (step, counted) in counted.into_iter().enumerate() {
                 let is_reached = step <= helps;
                 // The last step repeats the others, and therefore fails if one of them fails.
                 let has_failed = is_reached && (step == fails || (step == 3 && fails < 3));
-                let expected = (u64::from(is_reached), u64::from(step == helps), u64::from(has_failed));
-                assert_eq!(counted, expected, "{:?} when {:?} helps and {fails} fails", STEPS[step], STEPS[helps]);
+                let expected = (
+                    u64::from(is_reached),
+                    u64::from(step == helps),
+                    u64::from(has_failed),
+                );
+                assert_eq!(
+                    counted, expected,
+                    "{:?} when {:?} helps and {fails} fails",
+                    STEPS[step], STEPS[helps]
+                );
             }
         }
     });
@@ -263,15 +385,29 @@ fn each_step_helps_whichever_fails_before_it_or_itself() {
 fn panicking_reclaimer_leaves_recovery_usable() {
     on_driver(|test| {
         let stream = test.stream();
-        let source = Stubborn { helps: RecoveryStep::Reclaim, fails: None, tried: Mutex::default() };
+        let source = Stubborn {
+            helps: RecoveryStep::Reclaim,
+            fails: None,
+            tried: Mutex::default(),
+        };
         let resource = Reclaiming::new(source);
         let guard = resource.register(0, |_| panic!("this panic is part of the test"));
         let attempt = || resource.allocate(&stream, 100, 256).map(|_| ());
-        assert!(catch_unwind(AssertUnwindSafe(attempt)).is_err(), "the panic propagates");
+        assert!(
+            catch_unwind(AssertUnwindSafe(attempt)).is_err(),
+            "the panic propagates"
+        );
         drop(guard);
-        resource.inner().tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        resource
+            .inner()
+            .tried
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
         let _guard = resource.register(0, |bytes| bytes);
-        let pointer = resource.allocate(&stream, 100, 256).expect("the thread may recover again");
+        let pointer = resource
+            .allocate(&stream, 100, 256)
+            .expect("the thread may recover again");
         free(&resource, &stream, pointer, 100);
     });
 }
@@ -280,9 +416,15 @@ fn panicking_reclaimer_leaves_recovery_usable() {
 fn unusable_context_ends_recovery() {
     when_short(|test, simulator| {
         let (resource, stream) = (recovering(test), test.stream());
-        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuCtxSynchronize_v2).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
-        let error = resource.allocate(&stream, MOST, 256).expect_err("the context is lost");
+        let pointer = resource
+            .allocate(&stream, MOST, 256)
+            .expect("memory suffices");
+        simulator.inject(
+            Fault::on(Function::cuCtxSynchronize_v2).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+        );
+        let error = resource
+            .allocate(&stream, MOST, 256)
+            .expect_err("the context is lost");
         assert!(error.is_sticky(), "{error}");
         assert_eq!(tried(resource.statistics().synchronize), (1, 0, 1));
         assert_eq!(resource.statistics().trim.tried, 0);
@@ -294,16 +436,26 @@ fn unusable_context_ends_recovery() {
 fn reclaimer_that_allocates_does_not_start_another_recovery() {
     when_short(|test, _| {
         let (resource, stream) = (Arc::new(recovering(test)), test.stream());
-        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
+        let pointer = resource
+            .allocate(&stream, MOST, 256)
+            .expect("memory suffices");
         let calls = Arc::new(AtomicUsize::new(0));
-        let (weak, on, count) = (Arc::downgrade(&resource), stream.clone(), Arc::clone(&calls));
+        let (weak, on, count) = (
+            Arc::downgrade(&resource),
+            stream.clone(),
+            Arc::clone(&calls),
+        );
         let _guard = resource.register(0, move |_| {
             count.fetch_add(1, Ordering::Relaxed);
             let resource = weak.upgrade().expect("the resource is querying its source");
-            resource.allocate(&on, MOST, 256).expect_err("there is no memory");
+            resource
+                .allocate(&on, MOST, 256)
+                .expect_err("there is no memory");
             1
         });
-        resource.allocate(&stream, MOST, 256).expect_err("there is no memory");
+        resource
+            .allocate(&stream, MOST, 256)
+            .expect_err("there is no memory");
         assert_eq!(calls.load(Ordering::Relaxed), 1);
         free(&*resource, &stream, pointer, MOST);
     });
@@ -313,12 +465,21 @@ fn reclaimer_that_allocates_does_not_start_another_recovery() {
 fn other_errors_and_success_start_no_recovery() {
     on_driver(|test| {
         let (resource, stream) = (Reclaiming::new(StreamOrdered), test.stream());
-        let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
+        let pointer = resource
+            .allocate(&stream, 100, 256)
+            .expect("memory suffices");
         free(&resource, &stream, pointer, 100);
-        resource.allocate(&stream, 0, 256).expect_err("the request is refused");
-        assert_eq!(resource.statistics(), curium_memory::RecoveryStatistics::default());
+        resource
+            .allocate(&stream, 0, 256)
+            .expect_err("the request is refused");
+        assert_eq!(
+            resource.statistics(),
+            curium_memory::RecoveryStatistics::default()
+        );
         let total = test.device().total_memory().expect("a device has memory");
-        let error = resource.allocate(&stream, total * 2, 256).expect_err("no device holds twice its memory");
+        let error = resource
+            .allocate(&stream, total * 2, 256)
+            .expect_err("no device holds twice its memory");
         assert!(error.is_out_of_memory(), "{error}");
         assert_eq!(tried(resource.statistics().trim), (1, 0, 0));
     });
@@ -330,11 +491,13 @@ pub(crate) mod operations {
     use crate::operations::{Operation, allocate_and_free, upkeep};
 
     pub(crate) const SOLITARY: &[Operation] = &[
-        ("Reclaiming::allocate and Reclaiming::deallocate", |fixture| {
-            allocate_and_free(fixture, Reclaiming::new(StreamOrdered))
-        }),
-        ("Reclaiming::trim and Reclaiming::synchronize and Reclaiming::purge", |fixture| {
-            upkeep(fixture, Reclaiming::new(StreamOrdered))
-        }),
+        (
+            "Reclaiming::allocate and Reclaiming::deallocate",
+            |fixture| allocate_and_free(fixture, Reclaiming::new(StreamOrdered)),
+        ),
+        (
+            "Reclaiming::trim and Reclaiming::synchronize and Reclaiming::purge",
+            |fixture| upkeep(fixture, Reclaiming::new(StreamOrdered)),
+        ),
     ];
 }

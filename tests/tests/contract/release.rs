@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use curium_driver::{ContextOptions, Driver, Event, EventFlags, Function, Graph, Library, Module, set_drop_observer};
+use curium_driver::{
+    ContextOptions, Driver, Event, EventFlags, Function, Graph, Library, Module, set_drop_observer,
+};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, UnifiedBuffer};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
@@ -21,8 +23,12 @@ fn reported(function: Function, action: impl FnOnce()) -> Vec<String> {
     let sink = Arc::clone(&errors);
     set_drop_observer(Some(Arc::new(move |error| {
         // Concurrent tests may drop handles too; they fail with other codes.
-        if error.function() == Some(function) && error.code() == Some(CUresult::CUDA_ERROR_OPERATING_SYSTEM) {
-            sink.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+        if error.function() == Some(function)
+            && error.code() == Some(CUresult::CUDA_ERROR_OPERATING_SYSTEM)
+        {
+            sink.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(error.to_string());
         }
     })));
     action();
@@ -36,11 +42,20 @@ fn two_devices() -> Config {
 }
 
 /// Drops the result of `make` while `function` fails, and returns the reports.
-fn drop_while_failing<T>(function: Function, make: impl FnOnce(&Driver) -> curium_driver::Result<T>) -> Vec<String> {
+fn drop_while_failing<T>(
+    function: Function,
+    make: impl FnOnce(&Driver) -> curium_driver::Result<T>,
+) -> Vec<String> {
     let simulator = Simulator::new(two_devices()).expect("a simulator can be created");
-    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
+    let driver = simulator
+        .driver::<Driver>()
+        .expect("the simulator initializes");
     let made = make(&driver).expect("the handle can be created");
-    simulator.inject(Fault::on(function).always().returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+    simulator.inject(
+        Fault::on(function)
+            .always()
+            .returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+    );
     reported(function, || drop(made))
 }
 
@@ -54,15 +69,22 @@ fn failed_drop_of_each_object_is_reported_once() {
     let reports = [
         drop_while_failing(Function::cuDevicePrimaryCtxRelease_v2, context),
         drop_while_failing(Function::cuStreamDestroy_v2, stream),
-        drop_while_failing(Function::cuEventDestroy_v2, |driver| Event::new(&context(driver)?, EventFlags::empty())),
-        drop_while_failing(Function::cuMemFreeAsync, |driver| DeviceBuffer::<u8>::zeroed(&stream(driver)?, 8)),
+        drop_while_failing(Function::cuEventDestroy_v2, |driver| {
+            Event::new(&context(driver)?, EventFlags::empty())
+        }),
+        drop_while_failing(Function::cuMemFreeAsync, |driver| {
+            DeviceBuffer::<u8>::zeroed(&stream(driver)?, 8)
+        }),
         drop_while_failing(Function::cuMemFreeHost, |driver| {
             PinnedBuffer::<u8>::zeroed(&context(driver)?, 8, PinnedFlags::empty())
         }),
     ];
     for report in reports {
         assert_eq!(report.len(), 1, "{report:?}");
-        assert!(report[0].contains("CUDA_ERROR_OPERATING_SYSTEM = 304"), "{report:?}");
+        assert!(
+            report[0].contains("CUDA_ERROR_OPERATING_SYSTEM = 304"),
+            "{report:?}"
+        );
     }
 }
 
@@ -77,9 +99,18 @@ fn report_of_a_failed_drop_names_the_handle_and_the_device() {
     let graph = |driver: &Driver| Graph::new(&context(driver)?);
     let created = |driver: &Driver| driver.device(1)?.create_context(ContextOptions::new());
     let on_device = [
-        ("context 0x", drop_while_failing(Function::cuDevicePrimaryCtxRelease_v2, context)),
-        ("context 0x", drop_while_failing(Function::cuCtxDestroy_v2, created)),
-        ("stream 0x", drop_while_failing(Function::cuStreamDestroy_v2, stream)),
+        (
+            "context 0x",
+            drop_while_failing(Function::cuDevicePrimaryCtxRelease_v2, context),
+        ),
+        (
+            "context 0x",
+            drop_while_failing(Function::cuCtxDestroy_v2, created),
+        ),
+        (
+            "stream 0x",
+            drop_while_failing(Function::cuStreamDestroy_v2, stream),
+        ),
         (
             "event 0x",
             drop_while_failing(Function::cuEventDestroy_v2, |driver| {
@@ -88,11 +119,15 @@ fn report_of_a_failed_drop_names_the_handle_and_the_device() {
         ),
         (
             "8 bytes at 0x",
-            drop_while_failing(Function::cuMemFreeAsync, |driver| DeviceBuffer::<u8>::zeroed(&stream(driver)?, 8)),
+            drop_while_failing(Function::cuMemFreeAsync, |driver| {
+                DeviceBuffer::<u8>::zeroed(&stream(driver)?, 8)
+            }),
         ),
         (
             "8 bytes at 0x",
-            drop_while_failing(Function::cuMemFree_v2, |driver| UnifiedBuffer::<u8>::zeroed(&stream(driver)?, 8)),
+            drop_while_failing(Function::cuMemFree_v2, |driver| {
+                UnifiedBuffer::<u8>::zeroed(&stream(driver)?, 8)
+            }),
         ),
         (
             "pinned memory 0x",
@@ -102,23 +137,34 @@ fn report_of_a_failed_drop_names_the_handle_and_the_device() {
         ),
         (
             "module 0x",
-            drop_while_failing(Function::cuModuleUnload, |driver| Module::from_ptx(&context(driver)?, kernels::FILL)),
+            drop_while_failing(Function::cuModuleUnload, |driver| {
+                Module::from_ptx(&context(driver)?, kernels::FILL)
+            }),
         ),
-        ("graph 0x", drop_while_failing(Function::cuGraphDestroy, graph)),
+        (
+            "graph 0x",
+            drop_while_failing(Function::cuGraphDestroy, graph),
+        ),
         (
             "executable graph 0x",
-            drop_while_failing(Function::cuGraphExecDestroy, |driver| graph(driver)?.instantiate()),
+            drop_while_failing(Function::cuGraphExecDestroy, |driver| {
+                graph(driver)?.instantiate()
+            }),
         ),
     ];
     for (handle, report) in on_device {
         assert_eq!(report.len(), 1, "{handle}: {report:?}");
         assert!(
-            report[0].contains(handle) && report[0].contains(" of device 1, CUDA_ERROR_OPERATING_SYSTEM"),
+            report[0].contains(handle)
+                && report[0].contains(" of device 1, CUDA_ERROR_OPERATING_SYSTEM"),
             "{report:?}"
         );
     }
     let report = drop_while_failing(Function::cuLibraryUnload, library);
-    assert!(report.len() == 1 && report[0].contains("(library 0x"), "{report:?}");
+    assert!(
+        report.len() == 1 && report[0].contains("(library 0x"),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -127,7 +173,9 @@ fn failed_creation_of_a_context_names_the_device() {
         return;
     }
     let simulator = Simulator::new(two_devices()).expect("a simulator can be created");
-    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
+    let driver = simulator
+        .driver::<Driver>()
+        .expect("the simulator initializes");
     let device = driver.device(1).expect("there are two");
     let mut functions = vec![Function::cuDevicePrimaryCtxRetain];
     functions.push(if driver.has(Function::cuCtxCreate_v4) {
@@ -138,12 +186,19 @@ fn failed_creation_of_a_context_names_the_device() {
     for function in functions {
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         let error = if function == Function::cuDevicePrimaryCtxRetain {
-            device.primary_context().expect_err("the injected fault occurs")
+            device
+                .primary_context()
+                .expect_err("the injected fault occurs")
         } else {
-            device.create_context(ContextOptions::new()).expect_err("the injected fault occurs")
+            device
+                .create_context(ContextOptions::new())
+                .expect_err("the injected fault occurs")
         };
         assert_eq!(error.function(), Some(function));
-        assert!(error.to_string().contains("context of device 1, "), "{error}");
+        assert!(
+            error.to_string().contains("context of device 1, "),
+            "{error}"
+        );
     }
 }
 
@@ -154,12 +209,22 @@ fn observer_that_panics_does_not_make_a_drop_panic() {
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
-    let stream =
-        driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be created");
-    simulator.inject(Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+    let driver = simulator
+        .driver::<Driver>()
+        .expect("the simulator initializes");
+    let stream = driver
+        .device(0)
+        .and_then(|device| device.primary_context()?.stream())
+        .expect("a stream can be created");
+    simulator.inject(
+        Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+    );
     set_drop_observer(Some(Arc::new(|error| {
-        assert_ne!(error.function(), Some(Function::cuStreamDestroy_v2), "this panic is part of the test");
+        assert_ne!(
+            error.function(),
+            Some(Function::cuStreamDestroy_v2),
+            "this panic is part of the test"
+        );
     })));
     drop(stream);
     set_drop_observer(None);
@@ -206,7 +271,10 @@ fn subscriber_that_panics_does_not_make_a_drop_panic_and_the_observer_is_still_c
         });
         assert_eq!(report.len(), 1, "{report:?}");
     }
-    assert!(panics.load(Ordering::Relaxed) > 0, "no subscriber has panicked");
+    assert!(
+        panics.load(Ordering::Relaxed) > 0,
+        "no subscriber has panicked"
+    );
 }
 
 #[test]
@@ -217,8 +285,10 @@ fn drop_after_the_driver_ended_is_silent() {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     // SAFETY: the simulator implements the driver's functions; after its end they return an error.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
-    let stream =
-        driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be created");
+    let stream = driver
+        .device(0)
+        .and_then(|device| device.primary_context()?.stream())
+        .expect("a stream can be created");
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
     // Created first, so that no other simulator reuses the slot of this one.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -234,7 +304,11 @@ fn drop_after_the_driver_ended_is_silent() {
     })));
     drop((buffer, stream, driver));
     set_drop_observer(None);
-    assert_eq!(*ended.lock().unwrap_or_else(PoisonError::into_inner), 0, "unloading the driver is not reported");
+    assert_eq!(
+        *ended.lock().unwrap_or_else(PoisonError::into_inner),
+        0,
+        "unloading the driver is not reported"
+    );
 }
 
 #[test]
@@ -247,8 +321,12 @@ fn handles_dropped_in_any_order_leave_nothing() {
             let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
             event.record(&stream).expect("an event can be recorded");
             let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
-            let mut handles: Vec<Box<dyn std::any::Any>> =
-                vec![Box::new(context), Box::new(stream), Box::new(event), Box::new(buffer)];
+            let mut handles: Vec<Box<dyn std::any::Any>> = vec![
+                Box::new(context),
+                Box::new(stream),
+                Box::new(event),
+                Box::new(buffer),
+            ];
             let mut rest = order;
             for remaining in (1..=4).rev() {
                 drop(handles.remove(rest % remaining));

@@ -6,8 +6,8 @@ use curium_driver::{DevicePointer, Error, Function, Result, Stream, call};
 use curium_memory::c_resource::ResourceTable;
 use curium_memory::diagnostics::AllocationRecorder;
 use curium_memory::{
-    Arena, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed, MemoryPool, Pinned,
-    Reclaiming, Resource, Statistics, StreamOrdered, SyncAlloc,
+    Arena, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed,
+    MemoryPool, Pinned, Reclaiming, Resource, Statistics, StreamOrdered, SyncAlloc,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -16,7 +16,10 @@ use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 /// Allocates and deallocates.
 fn round(resource: &impl Resource, stream: &Stream, bytes: usize, alignment: usize) -> Result<()> {
     let pointer = resource.allocate(stream, bytes, alignment)?;
-    assert!(pointer.as_raw() != 0 && pointer.as_raw() % alignment as u64 == 0, "{pointer:?}");
+    assert!(
+        pointer.as_raw() != 0 && pointer.as_raw() % alignment as u64 == 0,
+        "{pointer:?}"
+    );
     write_and_read(stream, pointer, bytes);
     free(resource, stream, pointer, bytes, alignment)
 }
@@ -36,12 +39,18 @@ fn free(
 fn write_and_read(stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
     let (driver, address, raw) = (stream.driver(), pointer.as_raw(), stream.as_raw());
     // SAFETY: the memory is live with this size, and is used on its stream.
-    unsafe { call!(driver, cuMemsetD8Async(address, 0xA5, bytes, raw)) }.expect("the memory can be written");
+    unsafe { call!(driver, cuMemsetD8Async(address, 0xA5, bytes, raw)) }
+        .expect("the memory can be written");
     let mut last = 0_u8;
     let place = (&raw mut last).cast();
     // SAFETY: the memory has a last byte, `last` is valid for writes, and the stream is synchronized.
-    unsafe { call!(driver, cuMemcpyDtoHAsync_v2(place, address + bytes as u64 - 1, 1, raw)) }
-        .expect("the memory can be read");
+    unsafe {
+        call!(
+            driver,
+            cuMemcpyDtoHAsync_v2(place, address + bytes as u64 - 1, 1, raw)
+        )
+    }
+    .expect("the memory can be read");
     stream.synchronize().expect("the stream works");
     assert_eq!(last, 0xA5);
 }
@@ -57,26 +66,48 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     let table = || {
         let table = ResourceTable::export(caching(test), &context);
         // SAFETY: the table is owned here, has no other owner, and its functions are those of a resource.
-        unsafe { curium_memory::c_resource::ExternalResource::from_table(table) }.expect("the table is complete")
+        unsafe { curium_memory::c_resource::ExternalResource::from_table(table) }
+            .expect("the table is complete")
     };
     vec![
         ("StreamOrdered", Arc::new(StreamOrdered)),
-        ("MemoryPool", Arc::new(MemoryPool::new(&test.device()).expect("a pool can be created"))),
+        (
+            "MemoryPool",
+            Arc::new(MemoryPool::new(&test.device()).expect("a pool can be created")),
+        ),
         ("SyncAlloc", Arc::new(SyncAlloc)),
         ("Managed", Arc::new(Managed)),
         ("Pinned", Arc::new(Pinned)),
-        ("Arena", Arc::new(Arena::new(&context).expect("memory can be mapped"))),
+        (
+            "Arena",
+            Arc::new(Arena::new(&context).expect("memory can be mapped")),
+        ),
         ("CachingResource", Arc::new(caching(test))),
         ("ExternalResource", Arc::new(table())),
-        ("LimitedResource", Arc::new(LimitedResource::new(StreamOrdered, 1 << 30))),
+        (
+            "LimitedResource",
+            Arc::new(LimitedResource::new(StreamOrdered, 1 << 30)),
+        ),
         ("Statistics", Arc::new(Statistics::new(StreamOrdered))),
         ("LeakTracker", Arc::new(LeakTracker::new(StreamOrdered))),
-        ("AllocationRecorder", Arc::new(AllocationRecorder::ring(StreamOrdered, 3))),
-        ("FailureCallback", Arc::new(FailureCallback::new(StreamOrdered, |_: &Error, _: &Stream, _| false))),
+        (
+            "AllocationRecorder",
+            Arc::new(AllocationRecorder::ring(StreamOrdered, 3)),
+        ),
+        (
+            "FailureCallback",
+            Arc::new(FailureCallback::new(
+                StreamOrdered,
+                |_: &Error, _: &Stream, _| false,
+            )),
+        ),
         ("Reclaiming", Arc::new(Reclaiming::new(caching(test)))),
         (
             "a tower",
-            Arc::new(Statistics::new(LeakTracker::new(LimitedResource::new(Reclaiming::new(caching(test)), 1 << 30)))),
+            Arc::new(Statistics::new(LeakTracker::new(LimitedResource::new(
+                Reclaiming::new(caching(test)),
+                1 << 30,
+            )))),
         ),
     ]
 }
@@ -87,11 +118,18 @@ fn resource_gives_aligned_memory_and_takes_it_back() {
         let stream = test.stream();
         for (name, resource) in all(test) {
             for (bytes, alignment) in [(1, 1), (1, 256), (255, 16), (1 << 20, 256)] {
-                round(&resource, &stream, bytes, alignment).unwrap_or_else(|error| panic!("{name}: {error}"));
+                round(&resource, &stream, bytes, alignment)
+                    .unwrap_or_else(|error| panic!("{name}: {error}"));
             }
-            resource.purge().unwrap_or_else(|error| panic!("{name}: {error}"));
-            resource.synchronize(&stream).unwrap_or_else(|error| panic!("{name}: {error}"));
-            resource.trim(&stream, 0).unwrap_or_else(|error| panic!("{name}: {error}"));
+            resource
+                .purge()
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            resource
+                .synchronize(&stream)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            resource
+                .trim(&stream, 0)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
             round(&resource, &stream, 4096, 256).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     });
@@ -133,19 +171,42 @@ fn invalid_sizes_and_alignments_are_errors_with_the_values() {
     on_driver(|test| {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
-        let sources: [(&dyn Resource, usize); 5] =
-            [(&StreamOrdered, 256), (&SyncAlloc, 256), (&Managed, 256), (&Pinned, 256), (&arena, 2 << 20)];
+        let sources: [(&dyn Resource, usize); 5] = [
+            (&StreamOrdered, 256),
+            (&SyncAlloc, 256),
+            (&Managed, 256),
+            (&Pinned, 256),
+            (&arena, 2 << 20),
+        ];
         for (resource, largest) in sources {
             let beyond = largest * 2;
             let cases = [
                 (0, 16, "zero size".to_owned()),
-                (usize::MAX, 16, "size overflow (18446744073709551615 bytes)".to_owned()),
-                (16, 0, "invalid alignment (0 bytes is not a power of two)".to_owned()),
-                (16, 24, "invalid alignment (24 bytes is not a power of two)".to_owned()),
-                (16, beyond, format!("unsupported alignment ({beyond} bytes, at most {largest})")),
+                (
+                    usize::MAX,
+                    16,
+                    "size overflow (18446744073709551615 bytes)".to_owned(),
+                ),
+                (
+                    16,
+                    0,
+                    "invalid alignment (0 bytes is not a power of two)".to_owned(),
+                ),
+                (
+                    16,
+                    24,
+                    "invalid alignment (24 bytes is not a power of two)".to_owned(),
+                ),
+                (
+                    16,
+                    beyond,
+                    format!("unsupported alignment ({beyond} bytes, at most {largest})"),
+                ),
             ];
             for (bytes, alignment, expected) in cases {
-                let error = resource.allocate(&stream, bytes, alignment).expect_err("the request is refused");
+                let error = resource
+                    .allocate(&stream, bytes, alignment)
+                    .expect_err("the request is refused");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
                 assert!(error.to_string().ends_with(&expected), "{error}");
             }
@@ -159,14 +220,36 @@ fn out_of_memory_is_an_error_with_the_sizes() {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
         for resource in [&StreamOrdered as &dyn Resource, &SyncAlloc, &arena] {
-            let error = resource.allocate(&stream, 65 << 20, 256).expect_err("the budget is too small");
+            let error = resource
+                .allocate(&stream, 65 << 20, 256)
+                .expect_err("the budget is too small");
             assert!(error.is_out_of_memory() && !error.is_sticky(), "{error}");
-            let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
-            let free = test.context().memory_info().expect("a context reports memory").free;
-            assert_eq!((figures.requested, figures.total, figures.free), (65 << 20, Some(64 << 20), Some(free)));
-            assert_eq!((figures.pool_used, figures.pool_reserved), (Some(0), Some(0)));
-            assert!(error.to_string().contains(&format!(", {free} of 67108864 bytes of the device free")), "{error}");
-            assert!(error.code().is_some() && error.function().is_some(), "{error:?}");
+            let Error::OutOfMemory(figures) = &error else {
+                panic!("{error:?} has no figures")
+            };
+            let free = test
+                .context()
+                .memory_info()
+                .expect("a context reports memory")
+                .free;
+            assert_eq!(
+                (figures.requested, figures.total, figures.free),
+                (65 << 20, Some(64 << 20), Some(free))
+            );
+            assert_eq!(
+                (figures.pool_used, figures.pool_reserved),
+                (Some(0), Some(0))
+            );
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!(", {free} of 67108864 bytes of the device free")),
+                "{error}"
+            );
+            assert!(
+                error.code().is_some() && error.function().is_some(),
+                "{error:?}"
+            );
         }
     });
 }
@@ -177,17 +260,26 @@ fn blocking_sources_wait_for_the_stream_before_they_free() {
         let stream = test.stream();
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
         for resource in [&SyncAlloc as &dyn Resource, &Managed, &Pinned, &arena] {
-            let pointer = resource.allocate(&stream, 4096, 256).expect("memory suffices");
+            let pointer = resource
+                .allocate(&stream, 4096, 256)
+                .expect("memory suffices");
             let gate = Gate::on(&stream);
             let (address, raw) = (pointer.as_raw(), stream.as_raw());
             // SAFETY: the memory is live and used on its stream.
-            unsafe { call!(stream.driver(), cuMemsetD8Async(address, 1, 4096, raw)) }.expect("work can be queued");
+            unsafe { call!(stream.driver(), cuMemsetD8Async(address, 1, 4096, raw)) }
+                .expect("work can be queued");
             std::thread::scope(|scope| {
                 let freeing = scope.spawn(|| free(&resource, &stream, pointer, 4096, 256));
                 std::thread::sleep(std::time::Duration::from_millis(5));
-                assert!(!freeing.is_finished(), "the memory was freed while the device used it");
+                assert!(
+                    !freeing.is_finished(),
+                    "the memory was freed while the device used it"
+                );
                 gate.open();
-                freeing.join().expect("freeing does not panic").expect("the memory can be freed");
+                freeing
+                    .join()
+                    .expect("freeing does not panic")
+                    .expect("the memory can be freed");
             });
         }
     });
@@ -204,9 +296,12 @@ fn free_that_fails_leaves_the_memory_to_the_caller() {
             (&Pinned, Function::cuMemFreeHost),
         ];
         for (resource, function) in cases {
-            let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
+            let pointer = resource
+                .allocate(&stream, 100, 256)
+                .expect("memory suffices");
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-            let error = free(&resource, &stream, pointer, 100, 256).expect_err("the injected fault occurs");
+            let error =
+                free(&resource, &stream, pointer, 100, 256).expect_err("the injected fault occurs");
             assert_eq!(error.function(), Some(function));
             free(&resource, &stream, pointer, 100, 256).expect("the second call succeeds");
         }
@@ -219,7 +314,9 @@ fn pinned_memory_without_an_address_on_the_device_is_freed() {
         let stream = test.stream();
         let function = Function::cuMemHostGetDevicePointer_v2;
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-        let error = Pinned.allocate(&stream, 100, 256).expect_err("the injected fault occurs");
+        let error = Pinned
+            .allocate(&stream, 100, 256)
+            .expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(function));
         assert_eq!(simulator.live_handles().host_allocations, 0);
     });
@@ -230,14 +327,24 @@ fn arena_grows_contiguously_and_coalesces_free_blocks() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let arena = Arena::new(&context).expect("memory can be mapped");
-        let blocks: Vec<_> = (0..5).map(|_| arena.allocate(&stream, 2 << 20, 256).expect("memory suffices")).collect();
-        let expected: Vec<_> = (0..5).map(|index| blocks[0].wrapping_add(index << 21)).collect();
+        let blocks: Vec<_> = (0..5)
+            .map(|_| {
+                arena
+                    .allocate(&stream, 2 << 20, 256)
+                    .expect("memory suffices")
+            })
+            .collect();
+        let expected: Vec<_> = (0..5)
+            .map(|index| blocks[0].wrapping_add(index << 21))
+            .collect();
         assert_eq!(blocks, expected, "one after the other");
         for block in blocks {
             free(&arena, &stream, block, 2 << 20, 256).expect("the memory can be freed");
         }
         assert_eq!(arena.reserved_bytes(), 10 << 20);
-        let all = arena.allocate(&stream, 10 << 20, 2 << 20).expect("free memory has coalesced");
+        let all = arena
+            .allocate(&stream, 10 << 20, 2 << 20)
+            .expect("free memory has coalesced");
         assert_eq!((all, arena.reserved_bytes()), (expected[0], 10 << 20));
         write_and_read(&stream, all, 10 << 20);
         let more = arena.allocate(&stream, 1, 1).expect("memory suffices");
@@ -254,13 +361,26 @@ pub(crate) mod operations {
     use crate::operations::{Operation, allocate, allocate_and_free, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("StreamOrdered::allocate and StreamOrdered::deallocate", |fixture| allocate_and_free(fixture, StreamOrdered)),
-        ("StreamOrdered::trim", |fixture| made(StreamOrdered.trim(&fixture.stream, 0)?)),
-        ("SyncAlloc::allocate and SyncAlloc::deallocate", |fixture| allocate_and_free(fixture, SyncAlloc)),
-        ("Managed::allocate and Managed::deallocate", |fixture| allocate_and_free(fixture, Managed)),
-        ("Pinned::allocate and Pinned::deallocate", |fixture| allocate_and_free(fixture, Pinned)),
+        (
+            "StreamOrdered::allocate and StreamOrdered::deallocate",
+            |fixture| allocate_and_free(fixture, StreamOrdered),
+        ),
+        ("StreamOrdered::trim", |fixture| {
+            made(StreamOrdered.trim(&fixture.stream, 0)?)
+        }),
+        ("SyncAlloc::allocate and SyncAlloc::deallocate", |fixture| {
+            allocate_and_free(fixture, SyncAlloc)
+        }),
+        ("Managed::allocate and Managed::deallocate", |fixture| {
+            allocate_and_free(fixture, Managed)
+        }),
+        ("Pinned::allocate and Pinned::deallocate", |fixture| {
+            allocate_and_free(fixture, Pinned)
+        }),
         ("Arena::new", |fixture| made(Arena::new(&fixture.context)?)),
-        ("Arena::allocate", |fixture| allocate(fixture, Arena::new(&fixture.context)?)),
+        ("Arena::allocate", |fixture| {
+            allocate(fixture, Arena::new(&fixture.context)?)
+        }),
         ("Arena::deallocate", |fixture| {
             let arena = Arena::new(&fixture.context)?;
             allocate_and_free(fixture, &arena)?;

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use curium_driver::{DevicePointer, Result, Stream};
 use curium_memory::c_resource::{ExternalResource, ResourceTable};
-use curium_memory::{CachingOptions, CachingResource, LimitedResource, Resource, Statistics, StreamOrdered};
+use curium_memory::{
+    CachingOptions, CachingResource, LimitedResource, Resource, Statistics, StreamOrdered,
+};
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
 use curium_tests::on_driver;
 
@@ -63,7 +65,10 @@ unsafe extern "C" fn release(context: *mut c_void) {
 fn resource_of_c_is_a_resource_and_is_released_once() {
     on_driver(|test| {
         let (stream, released) = (test.stream(), Arc::new(AtomicUsize::new(0)));
-        let counter = Box::new(Counter { live: AtomicUsize::new(0), released: Arc::clone(&released) });
+        let counter = Box::new(Counter {
+            live: AtomicUsize::new(0),
+            released: Arc::clone(&released),
+        });
         let table = ResourceTable {
             context: Box::into_raw(counter).cast(),
             allocate: Some(allocate),
@@ -71,14 +76,27 @@ fn resource_of_c_is_a_resource_and_is_released_once() {
             release: Some(release),
         };
         // SAFETY: the table has no other owner, and its functions may be called from any thread; no memory is accessed.
-        let resource = unsafe { ExternalResource::from_table(table) }.expect("the table is complete");
-        let pointer = resource.allocate(&stream, 77, 256).expect("the table allocates");
+        let resource =
+            unsafe { ExternalResource::from_table(table) }.expect("the table is complete");
+        let pointer = resource
+            .allocate(&stream, 77, 256)
+            .expect("the table allocates");
         assert_eq!(pointer.as_raw(), 77_000);
         // SAFETY: the memory was allocated from this resource with this size and alignment.
         unsafe { resource.deallocate(&stream, pointer, 77, 256) }.expect("the table frees");
-        assert!(resource.allocate(&stream, 1, 256).expect_err("memory is exhausted").is_out_of_memory());
-        let error = resource.allocate(&stream, 2, 256).expect_err("the table returns an error");
-        assert_eq!(error.to_string(), "ExternalResource::allocate: the C function failed (code 800, 2 bytes)");
+        assert!(
+            resource
+                .allocate(&stream, 1, 256)
+                .expect_err("memory is exhausted")
+                .is_out_of_memory()
+        );
+        let error = resource
+            .allocate(&stream, 2, 256)
+            .expect_err("the table returns an error");
+        assert_eq!(
+            error.to_string(),
+            "ExternalResource::allocate: the C function failed (code 800, 2 bytes)"
+        );
         assert_eq!(released.load(Ordering::Relaxed), 0);
         drop(resource);
         assert_eq!(released.load(Ordering::Relaxed), 1);
@@ -87,7 +105,12 @@ fn resource_of_c_is_a_resource_and_is_released_once() {
 
 #[test]
 fn table_without_a_function_is_refused() {
-    let table = ResourceTable { context: std::ptr::null_mut(), allocate: None, deallocate: None, release: None };
+    let table = ResourceTable {
+        context: std::ptr::null_mut(),
+        allocate: None,
+        deallocate: None,
+        release: None,
+    };
     // SAFETY: the call rejects the table.
     unsafe { ExternalResource::from_table(table) }.expect_err("there is no function");
 }
@@ -116,17 +139,31 @@ fn exported_resource_allocates_for_c_and_records_its_streams() {
     on_driver(|test| {
         let (context, stream, other) = (test.context(), test.stream(), test.stream());
         let options = CachingOptions::new().with_cache(true);
-        let resource = CachingResource::with_options(&context, &options).expect("a resource can be created");
+        let resource =
+            CachingResource::with_options(&context, &options).expect("a resource can be created");
         let table = ResourceTable::export(resource.clone(), &context);
         let (code, first) = call(&table, &stream, 1 << 20);
         assert_eq!(code, CUresult::CUDA_SUCCESS);
-        assert_eq!(give_back(&table, &stream, first, 1 << 20), CUresult::CUDA_SUCCESS);
-        assert_eq!(call(&table, &stream, 1 << 20), (CUresult::CUDA_SUCCESS, first), "the stream is the same");
+        assert_eq!(
+            give_back(&table, &stream, first, 1 << 20),
+            CUresult::CUDA_SUCCESS
+        );
+        assert_eq!(
+            call(&table, &stream, 1 << 20),
+            (CUresult::CUDA_SUCCESS, first),
+            "the stream is the same"
+        );
         let (_, second) = call(&table, &other, 1 << 20);
         assert_ne!(first, second);
         assert_eq!(resource.statistics().hits, 1);
-        assert_eq!(give_back(&table, &stream, first, 1 << 20), CUresult::CUDA_SUCCESS);
-        assert_eq!(give_back(&table, &other, second, 1 << 20), CUresult::CUDA_SUCCESS);
+        assert_eq!(
+            give_back(&table, &stream, first, 1 << 20),
+            CUresult::CUDA_SUCCESS
+        );
+        assert_eq!(
+            give_back(&table, &other, second, 1 << 20),
+            CUresult::CUDA_SUCCESS
+        );
         end(table);
     });
 }
@@ -140,7 +177,13 @@ unsafe impl Resource for Panicking {
         std::panic::panic_any("this panic is part of the test")
     }
 
-    unsafe fn deallocate(&self, _: &Stream, _: DevicePointer<u8>, _: usize, _: usize) -> Result<()> {
+    unsafe fn deallocate(
+        &self,
+        _: &Stream,
+        _: DevicePointer<u8>,
+        _: usize,
+        _: usize,
+    ) -> Result<()> {
         Ok(())
     }
 }
@@ -149,16 +192,41 @@ unsafe impl Resource for Panicking {
 fn failures_are_error_codes_in_c() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
-        let table = ResourceTable::export(Statistics::new(LimitedResource::new(StreamOrdered, 100)), &context);
-        assert_eq!(call(&table, &stream, 101).0, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-        assert_eq!(call(&table, &stream, 0).0, CUresult::CUDA_ERROR_INVALID_VALUE);
+        let table = ResourceTable::export(
+            Statistics::new(LimitedResource::new(StreamOrdered, 100)),
+            &context,
+        );
+        assert_eq!(
+            call(&table, &stream, 101).0,
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY
+        );
+        assert_eq!(
+            call(&table, &stream, 0).0,
+            CUresult::CUDA_ERROR_INVALID_VALUE
+        );
         let function = table.allocate.expect("the table is complete");
         let mut address = 0;
         // SAFETY: a default stream and a null output pointer are rejected before any access.
-        let code = unsafe { function(table.context, std::ptr::null_mut(), 10, 256, &raw mut address) };
+        let code = unsafe {
+            function(
+                table.context,
+                std::ptr::null_mut(),
+                10,
+                256,
+                &raw mut address,
+            )
+        };
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
         // SAFETY: as above.
-        let code = unsafe { function(table.context, stream.as_raw(), 10, 256, std::ptr::null_mut()) };
+        let code = unsafe {
+            function(
+                table.context,
+                stream.as_raw(),
+                10,
+                256,
+                std::ptr::null_mut(),
+            )
+        };
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
         end(table);
         let table = ResourceTable::export(Panicking, &context);
@@ -173,10 +241,12 @@ pub(crate) mod operations {
 
     use crate::operations::{Operation, allocate_and_free};
 
-    pub(crate) const SOLITARY: &[Operation] =
-        &[("ResourceTable::export and ExternalResource::allocate and ExternalResource::deallocate", |fixture| {
+    pub(crate) const SOLITARY: &[Operation] = &[(
+        "ResourceTable::export and ExternalResource::allocate and ExternalResource::deallocate",
+        |fixture| {
             let table = ResourceTable::export(StreamOrdered, &fixture.context);
             // SAFETY: the table is that of a resource, and has no other owner.
             allocate_and_free(fixture, unsafe { ExternalResource::from_table(table) }?)
-        })];
+        },
+    )];
 }

@@ -10,7 +10,10 @@ fn close(stream: Stream) -> Result<(), Error> {
     Ok(stream.close()?)
 }
 
-fn upload(test: &TestDriver, elements: usize) -> Result<Vec<u32>, Box<dyn std::error::Error + Send + Sync>> {
+fn upload(
+    test: &TestDriver,
+    elements: usize,
+) -> Result<Vec<u32>, Box<dyn std::error::Error + Send + Sync>> {
     let (stream, context) = (test.stream(), test.context());
     let source = PinnedBuffer::from_slice(&context, &vec![7; elements], PinnedFlags::empty())?;
     let mut target = DeviceBuffer::zeroed(&stream, 3)?;
@@ -25,7 +28,10 @@ fn question_mark_converts_a_returned_value_into_the_error() {
         let stream = test.stream();
         let clone = stream.clone();
         let error = close(stream).expect_err("a clone exists");
-        assert_eq!(error.to_string(), "Stream::close: the stream is still in use");
+        assert_eq!(
+            error.to_string(),
+            "Stream::close: the stream is still in use"
+        );
         close(clone).expect("the other value was dropped");
     });
 }
@@ -35,7 +41,12 @@ fn returned_value_is_an_error_of_any_kind() {
     on_driver(|test| {
         assert_eq!(upload(test, 3).expect("the lengths are equal"), [7; 3]);
         let error = upload(test, 2).expect_err("the lengths differ");
-        assert!(error.downcast_ref::<Returned<PinnedBuffer<u32>>>().is_some(), "{error}");
+        assert!(
+            error
+                .downcast_ref::<Returned<PinnedBuffer<u32>>>()
+                .is_some(),
+            "{error}"
+        );
         assert!(error.to_string().starts_with("copy::upload: "), "{error}");
     });
 }
@@ -54,9 +65,15 @@ fn returned_value_has_the_text_of_its_error() {
 #[test]
 fn returned_value_can_be_used_again() {
     on_simulator(Config::new(), |test, simulator| {
-        let buffer = DeviceBuffer::from_slice(&test.stream(), &[1_u32, 2]).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let Returned { value: buffer, error } = buffer.close().expect_err("the injected fault occurs");
+        let buffer =
+            DeviceBuffer::from_slice(&test.stream(), &[1_u32, 2]).expect("memory suffices");
+        simulator.inject(
+            Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let Returned {
+            value: buffer,
+            error,
+        } = buffer.close().expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(Function::cuMemFreeAsync));
         assert_eq!(buffer.to_vec().expect("the memory is still there"), [1, 2]);
         buffer.close().expect("only the first call failed");

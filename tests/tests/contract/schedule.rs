@@ -20,8 +20,11 @@ fn consumer_sees_the_product(test: &TestDriver, waits: bool) -> bool {
     let (mut product, copy) = (buffer(&producer), buffer(&consumer));
     fill(&producer, &mut product, PRODUCED).expect("the buffer can be filled");
     if waits {
-        let produced = Event::new(producer.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
-        produced.record(&producer).expect("an event can be recorded");
+        let produced = Event::new(producer.context(), EventFlags::DISABLE_TIMING)
+            .expect("an event can be created");
+        produced
+            .record(&producer)
+            .expect("an event can be recorded");
         consumer.wait_event(&produced).expect("a stream can wait");
     }
     // SAFETY: the buffers outlive the copy, which is waited for below; a possible race is the subject of the test.
@@ -41,7 +44,10 @@ fn consumer_without_a_wait_misses_the_product_for_some_of_a_hundred_seeds() {
             missed += u32::from(!consumer_sees_the_product(test, false));
         });
     }
-    assert!(missed > 0 || uses_cuda(), "none of a hundred schedules exposed the missing wait");
+    assert!(
+        missed > 0 || uses_cuda(),
+        "none of a hundred schedules exposed the missing wait"
+    );
 }
 
 #[test]

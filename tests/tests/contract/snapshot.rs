@@ -6,7 +6,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use curium_driver::{DevicePointer, Error, Stream};
-use curium_memory::diagnostics::{AllocationEvent, AllocationLog, AllocationRecorder, EventKind, Snapshot};
+use curium_memory::diagnostics::{
+    AllocationEvent, AllocationLog, AllocationRecorder, EventKind, Snapshot,
+};
 use curium_memory::{CachingOptions, CachingResource, LeakTracker, Resource};
 use curium_tests::on_driver;
 use serde_json::{Map, Value};
@@ -20,9 +22,16 @@ struct Unpickler<'a> {
 
 impl<'a> Unpickler<'a> {
     fn read(bytes: &'a [u8]) -> Value {
-        let mut unpickler = Self { bytes, stack: Vec::new(), marks: Vec::new() };
+        let mut unpickler = Self {
+            bytes,
+            stack: Vec::new(),
+            marks: Vec::new(),
+        };
         while !unpickler.step() {}
-        assert!(unpickler.bytes.is_empty() && unpickler.marks.is_empty(), "every byte and mark is consumed");
+        assert!(
+            unpickler.bytes.is_empty() && unpickler.marks.is_empty(),
+            "every byte and mark is consumed"
+        );
         assert_eq!(unpickler.stack.len(), 1);
         unpickler.stack.remove(0)
     }
@@ -35,8 +44,15 @@ impl<'a> Unpickler<'a> {
 
     fn number(&mut self, count: usize) -> u64 {
         let taken = self.take(count);
-        assert!(taken.iter().skip(8).all(|byte| *byte == 0), "a number of more than 64 bits");
-        taken.iter().take(8).rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
+        assert!(
+            taken.iter().skip(8).all(|byte| *byte == 0),
+            "a number of more than 64 bits"
+        );
+        taken
+            .iter()
+            .take(8)
+            .rev()
+            .fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
     /// Executes one instruction, and returns `true` if it was the last.
@@ -58,7 +74,10 @@ impl<'a> Unpickler<'a> {
             b'J' => self.push_number(4),
             0x8a => {
                 let length = usize::from(self.take(1)[0]);
-                assert!(length == 9 || self.bytes[length - 1] < 0x80, "the number is negative");
+                assert!(
+                    length == 9 || self.bytes[length - 1] < 0x80,
+                    "the number is negative"
+                );
                 self.push_number(length);
             }
             0x86 => {
@@ -88,35 +107,48 @@ impl<'a> Unpickler<'a> {
             panic!("the value below the mark is not a dictionary")
         };
         for pair in items.chunks(2) {
-            let before = object.insert(pair[0].as_str().expect("a key is text").to_owned(), pair[1].clone());
+            let before = object.insert(
+                pair[0].as_str().expect("a key is text").to_owned(),
+                pair[1].clone(),
+            );
             assert!(before.is_none(), "{} occurs twice", pair[0]);
         }
     }
 
     fn append(&mut self) {
         let items = self.items();
-        let Some(Value::Array(array)) = self.stack.last_mut() else { panic!("the value below the mark is not a list") };
+        let Some(Value::Array(array)) = self.stack.last_mut() else {
+            panic!("the value below the mark is not a list")
+        };
         array.extend(items);
     }
 }
 
 fn number(value: &Value, key: &str) -> u64 {
-    value[key].as_u64().unwrap_or_else(|| panic!("{key} of {value} is not a number"))
+    value[key]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{key} of {value} is not a number"))
 }
 
 fn array<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
-    value[key].as_array().unwrap_or_else(|| panic!("{key} of {value} is not a list"))
+    value[key]
+        .as_array()
+        .unwrap_or_else(|| panic!("{key} of {value} is not a list"))
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_else(|| panic!("{key} of {value} is not a string"))
+    value[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("{key} of {value} is not a string"))
 }
 
 /// Checks the fields that the viewer uses, and replays the trace backwards as the viewer does: every block must lie in
 /// a segment, and every free must refer to free memory.
 fn check(snapshot: &Value, device: usize) {
-    let mut segments: BTreeMap<u64, u64> =
-        array(snapshot, "segments").iter().map(|s| (number(s, "address"), number(s, "total_size"))).collect();
+    let mut segments: BTreeMap<u64, u64> = array(snapshot, "segments")
+        .iter()
+        .map(|s| (number(s, "address"), number(s, "total_size")))
+        .collect();
     let mut live = BTreeMap::new();
     for segment in array(snapshot, "segments") {
         assert_eq!(number(segment, "device"), device as u64);
@@ -137,12 +169,25 @@ fn check(snapshot: &Value, device: usize) {
             }
             frames(block);
         }
-        assert_eq!(next, number(segment, "address") + number(segment, "total_size"), "blocks fill the segment");
+        assert_eq!(
+            next,
+            number(segment, "address") + number(segment, "total_size"),
+            "blocks fill the segment"
+        );
         assert_eq!(number(segment, "allocated_size"), allocated);
     }
     let traces = array(snapshot, "device_traces");
-    assert_eq!(traces.len(), device + 1, "the events are at the index of the device");
-    for event in traces[device].as_array().expect("a trace is a list").iter().rev() {
+    assert_eq!(
+        traces.len(),
+        device + 1,
+        "the events are at the index of the device"
+    );
+    for event in traces[device]
+        .as_array()
+        .expect("a trace is a list")
+        .iter()
+        .rev()
+    {
         frames(event);
         number(event, "time_us");
         number(event, "stream");
@@ -150,11 +195,17 @@ fn check(snapshot: &Value, device: usize) {
         match text(event, "action") {
             "segment_map" | "segment_alloc" => unmap(&mut segments, number(event, "addr"), bytes),
             "segment_unmap" | "segment_free" => {
-                assert_eq!(segments.insert(number(event, "addr"), bytes), None, "{event}");
+                assert_eq!(
+                    segments.insert(number(event, "addr"), bytes),
+                    None,
+                    "{event}"
+                );
             }
             "snapshot" => assert_eq!(bytes, live.values().sum::<u64>(), "{event}"),
             "alloc" => assert_eq!(live.remove(&number(event, "addr")), Some(bytes), "{event}"),
-            "free_completed" => assert_eq!(live.insert(number(event, "addr"), bytes), None, "{event}"),
+            "free_completed" => {
+                assert_eq!(live.insert(number(event, "addr"), bytes), None, "{event}")
+            }
             "free_requested" => assert!(live.contains_key(&number(event, "addr")), "{event}"),
             "oom" => drop(number(event, "device_free")),
             other => panic!("unknown action {other}"),
@@ -162,8 +213,14 @@ fn check(snapshot: &Value, device: usize) {
         for (address, bytes) in &live {
             let mut end = *address;
             while end < address + bytes {
-                let (start, size) = segments.range(..=end).next_back().expect("a block lies in a segment");
-                assert!(end < start + size, "{address:#x} is in no segment before {event}");
+                let (start, size) = segments
+                    .range(..=end)
+                    .next_back()
+                    .expect("a block lies in a segment");
+                assert!(
+                    end < start + size,
+                    "{address:#x} is in no segment before {event}"
+                );
                 end = start + size;
             }
         }
@@ -172,11 +229,21 @@ fn check(snapshot: &Value, device: usize) {
 
 /// Removes a part of a segment, and keeps the parts before and after it.
 fn unmap(segments: &mut BTreeMap<u64, u64>, address: u64, bytes: u64) {
-    let (start, size) = segments.range(..=address).next_back().map(|(start, size)| (*start, *size)).expect("a segment");
-    assert!(address + bytes <= start + size, "the segment contains the removed part");
+    let (start, size) = segments
+        .range(..=address)
+        .next_back()
+        .map(|(start, size)| (*start, *size))
+        .expect("a segment");
+    assert!(
+        address + bytes <= start + size,
+        "the segment contains the removed part"
+    );
     segments.remove(&start);
     segments.extend((start < address).then_some((start, address - start)));
-    segments.extend((address + bytes < start + size).then_some((address + bytes, start + size - address - bytes)));
+    segments.extend(
+        (address + bytes < start + size)
+            .then_some((address + bytes, start + size - address - bytes)),
+    );
 }
 
 fn frames(value: &Value) {
@@ -250,11 +317,25 @@ fn python(pickle: &[u8]) -> Option<Value> {
 /// Returns the output of a Python script, or `None` without Python.
 fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> Option<Vec<u8>> {
     let mut command = Command::new("python3");
-    command.args(["-c", script]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(["-c", script])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().ok()?;
-    child.stdin.take().expect("the input is piped").write_all(input).expect("Python reads its input");
+    child
+        .stdin
+        .take()
+        .expect("the input is piped")
+        .write_all(input)
+        .expect("Python reads its input");
     let output = child.wait_with_output().expect("Python ends");
-    assert!(output.status.success(), "Python failed: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "Python failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Some(output.stdout)
 }
 
@@ -268,41 +349,72 @@ fn snapshot_is_readable_by_the_viewer_and_by_python() {
     on_driver(|test| {
         let stream = test.stream();
         let options = CachingOptions::new().with_cache(true);
-        let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
+        let cache = CachingResource::with_options(&test.context(), &options)
+            .expect("a resource can be created");
         let cache = LeakTracker::new(cache);
-        let before = cache.allocate(&stream, 12_345, 256).expect("memory suffices");
+        let before = cache
+            .allocate(&stream, 12_345, 256)
+            .expect("memory suffices");
         let resource = AllocationRecorder::ring(cache, 2000);
         let mut live = Vec::new();
         for round in 0..800_usize {
             let bytes = 1 + (round * 7919) % 300_000;
-            live.push((resource.allocate(&stream, bytes, 256).expect("memory suffices"), bytes));
+            live.push((
+                resource
+                    .allocate(&stream, bytes, 256)
+                    .expect("memory suffices"),
+                bytes,
+            ));
             if round % 3 != 0 {
                 let (pointer, bytes) = live.swap_remove((round * 31) % live.len());
                 free(&resource, &stream, pointer, bytes);
             }
         }
-        let error = resource.allocate(&stream, usize::MAX / 4, 256).expect_err("no device has that much memory");
-        let Error::OutOfMemory(figures) = &error else { panic!("{error}") };
+        let error = resource
+            .allocate(&stream, usize::MAX / 4, 256)
+            .expect_err("no device has that much memory");
+        let Error::OutOfMemory(figures) = &error else {
+            panic!("{error}")
+        };
         let left = figures.free.expect("the driver reports it");
-        assert!(left > 0 && error.to_string().contains(&format!("{left} of ")), "{error}");
-        let fail = resource.events().last().map(|event| (event.kind, event.address));
+        assert!(
+            left > 0 && error.to_string().contains(&format!("{left} of ")),
+            "{error}"
+        );
+        let fail = resource
+            .events()
+            .last()
+            .map(|event| (event.kind, event.address));
         assert_eq!(fail, Some((EventKind::Fail, left as u64)));
         let known = resource.inner().live();
-        let snapshot = Snapshot::new(0, resource.events()).with_live(&known).with_segments(resource.inner().inner());
+        let snapshot = Snapshot::new(0, resource.events())
+            .with_live(&known)
+            .with_segments(resource.inner().inner());
         let pickle = snapshot.to_pickle();
         let read = Unpickler::read(&pickle);
         check(&read, 0);
-        let blocks = array(&read, "segments").iter().flat_map(|segment| array(segment, "blocks"));
-        let in_use = blocks.filter(|block| text(block, "state") == "active_allocated").count();
+        let blocks = array(&read, "segments")
+            .iter()
+            .flat_map(|segment| array(segment, "blocks"));
+        let in_use = blocks
+            .filter(|block| text(block, "state") == "active_allocated")
+            .count();
         assert_eq!(in_use, live.len() + 1);
         if let Some(value) = python(&pickle) {
             assert_eq!(value, read);
         }
         if let Some(said) = viewer(&pickle) {
-            assert!(text(&said, "trace").contains("raise OutOfMemoryError"), "{said}");
-            assert!(!text(&said, "trace").contains("0.0B free in CUDA"), "{said}");
+            assert!(
+                text(&said, "trace").contains("raise OutOfMemoryError"),
+                "{said}"
+            );
+            assert!(
+                !text(&said, "trace").contains("0.0B free in CUDA"),
+                "{said}"
+            );
         }
-        live.into_iter().for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
+        live.into_iter()
+            .for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
         free(resource.inner(), &stream, before, 12_345);
     });
 }
@@ -311,41 +423,86 @@ fn snapshot_is_readable_by_the_viewer_and_by_python() {
 fn created_and_released_segments_are_events_of_the_snapshot() {
     on_driver(|test| {
         let (stream, mib) = (test.stream(), 1 << 20);
-        let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 * mib);
-        let mapped = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
-        let upstream = CachingResource::with_upstream(&test.context(), &options, curium_memory::StreamOrdered)
+        let options = CachingOptions::new()
+            .with_cache(true)
+            .with_segment_bytes(2 * mib);
+        let mapped = CachingResource::with_options(&test.context(), &options)
             .expect("a resource can be created");
+        let upstream =
+            CachingResource::with_upstream(&test.context(), &options, curium_memory::StreamOrdered)
+                .expect("a resource can be created");
         for cache in [mapped, upstream] {
             let resource = AllocationRecorder::ring(cache, 1000);
             let mut live: Vec<_> = (1..9)
-                .map(|count| (resource.allocate(&stream, count * mib, 256).expect("memory suffices"), count * mib))
+                .map(|count| {
+                    (
+                        resource
+                            .allocate(&stream, count * mib, 256)
+                            .expect("memory suffices"),
+                        count * mib,
+                    )
+                })
                 .collect();
             for (pointer, bytes) in live.drain(2..) {
                 free(&resource, &stream, pointer, bytes);
             }
             stream.synchronize().expect("nothing failed");
-            resource.trim(&stream, 0).expect("nothing uses the segments");
-            live.push((resource.allocate(&stream, 5 * mib, 256).expect("memory suffices"), 5 * mib));
+            resource
+                .trim(&stream, 0)
+                .expect("nothing uses the segments");
+            live.push((
+                resource
+                    .allocate(&stream, 5 * mib, 256)
+                    .expect("memory suffices"),
+                5 * mib,
+            ));
             let events = resource.events();
-            let segments: Vec<_> = events.iter().filter(|event| event.kind.is_segment_event()).collect();
+            let segments: Vec<_> = events
+                .iter()
+                .filter(|event| event.kind.is_segment_event())
+                .collect();
             let (came, went) = segments.iter().partition::<Vec<_>, _>(|event| {
-                matches!(event.kind, EventKind::MapSegment | EventKind::AllocateSegment)
+                matches!(
+                    event.kind,
+                    EventKind::MapSegment | EventKind::AllocateSegment
+                )
             });
             assert!(!came.is_empty() && !went.is_empty(), "{segments:?}");
-            let sum = |events: &[&&AllocationEvent]| events.iter().map(|event| event.bytes as u64).sum::<u64>();
-            assert_eq!(sum(&came) - sum(&went), resource.inner().statistics().reserved_bytes);
+            let sum = |events: &[&&AllocationEvent]| {
+                events.iter().map(|event| event.bytes as u64).sum::<u64>()
+            };
+            assert_eq!(
+                sum(&came) - sum(&went),
+                resource.inner().statistics().reserved_bytes
+            );
             let text = AllocationLog::new(events.clone()).to_string();
-            assert_eq!(text.parse::<AllocationLog>().expect("the log is well formed").events().len(), events.len());
-            for snapshot in [Snapshot::new(0, events.clone()), Snapshot::new(0, events).with_segments(resource.inner())]
-            {
+            assert_eq!(
+                text.parse::<AllocationLog>()
+                    .expect("the log is well formed")
+                    .events()
+                    .len(),
+                events.len()
+            );
+            for snapshot in [
+                Snapshot::new(0, events.clone()),
+                Snapshot::new(0, events).with_segments(resource.inner()),
+            ] {
                 let pickle = snapshot.to_pickle();
                 let read = Unpickler::read(&pickle);
                 check(&read, 0);
-                let total: u64 = array(&read, "segments").iter().map(|segment| number(segment, "total_size")).sum();
-                assert_eq!(total, resource.inner().statistics().reserved_bytes, "every segment exists");
+                let total: u64 = array(&read, "segments")
+                    .iter()
+                    .map(|segment| number(segment, "total_size"))
+                    .sum();
+                assert_eq!(
+                    total,
+                    resource.inner().statistics().reserved_bytes,
+                    "every segment exists"
+                );
                 viewer(&pickle);
             }
-            live.into_iter().for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
+            live.into_iter()
+                .for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
         }
     });
 }
@@ -355,7 +512,13 @@ fn snapshot_without_segments_derives_them_from_the_blocks() {
     on_driver(|test| {
         let stream = test.stream();
         let resource = AllocationRecorder::ring(curium_memory::StreamOrdered, 1000);
-        let kept: Vec<_> = (1..5).map(|index| resource.allocate(&stream, 777 * index, 256).expect("memory")).collect();
+        let kept: Vec<_> = (1..5)
+            .map(|index| {
+                resource
+                    .allocate(&stream, 777 * index, 256)
+                    .expect("memory")
+            })
+            .collect();
         free(&resource, &stream, kept[1], 1554);
         let pickle = Snapshot::new(3, resource.events()).to_pickle();
         check(&Unpickler::read(&pickle), 3);
@@ -363,7 +526,13 @@ fn snapshot_without_segments_derives_them_from_the_blocks() {
         for index in [0, 2, 3] {
             free(&resource, &stream, kept[index], 777 * (index + 1));
         }
-        check(&Unpickler::read(&Snapshot::new(0, resource.events()).to_pickle()), 0);
-        check(&Unpickler::read(&Snapshot::new(0, Vec::new()).to_pickle()), 0);
+        check(
+            &Unpickler::read(&Snapshot::new(0, resource.events()).to_pickle()),
+            0,
+        );
+        check(
+            &Unpickler::read(&Snapshot::new(0, Vec::new()).to_pickle()),
+            0,
+        );
     });
 }

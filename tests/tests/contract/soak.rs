@@ -6,7 +6,11 @@ use curium_tests::{Soak, on_driver};
 #[test]
 fn soak_leaves_nothing_and_does_not_grow() {
     on_driver(|test| {
-        let soak = Soak { operations: if cfg!(miri) { 300 } else { 60_000 }, threads: 3, seed: 7 };
+        let soak = Soak {
+            operations: if cfg!(miri) { 300 } else { 60_000 },
+            threads: 3,
+            seed: 7,
+        };
         let soaked = soak.run(&test.context()).expect("no call fails");
         assert!(soaked.allocations > soak.operations / 3, "{soaked:?}");
     });

@@ -38,8 +38,13 @@ fn failure_of(test: &TestDriver, stream: &Stream) -> Error {
     loop {
         match stream.synchronize() {
             Err(error) => return error,
-            Ok(()) if test.simulator().is_some() => panic!("the first synchronization reports the kernel"),
-            Ok(()) => assert!(Instant::now() < deadline, "the failure of the kernel is not reported"),
+            Ok(()) if test.simulator().is_some() => {
+                panic!("the first synchronization reports the kernel")
+            }
+            Ok(()) => assert!(
+                Instant::now() < deadline,
+                "the failure of the kernel is not reported"
+            ),
         }
         thread::sleep(Duration::from_millis(1));
     }
@@ -50,14 +55,34 @@ fn assert_context_is_lost(test: &TestDriver, buffer: DeviceBuffer<u32>, code: CU
     let stream = buffer.stream().clone();
     assert_sticky(&failure_of(test, &stream), code);
     assert_sticky(&stream.synchronize().expect_err("the error stays"), code);
-    assert_sticky(&stream.context().synchronize().expect_err("the error stays"), code);
-    assert_sticky(&buffer.to_vec().expect_err("nothing can be read any more"), code);
-    assert_sticky(&DeviceBuffer::<u8>::zeroed(&stream, 8).expect_err("nothing can be allocated any more"), code);
-    let again = test.device().primary_context().and_then(|context| context.synchronize());
-    assert_sticky(&again.expect_err("retaining it again does not reset it"), code);
-    let (buffer, error) = buffer.close().expect_err("nothing can be freed any more").into_parts();
+    assert_sticky(
+        &stream.context().synchronize().expect_err("the error stays"),
+        code,
+    );
+    assert_sticky(
+        &buffer.to_vec().expect_err("nothing can be read any more"),
+        code,
+    );
+    assert_sticky(
+        &DeviceBuffer::<u8>::zeroed(&stream, 8).expect_err("nothing can be allocated any more"),
+        code,
+    );
+    let again = test
+        .device()
+        .primary_context()
+        .and_then(|context| context.synchronize());
+    assert_sticky(
+        &again.expect_err("retaining it again does not reset it"),
+        code,
+    );
+    let (buffer, error) = buffer
+        .close()
+        .expect_err("nothing can be freed any more")
+        .into_parts();
     assert_sticky(&error, code);
-    test.device().name().expect("calls without a context succeed");
+    test.device()
+        .name()
+        .expect("calls without a context succeed");
     // The simulator can reset the error, after which everything is freed as usual.
     if let Some(simulator) = test.simulator() {
         simulator.reset_errors();
@@ -67,33 +92,42 @@ fn assert_context_is_lost(test: &TestDriver, buffer: DeviceBuffer<u32>, code: CU
 
 #[test]
 fn kernel_that_writes_out_of_bounds_ends_the_context() {
-    in_own_process("sticky::kernel_that_writes_out_of_bounds_ends_the_context", || {
-        on_driver(|test| {
-            let stream = test.stream();
-            let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
-            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            // SAFETY: the kernel writes out of bounds at a distance that the device detects: no memory of this program
-            // is changed.
-            let launched = unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1)) };
-            launched.expect("the launch itself succeeds");
-            assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
-        });
-    });
+    in_own_process(
+        "sticky::kernel_that_writes_out_of_bounds_ends_the_context",
+        || {
+            on_driver(|test| {
+                let stream = test.stream();
+                let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
+                let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+                // SAFETY: the kernel writes out of bounds at a distance that the device detects: no memory of this program
+                // is changed.
+                let launched = unsafe {
+                    write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1))
+                };
+                launched.expect("the launch itself succeeds");
+                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+            });
+        },
+    );
 }
 
 #[test]
 fn kernel_that_writes_misaligned_ends_the_context() {
-    in_own_process("sticky::kernel_that_writes_misaligned_ends_the_context", || {
-        on_driver(|test| {
-            let stream = test.stream();
-            let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned");
-            let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
-            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            // SAFETY: the kernel makes a misaligned write within the buffer, which the device rejects.
-            unsafe { write.launch(&stream, LaunchConfig::new(1, 1), (&mut bytes, 1)) }.expect("the launch succeeds");
-            assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS);
-        });
-    });
+    in_own_process(
+        "sticky::kernel_that_writes_misaligned_ends_the_context",
+        || {
+            on_driver(|test| {
+                let stream = test.stream();
+                let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned");
+                let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
+                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+                // SAFETY: the kernel makes a misaligned write within the buffer, which the device rejects.
+                unsafe { write.launch(&stream, LaunchConfig::new(1, 1), (&mut bytes, 1)) }
+                    .expect("the launch succeeds");
+                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS);
+            });
+        },
+    );
 }
 
 #[test]
@@ -105,9 +139,12 @@ fn kernel_that_traps_ends_the_context() {
             let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
             // SAFETY: the kernel accesses no memory.
             unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (0,)) }.expect("it launches");
-            stream.synchronize().expect("without its condition the kernel does nothing");
+            stream
+                .synchronize()
+                .expect("without its condition the kernel does nothing");
             // SAFETY: the kernel accesses no memory.
-            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }.expect("the launch itself succeeds");
+            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }
+                .expect("the launch itself succeeds");
             assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_LAUNCH_FAILED);
         });
     });
@@ -115,19 +152,30 @@ fn kernel_that_traps_ends_the_context() {
 
 #[test]
 fn faulting_kernel_is_reported_and_the_program_continues_if_configured() {
-    on_simulator(Config::new().with_checks(Checks::Report), |test, simulator| {
-        let stream = test.stream();
-        let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
-        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        for index in [4, 2] {
-            // SAFETY: the kernel writes at most one element out of bounds, which the simulator detects.
-            unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, index, 7)) }.expect("it launches");
-        }
-        assert_eq!(buffer.to_vec().expect("the context is usable"), [0, 0, 7, 0]);
-        let faults = simulator.reports();
-        let [fault] = &faults[..] else { panic!("exactly one launch failed: {faults:?}") };
-        let end = buffer.as_pointer().as_raw() + 16;
-        assert_eq!(fault.access.map(|access| access.address), Some(end));
-        assert_eq!(&*fault.kernel, "write_at");
-    });
+    on_simulator(
+        Config::new().with_checks(Checks::Report),
+        |test, simulator| {
+            let stream = test.stream();
+            let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
+            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+            for index in [4, 2] {
+                // SAFETY: the kernel writes at most one element out of bounds, which the simulator detects.
+                unsafe {
+                    write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, index, 7))
+                }
+                .expect("it launches");
+            }
+            assert_eq!(
+                buffer.to_vec().expect("the context is usable"),
+                [0, 0, 7, 0]
+            );
+            let faults = simulator.reports();
+            let [fault] = &faults[..] else {
+                panic!("exactly one launch failed: {faults:?}")
+            };
+            let end = buffer.as_pointer().as_raw() + 16;
+            assert_eq!(fault.access.map(|access| access.address), Some(end));
+            assert_eq!(&*fault.kernel, "write_at");
+        },
+    );
 }

@@ -32,11 +32,15 @@ fn stream_waits_for_an_event_of_another() {
     on_driver(|test| {
         let context = test.context();
         let (first, second) = (test.stream(), test.stream());
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
+        let event =
+            Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         let gate = Gate::on(&first);
         event.record(&first).expect("an event can be recorded");
         second.wait_event(&event).expect("a stream can wait");
-        assert!(stream_work::is_held_up(&second), "the second stream did not wait");
+        assert!(
+            stream_work::is_held_up(&second),
+            "the second stream did not wait"
+        );
         gate.open();
         second.synchronize().expect("a stream can be synchronized");
         assert!(event.is_finished().expect("an event can be queried"));
@@ -48,12 +52,17 @@ fn stream_waits_for_the_record_at_the_time_of_the_wait() {
     on_driver(|test| {
         let context = test.context();
         let (first, second) = (test.stream(), test.stream());
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
+        let event =
+            Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         event.record(&first).expect("an event can be recorded");
         second.wait_event(&event).expect("a stream can wait");
         let gate = Gate::on(&first);
-        event.record(&first).expect("an event can be recorded again");
-        second.synchronize().expect("a later record does not affect earlier waits");
+        event
+            .record(&first)
+            .expect("an event can be recorded again");
+        second
+            .synchronize()
+            .expect("a later record does not affect earlier waits");
         gate.open();
     });
 }
@@ -62,7 +71,8 @@ fn stream_waits_for_the_record_at_the_time_of_the_wait() {
 fn stream_does_not_wait_for_an_event_that_was_never_recorded() {
     on_driver(|test| {
         let stream = test.stream();
-        let event = Event::new(stream.context(), EventFlags::empty()).expect("an event can be created");
+        let event =
+            Event::new(stream.context(), EventFlags::empty()).expect("an event can be created");
         stream.wait_event(&event).expect("a stream can wait");
         stream.synchronize().expect("there is nothing to wait for");
     });
@@ -88,7 +98,10 @@ fn stream_priority_out_of_range_is_clamped() {
         let context = test.context();
         for priority in [i32::MIN, -1, 0, 1, i32::MAX] {
             let stream = Stream::new(&context, StreamOptions::new().with_priority(priority));
-            stream.expect("any priority is valid").synchronize().expect("the stream works");
+            stream
+                .expect("any priority is valid")
+                .synchronize()
+                .expect("the stream works");
         }
     });
 }
@@ -119,7 +132,10 @@ fn stream_in_use_is_given_back_by_close() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u8>::zeroed(&stream, 16).expect("memory suffices");
-        let (stream, error) = stream.close().expect_err("the buffer keeps the stream").into_parts();
+        let (stream, error) = stream
+            .close()
+            .expect_err("the buffer keeps the stream")
+            .into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
         drop(buffer);
         stream.close().expect("nothing keeps the stream any more");
@@ -130,8 +146,13 @@ fn stream_in_use_is_given_back_by_close() {
 fn stream_that_the_driver_does_not_destroy_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
-        simulator.inject(Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (stream, error) = stream.close().expect_err("the injected fault occurs").into_parts();
+        simulator.inject(
+            Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let (stream, error) = stream
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuStreamDestroy_v2));
         stream.synchronize().expect("the stream is still there");
         stream.close().expect("only the first call failed");
@@ -143,23 +164,32 @@ fn stream_that_the_driver_does_not_destroy_is_given_back_by_close() {
 fn work_on_a_dropped_stream_completes() {
     on_driver(|test| {
         let context = test.context();
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
+        let event =
+            Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         let stream = test.stream();
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
         drop(stream);
         assert!(!event.is_finished().expect("an event can be queried"));
         gate.open();
-        event.synchronize().expect("the work completes without its stream");
+        event
+            .synchronize()
+            .expect("the work completes without its stream");
     });
 }
 
 #[test]
 fn stream_keeps_its_context_and_driver() {
     on_driver(|test| {
-        let stream = test.driver().device(0).and_then(|device| device.primary_context()?.stream());
+        let stream = test
+            .driver()
+            .device(0)
+            .and_then(|device| device.primary_context()?.stream());
         let stream = stream.expect("a stream can be created");
-        stream.context().synchronize().expect("the context lives as long as the stream");
+        stream
+            .context()
+            .synchronize()
+            .expect("the context lives as long as the stream");
         assert!(!stream.as_raw().is_null());
         assert_eq!(stream.driver().version(), test.driver().version());
     });
@@ -171,16 +201,35 @@ pub(crate) mod operations {
     use crate::operations::{Operation, boxed, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Stream::new", |fixture| made(Stream::new(&fixture.context, StreamOptions::new())?)),
-        ("Stream::synchronize", |fixture| made(fixture.stream.synchronize()?)),
-        ("Stream::is_finished", |fixture| made(fixture.stream.is_finished()?)),
-        ("Stream::wait_event", |fixture| made(fixture.other.wait_event(&fixture.event)?)),
-        ("Stream::close", |fixture| fixture.context.stream()?.close().map_err(|returned| returned.error).map(boxed)),
+        ("Stream::new", |fixture| {
+            made(Stream::new(&fixture.context, StreamOptions::new())?)
+        }),
+        ("Stream::synchronize", |fixture| {
+            made(fixture.stream.synchronize()?)
+        }),
+        ("Stream::is_finished", |fixture| {
+            made(fixture.stream.is_finished()?)
+        }),
+        ("Stream::wait_event", |fixture| {
+            made(fixture.other.wait_event(&fixture.event)?)
+        }),
+        ("Stream::close", |fixture| {
+            fixture
+                .context
+                .stream()?
+                .close()
+                .map_err(|returned| returned.error)
+                .map(boxed)
+        }),
     ];
 
     pub(crate) const SOLITARY: &[Operation] = &[("Stream::attach_managed", |fixture| {
         let address = DevicePointer::from_raw(fixture.value_address().as_raw());
         // SAFETY: no work uses the values.
-        made(unsafe { fixture.stream.attach_managed(address, 0, AttachMode::Global) }?)
+        made(unsafe {
+            fixture
+                .stream
+                .attach_managed(address, 0, AttachMode::Global)
+        }?)
     })];
 }

@@ -1,8 +1,8 @@
 //! Attributes of [`Stream`].
 
 use curium_driver::{
-    AccessPolicyWindow, AccessProperty, DevicePointer, MemorySyncDomain, MemorySyncDomainMap, Stream, StreamFlags,
-    StreamOptions, SynchronizationPolicy,
+    AccessPolicyWindow, AccessProperty, DevicePointer, MemorySyncDomain, MemorySyncDomainMap,
+    Stream, StreamFlags, StreamOptions, SynchronizationPolicy,
 };
 use curium_sim::Config;
 use curium_sys::{CUresult, CUstreamAttrID};
@@ -15,8 +15,14 @@ fn stream_returns_its_id_flags_and_device() {
         let (first, second) = (test.stream(), test.stream());
         assert_ne!(first.id().expect("an id"), second.id().expect("an id"));
         assert_eq!(first.flags().expect("flags"), StreamFlags::NON_BLOCKING);
-        let blocking = Stream::new(&context, StreamOptions::new().with_flags(StreamFlags::empty()));
-        assert_eq!(blocking.expect("a blocking stream").flags().expect("flags"), StreamFlags::empty());
+        let blocking = Stream::new(
+            &context,
+            StreamOptions::new().with_flags(StreamFlags::empty()),
+        );
+        assert_eq!(
+            blocking.expect("a blocking stream").flags().expect("flags"),
+            StreamFlags::empty()
+        );
         assert_eq!(first.device().as_raw(), test.device().as_raw());
     });
 }
@@ -25,8 +31,14 @@ fn stream_returns_its_id_flags_and_device() {
 fn priority_out_of_range_is_clamped() {
     on_driver(|test| {
         let priority = |priority| {
-            let stream = Stream::new(&test.context(), StreamOptions::new().with_priority(priority));
-            stream.expect("the driver clamps").priority().expect("a priority")
+            let stream = Stream::new(
+                &test.context(),
+                StreamOptions::new().with_priority(priority),
+            );
+            stream
+                .expect("the driver clamps")
+                .priority()
+                .expect("a priority")
         };
         let (greatest, least) = (priority(i32::MIN), priority(i32::MAX));
         assert_eq!(priority(0), 0);
@@ -40,12 +52,27 @@ fn priority_out_of_range_is_clamped() {
 fn attribute_is_read_back_as_set() {
     on_driver(|test| {
         let stream = test.stream();
-        stream.set_synchronization_policy(SynchronizationPolicy::Block).expect("a known policy");
-        assert_eq!(stream.synchronization_policy().expect("a policy"), SynchronizationPolicy::Block);
-        stream.set_memory_sync_domain(MemorySyncDomain::Remote).expect("a known domain");
-        assert_eq!(stream.memory_sync_domain().expect("a domain"), MemorySyncDomain::Remote);
-        let map = MemorySyncDomainMap { default: 0, remote: 0 };
-        stream.set_memory_sync_domain_map(map).expect("the first domain exists everywhere");
+        stream
+            .set_synchronization_policy(SynchronizationPolicy::Block)
+            .expect("a known policy");
+        assert_eq!(
+            stream.synchronization_policy().expect("a policy"),
+            SynchronizationPolicy::Block
+        );
+        stream
+            .set_memory_sync_domain(MemorySyncDomain::Remote)
+            .expect("a known domain");
+        assert_eq!(
+            stream.memory_sync_domain().expect("a domain"),
+            MemorySyncDomain::Remote
+        );
+        let map = MemorySyncDomainMap {
+            default: 0,
+            remote: 0,
+        };
+        stream
+            .set_memory_sync_domain_map(map)
+            .expect("the first domain exists everywhere");
         assert_eq!(stream.memory_sync_domain_map().expect("a map"), map);
     });
 }
@@ -54,13 +81,18 @@ fn attribute_is_read_back_as_set() {
 fn access_policy_window_is_read_back_and_checked() {
     on_simulator(Config::new(), |test, _| {
         let stream = test.stream();
-        let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(0x1000), 4096).with_hit_ratio(0.5);
-        stream.set_access_policy_window(window).expect("the window is valid");
+        let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(0x1000), 4096)
+            .with_hit_ratio(0.5);
+        stream
+            .set_access_policy_window(window)
+            .expect("the window is valid");
         assert_eq!(stream.access_policy_window().expect("a window"), window);
         let twice = window.with_hit_ratio(2.0);
         let kept = window.with_properties(AccessProperty::Persisting, AccessProperty::Persisting);
         for wrong in [twice, kept] {
-            let error = stream.set_access_policy_window(wrong).expect_err("the window is not valid");
+            let error = stream
+                .set_access_policy_window(wrong)
+                .expect_err("the window is not valid");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         }
         assert_eq!(stream.access_policy_window().expect("a window"), window);
@@ -71,17 +103,26 @@ fn access_policy_window_is_read_back_and_checked() {
 fn attributes_are_copied_between_streams() {
     on_driver(|test| {
         let (from, to) = (test.stream(), test.stream());
-        from.set_synchronization_policy(SynchronizationPolicy::Yield).expect("a known policy");
-        to.copy_attributes_from(&from).expect("the streams belong to one context");
-        assert_eq!(to.synchronization_policy().expect("a policy"), SynchronizationPolicy::Yield);
+        from.set_synchronization_policy(SynchronizationPolicy::Yield)
+            .expect("a known policy");
+        to.copy_attributes_from(&from)
+            .expect("the streams belong to one context");
+        assert_eq!(
+            to.synchronization_policy().expect("a policy"),
+            SynchronizationPolicy::Yield
+        );
     });
 }
 
 #[test]
 fn attribute_that_no_stream_has_is_an_error_that_names_it() {
     on_driver(|test| {
-        let error = test.stream().raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
-        let error = error.map(|_| ()).expect_err("streams have no such attribute");
+        let error = test
+            .stream()
+            .raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+        let error = error
+            .map(|_| ())
+            .expect_err("streams have no such attribute");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         assert!(error.to_string().contains("attribute 2"), "{error}");
     });
@@ -89,7 +130,8 @@ fn attribute_that_no_stream_has_is_an_error_that_names_it() {
 
 pub(crate) mod operations {
     use curium_driver::{
-        AccessPolicyWindow, DevicePointer, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
+        AccessPolicyWindow, DevicePointer, MemorySyncDomain, MemorySyncDomainMap,
+        SynchronizationPolicy,
     };
     use curium_sys::CUstreamAttrID;
 
@@ -98,30 +140,59 @@ pub(crate) mod operations {
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("Stream::id", |fixture| made(fixture.stream.id()?)),
         ("Stream::flags", |fixture| made(fixture.stream.flags()?)),
-        ("Stream::priority", |fixture| made(fixture.stream.priority()?)),
-        ("Stream::access_policy_window", |fixture| made(fixture.stream.access_policy_window()?)),
+        ("Stream::priority", |fixture| {
+            made(fixture.stream.priority()?)
+        }),
+        ("Stream::access_policy_window", |fixture| {
+            made(fixture.stream.access_policy_window()?)
+        }),
         ("Stream::set_access_policy_window", |fixture| {
             let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(0), 0);
             made(fixture.stream.set_access_policy_window(window)?)
         }),
-        ("Stream::synchronization_policy", |fixture| made(fixture.stream.synchronization_policy()?)),
+        ("Stream::synchronization_policy", |fixture| {
+            made(fixture.stream.synchronization_policy()?)
+        }),
         ("Stream::set_synchronization_policy", |fixture| {
-            made(fixture.stream.set_synchronization_policy(SynchronizationPolicy::Spin)?)
+            made(
+                fixture
+                    .stream
+                    .set_synchronization_policy(SynchronizationPolicy::Spin)?,
+            )
         }),
-        ("Stream::memory_sync_domain", |fixture| made(fixture.stream.memory_sync_domain()?)),
+        ("Stream::memory_sync_domain", |fixture| {
+            made(fixture.stream.memory_sync_domain()?)
+        }),
         ("Stream::set_memory_sync_domain", |fixture| {
-            made(fixture.stream.set_memory_sync_domain(MemorySyncDomain::Default)?)
+            made(
+                fixture
+                    .stream
+                    .set_memory_sync_domain(MemorySyncDomain::Default)?,
+            )
         }),
-        ("Stream::memory_sync_domain_map", |fixture| made(fixture.stream.memory_sync_domain_map()?)),
+        ("Stream::memory_sync_domain_map", |fixture| {
+            made(fixture.stream.memory_sync_domain_map()?)
+        }),
         ("Stream::set_memory_sync_domain_map", |fixture| {
-            made(fixture.stream.set_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 0 })?)
+            made(
+                fixture
+                    .stream
+                    .set_memory_sync_domain_map(MemorySyncDomainMap {
+                        default: 0,
+                        remote: 0,
+                    })?,
+            )
         }),
-        ("Stream::copy_attributes_from", |fixture| made(fixture.stream.copy_attributes_from(&fixture.other)?)),
+        ("Stream::copy_attributes_from", |fixture| {
+            made(fixture.stream.copy_attributes_from(&fixture.other)?)
+        }),
         ("Stream::raw_attribute", |fixture| {
             let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
             fixture.stream.raw_attribute(attribute).map(|_| boxed(()))
         }),
-        ("Stream::set_priority", |fixture| made(fixture.stream.set_priority(0)?)),
+        ("Stream::set_priority", |fixture| {
+            made(fixture.stream.set_priority(0)?)
+        }),
         ("Stream::set_raw_attribute", |fixture| {
             let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
             let value = fixture.stream.raw_attribute(attribute)?;

@@ -22,7 +22,8 @@ fn memory_allocated_in_stream_order_is_refused() {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
         // SAFETY: the address is aligned and in the buffer, which lives on this stream.
-        let error = unsafe { stream.write_value_u32(buffer.as_pointer(), 1) }.expect_err("the memory is from a pool");
+        let error = unsafe { stream.write_value_u32(buffer.as_pointer(), 1) }
+            .expect_err("the memory is from a pool");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
@@ -36,7 +37,8 @@ fn values_are_written_in_stream_order() {
         // SAFETY: both addresses are aligned and in the buffer, which lives on this stream.
         unsafe { stream.write_value_u64(first, 1 << 40) }.expect("the device writes values");
         // SAFETY: as above.
-        unsafe { stream.write_value_u32(first.wrapping_add(1).cast(), 7) }.expect("the device writes values");
+        unsafe { stream.write_value_u32(first.wrapping_add(1).cast(), 7) }
+            .expect("the device writes values");
         stream.synchronize().expect("a stream can be synchronized");
         assert_eq!(*buffer, [1 << 40, 7]);
     });
@@ -50,10 +52,14 @@ fn stream_waits_until_another_has_written_the_value() {
         let flag = address(&buffer);
         let gate = Gate::on(&writing);
         // SAFETY: the address is aligned and in the buffer, which outlives the wait, and the value is written below.
-        unsafe { waiting.wait_value_u32(flag, WaitCondition::AtLeast, 3) }.expect("the device waits for values");
+        unsafe { waiting.wait_value_u32(flag, WaitCondition::AtLeast, 3) }
+            .expect("the device waits for values");
         // SAFETY: the address is aligned and in the buffer, which lives on this stream.
         unsafe { writing.write_value_u32(flag, 4) }.expect("the device writes values");
-        assert!(!waiting.is_finished().expect("a stream can be queried"), "nothing was written");
+        assert!(
+            !waiting.is_finished().expect("a stream can be queried"),
+            "nothing was written"
+        );
         gate.open();
         waiting.synchronize().expect("the value is written");
         writing.synchronize().expect("a stream can be synchronized");
@@ -75,7 +81,8 @@ fn batch_does_its_operations_in_order() {
             MemoryOperation::WriteU32(narrow, 6),
         ];
         // SAFETY: the addresses are aligned and in the buffer, and each wait is for a value written before.
-        unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
+        unsafe { stream.batch_memory_operations(&operations) }
+            .expect("the device does all of them");
         stream.synchronize().expect("a stream can be synchronized");
         assert_eq!(*buffer, [u64::MAX, 6]);
     });
@@ -88,46 +95,62 @@ fn batch_that_is_too_large_is_an_error_with_the_size() {
         let buffer = pinned::<u32>(test, 1);
         let operations = vec![MemoryOperation::WriteU32(address(&buffer), 1); 257];
         // SAFETY: the address is aligned and in the buffer.
-        let error = unsafe { stream.batch_memory_operations(&operations) }.expect_err("a batch has at most 256");
+        let error = unsafe { stream.batch_memory_operations(&operations) }
+            .expect_err("a batch has at most 256");
         assert!(error.to_string().contains("257"), "{error}");
     });
 }
 
 #[test]
 fn reductions_combine_with_the_value_in_memory() {
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 2)), |test, _| {
-        let stream = test.stream();
-        let buffer = pinned::<u64>(test, 2);
-        let wide = address(&buffer);
-        let narrow: DevicePointer<u32> = wide.wrapping_add(1).cast();
-        let operations = [
-            MemoryOperation::WriteU32(narrow, u32::MAX),
-            MemoryOperation::ReduceU32(narrow, Reduction::Add, 8),
-            MemoryOperation::ReduceU32(narrow, Reduction::Or, 0x30),
-            MemoryOperation::ReduceU64(wide, Reduction::Add, 1 << 40),
-            MemoryOperation::ReduceU64(wide, Reduction::Or, 3),
-            MemoryOperation::ReduceU64(wide, Reduction::And, 1 << 40 | 1),
-        ];
-        // SAFETY: the addresses are aligned and in the buffer, which outlives the stream's work.
-        unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
-        stream.synchronize().expect("a stream can be synchronized");
-        assert_eq!(*buffer, [1 << 40 | 1, 0x37], "the narrow value wraps around within its four bytes");
-    });
+    on_simulator(
+        Config::new().with_driver_version(CudaVersion::new(13, 2)),
+        |test, _| {
+            let stream = test.stream();
+            let buffer = pinned::<u64>(test, 2);
+            let wide = address(&buffer);
+            let narrow: DevicePointer<u32> = wide.wrapping_add(1).cast();
+            let operations = [
+                MemoryOperation::WriteU32(narrow, u32::MAX),
+                MemoryOperation::ReduceU32(narrow, Reduction::Add, 8),
+                MemoryOperation::ReduceU32(narrow, Reduction::Or, 0x30),
+                MemoryOperation::ReduceU64(wide, Reduction::Add, 1 << 40),
+                MemoryOperation::ReduceU64(wide, Reduction::Or, 3),
+                MemoryOperation::ReduceU64(wide, Reduction::And, 1 << 40 | 1),
+            ];
+            // SAFETY: the addresses are aligned and in the buffer, which outlives the stream's work.
+            unsafe { stream.batch_memory_operations(&operations) }
+                .expect("the device does all of them");
+            stream.synchronize().expect("a stream can be synchronized");
+            assert_eq!(
+                *buffer,
+                [1 << 40 | 1, 0x37],
+                "the narrow value wraps around within its four bytes"
+            );
+        },
+    );
 }
 
 #[test]
 fn reductions_of_several_streams_are_atomic() {
-    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 2)), |test, _| {
-        let streams = [test.stream(), test.stream(), test.stream()];
-        let buffer = pinned::<u32>(test, 1);
-        let operations = vec![MemoryOperation::ReduceU32(address(&buffer), Reduction::Add, 1); 100];
-        for stream in &streams {
-            // SAFETY: the address is aligned and in the buffer, which outlives the streams' work.
-            unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
-        }
-        streams.iter().for_each(|stream| stream.synchronize().expect("a stream can be synchronized"));
-        assert_eq!(*buffer, [300]);
-    });
+    on_simulator(
+        Config::new().with_driver_version(CudaVersion::new(13, 2)),
+        |test, _| {
+            let streams = [test.stream(), test.stream(), test.stream()];
+            let buffer = pinned::<u32>(test, 1);
+            let operations =
+                vec![MemoryOperation::ReduceU32(address(&buffer), Reduction::Add, 1); 100];
+            for stream in &streams {
+                // SAFETY: the address is aligned and in the buffer, which outlives the streams' work.
+                unsafe { stream.batch_memory_operations(&operations) }
+                    .expect("the device does all of them");
+            }
+            streams
+                .iter()
+                .for_each(|stream| stream.synchronize().expect("a stream can be synchronized"));
+            assert_eq!(*buffer, [300]);
+        },
+    );
 }
 
 #[test]
@@ -137,7 +160,8 @@ fn misaligned_address_is_an_error() {
         let buffer = pinned::<u32>(test, 2);
         let misaligned = DevicePointer::from_raw(address(&buffer).as_raw() + 2);
         // SAFETY: the driver rejects the address before it accesses it.
-        let error = unsafe { stream.write_value_u32(misaligned, 1) }.expect_err("the address is not a multiple of 4");
+        let error = unsafe { stream.write_value_u32(misaligned, 1) }
+            .expect_err("the address is not a multiple of 4");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
@@ -154,21 +178,37 @@ pub(crate) mod operations {
         }),
         ("Stream::write_value_u64", |fixture| {
             // SAFETY: as above; pinned memory is aligned to more than 8, and there are 16 values of 4 bytes.
-            made(unsafe { fixture.stream.write_value_u64(fixture.value_address().cast(), 1) }?)
+            made(unsafe {
+                fixture
+                    .stream
+                    .write_value_u64(fixture.value_address().cast(), 1)
+            }?)
         }),
         ("Stream::wait_value_u32", |fixture| {
             // SAFETY: as above; the comparison holds for every value.
-            made(unsafe { fixture.stream.wait_value_u32(fixture.value_address(), WaitCondition::Nor, 0xf000_0000) }?)
+            made(unsafe {
+                fixture.stream.wait_value_u32(
+                    fixture.value_address(),
+                    WaitCondition::Nor,
+                    0xf000_0000,
+                )
+            }?)
         }),
         ("Stream::wait_value_u64", |fixture| {
             let address = fixture.value_address().cast();
             // SAFETY: as above.
-            made(unsafe { fixture.stream.wait_value_u64(address, WaitCondition::Nor, 0xf000_0000_0000_0000) }?)
+            made(unsafe {
+                fixture
+                    .stream
+                    .wait_value_u64(address, WaitCondition::Nor, 0xf000_0000_0000_0000)
+            }?)
         }),
         ("Stream::batch_memory_operations", |fixture| {
             let address = fixture.value_address();
-            let operations =
-                [MemoryOperation::WriteU32(address, 3), MemoryOperation::WaitU32(address, WaitCondition::Equal, 3)];
+            let operations = [
+                MemoryOperation::WriteU32(address, 3),
+                MemoryOperation::WaitU32(address, WaitCondition::Equal, 3),
+            ];
             // SAFETY: as above, and the stream waits for a value that was written.
             made(unsafe { fixture.stream.batch_memory_operations(&operations) }?)
         }),

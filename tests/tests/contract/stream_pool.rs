@@ -23,7 +23,10 @@ fn returned_stream_is_reused() {
 fn streams_are_reused_in_the_order_of_their_return() {
     on_driver(|test| {
         let pool = StreamPool::new(&test.context(), StreamOptions::new());
-        let (first, second) = (pool.take().expect("a stream"), pool.take().expect("another"));
+        let (first, second) = (
+            pool.take().expect("a stream"),
+            pool.take().expect("another"),
+        );
         let handle = second.as_raw();
         drop(second);
         drop(first);
@@ -38,7 +41,11 @@ fn stream_with_a_clone_is_not_returned_to_the_pool() {
         let stream = pool.take().expect("the pool returns a stream");
         let clone = (*stream).clone();
         drop(stream);
-        assert_eq!(pool.idle(), 0, "the clone would share the stream with the next user");
+        assert_eq!(
+            pool.idle(),
+            0,
+            "the clone would share the stream with the next user"
+        );
         test.assert_calls(Function::cuStreamDestroy_v2, 1, || drop(clone));
     });
 }
@@ -47,7 +54,9 @@ fn stream_with_a_clone_is_not_returned_to_the_pool() {
 fn pool_keeps_no_more_streams_than_it_may() {
     on_driver(|test| {
         let pool = StreamPool::with_capacity(&test.context(), StreamOptions::new(), 1);
-        let streams: Vec<_> = (0..3).map(|_| pool.take().expect("the pool returns a stream")).collect();
+        let streams: Vec<_> = (0..3)
+            .map(|_| pool.take().expect("the pool returns a stream"))
+            .collect();
         test.assert_calls(Function::cuStreamDestroy_v2, 2, || drop(streams));
         assert_eq!(pool.idle(), 1);
     });
@@ -67,9 +76,15 @@ pub(crate) mod operations {
             events.trim();
             made(())
         }),
-        ("HandlePool::take and Event::create and Stream::create", |fixture| {
-            let streams = StreamPool::new(&fixture.context, StreamOptions::new());
-            made((streams.take()?, EventPool::new(&fixture.context, EventFlags::empty()).take()?))
-        }),
+        (
+            "HandlePool::take and Event::create and Stream::create",
+            |fixture| {
+                let streams = StreamPool::new(&fixture.context, StreamOptions::new());
+                made((
+                    streams.take()?,
+                    EventPool::new(&fixture.context, EventFlags::empty()).take()?,
+                ))
+            },
+        ),
     ];
 }

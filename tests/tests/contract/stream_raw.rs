@@ -78,7 +78,9 @@ fn ownership_of_a_raw_stream_is_taken_and_released() {
         let (stream, error) = stream.into_raw().expect_err("a clone exists").into_parts();
         assert!(error.to_string().contains("still in use"), "{error}");
         drop(clone);
-        let raw = test.assert_calls(Function::cuStreamDestroy_v2, 0, || stream.into_raw().expect("it is the only one"));
+        let raw = test.assert_calls(Function::cuStreamDestroy_v2, 0, || {
+            stream.into_raw().expect("it is the only one")
+        });
         // SAFETY: the handle is live and has no other owner.
         let stream = unsafe { Stream::from_raw(&context, raw) };
         stream.synchronize().expect("the stream works");

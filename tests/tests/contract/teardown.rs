@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use curium_driver::{Driver, Error, Function, Graph, Stream, call, set_drop_observer};
-use curium_memory::{Arena, CachingOptions, CachingResource, DeviceBuffer, Managed, Pinned, Resource, SyncAlloc};
+use curium_memory::{
+    Arena, CachingOptions, CachingResource, DeviceBuffer, Managed, Pinned, Resource, SyncAlloc,
+};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, uses_cuda};
@@ -25,13 +27,17 @@ fn leaking(test: impl FnOnce(&Driver, &Simulator)) -> Vec<String> {
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
+    let driver = simulator
+        .driver::<Driver>()
+        .expect("the simulator initializes");
     let (reports, this) = (Arc::new(Mutex::new(Vec::new())), thread::current().id());
     let sink = Arc::clone(&reports);
     set_drop_observer(Some(Arc::new(move |error: &Error| {
         // Other tests drop handles on their own threads.
         if thread::current().id() == this {
-            sink.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+            sink.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(error.to_string());
         }
     })));
     test(&driver, &simulator);
@@ -40,7 +46,10 @@ fn leaking(test: impl FnOnce(&Driver, &Simulator)) -> Vec<String> {
 }
 
 fn stream(driver: &Driver) -> Stream {
-    driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be created")
+    driver
+        .device(0)
+        .and_then(|device| device.primary_context()?.stream())
+        .expect("a stream can be created")
 }
 
 fn caching(stream: &Stream) -> CachingResource {
@@ -64,7 +73,10 @@ fn during_a_capture(test: &TestDriver, run: impl FnOnce()) {
         has_begun.recv().expect("the capture begins");
         run();
         drop(end);
-        capture.join().expect("the thread does not panic").expect("the capture is still valid");
+        capture
+            .join()
+            .expect("the thread does not panic")
+            .expect("the capture is still valid");
     });
 }
 
@@ -74,20 +86,35 @@ fn cache_dropped_while_another_thread_captures_waits_for_its_streams_and_unmaps(
         let stream = test.stream();
         let resource = caching(&stream);
         let gate = Gate::on(&stream);
-        let mut buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, &resource).expect("memory suffices");
-        buffer.as_slice_mut().fill(7).expect("the buffer can be filled");
+        let mut buffer =
+            DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, &resource).expect("memory suffices");
+        buffer
+            .as_slice_mut()
+            .fill(7)
+            .expect("the buffer can be filled");
         drop(buffer);
-        let unmapped = || test.simulator().map_or(0, |simulator| simulator.calls(Function::cuMemUnmap));
+        let unmapped = || {
+            test.simulator()
+                .map_or(0, |simulator| simulator.calls(Function::cuMemUnmap))
+        };
         during_a_capture(test, || {
             thread::scope(|scope| {
                 let teardown = scope.spawn(move || drop(resource));
                 thread::sleep(Duration::from_millis(50));
-                assert_eq!((teardown.is_finished(), unmapped()), (false, 0), "the fill has not run");
+                assert_eq!(
+                    (teardown.is_finished(), unmapped()),
+                    (false, 0),
+                    "the fill has not run"
+                );
                 gate.open();
                 teardown.join().expect("teardown does not panic");
             });
         });
-        assert_eq!(unmapped(), u64::from(test.simulator().is_some()), "the segment is not leaked");
+        assert_eq!(
+            unmapped(),
+            u64::from(test.simulator().is_some()),
+            "the segment is not leaked"
+        );
     });
 }
 
@@ -97,8 +124,14 @@ fn cache_whose_wait_fails_once_waits_again() {
         let stream = stream(driver);
         let resource = caching(&stream);
         let gate = Gate::on(&stream);
-        drop(DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &resource).expect("memory suffices"));
-        for function in [Function::cuStreamSynchronize, Function::cuCtxSynchronize, Function::cuCtxSynchronize_v2] {
+        drop(
+            DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &resource).expect("memory suffices"),
+        );
+        for function in [
+            Function::cuStreamSynchronize,
+            Function::cuCtxSynchronize,
+            Function::cuCtxSynchronize_v2,
+        ] {
             simulator.inject(Fault::on(function).returns(CODE));
         }
         thread::scope(|scope| {
@@ -109,9 +142,19 @@ fn cache_whose_wait_fails_once_waits_again() {
                 unmapped
             });
             drop(resource);
-            assert_eq!(opening.join().expect("the thread does not panic"), 0, "the memory was unmapped while in use");
+            assert_eq!(
+                opening.join().expect("the thread does not panic"),
+                0,
+                "the memory was unmapped while in use"
+            );
         });
-        assert_eq!((simulator.calls(Function::cuMemUnmap), driver.leaked_memory().bytes), (1, 0));
+        assert_eq!(
+            (
+                simulator.calls(Function::cuMemUnmap),
+                driver.leaked_memory().bytes
+            ),
+            (1, 0)
+        );
     });
     assert!(reports.is_empty(), "{reports:?}");
 }
@@ -122,12 +165,22 @@ fn cache_that_cannot_wait_leaks_its_segment_and_reports_it() {
         let stream = stream(driver);
         let resource = caching(&stream);
         let gate = Gate::on(&stream);
-        drop(DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &resource).expect("memory suffices"));
-        for function in [Function::cuStreamSynchronize, Function::cuCtxSynchronize, Function::cuCtxSynchronize_v2] {
+        drop(
+            DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &resource).expect("memory suffices"),
+        );
+        for function in [
+            Function::cuStreamSynchronize,
+            Function::cuCtxSynchronize,
+            Function::cuCtxSynchronize_v2,
+        ] {
             simulator.inject(Fault::on(function).always().returns(CODE));
         }
         drop(resource);
-        assert_eq!(simulator.calls(Function::cuMemUnmap), 0, "the memory is in use");
+        assert_eq!(
+            simulator.calls(Function::cuMemUnmap),
+            0,
+            "the memory is in use"
+        );
         let leaked = driver.leaked_memory();
         assert_eq!((leaked.allocations, leaked.bytes), (1, SEGMENT));
         simulator.clear_faults();
@@ -136,7 +189,8 @@ fn cache_that_cannot_wait_leaks_its_segment_and_reports_it() {
     if !uses_cuda() {
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert!(
-            reports[0].contains("33554432 bytes") && reports[0].contains("CUDA_ERROR_SYSTEM_NOT_READY"),
+            reports[0].contains("33554432 bytes")
+                && reports[0].contains("CUDA_ERROR_SYSTEM_NOT_READY"),
             "{reports:?}"
         );
     }
@@ -148,9 +202,16 @@ fn segment_with_a_forgotten_buffer_is_leaked_and_the_others_are_unmapped() {
         let stream = stream(driver);
         let resource = caching(&stream);
         let gate = Gate::on(&stream);
-        let mut forgotten = DeviceBuffer::<u8, _>::zeroed_in(&stream, 20 << 20, &resource).expect("memory suffices");
-        forgotten.as_slice_mut().fill(1).expect("the buffer can be filled");
-        drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 40 << 20, &resource).expect("memory suffices"));
+        let mut forgotten = DeviceBuffer::<u8, _>::zeroed_in(&stream, 20 << 20, &resource)
+            .expect("memory suffices");
+        forgotten
+            .as_slice_mut()
+            .fill(1)
+            .expect("the buffer can be filled");
+        drop(
+            DeviceBuffer::<u8, _>::uninit_in(&stream, 40 << 20, &resource)
+                .expect("memory suffices"),
+        );
         assert_eq!(resource.segments().len(), 2);
         std::mem::forget(forgotten);
         gate.open();
@@ -160,7 +221,10 @@ fn segment_with_a_forgotten_buffer_is_leaked_and_the_others_are_unmapped() {
     });
     if !uses_cuda() {
         assert_eq!(reports.len(), 1, "{reports:?}");
-        assert!(reports[0].starts_with("CachingResource::drop: "), "{reports:?}");
+        assert!(
+            reports[0].starts_with("CachingResource::drop: "),
+            "{reports:?}"
+        );
     }
 }
 
@@ -169,11 +233,18 @@ fn piece_of_another_resource_with_a_forgotten_buffer_stays_with_that_resource() 
     leaking(|driver, simulator| {
         let stream = stream(driver);
         let options = CachingOptions::new().with_cache(true);
-        let resource = CachingResource::with_upstream(stream.context(), &options, Arc::new(caching(&stream)));
+        let resource =
+            CachingResource::with_upstream(stream.context(), &options, Arc::new(caching(&stream)));
         let resource = resource.expect("a resource can be created");
-        std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &resource).expect("memory suffices"));
+        std::mem::forget(
+            DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &resource).expect("memory suffices"),
+        );
         drop(resource);
-        assert_eq!(simulator.calls(Function::cuMemUnmap), 0, "the memory is in use");
+        assert_eq!(
+            simulator.calls(Function::cuMemUnmap),
+            0,
+            "the memory is in use"
+        );
         assert!(driver.leaked_memory().bytes >= SEGMENT);
     });
 }
@@ -183,9 +254,15 @@ fn arena_with_a_forgotten_buffer_leaks_its_memory_and_reports_it() {
     let reports = leaking(|driver, simulator| {
         let stream = stream(driver);
         let arena = Arena::new(stream.context()).expect("memory can be mapped");
-        std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena).expect("memory suffices"));
+        std::mem::forget(
+            DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena).expect("memory suffices"),
+        );
         drop(arena);
-        assert_eq!(simulator.calls(Function::cuMemUnmap), 0, "the memory is in use");
+        assert_eq!(
+            simulator.calls(Function::cuMemUnmap),
+            0,
+            "the memory is in use"
+        );
         assert_eq!(driver.leaked_memory().bytes, 2 << 20);
     });
     if !uses_cuda() {
@@ -222,7 +299,11 @@ fn memory_allocated_in_a_capture_that_is_invalidated_is_not_leaked() {
             Ok::<_, Error>(())
         });
         let error = captured.map(drop).expect_err("the capture is invalid");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED), "{error}");
+        assert_eq!(
+            error.code(),
+            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+            "{error}"
+        );
     });
 }
 
@@ -240,7 +321,9 @@ fn memory_that_a_capture_cannot_free_at_once_is_freed_at_its_end() {
         assert_eq!(simulator.calls(Function::cuMemFreeAsync), 2);
         let mut executable = graph.instantiate().expect("the graph is correct");
         for _ in 0..2 {
-            executable.launch(&stream).expect("the memory of the previous launch was freed");
+            executable
+                .launch(&stream)
+                .expect("the memory of the previous launch was freed");
         }
         stream.synchronize().expect("the graph runs");
         assert_eq!(driver.leaked_memory().bytes, 0);
@@ -254,13 +337,25 @@ fn block_of_an_arena_that_cannot_be_waited_for_is_not_reused() {
         let (stream, other) = (stream(driver), stream(driver));
         let arena = Arena::new(stream.context()).expect("memory can be mapped");
         let gate = Gate::on(&stream);
-        let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &arena).expect("memory suffices");
+        let buffer =
+            DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &arena).expect("memory suffices");
         let address = buffer.as_pointer();
-        simulator.inject(Fault::on(Function::cuStreamSynchronize).always().returns(CODE));
+        simulator.inject(
+            Fault::on(Function::cuStreamSynchronize)
+                .always()
+                .returns(CODE),
+        );
         drop(buffer);
         simulator.clear_faults();
-        assert_eq!((driver.leaked_memory().allocations, driver.leaked_memory().bytes), (1, 1 << 20));
-        let next = DeviceBuffer::<u8, _>::uninit_in(&other, 1 << 20, &arena).expect("memory suffices");
+        assert_eq!(
+            (
+                driver.leaked_memory().allocations,
+                driver.leaked_memory().bytes
+            ),
+            (1, 1 << 20)
+        );
+        let next =
+            DeviceBuffer::<u8, _>::uninit_in(&other, 1 << 20, &arena).expect("memory suffices");
         assert_ne!(next.as_pointer(), address, "the memory is in use");
         gate.open();
     });
@@ -268,17 +363,30 @@ fn block_of_an_arena_that_cannot_be_waited_for_is_not_reused() {
 
 #[test]
 fn memory_that_cannot_be_waited_for_is_not_freed() {
-    let sources: [Arc<dyn Resource>; 3] = [Arc::new(SyncAlloc), Arc::new(Managed), Arc::new(Pinned)];
+    let sources: [Arc<dyn Resource>; 3] =
+        [Arc::new(SyncAlloc), Arc::new(Managed), Arc::new(Pinned)];
     for source in sources {
         let reports = leaking(|driver, simulator| {
             let stream = stream(driver);
             let gate = Gate::on(&stream);
-            let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, source).expect("memory suffices");
-            simulator.inject(Fault::on(Function::cuStreamSynchronize).always().returns(CODE));
+            let buffer =
+                DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, source).expect("memory suffices");
+            simulator.inject(
+                Fault::on(Function::cuStreamSynchronize)
+                    .always()
+                    .returns(CODE),
+            );
             drop(buffer);
-            let freed = [Function::cuMemFree_v2, Function::cuMemFreeHost].map(|function| simulator.calls(function));
+            let freed = [Function::cuMemFree_v2, Function::cuMemFreeHost]
+                .map(|function| simulator.calls(function));
             assert_eq!(freed, [0, 0], "the memory is in use");
-            assert_eq!((driver.leaked_memory().allocations, driver.leaked_memory().bytes), (1, 4096));
+            assert_eq!(
+                (
+                    driver.leaked_memory().allocations,
+                    driver.leaked_memory().bytes
+                ),
+                (1, 4096)
+            );
             simulator.clear_faults();
             gate.open();
         });
@@ -289,13 +397,20 @@ fn memory_that_cannot_be_waited_for_is_not_freed() {
 #[test]
 #[cfg(not(miri))]
 fn borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason() {
-    const NAME: &str = "teardown::borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason";
+    const NAME: &str =
+        "teardown::borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason";
     const CHILD: &str = "CURIUM_TEST_ABORT";
     if std::env::var_os(CHILD).is_some() {
         let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-        let driver = simulator.driver::<Driver>().expect("the simulator initializes");
+        let driver = simulator
+            .driver::<Driver>()
+            .expect("the simulator initializes");
         let buffer = DeviceBuffer::<u8>::zeroed(&stream(&driver), 16).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuStreamSynchronize).always().returns(CODE));
+        simulator.inject(
+            Fault::on(Function::cuStreamSynchronize)
+                .always()
+                .returns(CODE),
+        );
         let result = buffer.copy_to_slice(&mut [0; 16]);
         unreachable!("the slice is in use: {result:?}");
     }
@@ -303,10 +418,21 @@ fn borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason(
         return;
     }
     let mut process = curium_tests::own_program();
-    process.args([NAME, "--exact", "--nocapture"]).env(CHILD, "1").env("CURIUM_ABORT_AFTER", "0");
-    let output = process.output().expect("the test binary can be started again");
+    process
+        .args([NAME, "--exact", "--nocapture"])
+        .env(CHILD, "1")
+        .env("CURIUM_ABORT_AFTER", "0");
+    let output = process
+        .output()
+        .expect("the test binary can be started again");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "the process aborts: {text}");
-    assert!(output.status.code().is_none() || cfg!(windows), "a signal ends the process: {text}");
-    assert!(text.contains("the process aborts") && text.contains("CUDA_ERROR_SYSTEM_NOT_READY"), "{text}");
+    assert!(
+        output.status.code().is_none() || cfg!(windows),
+        "a signal ends the process: {text}"
+    );
+    assert!(
+        text.contains("the process aborts") && text.contains("CUDA_ERROR_SYSTEM_NOT_READY"),
+        "{text}"
+    );
 }

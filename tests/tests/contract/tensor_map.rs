@@ -1,18 +1,23 @@
 //! [`TensorMap`]: supported layouts, and the errors for invalid ones.
 
 use curium_driver::{
-    Argument, ComputeCapability, Context, DevicePointer, Error, Function, LaunchConfig, Library, Parameter, Result,
+    Argument, ComputeCapability, Context, DevicePointer, Error, Function, LaunchConfig, Library,
+    Parameter, Result,
 };
 use curium_memory::{
-    DeviceBuffer, Im2col, Im2colWide, Im2colWideMode, TensorDataType as Type, TensorFill, TensorInterleave,
-    TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite,
+    DeviceBuffer, Im2col, Im2colWide, Im2colWideMode, TensorDataType as Type, TensorFill,
+    TensorInterleave, TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle,
+    TensorView, TensorViewMut, TensorWrite,
 };
 use curium_tests::{Gate, TestDriver, guard, on_driver, stream_work};
 
 /// Runs a test if the device has the Tensor Memory Accelerator (TMA).
 fn on_hopper(test: impl FnOnce(&TestDriver)) {
     on_driver(|driver| {
-        let capability = driver.device().compute_capability().expect("a device has one");
+        let capability = driver
+            .device()
+            .compute_capability()
+            .expect("a device has one");
         if capability >= (ComputeCapability { major: 9, minor: 0 }) {
             test(driver);
         }
@@ -35,8 +40,8 @@ fn tensors_of_all_ranks_and_kinds_are_described() {
                 .with_swizzle(TensorSwizzle::Bytes128)
                 .with_l2_promotion(TensorL2Promotion::Bytes256)
                 .with_fill(TensorFill::Nan);
-            let map =
-                TensorMap::tiled(&context, &layout, &[32, 4, 2, 1, 1][..rank]).expect("the tensor can be described");
+            let map = TensorMap::tiled(&context, &layout, &[32, 4, 2, 1, 1][..rank])
+                .expect("the tensor can be described");
             assert_ne!(map.to_words(), [0; 16]);
         }
         for rank in 3..=5 {
@@ -65,10 +70,18 @@ fn map_of_another_address_differs_in_nothing_else() {
         };
         let (mut map, wanted) = (describe(first.as_pointer()), describe(second.as_pointer()));
         assert_ne!(map.to_words(), wanted.to_words());
-        map.replace_address(&context, second.as_pointer()).expect("the address is aligned");
+        map.replace_address(&context, second.as_pointer())
+            .expect("the address is aligned");
         assert_eq!(map.to_words(), wanted.to_words());
-        let error = map.replace_address(&context, at(8)).expect_err("the address is not aligned");
-        assert!(error.to_string().contains("misaligned address (0x8, alignment 16)"), "{error}");
+        let error = map
+            .replace_address(&context, at(8))
+            .expect_err("the address is not aligned");
+        assert!(
+            error
+                .to_string()
+                .contains("misaligned address (0x8, alignment 16)"),
+            "{error}"
+        );
     });
 }
 
@@ -76,7 +89,10 @@ fn map_of_another_address_differs_in_nothing_else() {
 fn refused(result: Result<TensorMap>, expected: &str) {
     let error = result.expect_err(expected);
     assert!(matches!(error, Error::Argument(_)), "{error}");
-    assert!(error.to_string().contains(expected), "{error}\nlacks: {expected}");
+    assert!(
+        error.to_string().contains(expected),
+        "{error}\nlacks: {expected}"
+    );
 }
 
 fn layout(extents: &[u64]) -> TensorLayout {
@@ -87,23 +103,48 @@ fn layout(extents: &[u64]) -> TensorLayout {
 fn tensor_that_the_accelerator_cannot_take_is_refused_before_the_driver_is_called() {
     on_driver(|test| {
         let context = test.context();
-        let tiled = |layout: &TensorLayout, elements: &[u32]| TensorMap::tiled(&context, layout, elements);
+        let tiled =
+            |layout: &TensorLayout, elements: &[u32]| TensorMap::tiled(&context, layout, elements);
         test.assert_calls(Function::cuTensorMapEncodeTiled, 0, || {
-            refused(tiled(&layout(&[]), &[]), "unsupported rank (0, allowed: 1 to 5)");
-            refused(tiled(&layout(&[4; 6]), &[4; 6]), "unsupported rank (6, allowed: 1 to 5)");
+            refused(
+                tiled(&layout(&[]), &[]),
+                "unsupported rank (0, allowed: 1 to 5)",
+            );
+            refused(
+                tiled(&layout(&[4; 6]), &[4; 6]),
+                "unsupported rank (6, allowed: 1 to 5)",
+            );
             let interleaved = layout(&[8, 8]).with_interleave(TensorInterleave::Bytes16);
-            refused(tiled(&interleaved, &[8, 8]), "unsupported rank (2, allowed: 3 to 5)");
+            refused(
+                tiled(&interleaved, &[8, 8]),
+                "unsupported rank (2, allowed: 3 to 5)",
+            );
             refused(
                 tiled(&TensorLayout::new(Type::Uint8, at(8), &[64]), &[64]),
                 "misaligned address (0x8, alignment 16)",
             );
             let packed = TensorLayout::new(Type::Packed4Align16, at(16), &[128]);
-            refused(tiled(&packed, &[128]), "misaligned address (0x10, alignment 32)");
+            refused(
+                tiled(&packed, &[128]),
+                "misaligned address (0x10, alignment 32)",
+            );
             let packed = TensorLayout::new(Type::Packed6Align16, at(0), &[100]);
-            refused(tiled(&packed, &[100]), "100 elements of Packed6Align16, not a multiple of 128");
-            refused(tiled(&layout(&[8, 0]), &[8, 1]), "invalid extent (0 elements, allowed: 1 to 4294967296)");
-            refused(tiled(&layout(&[3, 4]), &[4, 4]), "invalid stride (12 bytes, allowed: multiples of 16");
-            refused(tiled(&layout(&[4, 4]).with_strides(&[1 << 40]), &[4, 4]), "invalid stride (1099511627776 bytes");
+            refused(
+                tiled(&packed, &[100]),
+                "100 elements of Packed6Align16, not a multiple of 128",
+            );
+            refused(
+                tiled(&layout(&[8, 0]), &[8, 1]),
+                "invalid extent (0 elements, allowed: 1 to 4294967296)",
+            );
+            refused(
+                tiled(&layout(&[3, 4]), &[4, 4]),
+                "invalid stride (12 bytes, allowed: multiples of 16",
+            );
+            refused(
+                tiled(&layout(&[4, 4]).with_strides(&[1 << 40]), &[4, 4]),
+                "invalid stride (1099511627776 bytes",
+            );
             refused(
                 tiled(&layout(&[4, 4]).with_strides(&[16, 64]), &[4, 4]),
                 "wrong number of strides (2 for rank 2, expected 1)",
@@ -116,13 +157,28 @@ fn tensor_that_the_accelerator_cannot_take_is_refused_before_the_driver_is_calle
                 tiled(&layout(&[4, 4]).with_element_strides(&[1]), &[4, 4]),
                 "wrong number of element strides (1 for rank 2, expected 2)",
             );
-            refused(tiled(&layout(&[4, 4]), &[4]), "wrong number of box dimensions (1 for rank 2)");
-            refused(tiled(&layout(&[512, 4]), &[257, 4]), "invalid box extent (257 elements, allowed: 1 to 256)");
-            refused(tiled(&layout(&[8, 4]), &[3, 4]), "12 bytes in the innermost dimension is not a multiple of 16");
+            refused(
+                tiled(&layout(&[4, 4]), &[4]),
+                "wrong number of box dimensions (1 for rank 2)",
+            );
+            refused(
+                tiled(&layout(&[512, 4]), &[257, 4]),
+                "invalid box extent (257 elements, allowed: 1 to 256)",
+            );
+            refused(
+                tiled(&layout(&[8, 4]), &[3, 4]),
+                "12 bytes in the innermost dimension is not a multiple of 16",
+            );
             let swizzled = layout(&[64, 4]).with_swizzle(TensorSwizzle::Bytes64);
-            refused(tiled(&swizzled, &[32, 4]), "128 bytes in the innermost dimension, at most 64");
+            refused(
+                tiled(&swizzled, &[32, 4]),
+                "128 bytes in the innermost dimension, at most 64",
+            );
             let interleaved = layout(&[8, 8, 8]).with_interleave(TensorInterleave::Bytes32);
-            refused(tiled(&interleaved, &[8, 8, 8]), "unsupported swizzle (None, an interleave of 32 bytes");
+            refused(
+                tiled(&interleaved, &[8, 8, 8]),
+                "unsupported swizzle (None, an interleave of 32 bytes",
+            );
             let filled = TensorLayout::new(Type::Int32, at(0), &[4, 4]).with_fill(TensorFill::Nan);
             refused(tiled(&filled, &[4, 4]), "unsupported fill (NaN for Int32");
         });
@@ -134,28 +190,54 @@ fn pixels_that_the_accelerator_cannot_take_are_refused_before_the_driver_is_call
     on_driver(|test| {
         let context = test.context();
         let images = layout(&[16, 32, 32, 4]);
-        let fine = Im2col { lower: &[0, 0], upper: &[0, 0], channels_per_pixel: 16, pixels_per_column: 64 };
+        let fine = Im2col {
+            lower: &[0, 0],
+            upper: &[0, 0],
+            channels_per_pixel: 16,
+            pixels_per_column: 64,
+        };
         let im2col = |pixels: Im2col<'_>| TensorMap::im2col(&context, &images, &pixels);
         test.assert_calls(Function::cuTensorMapEncodeIm2col, 0, || {
             refused(
-                im2col(Im2col { lower: &[0], ..fine }),
+                im2col(Im2col {
+                    lower: &[0],
+                    ..fine
+                }),
                 "wrong number of corner offsets (1 for rank 4, expected 2)",
             );
             refused(
-                im2col(Im2col { upper: &[0, 128], ..fine }),
+                im2col(Im2col {
+                    upper: &[0, 128],
+                    ..fine
+                }),
                 "invalid corner offset (128 pixels, allowed for rank 4: -128 to 127)",
             );
-            refused(im2col(Im2col { lower: &[32, 0], ..fine }), "empty bounding box (offsets 32 and 0");
             refused(
-                im2col(Im2col { channels_per_pixel: 257, ..fine }),
+                im2col(Im2col {
+                    lower: &[32, 0],
+                    ..fine
+                }),
+                "empty bounding box (offsets 32 and 0",
+            );
+            refused(
+                im2col(Im2col {
+                    channels_per_pixel: 257,
+                    ..fine
+                }),
                 "invalid number of channels (257 per pixel, allowed: 1 to 256)",
             );
             refused(
-                im2col(Im2col { pixels_per_column: 1025, ..fine }),
+                im2col(Im2col {
+                    pixels_per_column: 1025,
+                    ..fine
+                }),
                 "invalid number of pixels (1025 per column, allowed: 1 to 1024)",
             );
             let flat = layout(&[16, 32]);
-            refused(TensorMap::im2col(&context, &flat, &fine), "unsupported rank (2, allowed: 3 to 5)");
+            refused(
+                TensorMap::im2col(&context, &flat, &fine),
+                "unsupported rank (2, allowed: 3 to 5)",
+            );
             let wide = Im2colWide {
                 lower: 0,
                 upper: 0,
@@ -163,7 +245,10 @@ fn pixels_that_the_accelerator_cannot_take_are_refused_before_the_driver_is_call
                 pixels_per_column: 64,
                 mode: Im2colWideMode::Column,
             };
-            refused(TensorMap::im2col_wide(&context, &images, &wide), "unsupported swizzle (None, allowed: Bytes64");
+            refused(
+                TensorMap::im2col_wide(&context, &images, &wide),
+                "unsupported swizzle (None, allowed: Bytes64",
+            );
         });
     });
 }
@@ -176,9 +261,16 @@ fn map_is_an_argument_of_128_bytes() {
         }
         let context: Context = test.context();
         assert_eq!(size_of_parameter::<TensorMap>(), 128);
-        assert_eq!((size_of_parameter::<TensorRead>(), size_of_parameter::<TensorWrite>()), (128, 128));
+        assert_eq!(
+            (
+                size_of_parameter::<TensorRead>(),
+                size_of_parameter::<TensorWrite>()
+            ),
+            (128, 128)
+        );
         let layout = TensorLayout::new(Type::Uint8, at(0x1000), &[64, 16]);
-        let map = TensorMap::tiled(&context, &layout, &[64, 4]).expect("the tensor can be described");
+        let map =
+            TensorMap::tiled(&context, &layout, &[64, 4]).expect("the tensor can be described");
         assert!((&raw const map).addr().is_multiple_of(64));
     });
 }
@@ -186,33 +278,56 @@ fn map_is_an_argument_of_128_bytes() {
 #[test]
 fn view_of_a_tensor_that_its_memory_does_not_hold_is_refused() {
     on_hopper(|test| {
-        let mut memory = DeviceBuffer::<f32>::zeroed(&test.stream(), 1024).expect("memory suffices");
+        let mut memory =
+            DeviceBuffer::<f32>::zeroed(&test.stream(), 1024).expect("memory suffices");
         let pointer = memory.as_pointer();
         let tight = |extents: &[u64]| TensorLayout::new(Type::Float32, pointer, extents);
-        TensorView::tiled(memory.as_slice(), &tight(&[32, 32]), &[32, 4]).expect("it fills the buffer");
+        TensorView::tiled(memory.as_slice(), &tight(&[32, 32]), &[32, 4])
+            .expect("it fills the buffer");
         // The last row ends before the start of the next one.
         let rows = tight(&[16, 32]).with_strides(&[128]);
-        TensorView::tiled(memory.as_slice().slice(..1008).expect("it is shorter"), &rows, &[16, 4]).expect("it fits");
+        TensorView::tiled(
+            memory.as_slice().slice(..1008).expect("it is shorter"),
+            &rows,
+            &[16, 4],
+        )
+        .expect("it fits");
         let (bytes, address) = (4096, pointer.as_raw());
         let end = address + bytes;
         for (layout, elements, expected) in [
             (
                 tight(&[32, 33]),
                 &[4, 1][..],
-                format!("tensor out of bounds (4224 bytes at {address:#x}, memory of 4096 bytes at {address:#x})"),
+                format!(
+                    "tensor out of bounds (4224 bytes at {address:#x}, memory of 4096 bytes at {address:#x})"
+                ),
             ),
-            (tight(&[32, 32]).with_strides(&[256]), &[4, 1], "tensor out of bounds (8064 bytes".to_owned()),
-            (TensorLayout::new(Type::Float32, at(end), &[4, 1]), &[4, 1], format!("(16 bytes at {end:#x}")),
-            (TensorLayout::new(Type::Float32, at(address - 16), &[4, 1]), &[4, 1], format!("at {:#x}", address - 16)),
+            (
+                tight(&[32, 32]).with_strides(&[256]),
+                &[4, 1],
+                "tensor out of bounds (8064 bytes".to_owned(),
+            ),
+            (
+                TensorLayout::new(Type::Float32, at(end), &[4, 1]),
+                &[4, 1],
+                format!("(16 bytes at {end:#x}"),
+            ),
+            (
+                TensorLayout::new(Type::Float32, at(address - 16), &[4, 1]),
+                &[4, 1],
+                format!("at {:#x}", address - 16),
+            ),
             (
                 tight(&[8, 8, 8]).with_interleave(TensorInterleave::Bytes16),
                 &[4, 1, 1],
                 "an interleaved layout".to_owned(),
             ),
         ] {
-            let result = TensorView::tiled(memory.as_slice(), &layout, elements).map(|view| *view.as_map());
+            let result =
+                TensorView::tiled(memory.as_slice(), &layout, elements).map(|view| *view.as_map());
             refused(result, &expected);
-            let result = TensorViewMut::tiled(memory.as_slice_mut(), &layout, elements).map(|view| *view.as_map());
+            let result = TensorViewMut::tiled(memory.as_slice_mut(), &layout, elements)
+                .map(|view| *view.as_map());
             refused(result, &expected);
         }
     });
@@ -221,15 +336,22 @@ fn view_of_a_tensor_that_its_memory_does_not_hold_is_refused() {
 #[test]
 fn view_that_is_written_holds_the_whole_last_row() {
     on_hopper(|test| {
-        let mut memory = DeviceBuffer::<f32>::zeroed(&test.stream(), 1024).expect("memory suffices");
+        let mut memory =
+            DeviceBuffer::<f32>::zeroed(&test.stream(), 1024).expect("memory suffices");
         let layout = TensorLayout::new(Type::Float32, memory.as_pointer(), &[9]);
         let mut part = |words| {
             let part = memory.as_slice_mut().slice(..words);
-            TensorViewMut::tiled(part.expect("it is shorter"), &layout, &[16]).map(|view| *view.as_map())
+            TensorViewMut::tiled(part.expect("it is shorter"), &layout, &[16])
+                .map(|view| *view.as_map())
         };
         part(12).expect("the row ends with a multiple of 16 bytes");
         refused(part(11), "tensor out of bounds (48 bytes");
-        TensorView::tiled(memory.as_slice().slice(..9).expect("it is shorter"), &layout, &[16]).expect("it is read");
+        TensorView::tiled(
+            memory.as_slice().slice(..9).expect("it is shorter"),
+            &layout,
+            &[16],
+        )
+        .expect("it is read");
     });
 }
 
@@ -266,20 +388,27 @@ fn part_of_a_tensor_is_copied_to_another_by_tensor_map_arguments() {
         let from = DeviceBuffer::from_slice(&stream, &words).expect("memory suffices");
         let mut to = DeviceBuffer::<u32>::zeroed(&stream, 160).expect("memory suffices");
         let matrix = |pointer| TensorLayout::new(Type::Uint32, pointer, &[16, 10]);
-        let read =
-            TensorView::tiled(from.as_slice(), &matrix(from.as_pointer()), &[8, 4]).expect("it fills the buffer");
+        let read = TensorView::tiled(from.as_slice(), &matrix(from.as_pointer()), &[8, 4])
+            .expect("it fills the buffer");
         let pointer = to.as_pointer();
-        let mut write =
-            TensorViewMut::tiled(to.as_slice_mut(), &matrix(pointer), &[8, 4]).expect("it fills the buffer");
+        let mut write = TensorViewMut::tiled(to.as_slice_mut(), &matrix(pointer), &[8, 4])
+            .expect("it fills the buffer");
         let library = Library::from_ptx(&stream, COPY_PART).expect("the kernel loads");
-        let kernel = library.kernel::<(TensorRead, TensorWrite)>("copy_part").expect("there is such a kernel");
+        let kernel = library
+            .kernel::<(TensorRead, TensorWrite)>("copy_part")
+            .expect("there is such a kernel");
         // SAFETY: the kernel reads through one map and writes through the other, both of which keep their memory alive.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&read, &mut write)) }.expect("it can be launched");
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&read, &mut write)) }
+            .expect("it can be launched");
         let found = to.to_vec().expect("memory can be read");
         for (at, word) in found.iter().enumerate() {
             let (row, column) = (at / 16, at % 16);
             let is_part = (2..6).contains(&row) && column >= 8;
-            let expected = if is_part { ((row - 1) * 16 + column - 4) as u32 } else { 0 };
+            let expected = if is_part {
+                ((row - 1) * 16 + column - 4) as u32
+            } else {
+                0
+            };
             assert_eq!(*word, expected, "row {row}, column {column}");
         }
     });
@@ -292,31 +421,49 @@ fn kernels_wait_for_accesses_to_the_memory_of_a_tensor() {
         let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 1024).expect("memory suffices");
         let layout = TensorLayout::new(Type::Float32, memory.as_pointer(), &[32, 32]);
         let gate = Gate::on(&stream);
-        memory.as_slice_mut().fill(1.0).expect("memory can be filled");
-        let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4]).expect("it fills the buffer");
+        memory
+            .as_slice_mut()
+            .fill(1.0)
+            .expect("memory can be filled");
+        let view =
+            TensorView::tiled(memory.as_slice(), &layout, &[32, 4]).expect("it fills the buffer");
         // SAFETY: nothing is launched with the value.
         let map: TensorMap =
-            unsafe { Argument::<TensorRead>::bind(&mut &view, &mut guard(&other)) }.expect("it can be used");
+            unsafe { Argument::<TensorRead>::bind(&mut &view, &mut guard(&other)) }
+                .expect("it can be used");
         assert_eq!(map.to_words(), view.as_map().to_words());
-        assert!(stream_work::is_held_up(&other), "the reader did not wait for the write");
+        assert!(
+            stream_work::is_held_up(&other),
+            "the reader did not wait for the write"
+        );
         gate.open();
         other.synchronize().expect("the stream works");
         let gate = Gate::on(&other);
         // SAFETY: the view was bound to this stream above and has not been used since.
         unsafe { Argument::<TensorRead>::launched(&mut &view, &mut guard(&other)) };
-        let mut view = TensorViewMut::tiled(memory.as_slice_mut(), &layout, &[32, 4]).expect("it fills the buffer");
+        let mut view = TensorViewMut::tiled(memory.as_slice_mut(), &layout, &[32, 4])
+            .expect("it fills the buffer");
         // SAFETY: nothing is launched with the value.
-        unsafe { Argument::<TensorWrite>::bind(&mut &mut view, &mut guard(&stream)) }.expect("it can be used");
-        assert!(stream_work::is_held_up(&stream), "the writer did not wait for the reader");
+        unsafe { Argument::<TensorWrite>::bind(&mut &mut view, &mut guard(&stream)) }
+            .expect("it can be used");
+        assert!(
+            stream_work::is_held_up(&stream),
+            "the writer did not wait for the reader"
+        );
         gate.open();
         stream.synchronize().expect("the stream works");
         let gate = Gate::on(&stream);
         // SAFETY: the view was bound to this stream above and has not been used since.
         unsafe { Argument::<TensorWrite>::launched(&mut &mut view, &mut guard(&stream)) };
-        let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4]).expect("it fills the buffer");
+        let view =
+            TensorView::tiled(memory.as_slice(), &layout, &[32, 4]).expect("it fills the buffer");
         // SAFETY: nothing is launched with the value.
-        unsafe { Argument::<TensorRead>::bind(&mut &view, &mut guard(&other)) }.expect("it can be used");
-        assert!(stream_work::is_held_up(&other), "the reader did not wait for the writer");
+        unsafe { Argument::<TensorRead>::bind(&mut &view, &mut guard(&other)) }
+            .expect("it can be used");
+        assert!(
+            stream_work::is_held_up(&other),
+            "the reader did not wait for the writer"
+        );
         gate.open();
     });
 }
@@ -324,8 +471,8 @@ fn kernels_wait_for_accesses_to_the_memory_of_a_tensor() {
 pub(crate) mod operations {
     use curium_driver::Result;
     use curium_memory::{
-        Im2col, Im2colWide, Im2colWideMode, TensorAllocationClass, TensorDataType, TensorLayout, TensorMap, TensorRead,
-        TensorSwizzle, TensorView, TensorViewMut, TensorWrite,
+        Im2col, Im2colWide, Im2colWideMode, TensorAllocationClass, TensorDataType, TensorLayout,
+        TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite,
     };
 
     use crate::operations::{Fixture, LEN, Operation, made, pass};
@@ -338,65 +485,118 @@ pub(crate) mod operations {
         }),
         ("TensorView::tiled", |fixture| {
             let layout = images(fixture);
-            made(TensorView::tiled(fixture.buffer.as_slice(), &layout, &[4, 1, 1, 1])?.as_map().to_words())
+            made(
+                TensorView::tiled(fixture.buffer.as_slice(), &layout, &[4, 1, 1, 1])?
+                    .as_map()
+                    .to_words(),
+            )
         }),
         ("TensorView::im2col", |fixture| {
             let (layout, pixels) = (images(fixture), pixels());
-            made(TensorView::im2col(fixture.buffer.as_slice(), &layout, &pixels)?.as_map().to_words())
+            made(
+                TensorView::im2col(fixture.buffer.as_slice(), &layout, &pixels)?
+                    .as_map()
+                    .to_words(),
+            )
         }),
         ("TensorViewMut::tiled", |fixture| {
             let layout = images(fixture);
-            made(TensorViewMut::tiled(fixture.buffer.as_slice_mut(), &layout, &[4, 1, 1, 1])?.as_map().to_words())
+            made(
+                TensorViewMut::tiled(fixture.buffer.as_slice_mut(), &layout, &[4, 1, 1, 1])?
+                    .as_map()
+                    .to_words(),
+            )
         }),
         ("TensorViewMut::im2col", |fixture| {
             let (layout, pixels) = (images(fixture), pixels());
-            made(TensorViewMut::im2col(fixture.buffer.as_slice_mut(), &layout, &pixels)?.as_map().to_words())
+            made(
+                TensorViewMut::im2col(fixture.buffer.as_slice_mut(), &layout, &pixels)?
+                    .as_map()
+                    .to_words(),
+            )
         }),
         ("TensorView::bind and TensorView::launched", |fixture| {
-            let view = TensorView::tiled(fixture.buffer.as_slice(), &images(fixture), &[4, 1, 1, 1])?;
+            let view =
+                TensorView::tiled(fixture.buffer.as_slice(), &images(fixture), &[4, 1, 1, 1])?;
             pass::<TensorRead>(&fixture.other, &view)
         }),
-        ("TensorViewMut::bind and TensorViewMut::launched", |fixture| {
-            let layout = images(fixture);
-            let mut view = TensorViewMut::tiled(fixture.buffer.as_slice_mut(), &layout, &[4, 1, 1, 1])?;
-            pass::<TensorWrite>(&fixture.other, &mut view)
-        }),
+        (
+            "TensorViewMut::bind and TensorViewMut::launched",
+            |fixture| {
+                let layout = images(fixture);
+                let mut view =
+                    TensorViewMut::tiled(fixture.buffer.as_slice_mut(), &layout, &[4, 1, 1, 1])?;
+                pass::<TensorWrite>(&fixture.other, &mut view)
+            },
+        ),
         ("TensorMap::replace_address", |fixture| {
-            made(map_tensor(fixture)?.replace_address(&fixture.context, fixture.buffer.as_pointer())?)
+            made(
+                map_tensor(fixture)?
+                    .replace_address(&fixture.context, fixture.buffer.as_pointer())?,
+            )
         }),
     ];
 
     pub(crate) const SOLITARY: &[Operation] = &[
         ("TensorMap::im2col_wide", |fixture| {
             let layout = images(fixture).with_swizzle(TensorSwizzle::Bytes64);
-            made(TensorMap::im2col_wide(&fixture.context, &layout, &wide_pixels())?)
+            made(TensorMap::im2col_wide(
+                &fixture.context,
+                &layout,
+                &wide_pixels(),
+            )?)
         }),
         ("TensorView::im2col_wide", |fixture| {
             let layout = images(fixture).with_swizzle(TensorSwizzle::Bytes64);
-            made(TensorView::im2col_wide(fixture.buffer.as_slice(), &layout, &wide_pixels())?.as_map().to_words())
+            made(
+                TensorView::im2col_wide(fixture.buffer.as_slice(), &layout, &wide_pixels())?
+                    .as_map()
+                    .to_words(),
+            )
         }),
         ("TensorMap::set_allocation_class", |fixture| {
             let mut map = map_tensor(fixture)?;
             // SAFETY: only the tensor itself is encoded.
-            made(unsafe { map.set_allocation_class(&fixture.context, TensorAllocationClass::Auto) }?)
+            made(unsafe {
+                map.set_allocation_class(&fixture.context, TensorAllocationClass::Auto)
+            }?)
         }),
     ];
 
     fn map_tensor(fixture: &Fixture) -> Result<TensorMap> {
-        let layout = TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, LEN as u64 / 4]);
+        let layout = TensorLayout::new(
+            TensorDataType::Uint32,
+            fixture.buffer.as_pointer(),
+            &[4, LEN as u64 / 4],
+        );
         TensorMap::tiled(&fixture.context, &layout, &[4, 1])
     }
 
     fn pixels() -> Im2col<'static> {
-        Im2col { lower: &[0, 0], upper: &[0, 0], channels_per_pixel: 4, pixels_per_column: 2 }
+        Im2col {
+            lower: &[0, 0],
+            upper: &[0, 0],
+            channels_per_pixel: 4,
+            pixels_per_column: 2,
+        }
     }
 
     /// Returns the layout of one image of two by two pixels.
     fn images(fixture: &Fixture) -> TensorLayout {
-        TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, 2, 2, 1])
+        TensorLayout::new(
+            TensorDataType::Uint32,
+            fixture.buffer.as_pointer(),
+            &[4, 2, 2, 1],
+        )
     }
 
     fn wide_pixels() -> Im2colWide {
-        Im2colWide { lower: 0, upper: 0, channels_per_pixel: 4, pixels_per_column: 2, mode: Im2colWideMode::Column }
+        Im2colWide {
+            lower: 0,
+            upper: 0,
+            channels_per_pixel: 4,
+            pixels_per_column: 2,
+            mode: Im2colWideMode::Column,
+        }
     }
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use curium_driver::{Argument, ContextOptions, Error, Function, Graph, GreenContextOptions, SplitFlags, Stream};
+use curium_driver::{
+    Argument, ContextOptions, Error, Function, Graph, GreenContextOptions, SplitFlags, Stream,
+};
 use curium_memory::{
-    AddressMode, Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, FilterMode, MipmappedArray, Pitch2d,
-    Surface, SurfaceObject, Texture, TextureFlags, TextureObject, TextureOptions, TextureView,
+    AddressMode, Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, FilterMode,
+    MipmappedArray, Pitch2d, Surface, SurfaceObject, Texture, TextureFlags, TextureObject,
+    TextureOptions, TextureView,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresourceViewFormat, CUresult};
@@ -39,24 +42,45 @@ fn textures_are_of_arrays_mipmapped_arrays_and_buffers() {
         let (stream, options) = (test.stream(), TextureOptions::new());
         let plain = array(test, ArrayFlags::empty());
         Texture::from_array(&plain, &options).expect("the array can be read");
-        let view = TextureView::new(CUresourceViewFormat::CU_RES_VIEW_FORMAT_FLOAT_1X32, [8, 4, 0]);
-        Texture::from_array_with_view(&plain, &options, Some(&view)).expect("the array can be read in this format");
-        let levels = MipmappedArray::<[u8; 4]>::new(&stream, ArrayShape::new_2d(16, 16), 4, ArrayFlags::empty());
-        let levels = Arc::new(levels.expect("memory suffices"));
-        let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES).with_mipmaps(
-            FilterMode::Point,
-            0.0,
-            3.0,
+        let view = TextureView::new(
+            CUresourceViewFormat::CU_RES_VIEW_FORMAT_FLOAT_1X32,
+            [8, 4, 0],
         );
+        Texture::from_array_with_view(&plain, &options, Some(&view))
+            .expect("the array can be read in this format");
+        let levels = MipmappedArray::<[u8; 4]>::new(
+            &stream,
+            ArrayShape::new_2d(16, 16),
+            4,
+            ArrayFlags::empty(),
+        );
+        let levels = Arc::new(levels.expect("memory suffices"));
+        let options = TextureOptions::new()
+            .with_flags(TextureFlags::NORMALIZED_COORDINATES)
+            .with_mipmaps(FilterMode::Point, 0.0, 3.0);
         Texture::from_mipmapped_array(&levels, &options, None).expect("the levels can be read");
         let buffer = Arc::new(DeviceBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices"));
         Texture::from_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read");
-        let plane = Pitch2d { width: 32, height: 16, pitch_bytes: 1024 };
-        Texture::from_pitch2d(&buffer, plane, &TextureOptions::new()).expect("the plane can be read");
-        let beyond = Pitch2d { height: 17, ..plane };
-        let error = Texture::from_pitch2d(&buffer, beyond, &TextureOptions::new()).expect_err("the buffer is shorter");
+        let plane = Pitch2d {
+            width: 32,
+            height: 16,
+            pitch_bytes: 1024,
+        };
+        Texture::from_pitch2d(&buffer, plane, &TextureOptions::new())
+            .expect("the plane can be read");
+        let beyond = Pitch2d {
+            height: 17,
+            ..plane
+        };
+        let error = Texture::from_pitch2d(&buffer, beyond, &TextureOptions::new())
+            .expect_err("the buffer is shorter");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert!(error.to_string().contains("17 rows of 32 elements, pitch 1024 bytes, buffer of 16384"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("17 rows of 32 elements, pitch 1024 bytes, buffer of 16384"),
+            "{error}"
+        );
     });
 }
 
@@ -64,7 +88,8 @@ fn textures_are_of_arrays_mipmapped_arrays_and_buffers() {
 fn texture_keeps_its_array_and_is_destroyed_before_it() {
     on_driver(|test| {
         let array = array(test, ArrayFlags::empty());
-        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let texture =
+            Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         test.assert_calls(Function::cuArrayDestroy, 0, || drop(array));
         test.assert_calls(Function::cuTexObjectDestroy, 1, || {
             test.assert_calls(Function::cuArrayDestroy, 1, || drop(texture));
@@ -76,15 +101,26 @@ fn texture_keeps_its_array_and_is_destroyed_before_it() {
 fn kernel_that_reads_a_texture_waits_for_the_copy_to_its_array() {
     on_driver(|test| {
         let (array, other) = (array(test, ArrayFlags::empty()), test.stream());
-        let source = DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
-        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let source =
+            DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
+        let texture =
+            Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         let gate = Gate::on(array.stream());
-        array.copy_from_device(ArrayRegion::whole(array.shape()), &source).expect("the lengths are equal");
+        array
+            .copy_from_device(ArrayRegion::whole(array.shape()), &source)
+            .expect("the lengths are equal");
         let mut argument = &texture;
         // SAFETY: nothing is launched with the value.
-        let object: TextureObject = unsafe { argument.bind(&mut guard(&other)) }.expect("the texture can be used");
-        assert_eq!(format!("{object:?}"), format!("TextureObject({})", texture.as_raw()));
-        assert!(stream_work::is_held_up(&other), "the stream did not wait for the copy");
+        let object: TextureObject =
+            unsafe { argument.bind(&mut guard(&other)) }.expect("the texture can be used");
+        assert_eq!(
+            format!("{object:?}"),
+            format!("TextureObject({})", texture.as_raw())
+        );
+        assert!(
+            stream_work::is_held_up(&other),
+            "the stream did not wait for the copy"
+        );
         gate.open();
         other.synchronize().expect("the stream works");
     });
@@ -94,20 +130,30 @@ fn kernel_that_reads_a_texture_waits_for_the_copy_to_its_array() {
 fn copy_to_an_array_waits_for_the_kernel_that_reads_it_through_a_texture() {
     on_driver(|test| {
         let (array, other) = (array(test, ArrayFlags::empty()), test.stream());
-        let source = DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
-        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let source =
+            DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
+        let texture =
+            Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         let mut argument = &texture;
         // SAFETY: `launched` is called before the texture is used for anything else.
-        let _: TextureObject = unsafe { argument.bind(&mut guard(&other)) }.expect("the texture can be used");
+        let _: TextureObject =
+            unsafe { argument.bind(&mut guard(&other)) }.expect("the texture can be used");
         let gate = Gate::on(&other);
         // SAFETY: the texture was bound to this stream above and has not been used since.
         unsafe { Argument::<TextureObject>::launched(&mut argument, &mut guard(&other)) };
         let region = ArrayRegion::whole(array.shape());
-        array.copy_from_device(region, &source).expect("the lengths are equal");
-        assert!(stream_work::is_held_up(array.stream()), "the copy did not wait for the kernel");
+        array
+            .copy_from_device(region, &source)
+            .expect("the lengths are equal");
+        assert!(
+            stream_work::is_held_up(array.stream()),
+            "the copy did not wait for the kernel"
+        );
         gate.open();
         let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32).expect("memory suffices");
-        array.copy_to_device(region, &mut target).expect("the lengths are equal");
+        array
+            .copy_to_device(region, &mut target)
+            .expect("the lengths are equal");
         assert_eq!(target.to_vec().expect("the buffer can be read"), [1.0; 32]);
     });
 }
@@ -116,21 +162,35 @@ fn copy_to_an_array_waits_for_the_kernel_that_reads_it_through_a_texture() {
 fn copy_to_a_level_waits_for_the_kernel_that_reads_it_through_a_texture() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
-        let levels = MipmappedArray::<[u8; 4]>::new(&stream, ArrayShape::new_2d(16, 16), 4, ArrayFlags::empty());
+        let levels = MipmappedArray::<[u8; 4]>::new(
+            &stream,
+            ArrayShape::new_2d(16, 16),
+            4,
+            ArrayFlags::empty(),
+        );
         let levels = Arc::new(levels.expect("memory suffices"));
         let level = levels.level(1).expect("there are four");
-        level.copy_from_slice(&[[7; 4]; 64]).expect("the lengths are equal");
+        level
+            .copy_from_slice(&[[7; 4]; 64])
+            .expect("the lengths are equal");
         let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES);
-        let texture = Texture::from_mipmapped_array(&levels, &options, None).expect("the levels can be read");
+        let texture =
+            Texture::from_mipmapped_array(&levels, &options, None).expect("the levels can be read");
         let source = DeviceBuffer::from_slice(&stream, &[[1_u8; 4]; 64]).expect("memory suffices");
         let mut argument = &texture;
         // SAFETY: `launched` is called before the texture is used for anything else.
-        let _: TextureObject = unsafe { argument.bind(&mut guard(&other)) }.expect("the texture can be used");
+        let _: TextureObject =
+            unsafe { argument.bind(&mut guard(&other)) }.expect("the texture can be used");
         let gate = Gate::on(&other);
         // SAFETY: the texture was bound to this stream above and has not been used since.
         unsafe { Argument::<TextureObject>::launched(&mut argument, &mut guard(&other)) };
-        level.copy_from_device(ArrayRegion::whole(level.shape()), &source).expect("the lengths are equal");
-        assert!(stream_work::is_held_up(&stream), "the copy did not wait for the kernel");
+        level
+            .copy_from_device(ArrayRegion::whole(level.shape()), &source)
+            .expect("the lengths are equal");
+        assert!(
+            stream_work::is_held_up(&stream),
+            "the copy did not wait for the kernel"
+        );
         gate.open();
         stream.synchronize().expect("the stream works");
     });
@@ -140,24 +200,34 @@ fn copy_to_a_level_waits_for_the_kernel_that_reads_it_through_a_texture() {
 fn kernel_that_writes_a_surface_waits_for_every_earlier_access_to_its_array() {
     on_driver(|test| {
         let array = array(test, ArrayFlags::SURFACE);
-        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let texture =
+            Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         let surface = Surface::new(&array).expect("the array is for surfaces");
-        let source = DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
+        let source =
+            DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
         let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32).expect("memory suffices");
         let region = ArrayRegion::whole(array.shape());
-        let mut copy_from = || array.copy_to_device(region, &mut target).expect("the lengths are equal");
-        let copy_to = || array.copy_from_device(region, &source).expect("the lengths are equal");
+        let mut copy_from = || {
+            array
+                .copy_to_device(region, &mut target)
+                .expect("the lengths are equal")
+        };
+        let copy_to = || {
+            array
+                .copy_from_device(region, &source)
+                .expect("the lengths are equal")
+        };
         let read = |stream: &Stream| {
             // SAFETY: nothing is launched with the value; the gate on the stream stands for the kernel.
-            let _: TextureObject =
-                unsafe { (&mut &texture).bind(&mut guard(stream)) }.expect("the texture can be used");
+            let _: TextureObject = unsafe { (&mut &texture).bind(&mut guard(stream)) }
+                .expect("the texture can be used");
             // SAFETY: the texture was bound to this stream and has not been used since.
             unsafe { Argument::<TextureObject>::launched(&mut &texture, &mut guard(stream)) };
         };
         let write = |stream: &Stream| {
             // SAFETY: as for the texture.
-            let _: SurfaceObject =
-                unsafe { (&mut &surface).bind(&mut guard(stream)) }.expect("the surface can be used");
+            let _: SurfaceObject = unsafe { (&mut &surface).bind(&mut guard(stream)) }
+                .expect("the surface can be used");
             // SAFETY: as above.
             unsafe { Argument::<SurfaceObject>::launched(&mut &surface, &mut guard(stream)) };
         };
@@ -166,14 +236,25 @@ fn kernel_that_writes_a_surface_waits_for_every_earlier_access_to_its_array() {
             let gate = Gate::on(stream);
             access(stream);
             write(&other);
-            assert!(stream_work::is_held_up(&other), "the kernel did not wait for the {what}");
+            assert!(
+                stream_work::is_held_up(&other),
+                "the kernel did not wait for the {what}"
+            );
             gate.open();
             other.synchronize().expect("the stream works");
         };
         waits_for("copy to the array", &mut |_| copy_to(), array.stream());
         waits_for("copy from the array", &mut |_| copy_from(), array.stream());
-        waits_for("kernel that reads a texture", &mut |stream| read(stream), &test.stream());
-        waits_for("kernel that writes a surface", &mut |stream| write(stream), &test.stream());
+        waits_for(
+            "kernel that reads a texture",
+            &mut |stream| read(stream),
+            &test.stream(),
+        );
+        waits_for(
+            "kernel that writes a surface",
+            &mut |stream| write(stream),
+            &test.stream(),
+        );
     });
 }
 
@@ -184,14 +265,20 @@ fn copy_waits_for_the_kernel_that_writes_a_surface() {
         let surface = Surface::new(&array).expect("the array is for surfaces");
         let mut argument = &surface;
         // SAFETY: `launched` is called before the surface is used for anything else.
-        let _: SurfaceObject = unsafe { argument.bind(&mut guard(&other)) }.expect("the surface can be used");
+        let _: SurfaceObject =
+            unsafe { argument.bind(&mut guard(&other)) }.expect("the surface can be used");
         let gate = Gate::on(&other);
         // SAFETY: the surface was bound to this stream above and has not been used since.
         unsafe { Argument::<SurfaceObject>::launched(&mut argument, &mut guard(&other)) };
         let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32).expect("memory suffices");
         array.stream().synchronize().expect("the stream works");
-        array.copy_to_device(ArrayRegion::whole(array.shape()), &mut target).expect("the lengths are equal");
-        assert!(stream_work::is_held_up(array.stream()), "the copy did not wait for the kernel");
+        array
+            .copy_to_device(ArrayRegion::whole(array.shape()), &mut target)
+            .expect("the lengths are equal");
+        assert!(
+            stream_work::is_held_up(array.stream()),
+            "the copy did not wait for the kernel"
+        );
         gate.open();
         assert_eq!(target.to_vec().expect("the buffer can be read"), [0.5; 32]);
         surface.close().expect("the surface can be destroyed");
@@ -203,7 +290,11 @@ fn array_that_was_not_made_for_surfaces_has_none() {
     on_driver(|test| {
         let array = array(test, ArrayFlags::empty());
         let error = Surface::new(&array).expect_err("the array lacks the flag");
-        assert!(matches!(error, Error::Argument(_)) && error.to_string().contains("ArrayFlags::SURFACE"), "{error}");
+        assert!(
+            matches!(error, Error::Argument(_))
+                && error.to_string().contains("ArrayFlags::SURFACE"),
+            "{error}"
+        );
     });
 }
 
@@ -211,29 +302,46 @@ fn array_that_was_not_made_for_surfaces_has_none() {
 fn textures_and_surfaces_are_valid_on_streams_of_their_context_and_green_ones_only() {
     on_driver(|test| {
         let array = array(test, ArrayFlags::SURFACE);
-        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let texture =
+            Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         let surface = Surface::new(&array).expect("the array is for surfaces");
         let bind = |stream: &Stream| {
             // SAFETY: nothing is launched with the value.
-            let texture = unsafe { Argument::<TextureObject>::bind(&mut &texture, &mut guard(stream)) }.map(drop);
+            let texture =
+                unsafe { Argument::<TextureObject>::bind(&mut &texture, &mut guard(stream)) }
+                    .map(drop);
             // SAFETY: as above.
-            let surface = unsafe { Argument::<SurfaceObject>::bind(&mut &surface, &mut guard(stream)) }.map(drop);
+            let surface =
+                unsafe { Argument::<SurfaceObject>::bind(&mut &surface, &mut guard(stream)) }
+                    .map(drop);
             [(texture, "texture"), (surface, "surface")]
         };
-        let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
+        let context = test
+            .device()
+            .create_context(ContextOptions::new())
+            .expect("a context can be created");
         let stream = context.stream().expect("a stream can be created");
         for (result, what) in bind(&stream) {
             let error = result.expect_err("the stream belongs to another context");
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            let expected = format!("the {what} belongs to {:?}, {stream:?} to {context:?}", array.stream().context());
+            let expected = format!(
+                "the {what} belongs to {:?}, {stream:?} to {context:?}",
+                array.stream().context()
+            );
             assert!(error.to_string().contains(&expected), "{error}");
         }
         if !test.driver().has(Function::cuGreenCtxCreate) {
             return;
         }
-        let split = test.device().multiprocessors().and_then(|all| all.split(1, 16, SplitFlags::empty()));
+        let split = test
+            .device()
+            .multiprocessors()
+            .and_then(|all| all.split(1, 16, SplitFlags::empty()));
         let part = split.expect("the number is supported").parts.swap_remove(0);
-        let green = test.device().green_context(GreenContextOptions::new(part)).expect("there is a part");
+        let green = test
+            .device()
+            .green_context(GreenContextOptions::new(part))
+            .expect("there is a part");
         let stream = green.stream().expect("a stream can be created");
         for (result, _) in bind(&stream) {
             result.expect("it lives in the primary context");
@@ -244,16 +352,30 @@ fn textures_and_surfaces_are_valid_on_streams_of_their_context_and_green_ones_on
 #[test]
 fn view_without_levels_or_layers_is_refused() {
     on_driver(|test| {
-        let levels = MipmappedArray::<[u8; 4]>::new(&test.stream(), ArrayShape::new_2d(16, 16), 4, ArrayFlags::empty());
+        let levels = MipmappedArray::<[u8; 4]>::new(
+            &test.stream(),
+            ArrayShape::new_2d(16, 16),
+            4,
+            ArrayFlags::empty(),
+        );
         let levels = Arc::new(levels.expect("memory suffices"));
         let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES);
-        let view = || TextureView::new(CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_4X8, [16, 16, 0]);
+        let view = || {
+            TextureView::new(
+                CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_4X8,
+                [16, 16, 0],
+            )
+        };
         for (view, expected) in [
             (view().with_levels(2..2), "empty range of levels (2..2)"),
             (view().with_layers(0..0), "empty range of layers (0..0)"),
         ] {
-            let error = Texture::from_mipmapped_array(&levels, &options, Some(&view)).expect_err("nothing is reported");
-            assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(expected), "{error}");
+            let error = Texture::from_mipmapped_array(&levels, &options, Some(&view))
+                .expect_err("nothing is reported");
+            assert!(
+                matches!(error, Error::Argument(_)) && error.to_string().contains(expected),
+                "{error}"
+            );
         }
     });
 }
@@ -263,22 +385,30 @@ fn texture_of_a_buffer_dropped_during_a_capture_outlives_the_kernels_that_read_i
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let buffer = Arc::new(DeviceBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices"));
-        let texture = || Texture::from_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read");
+        let texture = || {
+            Texture::from_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read")
+        };
         let idle = texture();
         let graph = Graph::capture(&test.context(), |_| {
-            test.assert_calls(Function::cuTexObjectDestroy, 1, || idle.close().map_err(|returned| returned.error))
+            test.assert_calls(Function::cuTexObjectDestroy, 1, || {
+                idle.close().map_err(|returned| returned.error)
+            })
         });
         drop(graph.expect("the capture ends"));
         let used = texture();
         // SAFETY: `launched` is called before the texture is used for anything else.
-        let _: TextureObject = unsafe { (&mut &used).bind(&mut guard(&other)) }.expect("the texture can be used");
+        let _: TextureObject =
+            unsafe { (&mut &used).bind(&mut guard(&other)) }.expect("the texture can be used");
         let gate = Gate::on(&other);
         // SAFETY: the texture was bound to this stream above and has not been used since.
         unsafe { Argument::<TextureObject>::launched(&mut &used, &mut guard(&other)) };
         std::thread::scope(|scope| {
             let dropping = scope.spawn(|| drop(used));
             std::thread::sleep(std::time::Duration::from_millis(5));
-            assert!(!dropping.is_finished(), "the texture was destroyed while the device used it");
+            assert!(
+                !dropping.is_finished(),
+                "the texture was destroyed while the device used it"
+            );
             gate.open();
             dropping.join().expect("dropping does not panic");
         });
@@ -289,15 +419,22 @@ fn texture_of_a_buffer_dropped_during_a_capture_outlives_the_kernels_that_read_i
 fn texture_that_the_driver_does_not_destroy_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let array = array(test, ArrayFlags::SURFACE);
-        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let texture =
+            Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
         let surface = Surface::new(&array).expect("the array is for surfaces");
         for function in [Function::cuTexObjectDestroy, Function::cuSurfObjectDestroy] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         }
-        let (texture, error) = texture.close().expect_err("the injected fault occurs").into_parts();
+        let (texture, error) = texture
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuTexObjectDestroy));
         texture.options().expect("the texture is still there");
-        let (_surface, error) = surface.close().expect_err("the injected fault occurs").into_parts();
+        let (_surface, error) = surface
+            .close()
+            .expect_err("the injected fault occurs")
+            .into_parts();
         assert_eq!(error.function(), Some(Function::cuSurfObjectDestroy));
     });
 }
@@ -306,7 +443,9 @@ pub(crate) mod operations {
     use std::sync::Arc;
 
     use curium_driver::{Graph, Result};
-    use curium_memory::{DeviceBuffer, Pitch2d, Surface, SurfaceObject, Texture, TextureObject, TextureOptions};
+    use curium_memory::{
+        DeviceBuffer, Pitch2d, Surface, SurfaceObject, Texture, TextureObject, TextureOptions,
+    };
 
     use crate::array::operations::{array, levels};
     use crate::operations::{Fixture, Operation, made, pass};
@@ -314,15 +453,36 @@ pub(crate) mod operations {
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("Texture::from_array", |fixture| made(texture(fixture)?)),
         ("Texture::from_mipmapped_array", |fixture| {
-            made(Texture::from_mipmapped_array(&Arc::new(levels(fixture)?), &TextureOptions::new(), None)?)
+            made(Texture::from_mipmapped_array(
+                &Arc::new(levels(fixture)?),
+                &TextureOptions::new(),
+                None,
+            )?)
         }),
         ("Texture::from_array_with_view", |fixture| {
-            made(Texture::from_array_with_view(&Arc::new(array(fixture)?), &TextureOptions::new(), None)?)
+            made(Texture::from_array_with_view(
+                &Arc::new(array(fixture)?),
+                &TextureOptions::new(),
+                None,
+            )?)
         }),
-        ("Texture::from_buffer", |fixture| made(Texture::from_buffer(&buffer(fixture)?, &TextureOptions::new())?)),
+        ("Texture::from_buffer", |fixture| {
+            made(Texture::from_buffer(
+                &buffer(fixture)?,
+                &TextureOptions::new(),
+            )?)
+        }),
         ("Texture::from_pitch2d", |fixture| {
-            let plane = Pitch2d { width: 4, height: 2, pitch_bytes: 512 };
-            made(Texture::from_pitch2d(&buffer(fixture)?, plane, &TextureOptions::new())?)
+            let plane = Pitch2d {
+                width: 4,
+                height: 2,
+                pitch_bytes: 512,
+            };
+            made(Texture::from_pitch2d(
+                &buffer(fixture)?,
+                plane,
+                &TextureOptions::new(),
+            )?)
         }),
         ("Texture::options", |fixture| {
             let texture = texture(fixture)?;
@@ -341,7 +501,10 @@ pub(crate) mod operations {
         }),
         ("Texture::bind and Surface::bind, in a capture", |fixture| {
             let array = Arc::new(array(fixture)?);
-            let (texture, surface) = (Texture::from_array(&array, &TextureOptions::new())?, Surface::new(&array)?);
+            let (texture, surface) = (
+                Texture::from_array(&array, &TextureOptions::new())?,
+                Surface::new(&array)?,
+            );
             made(Graph::capture(&fixture.context, |scope| {
                 pass::<TextureObject>(scope, &texture).map(drop)?;
                 pass::<SurfaceObject>(scope, &surface).map(drop)
@@ -353,7 +516,9 @@ pub(crate) mod operations {
             texture.close()?;
             made(array)
         }),
-        ("Surface::new", |fixture| made(Surface::new(&Arc::new(array(fixture)?))?)),
+        ("Surface::new", |fixture| {
+            made(Surface::new(&Arc::new(array(fixture)?))?)
+        }),
         ("Surface::close", |fixture| {
             let array = Arc::new(array(fixture)?);
             Surface::new(&array)?.close()?;

@@ -19,7 +19,13 @@ fn filled(context: &Context, fill: &Kernel<Fill>, value: u32) -> Result<Vec<u32>
     let stream = context.stream()?;
     let mut buffer = DeviceBuffer::zeroed(&stream, LEN as usize)?;
     // SAFETY: `fill` writes exactly the words of the buffer.
-    unsafe { fill.launch(&stream, LaunchConfig::for_elements(LEN), (&mut buffer, value, LEN)) }?;
+    unsafe {
+        fill.launch(
+            &stream,
+            LaunchConfig::for_elements(LEN),
+            (&mut buffer, value, LEN),
+        )
+    }?;
     buffer.to_vec()
 }
 
@@ -39,7 +45,10 @@ fn one_context_serves_threads_that_each_work_on_a_stream() {
                 (value, scope.spawn(move || filled(context, fill, value)))
             });
             for (value, worker) in workers.collect::<Vec<_>>() {
-                let values = worker.join().expect("the thread does not panic").expect("the thread's work succeeds");
+                let values = worker
+                    .join()
+                    .expect("the thread does not panic")
+                    .expect("the thread's work succeeds");
                 assert_eq!(values, [value; LEN as usize]);
             }
         });
@@ -50,23 +59,38 @@ fn one_context_serves_threads_that_each_work_on_a_stream() {
 fn one_context_for_each_device_serves_one_thread_through_all_of_them() {
     let work = |test: &curium_tests::TestDriver| {
         let devices = test.driver().devices().expect("the devices can be counted");
-        let contexts = devices.iter().map(|device| device.create_context(ContextOptions::new()));
-        let contexts: Vec<_> = contexts.collect::<Result<_>>().expect("each device has room for a context");
+        let contexts = devices
+            .iter()
+            .map(|device| device.create_context(ContextOptions::new()));
+        let contexts: Vec<_> = contexts
+            .collect::<Result<_>>()
+            .expect("each device has room for a context");
         for (value, context) in (0..).zip(&contexts) {
-            let values = context.scoped(|| filled(context, &fill(context), value)).expect("a context can be current");
+            let values = context
+                .scoped(|| filled(context, &fill(context), value))
+                .expect("a context can be current");
             assert_eq!(values.expect("the device works"), [value; LEN as usize]);
         }
-        assert!(Context::current_raw(test.driver()).expect("the thread has a stack").is_null());
+        assert!(
+            Context::current_raw(test.driver())
+                .expect("the thread has a stack")
+                .is_null()
+        );
         contexts.len()
     };
     on_driver(|test| assert!(work(test) >= 1));
-    on_simulator(Config::new().with_devices(3), |test, _| assert_eq!(work(test), 3));
+    on_simulator(Config::new().with_devices(3), |test, _| {
+        assert_eq!(work(test), 3)
+    });
 }
 
 #[test]
 fn context_ends_after_the_threads_that_use_it() {
     on_simulator(Config::new(), |test, simulator| {
-        let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
+        let context = test
+            .device()
+            .create_context(ContextOptions::new())
+            .expect("a context can be created");
         let (fill, sum) = (fill(&context), Arc::new(AtomicU32::new(0)));
         let workers: Vec<_> = (0..THREADS)
             .map(|value| {
@@ -78,8 +102,14 @@ fn context_ends_after_the_threads_that_use_it() {
             })
             .collect();
         drop((context, fill));
-        workers.into_iter().for_each(|worker| worker.join().expect("the thread does not panic"));
+        workers
+            .into_iter()
+            .for_each(|worker| worker.join().expect("the thread does not panic"));
         assert_eq!(sum.load(Ordering::Relaxed), LEN * (0..THREADS).sum::<u32>());
-        assert_eq!(simulator.live_handles().contexts, 0, "the last thread destroyed the context");
+        assert_eq!(
+            simulator.live_handles().contexts,
+            0,
+            "the last thread destroyed the context"
+        );
     });
 }

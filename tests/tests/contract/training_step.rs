@@ -16,7 +16,14 @@ struct Model {
     gradient: DeviceBuffer<f32>,
 }
 
-type Matmul = SafeKernel<(&'static [f32], &'static [f32], &'static mut [f32], u32, u32, u32)>;
+type Matmul = SafeKernel<(
+    &'static [f32],
+    &'static [f32],
+    &'static mut [f32],
+    u32,
+    u32,
+    u32,
+)>;
 type Saxpy = SafeKernel<(f32, &'static [f32], &'static mut [f32], u32)>;
 
 const SIDE: u32 = 16;
@@ -24,11 +31,15 @@ const ELEMENTS: u32 = SIDE * SIDE;
 
 impl Model {
     fn new(test: &TestDriver, stream: &Stream) -> Self {
-        let matmul = Library::from_ptx(test.driver(), kernels::MATMUL).and_then(|library| library.kernel("matmul"));
-        let saxpy = Library::from_ptx(test.driver(), kernels::SAXPY).and_then(|library| library.kernel("saxpy"));
+        let matmul = Library::from_ptx(test.driver(), kernels::MATMUL)
+            .and_then(|library| library.kernel("matmul"));
+        let saxpy = Library::from_ptx(test.driver(), kernels::SAXPY)
+            .and_then(|library| library.kernel("saxpy"));
         let at = |row: u32, column: u32| ((row * 7 + column * 3) % 11) as f32 / 11.0 - 0.5;
         let elements = |at: &dyn Fn(u32, u32) -> f32| {
-            let values: Vec<_> = (0..ELEMENTS).map(|index| at(index / SIDE, index % SIDE)).collect();
+            let values: Vec<_> = (0..ELEMENTS)
+                .map(|index| at(index / SIDE, index % SIDE))
+                .collect();
             DeviceBuffer::from_slice(stream, &values).expect("memory suffices")
         };
         Self {
@@ -46,11 +57,31 @@ impl Model {
     }
 
     fn step(&mut self, stream: &Stream, rate: f32) -> Result<(), Error> {
-        let (tile, line) = (LaunchConfig::new(1, (SIDE, SIDE)), LaunchConfig::for_elements(ELEMENTS));
-        let Self { matmul, saxpy, inputs, transposed, targets, weights, errors, gradient } = self;
-        matmul.launch(stream, tile, (&*inputs, &*weights, &mut *errors, SIDE, SIDE, SIDE))?;
+        let (tile, line) = (
+            LaunchConfig::new(1, (SIDE, SIDE)),
+            LaunchConfig::for_elements(ELEMENTS),
+        );
+        let Self {
+            matmul,
+            saxpy,
+            inputs,
+            transposed,
+            targets,
+            weights,
+            errors,
+            gradient,
+        } = self;
+        matmul.launch(
+            stream,
+            tile,
+            (&*inputs, &*weights, &mut *errors, SIDE, SIDE, SIDE),
+        )?;
         saxpy.launch(stream, line, (-1.0, &*targets, &mut *errors, ELEMENTS))?;
-        matmul.launch(stream, tile, (&*transposed, &*errors, &mut *gradient, SIDE, SIDE, SIDE))?;
+        matmul.launch(
+            stream,
+            tile,
+            (&*transposed, &*errors, &mut *gradient, SIDE, SIDE, SIDE),
+        )?;
         saxpy.launch(stream, line, (-rate, &*gradient, &mut *weights, ELEMENTS))
     }
 }
@@ -63,13 +94,21 @@ fn training_step_that_is_replayed_gives_the_weights_of_one_that_is_launched() {
         let mut replays = GraphCache::new();
         for step in 0..12 {
             let rate = if step < 8 { 0.25 } else { 0.125 };
-            launched.step(&stream, rate).expect("the step can be launched");
-            replays.run(&stream, "step", rate, |stream| replayed.step(stream, rate)).expect("the step can be replayed");
+            launched
+                .step(&stream, rate)
+                .expect("the step can be launched");
+            replays
+                .run(&stream, "step", rate, |stream| replayed.step(stream, rate))
+                .expect("the step can be replayed");
         }
-        let weights = [&launched, &replayed].map(|model| model.weights.to_vec().expect("the buffer can be read"));
+        let weights = [&launched, &replayed]
+            .map(|model| model.weights.to_vec().expect("the buffer can be read"));
         assert_eq!(weights[0], weights[1]);
         assert!(weights[0].iter().any(|weight| *weight != 0.0));
         let counts = replays.counts();
-        assert_eq!((counts.captured, counts.updated, counts.launched), (1, 1, 10));
+        assert_eq!(
+            (counts.captured, counts.updated, counts.launched),
+            (1, 1, 10)
+        );
     });
 }

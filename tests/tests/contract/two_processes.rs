@@ -8,8 +8,8 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Context, Event, EventFlags, IpcEventHandle, MemoryHandleTypes, Stream, call};
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions};
 use curium_memory::{
-    IpcMemory, IpcMemoryHandle, Mapping, MemoryAccess, MemoryPool, PoolMemory, PoolOptions, PoolPointerHandle,
-    Resource, SyncAlloc,
+    IpcMemory, IpcMemoryHandle, Mapping, MemoryAccess, MemoryPool, PoolMemory, PoolOptions,
+    PoolPointerHandle, Resource, SyncAlloc,
 };
 use curium_sim::Config;
 use curium_tests::{Gate, Peer, TestDriver, in_two_processes, on_driver, on_simulator, uses_cuda};
@@ -30,7 +30,13 @@ fn with_drivers(
         on_two_devices(|driver| {
             let devices = driver.driver().devices().expect("there are devices");
             let last = devices.last().expect("there is a device");
-            second(driver, &last.primary_context().expect("the device has a primary context"), peer);
+            second(
+                driver,
+                &last
+                    .primary_context()
+                    .expect("the device has a primary context"),
+                peer,
+            );
         });
     };
     in_two_processes(name, on_first, on_last);
@@ -51,8 +57,13 @@ fn stream(context: &Context) -> Stream {
 /// Enqueues a fill of shared memory on a stream.
 fn fill(stream: &Stream, address: CUdeviceptr, value: u8) {
     // SAFETY: the memory has these bytes in every test, and lives until the stream is synchronized.
-    unsafe { call!(stream.driver(), cuMemsetD8Async(address, value, BYTES, stream.as_raw())) }
-        .expect("the memory can be filled");
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemsetD8Async(address, value, BYTES, stream.as_raw())
+        )
+    }
+    .expect("the memory can be filled");
 }
 
 /// Asserts that all bytes of shared memory have one value, in stream order.
@@ -61,15 +72,26 @@ fn expect(stream: &Stream, address: CUdeviceptr, value: u8) {
     let mut bytes = vec![0_u8; BYTES];
     let target = bytes.as_mut_ptr().cast();
     // SAFETY: both sides have these bytes, and the stream is synchronized.
-    unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(target, address, BYTES, stream.as_raw())) }
-        .expect("the memory can be read");
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemcpyDtoHAsync_v2(target, address, BYTES, stream.as_raw())
+        )
+    }
+    .expect("the memory can be read");
     stream.synchronize().expect("the stream works");
-    assert!(bytes.iter().all(|byte| *byte == value), "{:?}… are not all {value}", &bytes[..8]);
+    assert!(
+        bytes.iter().all(|byte| *byte == value),
+        "{:?}… are not all {value}",
+        &bytes[..8]
+    );
 }
 
 /// Allocates memory in the first process, and sends its IPC handle to the second.
 fn plain(stream: &Stream, peer: &mut Peer) -> CUdeviceptr {
-    let pointer = SyncAlloc.allocate(stream, BYTES, 256).expect("memory suffices");
+    let pointer = SyncAlloc
+        .allocate(stream, BYTES, 256)
+        .expect("memory suffices");
     let name = IpcMemoryHandle::of(stream.context(), pointer).expect("the memory has a name");
     peer.send(&name.to_bytes());
     pointer.as_raw()
@@ -78,8 +100,15 @@ fn plain(stream: &Stream, peer: &mut Peer) -> CUdeviceptr {
 fn free(stream: &Stream, address: CUdeviceptr) {
     // SAFETY: the memory was allocated from this resource with this size and alignment, and the other process has
     // closed it.
-    unsafe { SyncAlloc.deallocate(stream, curium_driver::DevicePointer::from_raw(address), BYTES, 256) }
-        .expect("the memory can be freed");
+    unsafe {
+        SyncAlloc.deallocate(
+            stream,
+            curium_driver::DevicePointer::from_raw(address),
+            BYTES,
+            256,
+        )
+    }
+    .expect("the memory can be freed");
 }
 
 #[test]
@@ -106,7 +135,11 @@ fn memory_is_written_by_both_processes() {
         memory.close().expect("the memory can be closed");
         peer.meet();
     };
-    with_drivers("two_processes::memory_is_written_by_both_processes", first, second);
+    with_drivers(
+        "two_processes::memory_is_written_by_both_processes",
+        first,
+        second,
+    );
 }
 
 #[test]
@@ -132,24 +165,51 @@ fn stream_waits_for_an_event_of_the_other_process() {
     };
     let second = |_: &TestDriver, context: &Context, peer: &mut Peer| {
         let stream = stream(context);
-        let memory = IpcMemory::open(context, IpcMemoryHandle::from_bytes(peer.receive())).expect("it can be opened");
-        let event = Event::open_ipc(context, IpcEventHandle::from_bytes(peer.receive())).expect("it can be opened");
+        let memory = IpcMemory::open(context, IpcMemoryHandle::from_bytes(peer.receive()))
+            .expect("it can be opened");
+        let event = Event::open_ipc(context, IpcEventHandle::from_bytes(peer.receive()))
+            .expect("it can be opened");
         peer.meet();
-        assert!(!event.is_finished().expect("the event can be queried"), "the other process blocks its stream");
+        assert!(
+            !event.is_finished().expect("the event can be queried"),
+            "the other process blocks its stream"
+        );
         stream.wait_event(&event).expect("the stream can wait");
-        let mut seen = curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES).expect("memory suffices");
-        let (to, from) = (seen.as_slice_mut().as_pointer().as_raw(), memory.as_pointer().as_raw());
+        let mut seen =
+            curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES).expect("memory suffices");
+        let (to, from) = (
+            seen.as_slice_mut().as_pointer().as_raw(),
+            memory.as_pointer().as_raw(),
+        );
         // SAFETY: both sides have these bytes and live until the stream is synchronized.
-        unsafe { call!(stream.driver(), cuMemcpyAsync(to, from, BYTES, stream.as_raw())) }.expect("it can be copied");
-        assert!(!stream.is_finished().expect("the stream can be queried"), "the stream waits for the event");
+        unsafe {
+            call!(
+                stream.driver(),
+                cuMemcpyAsync(to, from, BYTES, stream.as_raw())
+            )
+        }
+        .expect("it can be copied");
+        assert!(
+            !stream.is_finished().expect("the stream can be queried"),
+            "the stream waits for the event"
+        );
         peer.meet();
         event.synchronize().expect("the event occurs");
         assert!(event.is_finished().expect("the event can be queried"));
-        assert!(seen.to_vec().expect("the buffer can be read").iter().all(|byte| *byte == 2));
+        assert!(
+            seen.to_vec()
+                .expect("the buffer can be read")
+                .iter()
+                .all(|byte| *byte == 2)
+        );
         drop(memory);
         peer.meet();
     };
-    with_drivers("two_processes::stream_waits_for_an_event_of_the_other_process", first, second);
+    with_drivers(
+        "two_processes::stream_waits_for_an_event_of_the_other_process",
+        first,
+        second,
+    );
 }
 
 #[test]
@@ -158,12 +218,18 @@ fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
         let stream = stream(context);
         let shared = MemoryHandleTypes::POSIX_FILE_DESCRIPTOR;
         let options = PoolOptions::new(context.device()).with_handle_types(shared);
-        let pool = MemoryPool::with_options(driver.driver(), &options).expect("there are such pools");
+        let pool =
+            MemoryPool::with_options(driver.driver(), &options).expect("there are such pools");
         let pointer = pool.allocate(&stream, BYTES, 256).expect("memory suffices");
         fill(&stream, pointer.as_raw(), 6);
         stream.synchronize().expect("the stream works");
         peer.send_descriptor(pool.export_fd().expect("the pool can be shared").as_fd());
-        peer.send(&pool.export_pointer(pointer).expect("the memory has a name").to_bytes());
+        peer.send(
+            &pool
+                .export_pointer(pointer)
+                .expect("the memory has a name")
+                .to_bytes(),
+        );
         peer.meet();
         expect(&stream, pointer.as_raw(), 7);
         // SAFETY: the memory was allocated from this pool with this size and alignment, and the other process has
@@ -173,10 +239,14 @@ fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
     };
     let second = |driver: &TestDriver, context: &Context, peer: &mut Peer| {
         let (stream, descriptor) = (stream(context), peer.receive_descriptor());
-        let pool = MemoryPool::import_fd(driver.driver(), descriptor.as_fd()).expect("the allocation is from a pool");
-        pool.set_access(context.device(), MemoryAccess::ReadWrite).expect("the device has access to the pool");
+        let pool = MemoryPool::import_fd(driver.driver(), descriptor.as_fd())
+            .expect("the allocation is from a pool");
+        pool.set_access(context.device(), MemoryAccess::ReadWrite)
+            .expect("the device has access to the pool");
         let name = PoolPointerHandle::from_bytes(peer.receive());
-        let memory = pool.import_pointer(name).expect("the memory is from this pool");
+        let memory = pool
+            .import_pointer(name)
+            .expect("the memory is from this pool");
         let address = memory.as_pointer().as_raw();
         expect(&stream, address, 6);
         fill(&stream, address, 7);
@@ -184,14 +254,21 @@ fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
         PoolMemory::close(memory).expect("the memory can be closed");
         peer.meet();
     };
-    with_drivers("two_processes::pool_is_imported_by_its_descriptor_and_its_memory_by_name", first, second);
+    with_drivers(
+        "two_processes::pool_is_imported_by_its_descriptor_and_its_memory_by_name",
+        first,
+        second,
+    );
 }
 
 /// Maps memory for the device of a context.
 fn map(context: &Context, memory: &PhysicalMemory) -> Mapping {
-    let range = AddressRange::reserve(context.driver(), memory.byte_len()).expect("there are addresses");
+    let range =
+        AddressRange::reserve(context.driver(), memory.byte_len()).expect("there are addresses");
     let mapping = range.map(0, memory).expect("the range is free");
-    mapping.set_access(context.device(), MemoryAccess::ReadWrite).expect("the device has access to the memory");
+    mapping
+        .set_access(context.device(), MemoryAccess::ReadWrite)
+        .expect("the device has access to the memory");
     mapping
 }
 
@@ -200,13 +277,21 @@ fn physical_memory_is_mapped_in_both_processes() {
     let first = |driver: &TestDriver, context: &Context, peer: &mut Peer| {
         let (stream, shared) = (stream(context), MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
         let options = PhysicalOptions::new(context.device()).with_handle_types(shared);
-        let bytes = options.granularity(driver.driver(), Granularity::Minimum).expect("there is a granularity");
+        let bytes = options
+            .granularity(driver.driver(), Granularity::Minimum)
+            .expect("there is a granularity");
         let bytes = bytes.max(BYTES);
-        let memory = PhysicalMemory::with_options(driver.driver(), bytes, &options).expect("memory suffices");
+        let memory = PhysicalMemory::with_options(driver.driver(), bytes, &options)
+            .expect("memory suffices");
         let mapping = map(context, &memory);
         fill(&stream, mapping.as_pointer().as_raw(), 3);
         stream.synchronize().expect("the stream works");
-        peer.send_descriptor(memory.export_fd().expect("the memory can be shared").as_fd());
+        peer.send_descriptor(
+            memory
+                .export_fd()
+                .expect("the memory can be shared")
+                .as_fd(),
+        );
         peer.send(&(bytes as u64).to_le_bytes());
         drop(memory);
         peer.meet();
@@ -223,5 +308,9 @@ fn physical_memory_is_mapped_in_both_processes() {
         stream.synchronize().expect("the stream works");
         peer.meet();
     };
-    with_drivers("two_processes::physical_memory_is_mapped_in_both_processes", first, second);
+    with_drivers(
+        "two_processes::physical_memory_is_mapped_in_both_processes",
+        first,
+        second,
+    );
 }

@@ -6,14 +6,17 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use curium_driver::{Driver, MemoryHandleTypes};
-use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
+use curium_memory::external::{
+    ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind,
+};
 use curium_memory::virtual_memory::{PhysicalMemory, PhysicalOptions};
 use curium_memory::{MemoryPool, PoolOptions};
 use curium_sim::{Config, Simulator};
 use curium_sys::{
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUexternalMemory,
-    CUexternalMemoryHandleType, CUexternalSemaphore, CUmemAllocationHandleType, CUmemAllocationProp,
-    CUmemGenericAllocationHandle, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUresult,
+    CUexternalMemoryHandleType, CUexternalSemaphore, CUmemAllocationHandleType,
+    CUmemAllocationProp, CUmemGenericAllocationHandle, CUmemPool_attribute, CUmemPoolProps,
+    CUmemoryPool, CUresult,
 };
 
 const OK: CUresult = CUresult::CUDA_SUCCESS;
@@ -59,7 +62,11 @@ unsafe extern "C" fn export(
 ) -> CUresult {
     assert_eq!(kind, WIN32);
     // SAFETY: for this type the caller passes a place for a handle.
-    unsafe { place.cast::<*mut std::ffi::c_void>().write(handle().into_raw_handle()) };
+    unsafe {
+        place
+            .cast::<*mut std::ffi::c_void>()
+            .write(handle().into_raw_handle())
+    };
     OK
 }
 
@@ -75,7 +82,10 @@ unsafe extern "C" fn import(
     OK
 }
 
-unsafe extern "C" fn create_pool(pool: *mut CUmemoryPool, properties: *const CUmemPoolProps) -> CUresult {
+unsafe extern "C" fn create_pool(
+    pool: *mut CUmemoryPool,
+    properties: *const CUmemPoolProps,
+) -> CUresult {
     // SAFETY: the caller passes properties.
     let properties = unsafe { &*properties };
     let attributes = properties.win32SecurityAttributes.cast::<u32>();
@@ -93,7 +103,11 @@ unsafe extern "C" fn destroy_pool(_: CUmemoryPool) -> CUresult {
     OK
 }
 
-unsafe extern "C" fn set_pool(_: CUmemoryPool, _: CUmemPool_attribute, _: *mut std::ffi::c_void) -> CUresult {
+unsafe extern "C" fn set_pool(
+    _: CUmemoryPool,
+    _: CUmemPool_attribute,
+    _: *mut std::ffi::c_void,
+) -> CUresult {
     OK
 }
 
@@ -105,7 +119,10 @@ unsafe extern "C" fn import_memory(
     let description = unsafe { &*description };
     // SAFETY: for these kinds the caller sets the Win32 handle.
     RECEIVED.store(unsafe { description.handle.win32.handle }, Ordering::SeqCst);
-    KIND.store(description.type_.0 | description.flags << 16, Ordering::SeqCst);
+    KIND.store(
+        description.type_.0 | description.flags << 16,
+        Ordering::SeqCst,
+    );
     // SAFETY: the caller passes a place for the handle.
     unsafe { memory.write(ptr::without_provenance_mut(16)) };
     OK
@@ -120,7 +137,10 @@ unsafe extern "C" fn import_semaphore(
     description: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
 ) -> CUresult {
     // SAFETY: the caller passes a description and sets the Win32 handle.
-    RECEIVED.store(unsafe { (*description).handle.win32.handle }, Ordering::SeqCst);
+    RECEIVED.store(
+        unsafe { (*description).handle.win32.handle },
+        Ordering::SeqCst,
+    );
     // SAFETY: the caller passes a place for the handle.
     unsafe { semaphore.write(ptr::without_provenance_mut(24)) };
     OK
@@ -152,9 +172,11 @@ fn handles_are_passed_to_the_driver_and_stay_the_callers() {
     let is_last = |handle: &OwnedHandle| RECEIVED.load(Ordering::SeqCst) == handle.as_raw_handle();
 
     let options = PhysicalOptions::new(&device).with_handle_types(MemoryHandleTypes::WIN32);
-    let memory = PhysicalMemory::with_options(&driver, 2 << 20, &options).expect("the attributes are set");
+    let memory =
+        PhysicalMemory::with_options(&driver, 2 << 20, &options).expect("the attributes are set");
     let exported = memory.export_win32().expect("the memory can be shared");
-    PhysicalMemory::import_win32(&driver, exported.as_handle(), 2 << 20).expect("it is a descriptor of memory");
+    PhysicalMemory::import_win32(&driver, exported.as_handle(), 2 << 20)
+        .expect("it is a descriptor of memory");
     assert!(is_last(&exported));
 
     let options = PoolOptions::new(&device).with_handle_types(MemoryHandleTypes::WIN32);
@@ -162,8 +184,16 @@ fn handles_are_passed_to_the_driver_and_stay_the_callers() {
 
     let ours = handle();
     for (kind, raw, dedicated) in [
-        (ExternalMemoryKind::Opaque, CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32, 0),
-        (ExternalMemoryKind::D3d12Heap, CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP, 0),
+        (
+            ExternalMemoryKind::Opaque,
+            CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32,
+            0,
+        ),
+        (
+            ExternalMemoryKind::D3d12Heap,
+            CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP,
+            0,
+        ),
         (
             ExternalMemoryKind::D3d12Resource,
             CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE,
@@ -175,11 +205,17 @@ fn handles_are_passed_to_the_driver_and_stay_the_callers() {
             1,
         ),
     ] {
-        ExternalMemory::import_win32(&context, ours.as_handle(), kind, 4096, false).expect("the handle is open");
+        ExternalMemory::import_win32(&context, ours.as_handle(), kind, 4096, false)
+            .expect("the handle is open");
         assert!(is_last(&ours));
-        assert_eq!(KIND.load(Ordering::SeqCst), raw.0 | dedicated << 16, "{kind:?}");
+        assert_eq!(
+            KIND.load(Ordering::SeqCst),
+            raw.0 | dedicated << 16,
+            "{kind:?}"
+        );
     }
-    ExternalSemaphore::import_win32(&context, ours.as_handle(), ExternalSemaphoreKind::Timeline).expect("it is open");
+    ExternalSemaphore::import_win32(&context, ours.as_handle(), ExternalSemaphoreKind::Timeline)
+        .expect("it is open");
     assert!(is_last(&ours));
     // The handle is still open.
     ours.try_clone().expect("it can be duplicated");
@@ -188,9 +224,25 @@ fn handles_are_passed_to_the_driver_and_stay_the_callers() {
 #[test]
 fn nothing_is_imported_without_bytes() {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
+    let driver = simulator
+        .driver::<Driver>()
+        .expect("the simulator initializes");
+    let context = driver
+        .device(0)
+        .and_then(|device| device.primary_context())
+        .expect("there is a device");
     let ours = handle();
-    let imported = ExternalMemory::import_win32(&context, ours.as_handle(), ExternalMemoryKind::Opaque, 0, false);
-    assert!(imported.expect_err("no bytes").to_string().contains("zero length"));
+    let imported = ExternalMemory::import_win32(
+        &context,
+        ours.as_handle(),
+        ExternalMemoryKind::Opaque,
+        0,
+        false,
+    );
+    assert!(
+        imported
+            .expect_err("no bytes")
+            .to_string()
+            .contains("zero length")
+    );
 }

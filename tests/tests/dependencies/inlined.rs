@@ -13,7 +13,9 @@ struct Contradictions(Vec<String>);
 
 impl Contradictions {
     fn check(&mut self, attributes: &[Attribute], signature: &Signature) {
-        let is_cold = attributes.iter().any(|attribute| attribute.path().is_ident("cold"));
+        let is_cold = attributes
+            .iter()
+            .any(|attribute| attribute.path().is_ident("cold"));
         if is_cold && attributes.iter().any(is_inlined) {
             self.0.push(signature.ident.to_string());
         }
@@ -22,7 +24,8 @@ impl Contradictions {
 
 /// Returns `true` for `#[inline]` and `#[inline(always)]`.
 fn is_inlined(attribute: &Attribute) -> bool {
-    let never = |meta: &Meta| matches!(meta, Meta::List(list) if list.tokens.to_string() == "never");
+    let never =
+        |meta: &Meta| matches!(meta, Meta::List(list) if list.tokens.to_string() == "never");
     attribute.path().is_ident("inline") && !never(&attribute.meta)
 }
 
@@ -40,7 +43,8 @@ impl<'ast> Visit<'ast> for Contradictions {
 
 /// Returns the contradictions in the Rust files of a folder, each with its file.
 fn contradictions(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("a folder can be read").path());
     let of_path = |path: std::path::PathBuf| match path.extension() {
         None if path.is_dir() => contradictions(&path),
@@ -48,7 +52,11 @@ fn contradictions(folder: &Path) -> Vec<String> {
             let text = fs::read_to_string(&path).expect("a source can be read");
             let mut found = Contradictions::default();
             found.visit_file(&syn::parse_file(&text).expect("a source is Rust"));
-            found.0.into_iter().map(|name| format!("{}: {name}", path.display())).collect()
+            found
+                .0
+                .into_iter()
+                .map(|name| format!("{}: {name}", path.display()))
+                .collect()
         }
         _ => Vec::new(),
     };
@@ -61,16 +69,21 @@ fn cold_functions_are_not_marked_for_inlining() {
         return;
     }
     let root = env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it");
-    let crates = Path::new(&root).parent().expect("the package lies in the workspace").join("crates");
+    let crates = Path::new(&root)
+        .parent()
+        .expect("the package lies in the workspace")
+        .join("crates");
     let found = contradictions(&crates);
-    assert!(found.is_empty(), "marked with both `#[cold]` and `#[inline]`: {found:#?}");
+    assert!(
+        found.is_empty(),
+        "marked with both `#[cold]` and `#[inline]`: {found:#?}"
+    );
 }
 
 #[test]
 fn contradicting_attributes_are_found() {
     let mut found = Contradictions::default();
-    let source =
-        "#[cold] #[inline] fn a() {} #[cold] #[inline(never)] fn b() {} impl X { #[inline] #[cold] fn c() {} }";
+    let source = "#[cold] #[inline] fn a() {} #[cold] #[inline(never)] fn b() {} impl X { #[inline] #[cold] fn c() {} }";
     found.visit_file(&syn::parse_file(source).expect("the source is Rust"));
     assert_eq!(found.0, ["a", "c"]);
 }

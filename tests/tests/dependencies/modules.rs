@@ -16,7 +16,13 @@ const LAYERS: &[&[&str]] = &[
     &["checkpoint", "context", "core_dump", "log", "profiler"],
     // A stream waits for events, an event is recorded on a stream, and hazard tracking orders streams by events.
     &["event", "hazard", "stream"],
-    &["completion", "device_resource", "graphics", "green_context", "host_function"],
+    &[
+        "completion",
+        "device_resource",
+        "graphics",
+        "green_context",
+        "host_function",
+    ],
     &["image"],
     &["jit"],
     &["linker"],
@@ -27,13 +33,19 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Imports from a layer above, each with its reason.
-const UPWARDS: &[(&str, &str, &str)] =
-    &[("driver", "trace", "an environment variable starts a trace when a driver is loaded")];
+const UPWARDS: &[(&str, &str, &str)] = &[(
+    "driver",
+    "trace",
+    "an environment variable starts a trace when a driver is loaded",
+)];
 
 /// Returns the source directory of the driver crate.
 fn sources() -> PathBuf {
     let root = env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it");
-    Path::new(&root).parent().expect("the package lies in the workspace").join("crates/driver/src")
+    Path::new(&root)
+        .parent()
+        .expect("the package lies in the workspace")
+        .join("crates/driver/src")
 }
 
 /// Returns the items that `lib.rs` exports, each with its module.
@@ -55,7 +67,10 @@ fn exports(library: &syn::File) -> BTreeMap<String, String> {
 /// Returns the paths of a `use`.
 fn paths(tree: &UseTree) -> Vec<Vec<String>> {
     let below = |name: String, tree: &UseTree| -> Vec<Vec<String>> {
-        paths(tree).into_iter().map(|path| [vec![name.clone()], path].concat()).collect()
+        paths(tree)
+            .into_iter()
+            .map(|path| [vec![name.clone()], path].concat())
+            .collect()
     };
     match tree {
         UseTree::Path(path) => below(path.ident.to_string(), &path.tree),
@@ -83,7 +98,9 @@ impl<'a> Visit<'a> for Names {
     }
 
     fn visit_item_use(&mut self, item: &'a ItemUse) {
-        let used = paths(&item.tree).into_iter().filter(|path| path[0] == "crate" && path.len() > 1);
+        let used = paths(&item.tree)
+            .into_iter()
+            .filter(|path| path[0] == "crate" && path.len() > 1);
         self.0.extend(used.map(|path| path[1].clone()));
     }
 
@@ -97,7 +114,10 @@ impl<'a> Visit<'a> for Names {
 
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
+        attribute.path().is_ident("cfg")
+            && attribute
+                .parse_args::<syn::Ident>()
+                .is_ok_and(|name| name == "test")
     })
 }
 
@@ -108,7 +128,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         let path = entry.expect("the entry can be read").path();
         if path.is_dir() {
             found.extend(files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.ends_with("tests.rs")
+        {
             found.push(path);
         }
     }
@@ -117,8 +139,17 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Returns the top-level module of the crate that a file belongs to.
 fn module(file: &Path, root: &Path) -> String {
-    let first = file.strip_prefix(root).expect("the file is in the crate").components().next().expect("it has a name");
-    first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned()
+    let first = file
+        .strip_prefix(root)
+        .expect("the file is in the crate")
+        .components()
+        .next()
+        .expect("it has a name");
+    first
+        .as_os_str()
+        .to_string_lossy()
+        .trim_end_matches(".rs")
+        .to_owned()
 }
 
 fn parse(file: &Path) -> syn::File {
@@ -131,14 +162,19 @@ fn imports() -> BTreeMap<(String, String), PathBuf> {
     let root = sources();
     let exports = exports(&parse(&root.join("lib.rs")));
     let mut imports = BTreeMap::new();
-    for file in files(&root).into_iter().filter(|file| !file.ends_with("lib.rs")) {
+    for file in files(&root)
+        .into_iter()
+        .filter(|file| !file.ends_with("lib.rs"))
+    {
         let mut names = Names::default();
         names.visit_file(&parse(&file));
         let from = module(&file, &root);
         for name in names.0 {
             let to = exports.get(&name).cloned().unwrap_or(name);
             if to != from {
-                imports.entry((from.clone(), to)).or_insert_with(|| file.clone());
+                imports
+                    .entry((from.clone(), to))
+                    .or_insert_with(|| file.clone());
             }
         }
     }
@@ -155,12 +191,22 @@ fn modules_of_the_driver_import_from_their_own_layer_or_below() {
         return;
     }
     let imports = imports();
-    assert!(imports.len() > 100, "only {} imports were found", imports.len());
+    assert!(
+        imports.len() > 100,
+        "only {} imports were found",
+        imports.len()
+    );
     for ((from, to), file) in &imports {
         let here = layer(from).unwrap_or_else(|| panic!("module `{from}` has no layer"));
-        let named = UPWARDS.iter().any(|(upper, lower, _)| (upper, lower) == (&from.as_str(), &to.as_str()));
+        let named = UPWARDS
+            .iter()
+            .any(|(upper, lower, _)| (upper, lower) == (&from.as_str(), &to.as_str()));
         let is_upward = layer(to).is_some_and(|there| there > here);
-        assert!(!is_upward || named, "{}: `{from}` imports `{to}`, which is in a layer above", file.display());
+        assert!(
+            !is_upward || named,
+            "{}: `{from}` imports `{to}`, which is in a layer above",
+            file.display()
+        );
     }
 }
 
@@ -171,9 +217,15 @@ fn every_module_with_a_layer_and_every_named_exception_exists() {
     }
     let (root, imports) = (sources(), imports());
     for module in LAYERS.iter().copied().flatten() {
-        assert!(root.join(format!("{module}.rs")).exists(), "there is no module `{module}`");
+        assert!(
+            root.join(format!("{module}.rs")).exists(),
+            "there is no module `{module}`"
+        );
     }
     for (from, to, _) in UPWARDS {
-        assert!(imports.contains_key(&((*from).to_owned(), (*to).to_owned())), "`{from}` does not import `{to}`");
+        assert!(
+            imports.contains_key(&((*from).to_owned(), (*to).to_owned())),
+            "`{from}` does not import `{to}`"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! OpenGL buffers.
 
 use curium_driver::{
-    GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource, LaunchConfig, Library, MappedGraphics, Stream,
+    GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource, LaunchConfig, Library,
+    MappedGraphics, Stream,
 };
 use curium_memory::BorrowedBuffer;
 use curium_sys::CUresult;
@@ -17,12 +18,17 @@ fn numbers(factor: u32) -> Vec<u32> {
 }
 
 fn bytes(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+    numbers
+        .iter()
+        .flat_map(|number| number.to_ne_bytes())
+        .collect()
 }
 
 fn register(test: &TestDriver, buffer: glow::Buffer) -> GraphicsResource {
     // SAFETY: OpenGL is current on this thread, and the buffer lives as long as its context, which outlives the test.
-    let resource = unsafe { GraphicsResource::from_gl_buffer(&test.context(), buffer.0.get(), GraphicsFlags::empty()) };
+    let resource = unsafe {
+        GraphicsResource::from_gl_buffer(&test.context(), buffer.0.get(), GraphicsFlags::empty())
+    };
     resource.expect("OpenGL and CUDA share the device")
 }
 
@@ -39,7 +45,10 @@ fn mapped_numbers(stream: &Stream, mapped: &MappedGraphics<'_>) -> BorrowedBuffe
 fn devices_of_opengl_are_those_that_draw() {
     on_hardware(OpenGl::open, |test, _| {
         for which in [GlDevices::All, GlDevices::CurrentFrame] {
-            let devices = test.driver().gl_devices(which).expect("a context is current");
+            let devices = test
+                .driver()
+                .gl_devices(which)
+                .expect("a context is current");
             assert!(devices.contains(&test.device()), "{devices:?}");
         }
     });
@@ -53,7 +62,10 @@ fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
         let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
         let mut memory = mapped_numbers(&stream, &mapped);
         assert_eq!(memory.to_vec().expect("it can be read"), numbers(1));
-        memory.as_slice_mut().copy_from_slice(&numbers(3)).expect("the lengths are equal");
+        memory
+            .as_slice_mut()
+            .copy_from_slice(&numbers(3))
+            .expect("the lengths are equal");
         drop(memory);
         mapped.close().expect("it is unmapped");
         assert_eq!(gl.contents(buffer, LEN * 4), bytes(&numbers(3)));
@@ -63,12 +75,19 @@ fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
         let mapped = GraphicsResource::map(&mut resources, &stream).expect("it is unmapped");
         let mut memory = mapped_numbers(&stream, &mapped);
         let expected = [&numbers(7)[..512], &numbers(3)[512..]].concat();
-        assert_eq!(memory.to_vec().expect("it can be read"), expected, "mapping waits for the work of OpenGL");
+        assert_eq!(
+            memory.to_vec().expect("it can be read"),
+            expected,
+            "mapping waits for the work of OpenGL"
+        );
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
-        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
+        let fill = library
+            .kernel::<(&mut [u32], u32, u32)>("fill")
+            .expect("there is such a kernel");
         let config = LaunchConfig::for_elements(LEN as u32);
         // SAFETY: `fill` writes exactly the words of the buffer.
-        unsafe { fill.launch(&stream, config, (&mut memory, 9, LEN as u32)) }.expect("it can be launched");
+        unsafe { fill.launch(&stream, config, (&mut memory, 9, LEN as u32)) }
+            .expect("it can be launched");
         drop((memory, mapped));
         assert_eq!(gl.contents(buffer, LEN * 4), bytes(&[9; LEN]));
     });
@@ -78,9 +97,14 @@ fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
 fn buffer_that_opengl_does_not_have_is_an_error_that_names_it() {
     on_hardware(OpenGl::open, |test, _| {
         // SAFETY: the buffer does not exist, which the driver must detect.
-        let registered = unsafe { GraphicsResource::from_gl_buffer(&test.context(), 4711, GraphicsFlags::empty()) };
+        let registered = unsafe {
+            GraphicsResource::from_gl_buffer(&test.context(), 4711, GraphicsFlags::empty())
+        };
         let error = registered.expect_err("there is no such buffer");
-        assert!(error.to_string().contains("buffer 4711 of OpenGL"), "{error}");
+        assert!(
+            error.to_string().contains("buffer 4711 of OpenGL"),
+            "{error}"
+        );
         assert!(error.code().is_some(), "{error}");
     });
 }
@@ -90,15 +114,27 @@ fn resource_has_its_access_changed_only_while_it_is_unmapped_and_is_no_image() {
     on_hardware(OpenGl::open, |test, gl| {
         let buffer = gl.buffer(&bytes(&numbers(1)));
         let mut resources = [register(test, buffer)];
-        resources[0].set_access(GraphicsAccess::ReadOnly).expect("it is not mapped");
+        resources[0]
+            .set_access(GraphicsAccess::ReadOnly)
+            .expect("it is not mapped");
         let stream = test.stream();
         let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
         let error = mapped.array(0, 0, 0).expect_err("it is a buffer");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_MAPPED_AS_ARRAY), "{error}");
+        assert_eq!(
+            error.code(),
+            Some(CUresult::CUDA_ERROR_NOT_MAPPED_AS_ARRAY),
+            "{error}"
+        );
         drop(mapped);
         let [resource] = resources;
-        resource.set_access(GraphicsAccess::ReadWrite).expect("it is unmapped");
+        resource
+            .set_access(GraphicsAccess::ReadWrite)
+            .expect("it is unmapped");
         resource.close().expect("it is registered");
-        assert_eq!(gl.contents(buffer, LEN * 4), bytes(&numbers(1)), "the buffer outlives its registration");
+        assert_eq!(
+            gl.contents(buffer, LEN * 4),
+            bytes(&numbers(1)),
+            "the buffer outlives its registration"
+        );
     });
 }

@@ -36,23 +36,39 @@ impl Egl {
 
     /// Returns the address of a function of EGL or OpenGL, or null.
     pub(crate) fn function(&self, name: &str) -> *const c_void {
-        self.instance.get_proc_address(name).map_or(ptr::null(), |function| function as *const c_void)
+        self.instance
+            .get_proc_address(name)
+            .map_or(ptr::null(), |function| function as *const c_void)
     }
 
     /// Returns `true` if the display has the extension.
     pub(crate) fn has(&self, extension: &str) -> bool {
-        let extensions = self.instance.query_string(Some(self.display), egl::EXTENSIONS).expect("a display names them");
-        extensions.to_string_lossy().split(' ').any(|name| name == extension)
+        let extensions = self
+            .instance
+            .query_string(Some(self.display), egl::EXTENSIONS)
+            .expect("a display names them");
+        extensions
+            .to_string_lossy()
+            .split(' ')
+            .any(|name| name == extension)
     }
 
     fn on(device: *mut c_void) -> Result<Self, String> {
         let instance = load()?;
         // SAFETY: EGL returned the device.
-        let display = unsafe { instance.get_platform_display(PLATFORM_DEVICE, device, &[egl::ATTRIB_NONE]) };
+        let display =
+            unsafe { instance.get_platform_display(PLATFORM_DEVICE, device, &[egl::ATTRIB_NONE]) };
         let display = display.map_err(|error| format!("no display: {error}"))?;
-        instance.initialize(display).map_err(|error| format!("the display cannot be initialized: {error}"))?;
-        let context = current_context(&instance, display).map_err(|error| format!("no context: {error}"))?;
-        Ok(Self { instance, display, context })
+        instance
+            .initialize(display)
+            .map_err(|error| format!("the display cannot be initialized: {error}"))?;
+        let context =
+            current_context(&instance, display).map_err(|error| format!("no context: {error}"))?;
+        Ok(Self {
+            instance,
+            display,
+            context,
+        })
     }
 
     fn draws_on(&self, device: &Device) -> bool {
@@ -63,22 +79,31 @@ impl Egl {
 
 impl Drop for Egl {
     fn drop(&mut self) {
-        let Self { instance, display, context } = self;
+        let Self {
+            instance,
+            display,
+            context,
+        } = self;
         let released = instance.make_current(*display, None, None, None);
-        released.and_then(|()| instance.destroy_context(*display, *context)).expect("the context ends");
+        released
+            .and_then(|()| instance.destroy_context(*display, *context))
+            .expect("the context ends");
     }
 }
 
 fn load() -> Result<egl::DynamicInstance<egl::EGL1_5>, String> {
     // SAFETY: the library is EGL.
-    let instance = unsafe { egl::DynamicInstance::<egl::EGL1_5>::load_required_from_filename("libEGL.so.1") };
+    let instance =
+        unsafe { egl::DynamicInstance::<egl::EGL1_5>::load_required_from_filename("libEGL.so.1") };
     instance.map_err(|error| format!("EGL cannot be loaded: {error:?}"))
 }
 
 /// Returns the devices that EGL supports.
 fn devices() -> Result<Vec<*mut c_void>, String> {
     let instance = load()?;
-    let query = instance.get_proc_address("eglQueryDevicesEXT").ok_or("EGL does not list devices")?;
+    let query = instance
+        .get_proc_address("eglQueryDevicesEXT")
+        .ok_or("EGL does not list devices")?;
     // SAFETY: the function of this name has this type.
     let query = unsafe { std::mem::transmute::<extern "system" fn(), QueryDevices>(query) };
     let (mut devices, mut count) = ([ptr::null_mut(); DEVICES], 0);
@@ -95,10 +120,24 @@ fn current_context(
     instance: &egl::DynamicInstance<egl::EGL1_5>,
     display: egl::Display,
 ) -> Result<egl::Context, egl::Error> {
-    let wanted = [egl::SURFACE_TYPE, egl::PBUFFER_BIT, egl::RENDERABLE_TYPE, egl::OPENGL_BIT, egl::NONE];
-    let config = instance.choose_first_config(display, &wanted)?.ok_or(egl::Error::BadConfig)?;
+    let wanted = [
+        egl::SURFACE_TYPE,
+        egl::PBUFFER_BIT,
+        egl::RENDERABLE_TYPE,
+        egl::OPENGL_BIT,
+        egl::NONE,
+    ];
+    let config = instance
+        .choose_first_config(display, &wanted)?
+        .ok_or(egl::Error::BadConfig)?;
     instance.bind_api(egl::OPENGL_API)?;
-    let version = [egl::CONTEXT_MAJOR_VERSION, 4, egl::CONTEXT_MINOR_VERSION, 5, egl::NONE];
+    let version = [
+        egl::CONTEXT_MAJOR_VERSION,
+        4,
+        egl::CONTEXT_MINOR_VERSION,
+        5,
+        egl::NONE,
+    ];
     let context = instance.create_context(display, config, None, &version)?;
     instance.make_current(display, None, None, Some(context))?;
     Ok(context)

@@ -22,24 +22,41 @@ fn image_of_egl_is_read_and_written_as_an_array() {
     on_hardware(OpenGl::open, |test, gl| {
         let (egl, source) = (&gl.egl, gl.texture((64, 32), &[texels(0, 1)]));
         // SAFETY: EGL passes the name of the texture as a pointer.
-        let client = unsafe { egl::ClientBuffer::from_ptr(std::ptr::without_provenance_mut(source.0.get() as usize)) };
-        let image = egl.instance.create_image(egl.display, egl.context, GL_TEXTURE_2D, client, &[egl::ATTRIB_NONE]);
+        let client = unsafe {
+            egl::ClientBuffer::from_ptr(std::ptr::without_provenance_mut(source.0.get() as usize))
+        };
+        let image = egl.instance.create_image(
+            egl.display,
+            egl.context,
+            GL_TEXTURE_2D,
+            client,
+            &[egl::ATTRIB_NONE],
+        );
         let image = image.expect("the texture is complete");
         let texture = gl.texture_of_image(image);
         gl.write(texture, (64, 32), &texels(0, 5));
         gl.finish();
         // SAFETY: the image outlives the resource, and each side waits for the other.
-        let resource =
-            unsafe { GraphicsResource::from_egl_image(&test.context(), image.as_ptr(), GraphicsFlags::empty()) };
+        let resource = unsafe {
+            GraphicsResource::from_egl_image(
+                &test.context(),
+                image.as_ptr(),
+                GraphicsFlags::empty(),
+            )
+        };
         let resource = resource.expect("EGL and CUDA share the device");
         let array = array(test, &resource);
         assert_eq!(array.to_vec().expect("it can be read"), texels(0, 5));
-        array.copy_from_slice(&texels(0, 99)).expect("the lengths are equal");
+        array
+            .copy_from_slice(&texels(0, 99))
+            .expect("the lengths are equal");
         array.stream().synchronize().expect("the stream works");
         assert_eq!(gl.texels(texture, 0, LEN), texels(0, 99));
         drop(array);
         resource.close().expect("it is registered");
-        egl.instance.destroy_image(egl.display, image).expect("the image ends");
+        egl.instance
+            .destroy_image(egl.display, image)
+            .expect("the image ends");
     });
 }
 
@@ -59,14 +76,21 @@ fn event_of_a_fence_is_reached_when_the_fence_is() {
     on_hardware(OpenGl::open, |test, gl| {
         let egl = &gl.egl;
         // SAFETY: OpenGL is current on this thread.
-        let sync = unsafe { egl.instance.create_sync(egl.display, SYNC_FENCE, &[egl::ATTRIB_NONE]) };
+        let sync = unsafe {
+            egl.instance
+                .create_sync(egl.display, SYNC_FENCE, &[egl::ATTRIB_NONE])
+        };
         let sync = sync.expect("a fence can be created");
         gl.finish();
         // SAFETY: the fence lives until the event is complete.
-        let event = unsafe { Event::from_egl_sync(&test.context(), sync.as_ptr(), EventFlags::empty()) };
+        let event =
+            unsafe { Event::from_egl_sync(&test.context(), sync.as_ptr(), EventFlags::empty()) };
         match event {
             Ok(event) => {
-                test.stream().wait_event(&event).and_then(|()| event.synchronize()).expect("OpenGL has finished");
+                test.stream()
+                    .wait_event(&event)
+                    .and_then(|()| event.synchronize())
+                    .expect("OpenGL has finished");
                 assert!(event.is_finished().expect("it can be queried"));
             }
             // Drivers for consumer graphics cards do not support it.

@@ -25,8 +25,15 @@ struct EglStream {
 
 impl EglStream {
     fn new(egl: &Egl) -> Self {
-        let function = |name| egl.instance.get_proc_address(name).expect("EGL has the function");
-        let (create, destroy) = (function("eglCreateStreamKHR"), function("eglDestroyStreamKHR"));
+        let function = |name| {
+            egl.instance
+                .get_proc_address(name)
+                .expect("EGL has the function")
+        };
+        let (create, destroy) = (
+            function("eglCreateStreamKHR"),
+            function("eglDestroyStreamKHR"),
+        );
         // SAFETY: the function of this name has this type.
         let create = unsafe { std::mem::transmute::<extern "system" fn(), Create>(create) };
         // SAFETY: as above.
@@ -35,7 +42,11 @@ impl EglStream {
         // SAFETY: the display is initialized, and the attribute list is empty.
         let raw = unsafe { create(display, [egl::NONE].as_ptr()) };
         assert!(!raw.is_null(), "an EGL stream can be created");
-        Self { raw, display, destroy }
+        Self {
+            raw,
+            display,
+            destroy,
+        }
     }
 }
 
@@ -49,7 +60,11 @@ impl Drop for EglStream {
 /// Opens EGL with support for streams.
 fn open(test: &TestDriver) -> Result<Egl, String> {
     let egl = Egl::open(test)?;
-    if egl.has("EGL_KHR_stream") { Ok(egl) } else { Err(String::from("the display has no streams")) }
+    if egl.has("EGL_KHR_stream") {
+        Ok(egl)
+    } else {
+        Err(String::from("the display has no streams"))
+    }
 }
 
 /// Returns a one-plane frame in an array.
@@ -80,32 +95,51 @@ fn frames_presented_to_an_egl_stream_are_acquired_and_returned() {
         // SAFETY: the stream has no producer, and outlives the connection.
         let producer = unsafe { EglProducer::connect(&test.context(), frames.raw, (64, 32)) };
         let mut producer = producer.expect("CUDA can be connected");
-        let error = consumer.acquire(&stream, Some(Duration::from_millis(1))).map(drop).expect_err("there is none yet");
+        let error = consumer
+            .acquire(&stream, Some(Duration::from_millis(1)))
+            .map(drop)
+            .expect_err("there is none yet");
         assert!(error.code().is_some() && !error.is_sticky(), "{error}");
 
         let arrays = [5, 6].map(|seed| {
             let shape = ArrayShape::new_2d(64, 32);
-            Array::from_slice(&stream, &texels(0, seed), shape, ArrayFlags::empty()).expect("memory suffices")
+            Array::from_slice(&stream, &texels(0, seed), shape, ArrayFlags::empty())
+                .expect("memory suffices")
         });
         for (seed, array) in (5..).zip(&arrays) {
             // SAFETY: no code writes the array until the frame is returned.
             unsafe { producer.present(frame(array), &stream) }.expect("the stream takes a frame");
-            let taken = consumer.acquire(&stream, Some(Duration::from_secs(5))).expect("there is a frame");
+            let taken = consumer
+                .acquire(&stream, Some(Duration::from_secs(5)))
+                .expect("there is a frame");
             let planes = taken.planes().expect("the frame is known");
-            assert_eq!((planes.width, planes.height, planes.planeCount), (64, 32, 1));
+            assert_eq!(
+                (planes.width, planes.height, planes.planeCount),
+                (64, 32, 1)
+            );
             // SAFETY: the frame is made of arrays.
             let [raw, ..] = unsafe { planes.frame.pArray };
             // SAFETY: the array lives until the frame is released, and no code writes it until then.
-            let read = unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }.expect("four bytes each");
+            let read =
+                unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }.expect("four bytes each");
             assert_eq!(read.to_vec().expect("it can be read"), texels(0, seed));
             drop(read);
             taken.close().expect("it was taken out");
         }
-        let back = producer.take_back(&stream).expect("a later frame was acquired");
+        let back = producer
+            .take_back(&stream)
+            .expect("a later frame was acquired");
         // SAFETY: the frame is made of arrays.
         assert_eq!(unsafe { back.frame.pArray }[0], arrays[0].as_raw());
-        let error = producer.take_back(&stream).map(drop).expect_err("the consumer may acquire the last frame again");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT), "{error}");
+        let error = producer
+            .take_back(&stream)
+            .map(drop)
+            .expect_err("the consumer may acquire the last frame again");
+        assert_eq!(
+            error.code(),
+            Some(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT),
+            "{error}"
+        );
         assert!(!error.is_sticky(), "{error}");
         stream.synchronize().expect("the stream works");
         producer.close().expect("it is connected");

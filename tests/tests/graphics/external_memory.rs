@@ -19,13 +19,18 @@ fn words(
     exported: Exported<vk::Buffer>,
     (kind, is_dedicated): (ExternalMemoryKind, bool),
 ) -> BorrowedBuffer<u32, ExternalBuffer> {
-    let Exported { descriptor, bytes, .. } = exported;
+    let Exported {
+        descriptor, bytes, ..
+    } = exported;
     let memory = ExternalMemory::import_fd(&test.context(), descriptor, kind, bytes, is_dedicated);
-    let buffer = memory.and_then(|memory| memory.map(0, BYTES)).expect("it is memory of the same device");
+    let buffer = memory
+        .and_then(|memory| memory.map(0, BYTES))
+        .expect("it is memory of the same device");
     let pointer = buffer.as_pointer().cast();
     // SAFETY: the memory has this many bytes as long as its buffer lives, and the tests synchronize before the other
     // side accesses it.
-    unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, buffer) }.expect("the pointer is aligned")
+    unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, buffer) }
+        .expect("the pointer is aligned")
 }
 
 fn copy(vulkan: &Vulkan, source: vk::Buffer, target: vk::Buffer) {
@@ -47,7 +52,10 @@ fn share(test: &TestDriver, vulkan: &Vulkan, form: (ExternalMemoryKind, bool)) {
     let mut words = words(test, exported, form);
     assert_eq!(words.to_vec().expect("it can be read"), numbers, "{form:?}");
     let reversed: Vec<u32> = numbers.iter().rev().copied().collect();
-    words.as_slice_mut().copy_from_slice(&reversed).expect("the lengths are equal");
+    words
+        .as_slice_mut()
+        .copy_from_slice(&reversed)
+        .expect("the lengths are equal");
     words.stream().synchronize().expect("the stream works");
     copy(vulkan, shared, host);
     // SAFETY: the buffer has this many words, and the writes to it are complete.
@@ -77,8 +85,15 @@ fn memory_of_vulkan_is_shared_as_a_buffer_of_the_system() {
 #[test]
 fn memory_outlives_the_buffer_of_vulkan_that_it_was_exported_from() {
     on_hardware(Vulkan::open, |test, _| {
-        let (other, kind) = (Vulkan::open(test).expect("it was opened before"), ExternalMemoryKind::Opaque);
-        let mut words = words(test, other.exported_buffer(BYTES, kind, false), (kind, false));
+        let (other, kind) = (
+            Vulkan::open(test).expect("it was opened before"),
+            ExternalMemoryKind::Opaque,
+        );
+        let mut words = words(
+            test,
+            other.exported_buffer(BYTES, kind, false),
+            (kind, false),
+        );
         drop(other);
         words.as_slice_mut().fill(6).expect("memory can be filled");
         assert_eq!(words.to_vec().expect("it can be read"), [6; LEN]);
@@ -90,7 +105,8 @@ fn descriptor_of_a_file_is_not_imported_as_memory() {
     on_hardware(Vulkan::open, |test, _| {
         let descriptor = File::open("/dev/null").expect("the system has it").into();
         let kind = ExternalMemoryKind::Opaque;
-        let error = ExternalMemory::import_fd(&test.context(), descriptor, kind, BYTES, false).expect_err("no memory");
+        let error = ExternalMemory::import_fd(&test.context(), descriptor, kind, BYTES, false)
+            .expect_err("no memory");
         assert!(error.to_string().contains("4096 bytes"), "{error}");
     });
 }

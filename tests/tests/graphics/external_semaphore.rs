@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use ash::vk;
 use curium_driver::{Graph, Stream};
-use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
+use curium_memory::external::{
+    ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind,
+};
 use curium_memory::{BorrowedBuffer, DeviceBuffer};
 use curium_tests::{Gate, TestDriver};
 
@@ -27,13 +29,24 @@ fn shared(stream: &Stream, vulkan: &Vulkan) -> Shared {
     let kind = ExternalMemoryKind::Opaque;
     let exported = vulkan.exported_buffer(BYTES, kind, false);
     let of_vulkan = exported.object;
-    let memory = ExternalMemory::import_fd(stream.context(), exported.descriptor, kind, exported.bytes, false);
-    let buffer = memory.and_then(|memory| memory.map(0, BYTES)).expect("it is memory of the same device");
+    let memory = ExternalMemory::import_fd(
+        stream.context(),
+        exported.descriptor,
+        kind,
+        exported.bytes,
+        false,
+    );
+    let buffer = memory
+        .and_then(|memory| memory.map(0, BYTES))
+        .expect("it is memory of the same device");
     let pointer = buffer.as_pointer().cast();
     // SAFETY: the memory has this many bytes as long as its buffer lives, and semaphores order the accesses of both
     // sides.
     let words = unsafe { BorrowedBuffer::new(stream, pointer, LEN, buffer) };
-    Shared { words: words.expect("the pointer is aligned"), of_vulkan }
+    Shared {
+        words: words.expect("the pointer is aligned"),
+        of_vulkan,
+    }
 }
 
 fn semaphore(
@@ -41,9 +54,13 @@ fn semaphore(
     vulkan: &Vulkan,
     kind: ExternalSemaphoreKind,
 ) -> (vk::Semaphore, Arc<ExternalSemaphore>) {
-    let (semaphore, descriptor) = vulkan.exported_semaphore(kind == ExternalSemaphoreKind::Timeline);
+    let (semaphore, descriptor) =
+        vulkan.exported_semaphore(kind == ExternalSemaphoreKind::Timeline);
     let imported = ExternalSemaphore::import_fd(&test.context(), descriptor, kind);
-    (semaphore, Arc::new(imported.expect("it is a semaphore of the same device")))
+    (
+        semaphore,
+        Arc::new(imported.expect("it is a semaphore of the same device")),
+    )
 }
 
 /// Makes Vulkan copy the shared words to `host`, and then fill them with `value`.
@@ -58,7 +75,10 @@ fn copy_and_fill(
         let region = vk::BufferCopy::default().size(BYTES);
         // SAFETY: both buffers have this many bytes, and live as long as the device.
         unsafe { device.cmd_copy_buffer(commands, shared.of_vulkan, host, &[region]) };
-        let (all, none) = (vk::PipelineStageFlags::ALL_COMMANDS, vk::DependencyFlags::empty());
+        let (all, none) = (
+            vk::PipelineStageFlags::ALL_COMMANDS,
+            vk::DependencyFlags::empty(),
+        );
         let barrier = vk::MemoryBarrier::default()
             .src_access_mask(vk::AccessFlags::MEMORY_READ)
             .dst_access_mask(vk::AccessFlags::MEMORY_WRITE);
@@ -85,20 +105,34 @@ fn timeline_semaphore_orders_streams_and_queues_in_both_directions() {
         for round in 0..5 {
             let (written, answered) = (round * 10 + 1, round * 10 + 2);
             let gate = Gate::on(&stream);
-            shared.words.as_slice_mut().fill_on(&stream, round as u32).expect("memory can be filled");
-            semaphore.signal(&stream, written).expect("the stream accepts it");
+            shared
+                .words
+                .as_slice_mut()
+                .fill_on(&stream, round as u32)
+                .expect("memory can be filled");
+            semaphore
+                .signal(&stream, written)
+                .expect("the stream accepts it");
             let points = ((of_vulkan, written), (of_vulkan, answered));
             let done = copy_and_fill(vulkan, points, &shared, host, 100 + round as u32);
-            semaphore.wait(&stream, answered).expect("the stream accepts it");
+            semaphore
+                .wait(&stream, answered)
+                .expect("the stream accepts it");
             let mut copied = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
-            copied.as_slice_mut().copy_from_device_on(&stream, &shared.words).expect("the lengths are equal");
+            copied
+                .as_slice_mut()
+                .copy_from_device_on(&stream, &shared.words)
+                .expect("the lengths are equal");
             thread::sleep(Duration::from_millis(5));
             assert!(!vulkan.is_done(done), "the queue waits for the stream");
             assert!(vulkan.value(of_vulkan) < written);
             gate.open();
             vulkan.wait(done);
             assert_eq!(seen(place), [round as u32; LEN]);
-            assert_eq!(copied.to_vec().expect("it can be read"), [100 + round as u32; LEN]);
+            assert_eq!(
+                copied.to_vec().expect("it can be read"),
+                [100 + round as u32; LEN]
+            );
             assert_eq!(vulkan.value(of_vulkan), answered);
         }
     });
@@ -113,11 +147,24 @@ fn opaque_semaphores_order_streams_and_queues_in_both_directions() {
         let (second, answered) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque);
         let (host, place) = vulkan.host_buffer(&[0; LEN]);
         for round in 0..3 {
-            shared.words.as_slice_mut().fill_on(&stream, round).expect("memory can be filled");
+            shared
+                .words
+                .as_slice_mut()
+                .fill_on(&stream, round)
+                .expect("memory can be filled");
             written.signal(&stream, 0).expect("the stream accepts it");
-            let done = copy_and_fill(vulkan, ((first, 0), (second, 0)), &shared, host, 100 + round);
+            let done = copy_and_fill(
+                vulkan,
+                ((first, 0), (second, 0)),
+                &shared,
+                host,
+                100 + round,
+            );
             answered.wait(&stream, 0).expect("the stream accepts it");
-            assert_eq!(shared.words.to_vec().expect("it can be read"), [100 + round; LEN]);
+            assert_eq!(
+                shared.words.to_vec().expect("it can be read"),
+                [100 + round; LEN]
+            );
             vulkan.wait(done);
             assert_eq!(seen(place), [round; LEN]);
         }
@@ -132,14 +179,22 @@ fn graph_signals_and_waits_for_semaphores_of_vulkan() {
         let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline);
         let (host, _) = vulkan.host_buffer(&[0; LEN]);
         let mut graph = Graph::new(&test.context()).expect("a graph can be created");
-        let signal = graph.add_semaphore_signal(&[], &[semaphore.for_graph(1)]).expect("a node can be added");
-        let wait = graph.add_semaphore_wait(&[*signal], &[semaphore.for_graph(2)]).expect("a node can be added");
+        let signal = graph
+            .add_semaphore_signal(&[], &[semaphore.for_graph(1)])
+            .expect("a node can be added");
+        let wait = graph
+            .add_semaphore_wait(&[*signal], &[semaphore.for_graph(2)])
+            .expect("a node can be added");
         let mut executable = graph.instantiate().expect("it can be instantiated");
         for round in 0..3 {
             let points = [round * 10 + 1, round * 10 + 2];
             if round > 0 {
-                executable.set_semaphore_signal(signal, &[semaphore.for_graph(points[0])]).expect("it can be changed");
-                executable.set_semaphore_wait(wait, &[semaphore.for_graph(points[1])]).expect("it can be changed");
+                executable
+                    .set_semaphore_signal(signal, &[semaphore.for_graph(points[0])])
+                    .expect("it can be changed");
+                executable
+                    .set_semaphore_wait(wait, &[semaphore.for_graph(points[1])])
+                    .expect("it can be changed");
             }
             let order = ((of_vulkan, points[0]), (of_vulkan, points[1]));
             let done = copy_and_fill(vulkan, order, &shared, host, 100 + round as u32);
@@ -149,7 +204,10 @@ fn graph_signals_and_waits_for_semaphores_of_vulkan() {
             stream.synchronize().expect("the queue returns a value");
             assert_eq!(vulkan.value(of_vulkan), points[1]);
             vulkan.wait(done);
-            assert_eq!(shared.words.to_vec().expect("it can be read"), [100 + round as u32; LEN]);
+            assert_eq!(
+                shared.words.to_vec().expect("it can be read"),
+                [100 + round as u32; LEN]
+            );
         }
     });
 }
@@ -157,10 +215,17 @@ fn graph_signals_and_waits_for_semaphores_of_vulkan() {
 #[test]
 fn descriptor_of_a_file_is_not_imported_as_a_semaphore() {
     on_hardware(Vulkan::open, |test, _| {
-        for kind in [ExternalSemaphoreKind::Opaque, ExternalSemaphoreKind::Timeline] {
+        for kind in [
+            ExternalSemaphoreKind::Opaque,
+            ExternalSemaphoreKind::Timeline,
+        ] {
             let descriptor = File::open("/dev/null").expect("the system has it").into();
-            let error = ExternalSemaphore::import_fd(&test.context(), descriptor, kind).expect_err("no semaphore");
-            assert!(error.to_string().contains("cuImportExternalSemaphore"), "{error}");
+            let error = ExternalSemaphore::import_fd(&test.context(), descriptor, kind)
+                .expect_err("no semaphore");
+            assert!(
+                error.to_string().contains("cuImportExternalSemaphore"),
+                "{error}"
+            );
         }
     });
 }

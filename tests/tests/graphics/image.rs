@@ -14,14 +14,22 @@ const HEIGHT: usize = 32;
 /// Returns distinct texels for a level.
 pub(crate) fn texels(level: usize, seed: u8) -> Vec<[u8; 4]> {
     let (width, height) = (WIDTH >> level, HEIGHT >> level);
-    let at = |index: usize| [(index % width) as u8, (index / width) as u8, level as u8, seed];
+    let at = |index: usize| {
+        [
+            (index % width) as u8,
+            (index / width) as u8,
+            level as u8,
+            seed,
+        ]
+    };
     (0..width * height).map(at).collect()
 }
 
 fn register(test: &TestDriver, texture: glow::Texture) -> GraphicsResource {
     let (image, flags) = (texture.0.get(), GraphicsFlags::SURFACE_LOAD_STORE);
     // SAFETY: OpenGL is current on this thread, and the texture lives as long as its context, which outlives the test.
-    let resource = unsafe { GraphicsResource::from_gl_image(&test.context(), image, glow::TEXTURE_2D, flags) };
+    let resource =
+        unsafe { GraphicsResource::from_gl_image(&test.context(), image, glow::TEXTURE_2D, flags) };
     resource.expect("OpenGL and CUDA share the device")
 }
 
@@ -34,19 +42,39 @@ fn texture_of_opengl_is_read_and_written_as_an_array_of_each_level() {
         let stream = test.stream();
         let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
         for (level, expected) in levels.iter().enumerate() {
-            let raw = mapped.array(0, 0, level as u32).expect("there is such a level");
+            let raw = mapped
+                .array(0, 0, level as u32)
+                .expect("there is such a level");
             // SAFETY: the array lives until it is unmapped, and OpenGL does not access it until then.
-            let array = unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }.expect("texels of four bytes");
-            assert_eq!(array.shape(), ArrayShape::new_2d(WIDTH >> level, HEIGHT >> level));
-            assert_eq!(&array.to_vec().expect("it can be read"), expected, "level {level}");
-            array.copy_from_slice(&texels(level, 99)).expect("the lengths are equal");
+            let array = unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }
+                .expect("texels of four bytes");
+            assert_eq!(
+                array.shape(),
+                ArrayShape::new_2d(WIDTH >> level, HEIGHT >> level)
+            );
+            assert_eq!(
+                &array.to_vec().expect("it can be read"),
+                expected,
+                "level {level}"
+            );
+            array
+                .copy_from_slice(&texels(level, 99))
+                .expect("the lengths are equal");
         }
         let error = mapped.pointer(0).expect_err("it is an image");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_MAPPED_AS_POINTER), "{error}");
+        assert_eq!(
+            error.code(),
+            Some(CUresult::CUDA_ERROR_NOT_MAPPED_AS_POINTER),
+            "{error}"
+        );
         drop(mapped);
         for level in 0..3 {
             let expected = texels(level, 99);
-            assert_eq!(gl.texels(texture, level as i32, expected.len()), expected, "level {level}");
+            assert_eq!(
+                gl.texels(texture, level as i32, expected.len()),
+                expected,
+                "level {level}"
+            );
         }
     });
 }
@@ -63,12 +91,21 @@ fn texture_of_opengl_is_a_mipmapped_array() {
         // SAFETY: the array has three levels and lives until it is unmapped, and OpenGL does not access it until then.
         let array = unsafe { MipmappedArray::<[u8; 4]>::borrow_raw(&stream, raw, 3) };
         let array = array.expect("texels of four bytes");
-        assert_eq!((array.shape(), array.levels()), (ArrayShape::new_2d(WIDTH, HEIGHT), 3));
+        assert_eq!(
+            (array.shape(), array.levels()),
+            (ArrayShape::new_2d(WIDTH, HEIGHT), 3)
+        );
         for (level, expected) in (0..).zip(&levels) {
-            let read = array.level(level).and_then(|level| level.to_vec()).expect("it can be read");
+            let read = array
+                .level(level)
+                .and_then(|level| level.to_vec())
+                .expect("it can be read");
             assert_eq!(&read, expected, "level {level}");
         }
-        array.level(1).and_then(|level| level.copy_from_slice(&texels(1, 7))).expect("the lengths are equal");
+        array
+            .level(1)
+            .and_then(|level| level.copy_from_slice(&texels(1, 7)))
+            .expect("the lengths are equal");
         drop((array, mapped));
         assert_eq!(gl.texels(texture, 1, levels[1].len()), texels(1, 7));
     });
@@ -79,9 +116,15 @@ fn image_that_opengl_does_not_have_is_an_error_that_names_it() {
     on_hardware(OpenGl::open, |test, _| {
         let (target, flags) = (glow::TEXTURE_2D, GraphicsFlags::READ_ONLY);
         // SAFETY: the texture does not exist, which the driver must detect.
-        let registered = unsafe { GraphicsResource::from_gl_image(&test.context(), 4711, target, flags) };
+        let registered =
+            unsafe { GraphicsResource::from_gl_image(&test.context(), 4711, target, flags) };
         let error = registered.expect_err("there is no such texture");
-        assert!(error.to_string().contains("image 4711 of OpenGL, target 0xde1"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("image 4711 of OpenGL, target 0xde1"),
+            "{error}"
+        );
         assert!(error.code().is_some(), "{error}");
     });
 }

@@ -19,15 +19,22 @@ mod vulkan;
 use curium_tests::{TestDriver, on_driver, uses_cuda};
 
 /// Runs a test on this machine's driver with the interface that `open` opens.
-#[expect(clippy::print_stdout, reason = "the output of the tests lists those that were skipped")]
-fn on_hardware<I>(open: impl FnOnce(&TestDriver) -> Result<I, String>, test: impl FnOnce(&TestDriver, &I)) {
+#[expect(
+    clippy::print_stdout,
+    reason = "the output of the tests lists those that were skipped"
+)]
+fn on_hardware<I>(
+    open: impl FnOnce(&TestDriver) -> Result<I, String>,
+    test: impl FnOnce(&TestDriver, &I),
+) {
     if !uses_cuda() {
         return;
     }
     on_driver(|driver| match open(driver) {
         Ok(interface) => test(driver, &interface),
         Err(reason) => {
-            let is_required = std::env::var_os("CURIUM_TEST_GRAPHICS").is_some_and(|value| value == "required");
+            let is_required =
+                std::env::var_os("CURIUM_TEST_GRAPHICS").is_some_and(|value| value == "required");
             assert!(!is_required, "the interface cannot be opened: {reason}");
             println!("skipped: {reason}");
         }

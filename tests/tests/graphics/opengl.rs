@@ -26,7 +26,10 @@ impl OpenGl {
         // SAFETY: the context is current.
         let buffer = unsafe { self.gl.create_named_buffer() }.expect("a buffer can be created");
         // SAFETY: the buffer is of this context, which is current.
-        unsafe { self.gl.named_buffer_data_u8_slice(buffer, bytes, glow::DYNAMIC_COPY) };
+        unsafe {
+            self.gl
+                .named_buffer_data_u8_slice(buffer, bytes, glow::DYNAMIC_COPY)
+        };
         self.expect_no_error();
         buffer
     }
@@ -37,7 +40,10 @@ impl OpenGl {
         // SAFETY: the context is current, and the buffer belongs to it.
         unsafe { self.gl.bind_buffer(glow::COPY_READ_BUFFER, Some(buffer)) };
         // SAFETY: the buffer has this many bytes, and the slice too.
-        unsafe { self.gl.get_buffer_sub_data(glow::COPY_READ_BUFFER, 0, &mut bytes) };
+        unsafe {
+            self.gl
+                .get_buffer_sub_data(glow::COPY_READ_BUFFER, 0, &mut bytes)
+        };
         self.expect_no_error();
         bytes
     }
@@ -49,18 +55,33 @@ impl OpenGl {
         // SAFETY: as above.
         unsafe { self.gl.bind_buffer(glow::COPY_WRITE_BUFFER, Some(target)) };
         // SAFETY: both are bound, and have this many bytes.
-        unsafe { self.gl.copy_buffer_sub_data(glow::COPY_READ_BUFFER, glow::COPY_WRITE_BUFFER, 0, 0, len) };
+        unsafe {
+            self.gl
+                .copy_buffer_sub_data(glow::COPY_READ_BUFFER, glow::COPY_WRITE_BUFFER, 0, 0, len)
+        };
         self.expect_no_error();
     }
 
     /// Returns a texture of this size with the given levels: four bytes per texel, in row order.
-    pub(crate) fn texture(&self, (width, height): (i32, i32), levels: &[Vec<[u8; 4]>]) -> glow::Texture {
+    pub(crate) fn texture(
+        &self,
+        (width, height): (i32, i32),
+        levels: &[Vec<[u8; 4]>],
+    ) -> glow::Texture {
         // SAFETY: the context is current.
         let texture = unsafe { self.gl.create_texture() }.expect("a texture can be created");
         // SAFETY: the texture belongs to this context.
         unsafe { self.gl.bind_texture(glow::TEXTURE_2D, Some(texture)) };
         // SAFETY: the texture is bound, and has no storage yet.
-        unsafe { self.gl.tex_storage_2d(glow::TEXTURE_2D, levels.len() as i32, glow::RGBA8, width, height) };
+        unsafe {
+            self.gl.tex_storage_2d(
+                glow::TEXTURE_2D,
+                levels.len() as i32,
+                glow::RGBA8,
+                width,
+                height,
+            )
+        };
         for (level, texels) in (0..).zip(levels) {
             self.write_level(level, (width >> level, height >> level), texels);
         }
@@ -74,7 +95,11 @@ impl OpenGl {
         let texture = unsafe { self.gl.create_texture() }.expect("a texture can be created");
         // SAFETY: the texture belongs to this context.
         unsafe { self.gl.bind_texture(glow::TEXTURE_2D, Some(texture)) };
-        let function = self.egl.instance.get_proc_address("glEGLImageTargetTexture2DOES").expect("OpenGL has it");
+        let function = self
+            .egl
+            .instance
+            .get_proc_address("glEGLImageTargetTexture2DOES")
+            .expect("OpenGL has it");
         // SAFETY: the function of this name has this type.
         let function = unsafe { std::mem::transmute::<extern "system" fn(), Target>(function) };
         // SAFETY: the texture is bound, and the image is live.
@@ -84,7 +109,12 @@ impl OpenGl {
     }
 
     /// Overwrites level 0 of a texture of this size.
-    pub(crate) fn write(&self, texture: glow::Texture, (width, height): (i32, i32), texels: &[[u8; 4]]) {
+    pub(crate) fn write(
+        &self,
+        texture: glow::Texture,
+        (width, height): (i32, i32),
+        texels: &[[u8; 4]],
+    ) {
         // SAFETY: the context is current, and the texture belongs to it.
         unsafe { self.gl.bind_texture(glow::TEXTURE_2D, Some(texture)) };
         self.write_level(0, (width, height), texels);
@@ -97,7 +127,15 @@ impl OpenGl {
         unsafe { self.gl.bind_texture(glow::TEXTURE_2D, Some(texture)) };
         let room = glow::PixelPackData::Slice(Some(texels.as_flattened_mut()));
         // SAFETY: the texture is bound, and the slice has the size of the level.
-        unsafe { self.gl.get_tex_image(glow::TEXTURE_2D, level, glow::RGBA, glow::UNSIGNED_BYTE, room) };
+        unsafe {
+            self.gl.get_tex_image(
+                glow::TEXTURE_2D,
+                level,
+                glow::RGBA,
+                glow::UNSIGNED_BYTE,
+                room,
+            )
+        };
         self.expect_no_error();
         texels
     }
@@ -115,7 +153,10 @@ impl OpenGl {
         let texels = glow::PixelUnpackData::Slice(Some(texels.as_flattened()));
         let (target, format, kind) = (glow::TEXTURE_2D, glow::RGBA, glow::UNSIGNED_BYTE);
         // SAFETY: the slice has the size of the level.
-        unsafe { self.gl.tex_sub_image_2d(target, level, 0, 0, width, height, format, kind, texels) };
+        unsafe {
+            self.gl
+                .tex_sub_image_2d(target, level, 0, 0, width, height, format, kind, texels)
+        };
         self.expect_no_error();
     }
 

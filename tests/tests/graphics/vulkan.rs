@@ -51,19 +51,21 @@ impl Vulkan {
     pub(crate) fn open(test: &TestDriver) -> Result<Self, String> {
         let uuid = test.device().uuid().expect("a device has one");
         // SAFETY: the library is Vulkan.
-        let entry = unsafe { ash::Entry::load() }.map_err(|error| format!("Vulkan cannot be loaded: {error}"))?;
+        let entry = unsafe { ash::Entry::load() }
+            .map_err(|error| format!("Vulkan cannot be loaded: {error}"))?;
         let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_2);
         let info = vk::InstanceCreateInfo::default().application_info(&application);
         // SAFETY: the create info is valid.
-        let instance =
-            unsafe { entry.create_instance(&info, None) }.map_err(|error| format!("no instance: {error}"))?;
+        let instance = unsafe { entry.create_instance(&info, None) }
+            .map_err(|error| format!("no instance: {error}"))?;
         let physical = physical_device(&instance, uuid)?;
         let has_dma_buf = has_extension(&instance, physical, ext::external_memory_dma_buf::NAME);
         let device = logical_device(&instance, physical, has_dma_buf)?;
         // SAFETY: the device was created with a queue of family 0.
         let queue = unsafe { device.get_device_queue(0, 0) };
         // SAFETY: family 0 belongs to the device.
-        let pool = unsafe { device.create_command_pool(&vk::CommandPoolCreateInfo::default(), None) };
+        let pool =
+            unsafe { device.create_command_pool(&vk::CommandPoolCreateInfo::default(), None) };
         let pool = pool.map_err(|error| format!("no pool: {error}"))?;
         // SAFETY: the device belongs to this instance.
         let memory_types = unsafe { instance.get_physical_device_memory_properties(physical) };
@@ -95,27 +97,45 @@ impl Vulkan {
         let kind = handle_type(kind);
         let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(kind);
         let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
-        let info = vk::BufferCreateInfo::default().size(bytes).usage(usage).push_next(&mut external);
+        let info = vk::BufferCreateInfo::default()
+            .size(bytes)
+            .usage(usage)
+            .push_next(&mut external);
         // SAFETY: the create info is valid.
-        let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be created");
+        let buffer =
+            unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be created");
         self.own(Owned::Buffer(buffer));
         // SAFETY: the buffer belongs to this device.
         let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
         let dedicated = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
-        let (memory, descriptor) = self.exported_memory(needs, kind, is_dedicated.then_some(dedicated));
+        let (memory, descriptor) =
+            self.exported_memory(needs, kind, is_dedicated.then_some(dedicated));
         // SAFETY: the memory satisfies the requirements of the buffer, and neither is bound.
-        unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }.expect("the memory is for the buffer");
-        Exported { object: buffer, descriptor, bytes: needs.size }
+        unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }
+            .expect("the memory is for the buffer");
+        Exported {
+            object: buffer,
+            descriptor,
+            bytes: needs.size,
+        }
     }
 
     /// Returns a 2D image of 32-bit words with this many levels, in memory of its own, that can be imported.
-    pub(crate) fn exported_image(&self, (width, height): (u32, u32), levels: u32) -> Exported<vk::Image> {
+    pub(crate) fn exported_image(
+        &self,
+        (width, height): (u32, u32),
+        levels: u32,
+    ) -> Exported<vk::Image> {
         let kind = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
         let mut external = vk::ExternalMemoryImageCreateInfo::default().handle_types(kind);
         let info = vk::ImageCreateInfo::default()
             .image_type(vk::ImageType::TYPE_2D)
             .format(vk::Format::R32_UINT)
-            .extent(vk::Extent3D { width, height, depth: 1 })
+            .extent(vk::Extent3D {
+                width,
+                height,
+                depth: 1,
+            })
             .mip_levels(levels)
             .array_layers(1)
             .samples(vk::SampleCountFlags::TYPE_1)
@@ -123,23 +143,32 @@ impl Vulkan {
             .usage(vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST)
             .push_next(&mut external);
         // SAFETY: the create info is valid.
-        let image = unsafe { self.device.create_image(&info, None) }.expect("an image can be created");
+        let image =
+            unsafe { self.device.create_image(&info, None) }.expect("an image can be created");
         self.own(Owned::Image(image));
         // SAFETY: the image belongs to this device.
         let needs = unsafe { self.device.get_image_memory_requirements(image) };
         let dedicated = vk::MemoryDedicatedAllocateInfo::default().image(image);
         let (memory, descriptor) = self.exported_memory(needs, kind, Some(dedicated));
         // SAFETY: the memory satisfies the requirements of the image, and neither is bound.
-        unsafe { self.device.bind_image_memory(image, memory, 0) }.expect("the memory is for the image");
-        Exported { object: image, descriptor, bytes: needs.size }
+        unsafe { self.device.bind_image_memory(image, memory, 0) }
+            .expect("the memory is for the image");
+        Exported {
+            object: image,
+            descriptor,
+            bytes: needs.size,
+        }
     }
 
     /// Returns a host-visible buffer, and the address of its words.
     pub(crate) fn host_buffer(&self, words: &[u32]) -> (vk::Buffer, *mut u32) {
         let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
-        let info = vk::BufferCreateInfo::default().size(size_of_val(words) as u64).usage(usage);
+        let info = vk::BufferCreateInfo::default()
+            .size(size_of_val(words) as u64)
+            .usage(usage);
         // SAFETY: the create info is valid.
-        let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be created");
+        let buffer =
+            unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be created");
         self.own(Owned::Buffer(buffer));
         // SAFETY: the buffer belongs to this device.
         let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
@@ -150,9 +179,13 @@ impl Vulkan {
         let memory = unsafe { self.device.allocate_memory(&info, None) }.expect("memory suffices");
         self.own(Owned::Memory(memory));
         // SAFETY: the memory satisfies the requirements of the buffer, and neither is bound.
-        unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }.expect("the memory is for the buffer");
+        unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }
+            .expect("the memory is for the buffer");
         // SAFETY: the memory is host-visible and is mapped once.
-        let place = unsafe { self.device.map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()) };
+        let place = unsafe {
+            self.device
+                .map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty())
+        };
         let place = place.expect("the host can be given access").cast::<u32>();
         // SAFETY: the memory has the size of the words.
         unsafe { place.copy_from_nonoverlapping(words.as_ptr(), words.len()) };
@@ -163,17 +196,22 @@ impl Vulkan {
     pub(crate) fn exported_semaphore(&self, is_timeline: bool) -> (vk::Semaphore, OwnedFd) {
         let kind = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
         let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(kind);
-        let mut timeline = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
+        let mut timeline =
+            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
         let mut info = vk::SemaphoreCreateInfo::default().push_next(&mut export);
         if is_timeline {
             info = info.push_next(&mut timeline);
         }
         // SAFETY: the create info is valid.
-        let semaphore = unsafe { self.device.create_semaphore(&info, None) }.expect("a semaphore can be created");
+        let semaphore = unsafe { self.device.create_semaphore(&info, None) }
+            .expect("a semaphore can be created");
         self.own(Owned::Semaphore(semaphore));
-        let info = vk::SemaphoreGetFdInfoKHR::default().semaphore(semaphore).handle_type(kind);
+        let info = vk::SemaphoreGetFdInfoKHR::default()
+            .semaphore(semaphore)
+            .handle_type(kind);
         // SAFETY: the semaphore belongs to this device, and was created for export.
-        let raw = unsafe { self.semaphore_fd.get_semaphore_fd(&info) }.expect("the semaphore can be exported");
+        let raw = unsafe { self.semaphore_fd.get_semaphore_fd(&info) }
+            .expect("the semaphore can be exported");
         // SAFETY: Vulkan transferred ownership of the file descriptor.
         (semaphore, unsafe { OwnedFd::from_raw_fd(raw) })
     }
@@ -207,11 +245,15 @@ impl Vulkan {
             .command_buffers(std::slice::from_ref(&commands))
             .push_next(&mut values);
         // SAFETY: the create info is valid.
-        let fence = unsafe { self.device.create_fence(&vk::FenceCreateInfo::default(), None) };
+        let fence = unsafe {
+            self.device
+                .create_fence(&vk::FenceCreateInfo::default(), None)
+        };
         let fence = fence.expect("a fence can be created");
         self.own(Owned::Fence(fence));
         // SAFETY: all objects belong to this device, and live until the work is complete.
-        unsafe { self.device.queue_submit(self.queue, &[submission], fence) }.expect("the queue accepts it");
+        unsafe { self.device.queue_submit(self.queue, &[submission], fence) }
+            .expect("the queue accepts it");
         fence
     }
 
@@ -228,9 +270,12 @@ impl Vulkan {
     }
 
     fn commands(&self, record: impl FnOnce(&ash::Device, vk::CommandBuffer)) -> vk::CommandBuffer {
-        let info = vk::CommandBufferAllocateInfo::default().command_pool(self.pool).command_buffer_count(1);
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(self.pool)
+            .command_buffer_count(1);
         // SAFETY: the pool belongs to this device.
-        let commands = unsafe { self.device.allocate_command_buffers(&info) }.expect("memory suffices")[0];
+        let commands =
+            unsafe { self.device.allocate_command_buffers(&info) }.expect("memory suffices")[0];
         let begin = vk::CommandBufferBeginInfo::default();
         // SAFETY: nothing was recorded yet.
         unsafe { self.device.begin_command_buffer(commands, &begin) }.expect("memory suffices");
@@ -257,9 +302,12 @@ impl Vulkan {
         // SAFETY: the create info is valid.
         let memory = unsafe { self.device.allocate_memory(&info, None) }.expect("memory suffices");
         self.own(Owned::Memory(memory));
-        let info = vk::MemoryGetFdInfoKHR::default().memory(memory).handle_type(kind);
+        let info = vk::MemoryGetFdInfoKHR::default()
+            .memory(memory)
+            .handle_type(kind);
         // SAFETY: the memory belongs to this device, and was created for export.
-        let raw = unsafe { self.memory_fd.get_memory_fd(&info) }.expect("the memory can be exported");
+        let raw =
+            unsafe { self.memory_fd.get_memory_fd(&info) }.expect("the memory can be exported");
         // SAFETY: Vulkan transferred ownership of the file descriptor.
         (memory, unsafe { OwnedFd::from_raw_fd(raw) })
     }
@@ -269,7 +317,9 @@ impl Vulkan {
             let kind = self.memory_types.memory_types[*index as usize];
             needs.memory_type_bits >> index & 1 == 1 && kind.property_flags.contains(wanted)
         };
-        (0..self.memory_types.memory_type_count).find(fits).expect("there is such memory")
+        (0..self.memory_types.memory_type_count)
+            .find(fits)
+            .expect("there is such memory")
     }
 
     fn own(&self, object: Owned) {
@@ -317,7 +367,8 @@ impl Drop for Vulkan {
 /// Returns the device with this UUID.
 fn physical_device(instance: &ash::Instance, uuid: [u8; 16]) -> Result<vk::PhysicalDevice, String> {
     // SAFETY: the instance is live.
-    let devices = unsafe { instance.enumerate_physical_devices() }.map_err(|error| format!("no devices: {error}"))?;
+    let devices = unsafe { instance.enumerate_physical_devices() }
+        .map_err(|error| format!("no devices: {error}"))?;
     let has_identifier = |device: &vk::PhysicalDevice| {
         let mut identifiers = vk::PhysicalDeviceIDProperties::default();
         let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut identifiers);
@@ -333,8 +384,11 @@ fn physical_device(instance: &ash::Instance, uuid: [u8; 16]) -> Result<vk::Physi
 fn has_extension(instance: &ash::Instance, physical: vk::PhysicalDevice, name: &CStr) -> bool {
     // SAFETY: the device belongs to this instance.
     let extensions = unsafe { instance.enumerate_device_extension_properties(physical) };
-    extensions
-        .is_ok_and(|extensions| extensions.iter().any(|extension| extension.extension_name_as_c_str() == Ok(name)))
+    extensions.is_ok_and(|extensions| {
+        extensions
+            .iter()
+            .any(|extension| extension.extension_name_as_c_str() == Ok(name))
+    })
 }
 
 fn handle_type(kind: ExternalMemoryKind) -> vk::ExternalMemoryHandleTypeFlags {
@@ -350,8 +404,13 @@ fn logical_device(
     physical: vk::PhysicalDevice,
     has_dma_buf: bool,
 ) -> Result<ash::Device, String> {
-    let queues = [vk::DeviceQueueCreateInfo::default().queue_family_index(0).queue_priorities(&[1.0])];
-    let mut extensions = vec![khr::external_memory_fd::NAME.as_ptr(), khr::external_semaphore_fd::NAME.as_ptr()];
+    let queues = [vk::DeviceQueueCreateInfo::default()
+        .queue_family_index(0)
+        .queue_priorities(&[1.0])];
+    let mut extensions = vec![
+        khr::external_memory_fd::NAME.as_ptr(),
+        khr::external_semaphore_fd::NAME.as_ptr(),
+    ];
     extensions.extend(has_dma_buf.then_some(ext::external_memory_dma_buf::NAME.as_ptr()));
     let mut features = vk::PhysicalDeviceVulkan12Features::default().timeline_semaphore(true);
     let info = vk::DeviceCreateInfo::default()

@@ -5,8 +5,8 @@ use std::ptr;
 
 use curium_driver::{Context, Driver, Stream};
 use curium_sys::{
-    Api, CUDA_GRAPH_INSTANTIATE_PARAMS, CUcontext, CUdevice, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUresult,
-    CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
+    Api, CUDA_GRAPH_INSTANTIATE_PARAMS, CUcontext, CUdevice, CUevent, CUgraph, CUgraphExec,
+    CUgraphNode, CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
 };
 
 /// A set of work items, by number.
@@ -63,7 +63,10 @@ impl Notes {
     pub(crate) fn new() -> Self {
         // SAFETY: the functions implement streams and events as far as the model needs.
         let driver = unsafe { Driver::from_api(api()) }.expect("the driver initializes");
-        let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+        let context = driver
+            .device(0)
+            .and_then(|device| device.primary_context())
+            .expect("there is a context");
         Self { context }
     }
 
@@ -79,7 +82,12 @@ impl Notes {
 
     /// Discards the records of dropped streams.
     pub(crate) fn clear(&self) {
-        STATE.with_borrow_mut(|state| *state = State { calls: state.calls, ..State::default() });
+        STATE.with_borrow_mut(|state| {
+            *state = State {
+                calls: state.calls,
+                ..State::default()
+            }
+        });
     }
 
     /// Sets the capture of a stream; 0 ends it.
@@ -112,7 +120,12 @@ impl Notes {
 
     /// Returns the waits since the last call of this function, and the number of recorded events.
     pub(crate) fn take_waits(&self) -> (Vec<(usize, usize)>, usize) {
-        STATE.with_borrow_mut(|state| (std::mem::take(&mut state.waits), std::mem::take(&mut state.records)))
+        STATE.with_borrow_mut(|state| {
+            (
+                std::mem::take(&mut state.waits),
+                std::mem::take(&mut state.records),
+            )
+        })
     }
 }
 
@@ -285,7 +298,11 @@ unsafe extern "C" fn exchange_mode(_: *mut CUstreamCaptureMode) -> CUresult {
 
 unsafe extern "C" fn query(_: CUevent) -> CUresult {
     let is_busy = STATE.with_borrow(|state| state.is_busy);
-    if is_busy { CUresult::CUDA_ERROR_NOT_READY } else { CUresult::CUDA_SUCCESS }
+    if is_busy {
+        CUresult::CUDA_ERROR_NOT_READY
+    } else {
+        CUresult::CUDA_SUCCESS
+    }
 }
 
 unsafe extern "C" fn create_event(place: *mut CUevent, _: u32) -> CUresult {

@@ -22,7 +22,13 @@ enum Kind {
     LaunchWriter,
 }
 
-const KINDS: [Kind; 5] = [Kind::Read, Kind::Write, Kind::Part, Kind::LaunchReader, Kind::LaunchWriter];
+const KINDS: [Kind; 5] = [
+    Kind::Read,
+    Kind::Write,
+    Kind::Part,
+    Kind::LaunchReader,
+    Kind::LaunchWriter,
+];
 
 impl Kind {
     fn is_write(self) -> bool {
@@ -53,7 +59,14 @@ impl<'a> Run<'a> {
         let streams = [(); STREAMS].map(|()| notes.stream());
         notes.work(&streams[0], 0);
         let accesses = Accesses::leasable(&streams[0]);
-        Self { notes, streams, accesses, graphs: None, done: vec![(true, 0)], forgotten }
+        Self {
+            notes,
+            streams,
+            accesses,
+            graphs: None,
+            done: vec![(true, 0)],
+            forgotten,
+        }
     }
 
     fn capture(&mut self) -> Result<()> {
@@ -75,7 +88,8 @@ impl<'a> Run<'a> {
     fn step(&mut self, (kind, stream): Step) -> std::result::Result<(), String> {
         let stream = self.streams[stream].clone();
         if self.forgotten != Some(kind) {
-            self.before(kind, &stream).map_err(|error| error.to_string())?;
+            self.before(kind, &stream)
+                .map_err(|error| error.to_string())?;
         }
         let number = self.done.len();
         let past = self.notes.work(&stream, number);
@@ -85,11 +99,25 @@ impl<'a> Run<'a> {
             Kind::Part => self.accesses.after_partial_write(&mut guard(&stream)),
             Kind::LaunchReader | Kind::LaunchWriter => {}
         }
-        let last = self.done.iter().rposition(|(is_write, _)| *is_write).unwrap_or_default();
-        let conflicts = self.done[last..].iter().filter(|(is_write, _)| *is_write || kind.is_write());
-        let missing = conflicts.fold(Works::default(), |all, (_, work)| all.with(Works::one(*work))).without(past);
+        let last = self
+            .done
+            .iter()
+            .rposition(|(is_write, _)| *is_write)
+            .unwrap_or_default();
+        let conflicts = self.done[last..]
+            .iter()
+            .filter(|(is_write, _)| *is_write || kind.is_write());
+        let missing = conflicts
+            .fold(Works::default(), |all, (_, work)| {
+                all.with(Works::one(*work))
+            })
+            .without(past);
         self.done.push((kind.is_write(), number));
-        if missing.is_empty() { Ok(()) } else { Err(format!("{kind:?} does not come behind {missing:?}")) }
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{kind:?} does not come behind {missing:?}"))
+        }
     }
 
     /// Makes the stream wait. A launch records itself immediately: the following work represents it.
@@ -124,7 +152,9 @@ fn check_all(longest: usize, forgotten: Option<Kind>) -> (u64, u64, Option<Strin
             programs += 1;
             if let Err(broken) = result {
                 wrong += 1;
-                first.get_or_insert_with(|| format!("{broken}, captured before step {captured} of {steps:?}"));
+                first.get_or_insert_with(|| {
+                    format!("{broken}, captured before step {captured} of {steps:?}")
+                });
             }
         }
     });
@@ -160,6 +190,9 @@ fn every_short_program_with_launches_orders_all_that_conflict() {
 fn model_finds_programs_that_forget_a_launch() {
     for kind in [Kind::LaunchReader, Kind::LaunchWriter, Kind::Write] {
         let (programs, wrong, _) = check_all(2, Some(kind));
-        assert!(wrong > 3, "{wrong} of {programs} are wrong without the waits and notes of {kind:?}");
+        assert!(
+            wrong > 3,
+            "{wrong} of {programs} are wrong without the waits and notes of {kind:?}"
+        );
     }
 }

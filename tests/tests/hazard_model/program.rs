@@ -95,7 +95,11 @@ fn extend(steps: &mut Vec<Step>, length: usize, check: &mut impl FnMut(&Program<
     for what in [Use::Read, Use::Write, Use::Free] {
         for piece in 0..pieces.min(PIECES) {
             for stream in 0..streams.min(STREAMS) {
-                steps.push(Step { what, piece, stream });
+                steps.push(Step {
+                    what,
+                    piece,
+                    stream,
+                });
                 extend(steps, length - 1, check);
                 steps.pop();
             }
@@ -107,8 +111,15 @@ impl<'a> Run<'a> {
     fn new(notes: &'a Notes, forgotten: Option<Use>) -> Self {
         notes.clear();
         let streams = [(); STREAMS].map(|()| notes.stream());
-        let mut run =
-            Self { notes, streams, pieces: Vec::new(), works: 0, waited: Default::default(), forgotten, calls: 0 };
+        let mut run = Self {
+            notes,
+            streams,
+            pieces: Vec::new(),
+            works: 0,
+            waited: Default::default(),
+            forgotten,
+            calls: 0,
+        };
         for _ in 0..PIECES {
             let piece = run.allocate(0);
             run.pieces.push(piece);
@@ -119,7 +130,14 @@ impl<'a> Run<'a> {
     fn allocate(&mut self, stream: usize) -> Piece {
         let (number, _) = self.work(stream);
         let accesses = Accesses::allocated(&self.streams[stream]);
-        Piece { accesses, uses: vec![Done { what: Use::Write, stream, number }] }
+        Piece {
+            accesses,
+            uses: vec![Done {
+                what: Use::Write,
+                stream,
+                number,
+            }],
+        }
     }
 
     fn work(&mut self, stream: usize) -> (usize, Works) {
@@ -129,16 +147,28 @@ impl<'a> Run<'a> {
     }
 
     fn step(&mut self, step: Step, may_fail: bool) -> Result<(), String> {
-        let Step { what, piece, stream } = step;
+        let Step {
+            what,
+            piece,
+            stream,
+        } = step;
         let needed = self.needed(step);
         let outcome = match what {
             _ if self.forgotten == Some(what) => Ok(()),
-            Use::Read => self.pieces[piece].accesses.before_read(&mut guard(&self.streams[stream])),
-            Use::Write | Use::Free => self.pieces[piece].accesses.before_write(&mut guard(&self.streams[stream])),
+            Use::Read => self.pieces[piece]
+                .accesses
+                .before_read(&mut guard(&self.streams[stream])),
+            Use::Write | Use::Free => self.pieces[piece]
+                .accesses
+                .before_write(&mut guard(&self.streams[stream])),
         };
         self.check_waits(stream, &needed, outcome.is_err())?;
         if let Err(error) = outcome {
-            return if may_fail { Ok(()) } else { Err(error.to_string()) };
+            return if may_fail {
+                Ok(())
+            } else {
+                Err(error.to_string())
+            };
         }
         self.put(step)
     }
@@ -147,7 +177,9 @@ impl<'a> Run<'a> {
     fn needed(&self, step: Step) -> Vec<usize> {
         let conflicts = self.pieces[step.piece].conflicts(step.what);
         let mut streams: Vec<_> = conflicts
-            .filter(|done| done.stream != step.stream && self.waited[step.stream][done.stream] <= done.number)
+            .filter(|done| {
+                done.stream != step.stream && self.waited[step.stream][done.stream] <= done.number
+            })
             .map(|done| done.stream)
             .collect();
         streams.sort_unstable();
@@ -156,42 +188,78 @@ impl<'a> Run<'a> {
     }
 
     /// Checks that only this stream waited, only for streams it must wait for, and once for each.
-    fn check_waits(&mut self, stream: usize, needed: &[usize], has_failed: bool) -> Result<(), String> {
+    fn check_waits(
+        &mut self,
+        stream: usize,
+        needed: &[usize],
+        has_failed: bool,
+    ) -> Result<(), String> {
         let (waits, records) = self.notes.take_waits();
         self.calls += (waits.len() + records) as u64 + u64::from(has_failed);
-        let position = |raw: usize| self.streams.iter().position(|stream| index(stream.as_raw()) == raw);
+        let position = |raw: usize| {
+            self.streams
+                .iter()
+                .position(|stream| index(stream.as_raw()) == raw)
+        };
         let mut others = Vec::new();
         for (waiting, other) in &waits {
-            let (waiting, other) =
-                (position(*waiting), position(*other).ok_or("an event of no stream was waited for")?);
+            let (waiting, other) = (
+                position(*waiting),
+                position(*other).ok_or("an event of no stream was waited for")?,
+            );
             if waiting != Some(stream) || others.contains(&other) || !needed.contains(&other) {
-                return Err(format!("stream {waiting:?} waited for stream {other}, and must wait for {needed:?} only"));
+                return Err(format!(
+                    "stream {waiting:?} waited for stream {other}, and must wait for {needed:?} only"
+                ));
             }
             others.push(other);
         }
         if !has_failed && records != waits.len() {
-            return Err(format!("{records} events were recorded for {} waits", waits.len()));
+            return Err(format!(
+                "{records} events were recorded for {} waits",
+                waits.len()
+            ));
         }
-        others.iter().for_each(|other| self.waited[stream][*other] = self.works);
+        others
+            .iter()
+            .for_each(|other| self.waited[stream][*other] = self.works);
         Ok(())
     }
 
     /// Enqueues the work on its stream, and checks that it is ordered after all conflicting accesses.
     fn put(&mut self, step: Step) -> Result<(), String> {
-        let Step { what, piece, stream } = step;
+        let Step {
+            what,
+            piece,
+            stream,
+        } = step;
         let (number, past) = self.work(stream);
         let conflicts = self.pieces[piece].conflicts(what);
-        let missing = conflicts.fold(Works::default(), |all, done| all.with(Works::one(done.number))).without(past);
+        let missing = conflicts
+            .fold(Works::default(), |all, done| {
+                all.with(Works::one(done.number))
+            })
+            .without(past);
         if !missing.is_empty() {
-            return Err(format!("work {number}, a {what:?} on stream {stream}, does not come behind {missing:?}"));
+            return Err(format!(
+                "work {number}, a {what:?} on stream {stream}, does not come behind {missing:?}"
+            ));
         }
         match what {
-            Use::Read => self.pieces[piece].accesses.after_read(&mut guard(&self.streams[stream])),
-            Use::Write => self.pieces[piece].accesses.after_write(&mut guard(&self.streams[stream])),
+            Use::Read => self.pieces[piece]
+                .accesses
+                .after_read(&mut guard(&self.streams[stream])),
+            Use::Write => self.pieces[piece]
+                .accesses
+                .after_write(&mut guard(&self.streams[stream])),
             Use::Free => self.pieces[piece] = self.allocate(stream),
         }
         if what != Use::Free {
-            self.pieces[piece].uses.push(Done { what, stream, number });
+            self.pieces[piece].uses.push(Done {
+                what,
+                stream,
+                number,
+            });
         }
         Ok(())
     }
@@ -201,14 +269,25 @@ impl Piece {
     /// Returns the accesses that conflict with one of this kind: for a read the last write, otherwise the last write
     /// and all later reads.
     fn conflicts(&self, what: Use) -> impl Iterator<Item = &Done> {
-        let last = self.uses.iter().rposition(|done| done.what == Use::Write).unwrap_or_default();
-        self.uses[last..].iter().filter(move |done| what != Use::Read || done.what == Use::Write)
+        let last = self
+            .uses
+            .iter()
+            .rposition(|done| done.what == Use::Write)
+            .unwrap_or_default();
+        self.uses[last..]
+            .iter()
+            .filter(move |done| what != Use::Read || done.what == Use::Write)
     }
 }
 
 impl fmt::Display for Program<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Step { what, piece, stream } in self.0 {
+        for Step {
+            what,
+            piece,
+            stream,
+        } in self.0
+        {
             writeln!(formatter, "{what:?} of piece {piece} on stream {stream}")?;
         }
         Ok(())

@@ -53,7 +53,8 @@ fn explore(state: &State, order: Order, path: &mut Vec<usize>) -> Result<u64, St
         let mut next = state.clone();
         path.push(thread);
         next.step(thread, order);
-        next.assert_safe().map_err(|broken| format!("{broken} after the threads took turns as {path:?}"))?;
+        next.assert_safe()
+            .map_err(|broken| format!("{broken} after the threads took turns as {path:?}"))?;
         interleavings += explore(&next, order, path)?;
         path.pop();
     }
@@ -91,7 +92,10 @@ impl State {
         for (number, note) in self.notes.iter().enumerate().take(self.uses) {
             let is_waited_for = self.waited.is_some_and(|tail| tail > *note);
             if is_waited_for && number >= self.covered {
-                return Err(format!("use {number} is taken for waited for, of {} that are", self.covered));
+                return Err(format!(
+                    "use {number} is taken for waited for, of {} that are",
+                    self.covered
+                ));
             }
         }
         Ok(())

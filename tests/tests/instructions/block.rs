@@ -95,7 +95,9 @@ impl BlockForm {
         code: impl Into<String>,
         expected: impl Fn(&[Sources], usize) -> Left + 'static,
     ) -> Self {
-        Self::of_all(name, code, move |all| (0..all.len()).map(|thread| expected(all, thread)).collect())
+        Self::of_all(name, code, move |all| {
+            (0..all.len()).map(|thread| expected(all, thread)).collect()
+        })
     }
 
     /// Creates a form whose results in all threads are a function of the operands of all threads.
@@ -109,7 +111,11 @@ impl BlockForm {
             code: code.into(),
             declared: String::new(),
             architecture: 75,
-            extent: Extent { grid: [1; 3], cluster: None, block: THREADS },
+            extent: Extent {
+                grid: [1; 3],
+                cluster: None,
+                block: THREADS,
+            },
             is_specific: false,
             prepare: None,
             tolerance: 0.0,
@@ -144,7 +150,11 @@ impl BlockForm {
 
     /// Runs the form in clusters; the results are those of all blocks in order.
     pub(crate) fn in_clusters(mut self, grid: [u32; 3], cluster: [u32; 3]) -> Self {
-        self.extent = Extent { grid, cluster: Some(cluster), ..self.extent };
+        self.extent = Extent {
+            grid,
+            cluster: Some(cluster),
+            ..self.extent
+        };
         self
     }
 
@@ -250,16 +260,29 @@ const PREAMBLE: &str = "    .reg .pred %p<8>;
 ";
 
 /// The words of the kernel parameter `table` and of the constant memory `words`, which all threads read.
-pub(crate) const TABLE: [u64; 4] =
-    [0x8081_8283_8485_8687, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210, 0x7ff0_1122_3344_55ff];
+pub(crate) const TABLE: [u64; 4] = [
+    0x8081_8283_8485_8687,
+    0x0123_4567_89ab_cdef,
+    0xfedc_ba98_7654_3210,
+    0x7ff0_1122_3344_55ff,
+];
 
 /// Returns a module with a kernel `f0`, `f1` … for each form.
 pub(crate) fn module(forms: &[&BlockForm]) -> String {
-    let architecture = forms.iter().map(|form| form.architecture).max().unwrap_or_default();
-    let suffix = if forms.iter().any(|form| form.is_specific) { "a" } else { "" };
+    let architecture = forms
+        .iter()
+        .map(|form| form.architecture)
+        .max()
+        .unwrap_or_default();
+    let suffix = if forms.iter().any(|form| form.is_specific) {
+        "a"
+    } else {
+        ""
+    };
     let mut text = format!(".version 8.8\n.target sm_{architecture}{suffix}\n.address_size 64\n");
     let words = TABLE.map(|word| word.to_string()).join(", ");
-    writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};").expect("a string can be written");
+    writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};")
+        .expect("a string can be written");
     for (index, form) in forms.iter().enumerate() {
         let own = |text: &str| text.replace("FN", &format!("f{index}_"));
         write!(

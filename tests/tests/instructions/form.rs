@@ -63,11 +63,17 @@ pub(crate) struct Bound {
 
 impl Bound {
     pub(crate) const fn ulps(ulps: f64) -> Self {
-        Self { ulps, absolute: 0.0 }
+        Self {
+            ulps,
+            absolute: 0.0,
+        }
     }
 
     pub(crate) const fn absolute(absolute: f64) -> Self {
-        Self { ulps: 0.0, absolute }
+        Self {
+            ulps: 0.0,
+            absolute,
+        }
     }
 }
 
@@ -76,7 +82,12 @@ pub(crate) enum Expected {
     /// Exact bits.
     Bits(Box<dyn Fn(Sources) -> u64>),
     /// A number near this value; for packed numbers, the values of the lower and the upper number.
-    Near { format: Format, value: Box<dyn Fn(Sources) -> Vec<f64>>, bound: Bound, flushes: bool },
+    Near {
+        format: Format,
+        value: Box<dyn Fn(Sources) -> Vec<f64>>,
+        bound: Bound,
+        flushes: bool,
+    },
 }
 
 /// A form of an instruction.
@@ -100,7 +111,12 @@ impl Form {
         sources: [Operand; N],
         expected: impl Fn(Sources) -> u64 + 'static,
     ) -> Self {
-        Self::expecting(name.into(), result, &sources, Expected::Bits(Box::new(expected)))
+        Self::expecting(
+            name.into(),
+            result,
+            &sources,
+            Expected::Bits(Box::new(expected)),
+        )
     }
 
     /// Creates a form that approximates a function of one number, or of each of two packed numbers.
@@ -113,7 +129,11 @@ impl Form {
     ) -> Self {
         let name = name.into();
         let flushes = name.contains(".ftz");
-        let operand = if pairs { Operand::Pair(format) } else { Operand::Float(format) };
+        let operand = if pairs {
+            Operand::Pair(format)
+        } else {
+            Operand::Float(format)
+        };
         let of_bits = move |bits: u64| {
             let bits = bits & (format.sign() | (format.sign() - 1));
             // bf16 has the exponent range of f32, so the same magnitudes are flushed.
@@ -123,7 +143,12 @@ impl Form {
             let upper = pairs.then(|| of_bits(sources[0] >> format.width));
             [of_bits(sources[0])].into_iter().chain(upper).collect()
         };
-        let expected = Expected::Near { format, value: Box::new(values), bound, flushes };
+        let expected = Expected::Near {
+            format,
+            value: Box::new(values),
+            bound,
+            flushes,
+        };
         Self::expecting(name, operand, &[operand], expected)
     }
 
@@ -136,14 +161,29 @@ impl Form {
         value: impl Fn(Sources) -> Vec<f64> + 'static,
     ) -> Self {
         let name = name.into();
-        let expected = Expected::Near { format, value: Box::new(value), bound, flushes: name.contains(".ftz") };
+        let expected = Expected::Near {
+            format,
+            value: Box::new(value),
+            bound,
+            flushes: name.contains(".ftz"),
+        };
         Self::expecting(name, Operand::Float(format), &sources, expected)
     }
 
     fn expecting(name: String, result: Operand, sources: &[Operand], expected: Expected) -> Self {
-        let operands: String = ["$a", "$b", "$c", "$e"][..sources.len()].iter().map(|it| format!(", {it}")).collect();
+        let operands: String = ["$a", "$b", "$c", "$e"][..sources.len()]
+            .iter()
+            .map(|it| format!(", {it}"))
+            .collect();
         let code = format!("{name} $d{operands};");
-        Self { name, code, result, sources: sources.to_vec(), expected, architecture: 75 }
+        Self {
+            name,
+            code,
+            result,
+            sources: sources.to_vec(),
+            expected,
+            architecture: 75,
+        }
     }
 
     /// Replaces the code generated from the name and its operands.
@@ -163,7 +203,9 @@ impl Form {
     pub(crate) fn canonical(&self, bits: u64) -> u64 {
         let is_free = |format: Format| format == F64 || self.name.starts_with("cvt.");
         match self.result {
-            Operand::Float(format) if is_free(format) && format.is_nan(bits) => format.infinity() | 1,
+            Operand::Float(format) if is_free(format) && format.is_nan(bits) => {
+                format.infinity() | 1
+            }
             _ => bits,
         }
     }
@@ -173,9 +215,15 @@ impl Form {
         match &self.expected {
             Expected::Bits(expected) => {
                 let expected = expected(sources);
-                (self.canonical(expected) != self.canonical(found)).then(|| format!("{expected:#x}"))
+                (self.canonical(expected) != self.canonical(found))
+                    .then(|| format!("{expected:#x}"))
             }
-            Expected::Near { format, value, bound, flushes } => {
+            Expected::Near {
+                format,
+                value,
+                bound,
+                flushes,
+            } => {
                 let values = value(sources);
                 let near = values.iter().enumerate().all(|(index, value)| {
                     let shift = index as u32 * format.width;
@@ -203,7 +251,8 @@ pub(crate) fn is_near(format: Format, value: f64, found: u64, bound: Bound, flus
     }
     let largest = format.value(format.infinity() - 1);
     // The logarithm of a subnormal double would be wrong, but no value is subnormal.
-    let exponent = (value.abs().log2().floor() as i32).clamp(format.least + format.precision as i32 - 1, 1023);
+    let exponent =
+        (value.abs().log2().floor() as i32).clamp(format.least + format.precision as i32 - 1, 1023);
     let ulp = f64::from(exponent - (format.precision as i32 - 1)).exp2();
     let room = bound.ulps * ulp + bound.absolute;
     if number.is_infinite() {

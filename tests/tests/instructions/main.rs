@@ -41,11 +41,22 @@ struct Outcome {
 }
 
 /// Runs the forms of a range of compute capabilities, and passes each with its results to `also`.
-fn run(test: &TestDriver, wanted: impl Fn(u32) -> bool, mut also: impl FnMut(&Form, &[u64]) -> String) -> Outcome {
+fn run(
+    test: &TestDriver,
+    wanted: impl Fn(u32) -> bool,
+    mut also: impl FnMut(&Form, &[u64]) -> String,
+) -> Outcome {
     let stream: Stream = test.stream();
-    let mut outcome = Outcome { wrong: String::new(), ran: 0 };
+    let mut outcome = Outcome {
+        wrong: String::new(),
+        ran: 0,
+    };
     for family in families() {
-        let forms: Vec<&Form> = family.forms.iter().filter(|form| wanted(form.architecture)).collect();
+        let forms: Vec<&Form> = family
+            .forms
+            .iter()
+            .filter(|form| wanted(form.architecture))
+            .collect();
         let mut wrong = 0;
         program::run(&stream, &forms, |form, results| {
             let text = match results {
@@ -58,8 +69,13 @@ fn run(test: &TestDriver, wanted: impl Fn(u32) -> bool, mut also: impl FnMut(&Fo
         });
         outcome.ran += forms.len();
         if wrong > 0 {
-            writeln!(outcome.wrong, "{}: {wrong} of {} forms\n", family.name, forms.len())
-                .expect("a string can be written");
+            writeln!(
+                outcome.wrong,
+                "{}: {wrong} of {} forms\n",
+                family.name,
+                forms.len()
+            )
+            .expect("a string can be written");
         }
     }
     outcome
@@ -71,17 +87,28 @@ fn disagreements(form: &Form, results: &[u64]) -> String {
     let wrong: Vec<String> = cases
         .filter_map(|(sources, found)| {
             let expected = form.judge(sources, *found)?;
-            Some(format!("    {} -> {found:#x}, not {expected}\n", shown(form, &sources)))
+            Some(format!(
+                "    {} -> {found:#x}, not {expected}\n",
+                shown(form, &sources)
+            ))
         })
         .collect();
     if wrong.is_empty() {
         return String::new();
     }
-    format!("{}: {} results\n{}", form.name, wrong.len(), wrong[..wrong.len().min(SHOWN)].concat())
+    format!(
+        "{}: {} results\n{}",
+        form.name,
+        wrong.len(),
+        wrong[..wrong.len().min(SHOWN)].concat()
+    )
 }
 
 fn shown(form: &Form, sources: &[u64]) -> String {
-    let sources: Vec<String> = sources[..form.sources.len()].iter().map(|bits| format!("{bits:#x}")).collect();
+    let sources: Vec<String> = sources[..form.sources.len()]
+        .iter()
+        .map(|bits| format!("{bits:#x}"))
+        .collect();
     sources.join(", ")
 }
 
@@ -105,11 +132,18 @@ fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
         .expect("a string can be written");
     }
     // The error bound of an approximation applies to either side.
-    for (sources, found) in operands(form).into_iter().zip(record.values(form).unwrap_or_default()) {
+    for (sources, found) in operands(form)
+        .into_iter()
+        .zip(record.values(form).unwrap_or_default())
+    {
         if let Some(expected) = form.judge(sources, found) {
             let sources = shown(form, &sources);
-            writeln!(text, "{}: {} gave {sources} -> {found:#x}, not {expected}", form.name, record.origin)
-                .expect("a string can be written");
+            writeln!(
+                text,
+                "{}: {} gave {sources} -> {found:#x}, not {expected}",
+                form.name, record.origin
+            )
+            .expect("a string can be written");
         }
     }
     text
@@ -118,7 +152,9 @@ fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
 /// Returns `true` if the GPU's results are ignored: video instructions that an H200's driver emulates differently from
 /// the PTX documentation.
 fn is_emulated(form: &Form) -> bool {
-    include_str!("emulated.txt").lines().any(|name| name == form.name)
+    include_str!("emulated.txt")
+        .lines()
+        .any(|name| name == form.name)
 }
 
 /// Returns the recorded results of a GPU.
@@ -142,7 +178,8 @@ fn every_form_matches_the_reference_and_the_gpu() {
         );
         if let Some(path) = std::env::var_os("CURIUM_INSTRUCTION_RECORD").map(PathBuf::from) {
             fs::write(&path, record.text()).expect("the record can be written");
-            fs::write(path.with_added_extension("differences"), &outcome.wrong).expect("the list can be written");
+            fs::write(path.with_added_extension("differences"), &outcome.wrong)
+                .expect("the list can be written");
         }
         assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
         assert!(outcome.ran > 1500, "only {} forms ran", outcome.ran);
@@ -157,29 +194,45 @@ fn origin(test: &TestDriver) -> String {
 
 #[test]
 fn every_form_of_newer_devices_matches_the_reference() {
-    on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
-        let outcome = run(test, |needs| needs > 90, |_, _| String::new());
-        assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
-        assert!(outcome.ran > 10, "only {} forms ran", outcome.ran);
-    });
+    on_simulator(
+        Config::new().with_device_model(DeviceModel::B200),
+        |test, _| {
+            let outcome = run(test, |needs| needs > 90, |_, _| String::new());
+            assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
+            assert!(outcome.ran > 10, "only {} forms ran", outcome.ran);
+        },
+    );
 }
 
 #[test]
 fn names_of_forms_are_unique() {
     let mut names = BTreeSet::new();
     for form in families().into_iter().flat_map(|family| family.forms) {
-        assert!(names.insert(form.name.clone()), "two forms are called {}", form.name);
+        assert!(
+            names.insert(form.name.clone()),
+            "two forms are called {}",
+            form.name
+        );
     }
 }
 
 #[test]
 fn modules_are_written_for_the_assembler() {
-    let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else { return };
+    let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else {
+        return;
+    };
     for family in families() {
         for form in &family.forms {
-            let name: String = form.name.chars().map(|it| if it.is_alphanumeric() { it } else { '_' }).collect();
-            fs::write(folder.join(name).with_extension("ptx"), program::module(&[form]))
-                .expect("the folder is writable");
+            let name: String = form
+                .name
+                .chars()
+                .map(|it| if it.is_alphanumeric() { it } else { '_' })
+                .collect();
+            fs::write(
+                folder.join(name).with_extension("ptx"),
+                program::module(&[form]),
+            )
+            .expect("the folder is writable");
         }
     }
 }

@@ -25,7 +25,9 @@ const SOURCES: usize = 4;
 /// The instructions, with the formats of the result and of the operands.
 fn instructions() -> Vec<(String, Format, Vec<Format>)> {
     let mut all = Vec::new();
-    let mut add = |name: String, result: Format, sources: &[Format]| all.push((name, result, sources.to_vec()));
+    let mut add = |name: String, result: Format, sources: &[Format]| {
+        all.push((name, result, sources.to_vec()))
+    };
     for rounding in ["rn", "rz", "rm", "rp"] {
         for operation in ["add", "sub", "mul", "div"] {
             add(format!("{operation}.{rounding}.f64"), F64, &[F64, F64]);
@@ -43,7 +45,13 @@ fn instructions() -> Vec<(String, Format, Vec<Format>)> {
     for operation in ["min", "max", "copysign"] {
         add(format!("{operation}.f64"), F64, &[F64, F64]);
     }
-    for operation in ["abs", "neg", "rcp.approx.ftz", "rsqrt.approx.ftz", "rsqrt.approx"] {
+    for operation in [
+        "abs",
+        "neg",
+        "rcp.approx.ftz",
+        "rsqrt.approx.ftz",
+        "rsqrt.approx",
+    ] {
         add(format!("{operation}.f64"), F64, &[F64]);
     }
     add("cvt.f64.f32".into(), F64, &[F32]);
@@ -56,18 +64,32 @@ fn instructions() -> Vec<(String, Format, Vec<Format>)> {
 
 /// Distinct NaNs, and numbers.
 fn operands(format: Format) -> Vec<u64> {
-    let (sign, infinity, quiet) = (format.sign(), format.infinity(), 1 << (format.precision - 2));
+    let (sign, infinity, quiet) = (
+        format.sign(),
+        format.infinity(),
+        1 << (format.precision - 2),
+    );
     // Payloads that fit into narrower formats.
     let unit = 1_u64 << (format.precision - 8);
-    let nans =
-        [quiet | (5 * unit), 9 * unit, sign | quiet | (3 * unit), sign | (6 * unit), quiet].map(|bits| infinity | bits);
+    let nans = [
+        quiet | (5 * unit),
+        9 * unit,
+        sign | quiet | (3 * unit),
+        sign | (6 * unit),
+        quiet,
+    ]
+    .map(|bits| infinity | bits);
     let numbers = [(infinity >> 1) & !(quiet - 1), 0, infinity, sign | infinity];
     nans.into_iter().chain(numbers).collect()
 }
 
 /// Returns the letter of a result.
 fn letter(result: u64, format: Format, sources: &[(u64, Format)]) -> String {
-    let (sign, infinity, quiet) = (format.sign(), format.infinity(), 1_u64 << (format.precision - 2));
+    let (sign, infinity, quiet) = (
+        format.sign(),
+        format.infinity(),
+        1_u64 << (format.precision - 2),
+    );
     if !format.is_nan(result) {
         return ".".into();
     }
@@ -78,11 +100,19 @@ fn letter(result: u64, format: Format, sources: &[(u64, Format)]) -> String {
         // The payload is stored in the upper bits of the fraction in every format.
         let fraction = source & (of.infinity() & of.infinity().wrapping_neg()).wrapping_sub(1);
         let (from, to) = (of.precision - 1, format.precision - 1);
-        let moved = if from > to { fraction >> (from - to) } else { fraction << (to - from) };
+        let moved = if from > to {
+            fraction >> (from - to)
+        } else {
+            fraction << (to - from)
+        };
         let is_negative = source & of.sign() != 0;
         let nan = |negative: bool| if negative { sign } else { 0 } | infinity | moved | quiet;
         if result == nan(is_negative) && moved != quiet {
-            return if *of == format && result == *source { digit(name) } else { name.into() };
+            return if *of == format && result == *source {
+                digit(name)
+            } else {
+                name.into()
+            };
         }
         if *of == format && result == *source {
             return digit(name);
@@ -115,7 +145,11 @@ fn tuples(sources: &[Format]) -> Vec<Vec<u64>> {
         let values = operands(*format);
         tuples = tuples
             .into_iter()
-            .flat_map(|tuple: Vec<u64>| values.iter().map(move |value| [&tuple[..], &[*value]].concat()))
+            .flat_map(|tuple: Vec<u64>| {
+                values
+                    .iter()
+                    .map(move |value| [&tuple[..], &[*value]].concat())
+            })
             .collect();
     }
     tuples
@@ -123,10 +157,16 @@ fn tuples(sources: &[Format]) -> Vec<Vec<u64>> {
 
 /// Returns the results of an instruction on the device, one letter for each tuple.
 fn line(stream: &Stream, name: &str, result: Format, sources: &[Format]) -> String {
-    let formats: [Operand; 3] = std::array::from_fn(|index| Operand::Float(*sources.get(index).unwrap_or(&F64)));
+    let formats: [Operand; 3] =
+        std::array::from_fn(|index| Operand::Float(*sources.get(index).unwrap_or(&F64)));
     let form = match sources.len() {
         1 => Form::new(name, Operand::Float(result), [formats[0]], |_| 0),
-        2 => Form::new(name, Operand::Float(result), [formats[0], formats[1]], |_| 0),
+        2 => Form::new(
+            name,
+            Operand::Float(result),
+            [formats[0], formats[1]],
+            |_| 0,
+        ),
         _ => Form::new(name, Operand::Float(result), formats, |_| 0),
     };
     let tuples = tuples(sources);
@@ -141,16 +181,25 @@ fn line(stream: &Stream, name: &str, result: Format, sources: &[Format]) -> Stri
     }
     let words = DeviceBuffer::from_slice(stream, &words).expect("memory suffices");
     let mut results = DeviceBuffer::<u64>::zeroed(stream, threads).expect("memory suffices");
-    let kernel = library.kernel::<(&[u64], &mut [u64])>("f0").expect("the module has the kernel");
+    let kernel = library
+        .kernel::<(&[u64], &mut [u64])>("f0")
+        .expect("the module has the kernel");
     // SAFETY: the launch has one thread per result, each of which reads its own operands and writes its own result.
-    unsafe { kernel.launch(stream, LaunchConfig::new(threads as u32 / 32, 32), (&words, &mut results)) }
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    unsafe {
+        kernel.launch(
+            stream,
+            LaunchConfig::new(threads as u32 / 32, 32),
+            (&words, &mut results),
+        )
+    }
+    .unwrap_or_else(|error| panic!("{name}: {error}"));
     let results = results.to_vec().expect("the kernel has run");
     let mask = result.sign() | (result.sign() - 1);
     let cases = tuples.iter().zip(results);
     cases
         .map(|(tuple, found)| {
-            let sources: Vec<(u64, Format)> = tuple.iter().copied().zip(sources.iter().copied()).collect();
+            let sources: Vec<(u64, Format)> =
+                tuple.iter().copied().zip(sources.iter().copied()).collect();
             letter(found & mask, result, &sources)
         })
         .collect()
@@ -158,8 +207,10 @@ fn line(stream: &Stream, name: &str, result: Format, sources: &[Format]) -> Stri
 
 #[test]
 fn nan_operands_give_the_nans_that_the_gpu_gives() {
-    let known: BTreeMap<&str, &str> =
-        include_str!("nan.txt").lines().filter_map(|line| line.split_once('\t')).collect();
+    let known: BTreeMap<&str, &str> = include_str!("nan.txt")
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .collect();
     on_driver(|test| {
         let stream = test.stream();
         let (mut table, mut wrong) = (String::new(), String::new());
@@ -167,7 +218,8 @@ fn nan_operands_give_the_nans_that_the_gpu_gives() {
             let found = line(&stream, &name, result, &sources);
             writeln!(table, "{name}\t{found}").expect("a string can be written");
             if let Some(expected) = known.get(&name[..]).filter(|expected| **expected != found) {
-                writeln!(wrong, "{name}\n  {found}\n  {expected} on a GPU").expect("a string can be written");
+                writeln!(wrong, "{name}\n  {found}\n  {expected} on a GPU")
+                    .expect("a string can be written");
             }
         }
         if let Some(path) = std::env::var_os("CURIUM_NAN_RECORD").map(PathBuf::from) {

@@ -21,20 +21,36 @@ fn read(path: impl AsRef<Path>) -> String {
 /// Returns the opcodes that the simulator supports, from the list in its source.
 fn opcodes() -> BTreeSet<String> {
     let source = read("crates/ptx/src/syntax/opcode.rs");
-    let (_, list) = source.split_once("$callback! {\n").expect("the table begins");
+    let (_, list) = source
+        .split_once("$callback! {\n")
+        .expect("the table begins");
     let (list, _) = list.split_once("\n        }\n").expect("the table ends");
     let rows = list.split(';').map(str::trim).filter(|row| !row.is_empty());
-    rows.map(|row| row.split('"').nth(1).expect("a row has a spelling").to_owned()).collect()
+    rows.map(|row| {
+        row.split('"')
+            .nth(1)
+            .expect("a row has a spelling")
+            .to_owned()
+    })
+    .collect()
 }
 
 fn table() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let rows = TABLE.lines().skip(1).map(|line| line.split_once('\t').expect("a row has a tab"));
-    rows.map(|(opcode, tests)| (opcode, tests.split(' ').collect())).collect()
+    let rows = TABLE
+        .lines()
+        .skip(1)
+        .map(|line| line.split_once('\t').expect("a row has a tab"));
+    rows.map(|(opcode, tests)| (opcode, tests.split(' ').collect()))
+        .collect()
 }
 
 /// Returns the source file of a test.
 fn file(path: &str) -> PathBuf {
-    let folder = if path.contains('/') { "tests/tests" } else { "crates/ptx/src/exec/tests" };
+    let folder = if path.contains('/') {
+        "tests/tests"
+    } else {
+        "crates/ptx/src/exec/tests"
+    };
     Path::new(folder).join(path).with_extension("rs")
 }
 
@@ -45,7 +61,11 @@ fn table_has_every_opcode_once() {
     }
     let rows: BTreeSet<String> = table().keys().map(|opcode| (*opcode).to_owned()).collect();
     assert_eq!(rows, opcodes());
-    assert_eq!(TABLE.lines().count() - 1, rows.len(), "an opcode has two rows");
+    assert_eq!(
+        TABLE.lines().count() - 1,
+        rows.len(),
+        "an opcode has two rows"
+    );
 }
 
 #[test]
@@ -59,18 +79,32 @@ fn tests_of_the_table_exist_and_speak_of_their_opcode() {
         .filter_map(|form| form.name.split(['.', ' ']).next().map(str::to_owned))
         .collect();
     let blocks = block::forms();
-    let blocks: BTreeSet<&str> = blocks.iter().filter_map(|form| form.spelling().split('.').next()).collect();
+    let blocks: BTreeSet<&str> = blocks
+        .iter()
+        .filter_map(|form| form.spelling().split('.').next())
+        .collect();
     for (opcode, tests) in table() {
         for test in tests {
             match test {
                 "forms" => assert!(forms.contains(opcode), "no form of {opcode}"),
-                "block" => assert!(blocks.contains(opcode), "no kernel of a block uses {opcode}"),
+                "block" => assert!(
+                    blocks.contains(opcode),
+                    "no kernel of a block uses {opcode}"
+                ),
                 _ => {
-                    let (path, name) = test.split_once("::").unwrap_or_else(|| panic!("{test} is not a test"));
+                    let (path, name) = test
+                        .split_once("::")
+                        .unwrap_or_else(|| panic!("{test} is not a test"));
                     let text = read(file(path));
-                    assert!(text.contains(&format!("fn {name}(")), "there is no test {test}");
+                    assert!(
+                        text.contains(&format!("fn {name}(")),
+                        "there is no test {test}"
+                    );
                     let kernels = path.contains('/');
-                    assert!(kernels || text.contains(opcode), "{test} does not contain {opcode}");
+                    assert!(
+                        kernels || text.contains(opcode),
+                        "{test} does not contain {opcode}"
+                    );
                 }
             }
         }

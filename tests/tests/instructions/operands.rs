@@ -28,7 +28,9 @@ impl Random {
 
 /// Returns a hash of a text.
 pub(crate) fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    bytes.into_iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+    bytes.into_iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    })
 }
 
 /// Returns the operands of a form.
@@ -39,7 +41,11 @@ pub(crate) fn operands(form: &Form) -> Vec<Sources> {
     let mut tuples = Vec::with_capacity(COUNT);
     for index in 0..crossed.min(EDGES) {
         // All combinations if there is room, otherwise some of them.
-        let mut place = if crossed <= EDGES { index } else { random.below(crossed) };
+        let mut place = if crossed <= EDGES {
+            index
+        } else {
+            random.below(crossed)
+        };
         let mut sources = [0; 4];
         for (source, edges) in sources.iter_mut().zip(&edges) {
             *source = edges[place % edges.len()];
@@ -51,7 +57,11 @@ pub(crate) fn operands(form: &Form) -> Vec<Sources> {
         let mut sources = [0; 4];
         for (source, (operand, edges)) in sources.iter_mut().zip(form.sources.iter().zip(&edges)) {
             let is_edge = random.below(8) == 0;
-            *source = if is_edge { edges[random.below(edges.len())] } else { value(*operand, &mut random) };
+            *source = if is_edge {
+                edges[random.below(edges.len())]
+            } else {
+                value(*operand, &mut random)
+            };
         }
         tuples.push(sources);
     }
@@ -61,12 +71,20 @@ pub(crate) fn operands(form: &Form) -> Vec<Sources> {
 /// Returns words for the threads of a block, a quarter of which are edge values, seeded with a name.
 pub(crate) fn words(name: &str, threads: usize) -> Vec<Sources> {
     let mut random = Random(hash(name.bytes()));
-    let edges = [integer_edges(64), integer_edges(32), float_edges(F32), float_edges(F64)].concat();
+    let edges = [
+        integer_edges(64),
+        integer_edges(32),
+        float_edges(F32),
+        float_edges(F64),
+    ]
+    .concat();
     let mut word = || match random.below(4) {
         0 => edges[random.below(edges.len())],
         _ => random.next(),
     };
-    (0..threads).map(|_| std::array::from_fn(|_| word())).collect()
+    (0..threads)
+        .map(|_| std::array::from_fn(|_| word()))
+        .collect()
 }
 
 fn mask(bits: u32) -> u64 {
@@ -116,17 +134,40 @@ fn edges(operand: Operand) -> Vec<u64> {
 
 /// Pairs each edge value with one from the other end of the list, packed in a register.
 fn pairs(edges: &[u64], width: u32) -> Vec<u64> {
-    edges.iter().zip(edges.iter().rev()).map(|(low, high)| low | high << width).collect()
+    edges
+        .iter()
+        .zip(edges.iter().rev())
+        .map(|(low, high)| low | high << width)
+        .collect()
 }
 
 fn integer_edges(bits: u32) -> Vec<u64> {
     let top = 1_u64 << (bits - 1);
     let small = [0_u64, 1, 2, 3, 5, 7, 10, 0x55];
-    let near =
-        small.iter().flat_map(|value| [*value, value.wrapping_neg(), value.wrapping_add(top), value.wrapping_sub(top)]);
-    let halves = [1 << (bits / 2), (1 << (bits / 2)) - 1, 1 << (bits / 2 - 1), 1 << (3 * bits / 4)];
-    let patterns = [0x5555_5555_5555_5555, 0xAAAA_AAAA_AAAA_AAAA, 0x0123_4567_89AB_CDEF];
-    let mut edges: Vec<u64> = near.chain(halves).chain(patterns).map(|value| value & mask(bits)).collect();
+    let near = small.iter().flat_map(|value| {
+        [
+            *value,
+            value.wrapping_neg(),
+            value.wrapping_add(top),
+            value.wrapping_sub(top),
+        ]
+    });
+    let halves = [
+        1 << (bits / 2),
+        (1 << (bits / 2)) - 1,
+        1 << (bits / 2 - 1),
+        1 << (3 * bits / 4),
+    ];
+    let patterns = [
+        0x5555_5555_5555_5555,
+        0xAAAA_AAAA_AAAA_AAAA,
+        0x0123_4567_89AB_CDEF,
+    ];
+    let mut edges: Vec<u64> = near
+        .chain(halves)
+        .chain(patterns)
+        .map(|value| value & mask(bits))
+        .collect();
     edges.sort_unstable();
     edges.dedup();
     edges
@@ -138,8 +179,25 @@ fn float_edges(format: Format) -> Vec<u64> {
     let normal = unit;
     let infinity = format.infinity();
     let one = (infinity >> 1) & !(unit - 1);
-    let mut edges = vec![0, 1, 2, normal / 2, normal - 1, normal, normal + 1, 2 * normal];
-    edges.extend([one - unit, one - 1, one, one + 1, one + unit / 2, one + unit, one + unit + unit / 2]);
+    let mut edges = vec![
+        0,
+        1,
+        2,
+        normal / 2,
+        normal - 1,
+        normal,
+        normal + 1,
+        2 * normal,
+    ];
+    edges.extend([
+        one - unit,
+        one - 1,
+        one,
+        one + 1,
+        one + unit / 2,
+        one + unit,
+        one + unit + unit / 2,
+    ]);
     // Powers of two around the sizes of integers, if the format has them.
     for exponent in [3, 7, 8, 15, 16, 23, 24, 31, 32, 52, 53, 63, 64] {
         let power = one + exponent * unit;
@@ -147,7 +205,14 @@ fn float_edges(format: Format) -> Vec<u64> {
             edges.extend([power - 1, power, power + 1]);
         }
     }
-    edges.extend([infinity - 1, infinity, infinity + 1, infinity + unit / 2, infinity + unit / 2 + 5, sign - 1]);
+    edges.extend([
+        infinity - 1,
+        infinity,
+        infinity + 1,
+        infinity + unit / 2,
+        infinity + unit / 2 + 5,
+        sign - 1,
+    ]);
     edges.retain(|bits| *bits < sign);
     edges.sort_unstable();
     edges.dedup();
@@ -169,7 +234,11 @@ fn value(operand: Operand, random: &mut Random) -> u64 {
 /// Returns a random integer of any magnitude and sign.
 fn integer(bits: u32, random: &mut Random) -> u64 {
     let value = random.next() >> random.below(64) & mask(bits);
-    if random.next() & 1 == 0 { value } else { value.wrapping_neg() & mask(bits) }
+    if random.next() & 1 == 0 {
+        value
+    } else {
+        value.wrapping_neg() & mask(bits)
+    }
 }
 
 /// Returns a random number of any magnitude, or with probability one half a number near 1, so that sums do not

@@ -13,8 +13,16 @@ const SOURCES: usize = 4;
 
 /// Returns a module with a kernel `f0`, `f1` … for each form.
 pub(crate) fn module(forms: &[&Form]) -> String {
-    let architecture = forms.iter().map(|form| form.architecture).max().unwrap_or_default();
-    let kernels: String = forms.iter().enumerate().map(|(index, form)| kernel(index, form)).collect();
+    let architecture = forms
+        .iter()
+        .map(|form| form.architecture)
+        .max()
+        .unwrap_or_default();
+    let kernels: String = forms
+        .iter()
+        .enumerate()
+        .map(|(index, form)| kernel(index, form))
+        .collect();
     format!(".version 8.8\n.target sm_{architecture}\n.address_size 64\n{kernels}")
 }
 
@@ -33,14 +41,21 @@ fn kernel(index: usize, form: &Form) -> String {
     let mut code = form.code.replace("$d", &register(form.result, 'd'));
     for (place, (source, letter)) in form.sources.iter().zip(['a', 'b', 'c', 'e']).enumerate() {
         let target = register(*source, letter);
-        loads += &format!("    ld.global.b{} {target}, [%in+{}];\n", source.bits(), 8 * place);
+        loads += &format!(
+            "    ld.global.b{} {target}, [%in+{}];\n",
+            source.bits(),
+            8 * place
+        );
         code = code.replace(&format!("${letter}"), &target);
     }
     let result = register(form.result, 'd');
     let declared: String = [("h", 16), ("r", 32), ("l", 64)]
         .iter()
         .map(|(class, bits)| {
-            let names: Vec<String> = "abcdexyzw".chars().map(|letter| format!("%{class}{letter}")).collect();
+            let names: Vec<String> = "abcdexyzw"
+                .chars()
+                .map(|letter| format!("%{class}{letter}"))
+                .collect();
             format!("    .reg .b{bits} {};\n", names.join(", "))
         })
         .collect();
@@ -72,7 +87,11 @@ fn kernel(index: usize, form: &Form) -> String {
 }
 
 /// Calls `found` with each form and its results, or with the driver's error if it does not load.
-pub(crate) fn run(stream: &Stream, forms: &[&Form], mut found: impl FnMut(&Form, Result<Vec<u64>, Error>)) {
+pub(crate) fn run(
+    stream: &Stream,
+    forms: &[&Form],
+    mut found: impl FnMut(&Form, Result<Vec<u64>, Error>),
+) {
     for forms in forms.chunks(PER_MODULE) {
         if let Ok(library) = Library::from_ptx(stream, &module(forms)) {
             for (index, form) in forms.iter().enumerate() {
@@ -83,7 +102,10 @@ pub(crate) fn run(stream: &Stream, forms: &[&Form], mut found: impl FnMut(&Form,
         // One of them is rejected; loading each by itself finds it.
         for form in forms {
             let library = Library::from_ptx(stream, &module(&[form]));
-            found(form, library.map(|library| results(stream, &library, 0, form)));
+            found(
+                form,
+                library.map(|library| results(stream, &library, 0, form)),
+            );
         }
     }
 }
@@ -93,11 +115,21 @@ fn results(stream: &Stream, library: &Library, index: usize, form: &Form) -> Vec
     assert_eq!(sources.len(), COUNT * SOURCES);
     let sources = DeviceBuffer::from_slice(stream, &sources).expect("memory suffices");
     let mut results = DeviceBuffer::<u64>::zeroed(stream, COUNT).expect("memory suffices");
-    let kernel = library.kernel::<(&[u64], &mut [u64])>(&format!("f{index}")).expect("the module has the kernel");
+    let kernel = library
+        .kernel::<(&[u64], &mut [u64])>(&format!("f{index}"))
+        .expect("the module has the kernel");
     // SAFETY: the launch has one thread per result, each of which reads its own operands and writes its own result.
-    unsafe { kernel.launch(stream, LaunchConfig::new(COUNT as u32 / 128, 128), (&sources, &mut results)) }
-        .unwrap_or_else(|error| panic!("{}: {error}", form.name));
-    results.to_vec().unwrap_or_else(|error| panic!("{}: {error}", form.name))
+    unsafe {
+        kernel.launch(
+            stream,
+            LaunchConfig::new(COUNT as u32 / 128, 128),
+            (&sources, &mut results),
+        )
+    }
+    .unwrap_or_else(|error| panic!("{}: {error}", form.name));
+    results
+        .to_vec()
+        .unwrap_or_else(|error| panic!("{}: {error}", form.name))
 }
 
 /// Returns the compute capability of a device as a target number.

@@ -21,15 +21,27 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn new(origin: String) -> Self {
-        Self { origin, lines: BTreeMap::new() }
+        Self {
+            origin,
+            lines: BTreeMap::new(),
+        }
     }
 
     /// Parses the output of [`Record::text`].
     pub(crate) fn parse(text: &str) -> Self {
         let mut lines = text.lines();
-        let origin = lines.next().unwrap_or_default().trim_start_matches("# ").to_owned();
+        let origin = lines
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("# ")
+            .to_owned();
         let lines = lines.filter_map(|line| line.split_once('\t'));
-        Self { origin, lines: lines.map(|(name, results)| (name.to_owned(), results.to_owned())).collect() }
+        Self {
+            origin,
+            lines: lines
+                .map(|(name, results)| (name.to_owned(), results.to_owned()))
+                .collect(),
+        }
     }
 
     pub(crate) fn text(&self) -> String {
@@ -43,10 +55,16 @@ impl Record {
     pub(crate) fn add(&mut self, form: &Form, results: &[u64]) {
         assert_eq!(results.len(), COUNT);
         let line = match form.expected {
-            Expected::Bits(_) => results.chunks(PART).map(|part| digest(form, part)).collect(),
+            Expected::Bits(_) => results
+                .chunks(PART)
+                .map(|part| digest(form, part))
+                .collect(),
             Expected::Near { .. } => {
                 let digits = (form.result.bits() / 4) as usize;
-                results.iter().map(|bits| format!("{bits:0digits$x}")).collect()
+                results
+                    .iter()
+                    .map(|bits| format!("{bits:0digits$x}"))
+                    .collect()
             }
         };
         let before = self.lines.insert(form.name.clone(), line);
@@ -56,25 +74,42 @@ impl Record {
     /// Returns the parts that differ from the record, each as the index of its first result. Forms that are not in the
     /// record, or are approximate, have none.
     pub(crate) fn differing_parts(&self, form: &Form, results: &[u64]) -> Vec<usize> {
-        let (Some(line), Expected::Bits(_)) = (self.lines.get(&form.name), &form.expected) else { return Vec::new() };
+        let (Some(line), Expected::Bits(_)) = (self.lines.get(&form.name), &form.expected) else {
+            return Vec::new();
+        };
         let parts = results.chunks(PART).enumerate();
-        let differs =
-            |index: usize, part: &[u64]| line.get(4 * index..4 * index + 4) != Some(digest(form, part).as_str());
-        parts.filter(|(index, part)| differs(*index, part)).map(|(index, _)| index * PART).collect()
+        let differs = |index: usize, part: &[u64]| {
+            line.get(4 * index..4 * index + 4) != Some(digest(form, part).as_str())
+        };
+        parts
+            .filter(|(index, part)| differs(*index, part))
+            .map(|(index, _)| index * PART)
+            .collect()
     }
 
     /// Returns the recorded results of an approximate form.
     pub(crate) fn values(&self, form: &Form) -> Option<Vec<u64>> {
-        let Expected::Near { .. } = form.expected else { return None };
+        let Expected::Near { .. } = form.expected else {
+            return None;
+        };
         let digits = (form.result.bits() / 4) as usize;
         let line = self.lines.get(&form.name)?;
-        let number = |index: usize| u64::from_str_radix(line.get(index * digits..(index + 1) * digits)?, 16).ok();
+        let number = |index: usize| {
+            u64::from_str_radix(line.get(index * digits..(index + 1) * digits)?, 16).ok()
+        };
         (0..COUNT).map(number).collect()
     }
 }
 
 /// Returns 16 bits of a hash.
 fn digest(form: &Form, results: &[u64]) -> String {
-    let hash = hash(results.iter().flat_map(|bits| form.canonical(*bits).to_le_bytes()));
-    format!("{:04x}", (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16)
+    let hash = hash(
+        results
+            .iter()
+            .flat_map(|bits| form.canonical(*bits).to_le_bytes()),
+    );
+    format!(
+        "{:04x}",
+        (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16
+    )
 }

@@ -11,11 +11,17 @@ const BLAS: &str = include_str!("blas.rs");
 /// Returns the output of the example with the simulator as the driver of both crates, and libraries in `folder`.
 fn interop(folder: &Path) -> String {
     let driver = SIMULATOR.parent().expect("a file lies in a folder");
-    let libraries = std::env::join_paths([driver, folder]).expect("no folder of these tests has a colon in its name");
+    let libraries = std::env::join_paths([driver, folder])
+        .expect("no folder of these tests has a colon in its name");
     let mut command = Command::new(example("cudarc_interop"));
-    command.env("CURIUM_DRIVER_PATH", &*SIMULATOR).env("LD_LIBRARY_PATH", libraries);
+    command
+        .env("CURIUM_DRIVER_PATH", &*SIMULATOR)
+        .env("LD_LIBRARY_PATH", libraries);
     let output = command.output().expect("the program can be started");
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
     assert!(output.status.success(), "{}: {out}{err}", output.status);
     out.into_owned()
 }
@@ -30,7 +36,16 @@ fn cudarc_copies_between_buffers_of_curium_on_its_stream() {
 fn cublas_of_cudarc_multiplies_buffers_of_curium_on_its_stream() {
     let folder = folder("blas");
     build(&folder.join("libcublas.so"), BLAS);
-    let product = |row: usize, column: usize| (0..4).map(|k| (k * 3 + row) * (column * 4 + k)).sum::<usize>();
-    let expected: Vec<_> = (0..15).map(|i| 3.0 * product(i % 3, i / 3) as f32).collect();
-    assert_eq!(interop(&folder), format!("copied: [3.0, 6.0, 9.0]\nmultiplied: {expected:?}\n"));
+    let product = |row: usize, column: usize| {
+        (0..4)
+            .map(|k| (k * 3 + row) * (column * 4 + k))
+            .sum::<usize>()
+    };
+    let expected: Vec<_> = (0..15)
+        .map(|i| 3.0 * product(i % 3, i / 3) as f32)
+        .collect();
+    assert_eq!(
+        interop(&folder),
+        format!("copied: [3.0, 6.0, 9.0]\nmultiplied: {expected:?}\n")
+    );
 }

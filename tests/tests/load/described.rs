@@ -17,7 +17,10 @@ static EXAMPLE: LibraryDescription = LibraryDescription {
     name: "example",
     variable: "CURIUM_EXAMPLE_PATH",
     files: &["libcuriumexample.so.13", "libcuriumexample.so.12"],
-    origin: Origin::Toolkit(&[Package { name: "nvidia-example-cu12", folder: "nvidia/example/lib" }]),
+    origin: Origin::Toolkit(&[Package {
+        name: "nvidia-example-cu12",
+        folder: "nvidia/example/lib",
+    }]),
     companions: &[],
     required: &[c"exampleVersion"],
     symbol_versions: &["_12_1", "_12_0"],
@@ -28,15 +31,21 @@ static EXAMPLE: LibraryDescription = LibraryDescription {
 fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
     let address = library.address(c"exampleVersion");
     // SAFETY: the function is required, and the libraries of these tests export it with this signature.
-    let version = unsafe { std::mem::transmute::<*const c_void, extern "C" fn() -> c_int>(address) };
-    if version() == 0 { Err(Rejection::Stub) } else { Ok(()) }
+    let version =
+        unsafe { std::mem::transmute::<*const c_void, extern "C" fn() -> c_int>(address) };
+    if version() == 0 {
+        Err(Rejection::Stub)
+    } else {
+        Ok(())
+    }
 }
 
 /// Builds a library of this version that exports `exampleCreate` under the name `create`.
 fn build_example(path: &Path, version: i32, create: &str) {
     let functions = [("exampleVersion", version), (create, 7)];
-    let source = functions
-        .map(|(name, result)| format!("#[unsafe(no_mangle)] pub extern \"C\" fn {name}() -> i32 {{ {result} }}\n"));
+    let source = functions.map(|(name, result)| {
+        format!("#[unsafe(no_mangle)] pub extern \"C\" fn {name}() -> i32 {{ {result} }}\n")
+    });
     build(path, &source.concat());
 }
 
@@ -49,11 +58,16 @@ fn load(path: &Path) -> Result<Api, LoadError> {
 
 #[test]
 fn described_library_fills_its_table_and_lacks_what_it_does_not_export() {
-    for (name, symbol) in [("plain", "exampleCreate"), ("versioned", "__exampleCreate_12_0")] {
+    for (name, symbol) in [
+        ("plain", "exampleCreate"),
+        ("versioned", "__exampleCreate_12_0"),
+    ] {
         let path = folder("described").join(name);
         build_example(&path, 12, symbol);
         let api = load(&path).expect("the library is usable");
-        let create = api.exampleCreate.expect("the library exports the function under one of its names");
+        let create = api
+            .exampleCreate
+            .expect("the library exports the function under one of its names");
         // SAFETY: the function has no precondition.
         assert_eq!(unsafe { create() }, 7, "{symbol}");
         assert!(api.exampleDestroy.is_none());
@@ -65,21 +79,35 @@ fn library_that_fails_the_check_of_its_description_is_rejected() {
     let path = folder("described").join("stub");
     build_example(&path, 0, "exampleCreate");
     let error = load(&path).err().expect("version 0 is rejected");
-    assert!(matches!(error.attempts[0].rejection, Rejection::Stub), "{error}");
+    assert!(
+        matches!(error.attempts[0].rejection, Rejection::Stub),
+        "{error}"
+    );
     let text = error.to_string();
-    assert!(text.starts_with("no example could be loaded; tried\n  "), "{text}");
-    let advice =
-        "to fix it: `pip install nvidia-example-cu12`, or install the CUDA toolkit, or set CURIUM_EXAMPLE_PATH";
+    assert!(
+        text.starts_with("no example could be loaded; tried\n  "),
+        "{text}"
+    );
+    let advice = "to fix it: `pip install nvidia-example-cu12`, or install the CUDA toolkit, or set CURIUM_EXAMPLE_PATH";
     assert!(text.contains(advice), "{text}");
 }
 
 #[test]
 fn library_of_another_name_is_rejected_by_the_function_that_it_lacks() {
     let path = folder("described").join("other");
-    build(&path, "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}");
+    build(
+        &path,
+        "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}",
+    );
     let error = load(&path).err().expect("the library exports no function");
     assert!(
-        matches!(error.attempts[0].rejection, Rejection::OtherLibrary { missing: "exampleVersion", .. }),
+        matches!(
+            error.attempts[0].rejection,
+            Rejection::OtherLibrary {
+                missing: "exampleVersion",
+                ..
+            }
+        ),
         "{error}"
     );
 }
@@ -88,6 +116,14 @@ fn library_of_another_name_is_rejected_by_the_function_that_it_lacks() {
 fn library_that_is_not_installed_is_an_error_that_lists_each_name() {
     // SAFETY: no library has these names.
     let error = unsafe { EXAMPLE.load() }.expect_err("no library has these names");
-    let tried: Vec<_> = error.attempts.iter().map(|attempt| attempt.path.as_path()).collect();
-    assert_eq!(tried, EXAMPLE.files.iter().map(Path::new).collect::<Vec<_>>(), "{error}");
+    let tried: Vec<_> = error
+        .attempts
+        .iter()
+        .map(|attempt| attempt.path.as_path())
+        .collect();
+    assert_eq!(
+        tried,
+        EXAMPLE.files.iter().map(Path::new).collect::<Vec<_>>(),
+        "{error}"
+    );
 }

@@ -10,8 +10,13 @@ use super::{REPORT, SIMULATOR, assert_reports_error, assert_reports_saxpy, folde
 fn summary(test: &str, variables: &[(&str, &str)]) -> (Output, String) {
     let path = folder("summary").join(test);
     let _ = std::fs::remove_file(&path);
-    let variables = variables.iter().map(|(name, value)| (*name, Path::new(*value)));
-    let mut all = vec![("CURIUM_DRIVER_PATH", SIMULATOR.as_path()), ("CURIUM_SIM_SUMMARY", path.as_path())];
+    let variables = variables
+        .iter()
+        .map(|(name, value)| (*name, Path::new(*value)));
+    let mut all = vec![
+        ("CURIUM_DRIVER_PATH", SIMULATOR.as_path()),
+        ("CURIUM_SIM_SUMMARY", path.as_path()),
+    ];
     all.extend(variables);
     let output = report(&all);
     (output, std::fs::read_to_string(&path).unwrap_or_default())
@@ -22,15 +27,27 @@ fn program_writes_a_summary_to_the_file_in_the_environment() {
     let (output, text) = summary("right", &[]);
     assert_reports_saxpy(&output);
     assert!(text.contains("\ncalled cuLaunchKernel: 1\n"), "{text}");
-    assert!(!text.contains("unsupported ") && !text.contains("reported "), "{text}");
+    assert!(
+        !text.contains("unsupported ") && !text.contains("reported "),
+        "{text}"
+    );
     let numbered = folder("summary").join("of-%p");
-    assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_SIM_SUMMARY", &numbered)]));
-    assert!(!numbered.exists(), "the name contains the process identifier");
+    assert_reports_saxpy(&report(&[
+        ("CURIUM_DRIVER_PATH", &SIMULATOR),
+        ("CURIUM_SIM_SUMMARY", &numbered),
+    ]));
+    assert!(
+        !numbered.exists(),
+        "the name contains the process identifier"
+    );
 }
 
 #[test]
 fn program_meets_the_faults_of_the_environment() {
-    let fault = ("CURIUM_SIM_FAULTS", "cuMemAllocAsync@2=OUT_OF_MEMORY,cuLaunchKernel=1us");
+    let fault = (
+        "CURIUM_SIM_FAULTS",
+        "cuMemAllocAsync@2=OUT_OF_MEMORY,cuLaunchKernel=1us",
+    );
     let (output, text) = summary("memory", &[fault]);
     let error = assert_reports_error(&output);
     assert!(error.contains("memory"), "{error}");
@@ -42,7 +59,13 @@ fn program_meets_the_faults_of_the_environment() {
 
 #[test]
 fn program_uses_the_device_and_the_memory_of_the_environment() {
-    let (output, _) = summary("model", &[("CURIUM_SIM_DEVICE_MODEL", "A100"), ("CURIUM_SIM_MEMORY", "64M")]);
+    let (output, _) = summary(
+        "model",
+        &[
+            ("CURIUM_SIM_DEVICE_MODEL", "A100"),
+            ("CURIUM_SIM_MEMORY", "64M"),
+        ],
+    );
     assert!(assert_reports_saxpy(&output).contains("A100 model"));
     let (output, _) = summary("little", &[("CURIUM_SIM_MEMORY", "1")]);
     assert_reports_error(&output);
@@ -54,7 +77,10 @@ fn program_uses_the_device_and_the_memory_of_the_environment() {
 fn variable_that_makes_no_sense_is_named_on_stderr() {
     let (output, text) = summary("nonsense", &[("CURIUM_SIM_FAULTS", "cuInit@0=1")]);
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && error.contains("CURIUM_SIM_FAULTS: invalid value `cuInit@0=1`"), "{error}");
+    assert!(
+        !output.status.success() && error.contains("CURIUM_SIM_FAULTS: invalid value `cuInit@0=1`"),
+        "{error}"
+    );
     assert_eq!(text, "");
 }
 
@@ -66,15 +92,27 @@ fn program_writes_a_trace_to_the_file_in_the_environment() {
         let _ = std::fs::remove_file(&path);
         // The second program appends to the file of the first.
         for _ in 0..2 {
-            assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), (variable, &path)]));
+            assert_reports_saxpy(&report(&[
+                ("CURIUM_DRIVER_PATH", &SIMULATOR),
+                (variable, &path),
+            ]));
         }
         let text = std::fs::read_to_string(&path).expect("the program wrote a trace");
-        let events = text.strip_suffix(",\n").map(|list| format!("{list}\n]")).expect("each event ends in a comma");
-        let events: Vec<serde_json::Value> = serde_json::from_str(&events).expect("the trace is a list of events");
+        let events = text
+            .strip_suffix(",\n")
+            .map(|list| format!("{list}\n]"))
+            .expect("each event ends in a comma");
+        let events: Vec<serde_json::Value> =
+            serde_json::from_str(&events).expect("the trace is a list of events");
         let of = |name: &str| events.iter().filter(|event| event["name"] == name).count();
-        assert!(of("cuInit") >= 2 && of("cuLaunchKernel") >= 2 && of("cuMemAllocAsync") >= 2, "{variable}: {text}");
-        let processes: std::collections::BTreeSet<_> =
-            events.iter().filter_map(|event| event["pid"].as_u64()).collect();
+        assert!(
+            of("cuInit") >= 2 && of("cuLaunchKernel") >= 2 && of("cuMemAllocAsync") >= 2,
+            "{variable}: {text}"
+        );
+        let processes: std::collections::BTreeSet<_> = events
+            .iter()
+            .filter_map(|event| event["pid"].as_u64())
+            .collect();
         assert_eq!(processes.len(), 2, "{variable}");
     }
 }
@@ -82,9 +120,18 @@ fn program_writes_a_trace_to_the_file_in_the_environment() {
 /// Returns the output of a program whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
 fn report_fault(checks: &str) -> (Output, String, String) {
     let mut command = Command::new(&*REPORT);
-    command.arg("fault").env_remove("LD_LIBRARY_PATH").env("CURIUM_DRIVER_PATH", &*SIMULATOR);
-    let output = command.env("CURIUM_SIM_CHECKS", checks).output().expect("the program can be started");
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    command
+        .arg("fault")
+        .env_remove("LD_LIBRARY_PATH")
+        .env("CURIUM_DRIVER_PATH", &*SIMULATOR);
+    let output = command
+        .env("CURIUM_SIM_CHECKS", checks)
+        .output()
+        .expect("the program can be started");
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
     let (out, err) = (out.into_owned(), err.into_owned());
     (output, out, err)
 }
@@ -96,12 +143,18 @@ fn faulting_kernel_ends_the_work_unless_faults_are_only_reported() {
     for (checks, is_written) in [("error", true), ("quiet", false)] {
         let (output, out, err) = report_fault(checks);
         assert_eq!(output.status.code(), Some(1), "{checks}: {out}{err}");
-        assert!(err.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && !out.contains("saxpy"), "{checks}: {out}{err}");
+        assert!(
+            err.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && !out.contains("saxpy"),
+            "{checks}: {out}{err}"
+        );
         assert_eq!(err.contains(FAULT), is_written, "{checks}: {err}");
     }
     let (output, out, err) = report_fault("report");
     assert_reports_saxpy(&output);
-    assert!(out.contains("fault: 5\n") && err.contains(FAULT), "{out}{err}");
+    assert!(
+        out.contains("fault: 5\n") && err.contains(FAULT),
+        "{out}{err}"
+    );
     assert_eq!(err.matches(FAULT).count(), 1, "{err}");
 }
 
@@ -110,15 +163,29 @@ fn summary_names_leaked_objects_with_their_call_stack_if_configured() {
     let path = folder("summary").join("leak");
     for backtraces in ["off", "on"] {
         let mut command = Command::new(&*REPORT);
-        command.arg("leak").env_remove("LD_LIBRARY_PATH").env("CURIUM_DRIVER_PATH", &*SIMULATOR);
-        command.env("CURIUM_SIM_SUMMARY", &path).env("CURIUM_SIM_BACKTRACES", backtraces);
+        command
+            .arg("leak")
+            .env_remove("LD_LIBRARY_PATH")
+            .env("CURIUM_DRIVER_PATH", &*SIMULATOR);
+        command
+            .env("CURIUM_SIM_SUMMARY", &path)
+            .env("CURIUM_SIM_BACKTRACES", backtraces);
         assert_reports_saxpy(&command.output().expect("the program can be started"));
         let text = std::fs::read_to_string(&path).expect("the program left a summary");
-        let line = text.lines().find(|line| line.starts_with("left device allocation of 300 bytes at 0x"));
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("left device allocation of 300 bytes at 0x"));
         let line = line.unwrap_or_else(|| panic!("the buffer is returned: {text}"));
-        assert!(line.contains(", made by cuMemAllocAsync on stream 0x"), "{line}");
+        assert!(
+            line.contains(", made by cuMemAllocAsync on stream 0x"),
+            "{line}"
+        );
         let stack = text.split(line).nth(1).unwrap_or_default();
-        assert_eq!(stack.starts_with("\n    from "), backtraces == "on", "{text}");
+        assert_eq!(
+            stack.starts_with("\n    from "),
+            backtraces == "on",
+            "{text}"
+        );
         assert_eq!(stack.contains("report::leak"), backtraces == "on", "{text}");
     }
 }
@@ -128,6 +195,11 @@ fn process_aborts_at_the_first_fault_where_it_is_set_so() {
     use std::os::unix::process::ExitStatusExt as _;
 
     let (output, out, err) = report_fault("abort");
-    assert_eq!(output.status.signal(), Some(6), "{}: {out}{err}", output.status);
+    assert_eq!(
+        output.status.signal(),
+        Some(6),
+        "{}: {out}{err}",
+        output.status
+    );
     assert!(err.contains(FAULT) && !out.contains("fault:"), "{out}{err}");
 }

@@ -24,12 +24,24 @@ const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
 static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(FOLDER).join("simulator");
     let mut cargo = cargo();
-    cargo.args(["rustc", "--offline", "--package", "curium-sim-libraries", "--lib", "--features", "export"]);
-    cargo.args(["--crate-type", "cdylib,staticlib"]).arg("--target-dir").arg(&target);
+    cargo.args([
+        "rustc",
+        "--offline",
+        "--package",
+        "curium-sim-libraries",
+        "--lib",
+        "--features",
+        "export",
+    ]);
+    cargo
+        .args(["--crate-type", "cdylib,staticlib"])
+        .arg("--target-dir")
+        .arg(&target);
     run(cargo.args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]));
     let library = target.join("driver/libcuda.so.1");
     std::fs::create_dir_all(target.join("driver")).expect("a folder can be created");
-    std::fs::copy(target.join("debug/libcurium_sim_libraries.so"), &library).expect("the library was built");
+    std::fs::copy(target.join("debug/libcurium_sim_libraries.so"), &library)
+        .expect("the library was built");
     let nccl = library.with_file_name("libnccl.so.2");
     let _ = std::fs::remove_file(&nccl);
     std::os::unix::fs::symlink("libcuda.so.1", nccl).expect("a link can be created");
@@ -38,16 +50,38 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// The simulator with the symbols of CUDA 13.0 and no newer ones, linked as `cargo xtask sim --cuda 13.0` does.
 static OLD_SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
-    let (objects, folder) = (SIMULATOR.with_file_name("../debug/libcurium_sim_libraries.a"), folder("simulator_13_0"));
+    let (objects, folder) = (
+        SIMULATOR.with_file_name("../debug/libcurium_sim_libraries.a"),
+        folder("simulator_13_0"),
+    );
     let old = Function::all().filter(|function| function.since() <= CudaVersion::new(13, 0));
     let exports: String = old.map(|function| format!("{function};\n")).collect();
     let (script, library) = (folder.join("exports.map"), folder.join("libcuda.so.1"));
-    std::fs::write(&script, format!("{{ global:\n{exports}local: *; }};\n")).expect("a file can be written");
+    std::fs::write(&script, format!("{{ global:\n{exports}local: *; }};\n"))
+        .expect("a file can be written");
     let mut linker = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    linker.args(["-shared", "-Wl,-soname,libcuda.so.1", "-Wl,--gc-sections", "-o"]).arg(&library);
+    linker
+        .args([
+            "-shared",
+            "-Wl,-soname,libcuda.so.1",
+            "-Wl,--gc-sections",
+            "-o",
+        ])
+        .arg(&library);
     linker.arg(format!("-Wl,--version-script={}", script.display()));
-    linker.arg("-Wl,--whole-archive").arg(objects).arg("-Wl,--no-whole-archive");
-    run(linker.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]));
+    linker
+        .arg("-Wl,--whole-archive")
+        .arg(objects)
+        .arg("-Wl,--no-whole-archive");
+    run(linker.args([
+        "-lgcc_s",
+        "-lutil",
+        "-lrt",
+        "-lpthread",
+        "-lm",
+        "-ldl",
+        "-lc",
+    ]));
     library
 });
 
@@ -57,11 +91,22 @@ static REPORT: LazyLock<PathBuf> = LazyLock::new(|| example("report"));
 /// Returns the path of an example, which is built next to these tests unless only they were built.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the path of this program is known");
-    let profile = test.parent().and_then(Path::parent).expect("tests are in the folder of their profile");
+    let profile = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("tests are in the folder of their profile");
     let program = profile.join("examples").join(name);
     if !program.exists() {
         let mut cargo = cargo();
-        cargo.args(["build", "--offline", "--package", "curium-tests", "--example", name, "--target-dir"]);
+        cargo.args([
+            "build",
+            "--offline",
+            "--package",
+            "curium-tests",
+            "--example",
+            name,
+            "--target-dir",
+        ]);
         cargo.arg(profile.parent().expect("profiles are in the target folder"));
         run(cargo.args(profile.ends_with("release").then_some("--release")));
     }
@@ -71,7 +116,8 @@ fn example(name: &str) -> PathBuf {
 /// Returns a Cargo command without the variables that Cargo sets for a test, which would rebuild everything.
 fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos_own(&name.to_string_lossy())) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos_own(&name.to_string_lossy()))
+    {
         cargo.env_remove(name);
     }
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -79,12 +125,20 @@ fn cargo() -> Command {
 }
 
 fn is_cargos_own(name: &str) -> bool {
-    name.starts_with("CARGO_") && name != "CARGO_HOME" || name == "CARGO" || name == "LD_LIBRARY_PATH"
+    name.starts_with("CARGO_") && name != "CARGO_HOME"
+        || name == "CARGO"
+        || name == "LD_LIBRARY_PATH"
 }
 
 fn run(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
-    assert!(output.status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Returns a new directory for one test.
@@ -100,7 +154,17 @@ fn build(path: &Path, source: &str) {
     std::fs::write(&text, source).expect("a file can be written");
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     run(rustc
-        .args(["--crate-name", "library", "--edition", "2024", "--crate-type", "cdylib", "-C", "opt-level=0", "-o"])
+        .args([
+            "--crate-name",
+            "library",
+            "--edition",
+            "2024",
+            "--crate-type",
+            "cdylib",
+            "-C",
+            "opt-level=0",
+            "-o",
+        ])
         .args([path, &text]));
 }
 
@@ -125,9 +189,19 @@ fn load(path: &Path) -> Result<Api, LoadError> {
 fn rejection(path: &Path) -> (Rejection, String) {
     let error = load(path).expect_err("this file is not a driver");
     let text = error.to_string();
-    assert!(text.starts_with("no CUDA driver could be loaded; tried\n  "), "{text}");
-    assert!(text.contains(&format!("\n  {}: ", path.display())), "{text}");
-    assert_eq!(text.matches(&path.display().to_string()).count(), 1, "the path is named once: {text}");
+    assert!(
+        text.starts_with("no CUDA driver could be loaded; tried\n  "),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("\n  {}: ", path.display())),
+        "{text}"
+    );
+    assert_eq!(
+        text.matches(&path.display().to_string()).count(),
+        1,
+        "the path is named once: {text}"
+    );
     assert!(text.contains("\nto fix it: "), "{text}");
     let [attempt] = *Box::<[_; 1]>::try_from(error.attempts).expect("one path was tried");
     assert_eq!(attempt.path, path);
@@ -136,20 +210,28 @@ fn rejection(path: &Path) -> (Rejection, String) {
 
 /// Returns the output of the program that reports on its driver, with only these variables that name a driver.
 fn report(variables: &[(&str, &Path)]) -> Output {
-    report_command(variables).output().expect("the program can be started")
+    report_command(variables)
+        .output()
+        .expect("the program can be started")
 }
 
 /// Returns the command that runs the program that reports on its driver, with only these variables that name a library.
 fn report_command(variables: &[(&str, &Path)]) -> Command {
     let mut command = Command::new(&*REPORT);
-    command.env_remove("CURIUM_DRIVER_PATH").env_remove("CURIUM_NCCL_PATH").env_remove("LD_LIBRARY_PATH");
+    command
+        .env_remove("CURIUM_DRIVER_PATH")
+        .env_remove("CURIUM_NCCL_PATH")
+        .env_remove("LD_LIBRARY_PATH");
     command.envs(variables.iter().copied());
     command
 }
 
 #[track_caller]
 fn assert_reports_saxpy(output: &Output) -> String {
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
     assert!(output.status.success(), "{}: {out}{err}", output.status);
     assert!(out.contains("saxpy: [12.0, 24.0, 36.0]"), "{out}{err}");
     out.into_owned()
@@ -167,18 +249,31 @@ fn assert_reports_error(output: &Output) -> String {
 fn absent_file_is_an_error_that_names_path_reason_and_remedy() {
     let path = folder("absent").join("libcuda.so.1");
     let (rejection, text) = rejection(&path);
-    assert!(matches!(rejection, Rejection::Unloadable { .. }), "{rejection:?}");
-    assert!(text.contains("No such file") && text.contains("install the NVIDIA driver"), "{text}");
+    assert!(
+        matches!(rejection, Rejection::Unloadable { .. }),
+        "{rejection:?}"
+    );
+    assert!(
+        text.contains("No such file") && text.contains("install the NVIDIA driver"),
+        "{text}"
+    );
 }
 
 #[test]
 fn file_without_a_library_is_an_error() {
     let folder = folder("no_library");
-    for (name, bytes) in [("text", b"hello".as_slice()), ("empty", b""), ("header", b"\x7fELF\x02\x01\x01")] {
+    for (name, bytes) in [
+        ("text", b"hello".as_slice()),
+        ("empty", b""),
+        ("header", b"\x7fELF\x02\x01\x01"),
+    ] {
         let path = folder.join(name);
         std::fs::write(&path, bytes).expect("a file can be written");
         let (rejection, text) = rejection(&path);
-        assert!(matches!(rejection, Rejection::Unloadable { .. }), "{rejection:?}");
+        assert!(
+            matches!(rejection, Rejection::Unloadable { .. }),
+            "{rejection:?}"
+        );
         assert!(text.contains(name), "{text}");
     }
 }
@@ -186,10 +281,25 @@ fn file_without_a_library_is_an_error() {
 #[test]
 fn library_without_the_drivers_functions_is_an_error() {
     let path = folder("no_symbols").join("libcuda.so.1");
-    build(&path, "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}");
+    build(
+        &path,
+        "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}",
+    );
     let (rejection, text) = rejection(&path);
-    assert!(matches!(rejection, Rejection::OtherLibrary { missing: "cuInit", .. }), "{rejection:?}");
-    assert!(text.contains("not the library of the CUDA driver (missing function cuInit)"), "{text}");
+    assert!(
+        matches!(
+            rejection,
+            Rejection::OtherLibrary {
+                missing: "cuInit",
+                ..
+            }
+        ),
+        "{rejection:?}"
+    );
+    assert!(
+        text.contains("not the library of the CUDA driver (missing function cuInit)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -198,7 +308,11 @@ fn stub_is_an_error_with_its_origin_and_a_hint() {
     build_driver(&path, 34, 0);
     let (rejection, text) = rejection(&path);
     assert!(matches!(rejection, Rejection::Stub), "{rejection:?}");
-    assert!(text.contains("stub library") && text.contains("`stubs` folder from the library search path"), "{text}");
+    assert!(
+        text.contains("stub library")
+            && text.contains("`stubs` folder from the library search path"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -206,9 +320,18 @@ fn driver_that_is_too_old_is_an_error_that_names_both_versions() {
     let path = folder("old").join("libcuda.so.1");
     build_driver(&path, 0, 11040);
     let (rejection, text) = rejection(&path);
-    assert!(matches!(rejection, Rejection::TooOld { found, .. } if found == CudaVersion::new(11, 4)), "{rejection:?}");
-    assert!(text.contains("too old (CUDA 11.4; CUDA 11.8 or newer is required)"), "{text}");
-    assert!(text.contains("to fix it: update the NVIDIA driver"), "{text}");
+    assert!(
+        matches!(rejection, Rejection::TooOld { found, .. } if found == CudaVersion::new(11, 4)),
+        "{rejection:?}"
+    );
+    assert!(
+        text.contains("too old (CUDA 11.4; CUDA 11.8 or newer is required)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("to fix it: update the NVIDIA driver"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -216,7 +339,10 @@ fn driver_that_does_not_say_its_version_is_an_error_with_its_code() {
     let path = folder("no_version").join("libcuda.so.1");
     build_driver(&path, 999, 0);
     let (rejection, text) = rejection(&path);
-    assert!(matches!(rejection, Rejection::NoVersion { code: 999, .. }), "{rejection:?}");
+    assert!(
+        matches!(rejection, Rejection::NoVersion { code: 999, .. }),
+        "{rejection:?}"
+    );
     assert!(text.contains("failed (code 999)"), "{text}");
 }
 
@@ -229,9 +355,14 @@ fn driver_without_some_functions_loads_and_names_them_when_they_are_needed() {
     assert_eq!(api.absent().count(), Function::COUNT - 2);
     // SAFETY: the two functions of the library have CUDA's signatures.
     let driver = unsafe { Driver::load_from(&path) }.expect("the library initializes");
-    let error = driver.device_count().expect_err("the library lacks the function");
+    let error = driver
+        .device_count()
+        .expect_err("the library lacks the function");
     assert!(matches!(error, Error::Missing(_)), "{error}");
-    assert_eq!(error.to_string(), "the driver for CUDA 12.4 lacks cuDeviceGetCount, which CUDA 2.0 introduced");
+    assert_eq!(
+        error.to_string(),
+        "the driver for CUDA 12.4 lacks cuDeviceGetCount, which CUDA 2.0 introduced"
+    );
     let newer = driver.missing(Function::cuCtxCreate_v4);
     assert_eq!(
         newer.to_string(),
@@ -256,14 +387,20 @@ fn program_runs_a_kernel_on_the_library_that_the_system_finds() {
     let folder = SIMULATOR.parent().expect("a file lies in a folder");
     assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder)]));
     let empty = Path::new("");
-    assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder), ("CURIUM_DRIVER_PATH", empty)]));
+    assert_reports_saxpy(&report(&[
+        ("LD_LIBRARY_PATH", folder),
+        ("CURIUM_DRIVER_PATH", empty),
+    ]));
 }
 
 #[test]
 fn library_that_a_variable_names_is_the_only_one_tried() {
     let path = folder("only").join("absent.so");
     let simulator = SIMULATOR.parent().expect("a file lies in a folder");
-    let text = assert_reports_error(&report(&[("CURIUM_DRIVER_PATH", &path), ("LD_LIBRARY_PATH", simulator)]));
+    let text = assert_reports_error(&report(&[
+        ("CURIUM_DRIVER_PATH", &path),
+        ("LD_LIBRARY_PATH", simulator),
+    ]));
     assert_eq!(text.matches("\n  ").count(), 1, "{text}");
     assert!(text.contains("absent.so"), "{text}");
 }
@@ -275,7 +412,10 @@ fn folder_that_a_variable_names_is_tried_with_both_names() {
     let text = assert_reports_error(&report(&[("CURIUM_DRIVER_PATH", &folder)]));
     let (first, second) = (folder.join("libcuda.so.1"), folder.join("libcuda.so"));
     let place = |path: &Path| text.find(&format!("\n  {}: ", path.display()));
-    assert!(place(&first).expect("the first is named") < place(&second).expect("the second is named"), "{text}");
+    assert!(
+        place(&first).expect("the first is named") < place(&second).expect("the second is named"),
+        "{text}"
+    );
     assert!(text.contains("stub library"), "{text}");
 }
 
@@ -287,9 +427,13 @@ fn machine_without_a_driver_is_an_error_that_lists_the_paths_tried() {
     let folder = folder("stub_only");
     build_driver(&folder.join("libcuda.so.1"), 34, 0);
     // The stub hides a driver that the system's loader would find, except under the other names.
-    std::fs::copy(folder.join("libcuda.so.1"), folder.join("libcuda.so")).expect("a file can be copied");
+    std::fs::copy(folder.join("libcuda.so.1"), folder.join("libcuda.so"))
+        .expect("a file can be copied");
     let text = assert_reports_error(&report(&[("LD_LIBRARY_PATH", &folder)]));
-    assert!(text.contains("\n  libcuda.so.1: the CUDA toolkit's stub library"), "{text}");
+    assert!(
+        text.contains("\n  libcuda.so.1: the CUDA toolkit's stub library"),
+        "{text}"
+    );
     assert!(text.contains("\n  libcuda.so: "), "{text}");
     assert!(text.contains("/usr/lib/wsl/lib/libcuda.so.1"), "{text}");
 }
@@ -301,19 +445,25 @@ fn driver_lists_the_functions_of_newer_versions_as_missing() {
     let driver = report(&[("CURIUM_DRIVER_PATH", &path)]);
     let out = String::from_utf8_lossy(&driver.stdout);
     assert!(out.contains("driver: CUDA 13.0\n"), "{out}");
-    let newer: Vec<_> = Function::all().filter(|function| function.since() > CudaVersion::new(13, 0)).collect();
+    let newer: Vec<_> = Function::all()
+        .filter(|function| function.since() > CudaVersion::new(13, 0))
+        .collect();
     assert!(newer.len() >= 43, "{}", newer.len());
     for function in newer {
         let since = function.since();
-        let line =
-            format!("missing: {function} needs a driver for CUDA {since} or newer, and this one is for CUDA 13.0\n");
+        let line = format!(
+            "missing: {function} needs a driver for CUDA {since} or newer, and this one is for CUDA 13.0\n"
+        );
         assert!(out.contains(&line), "{line}{out}");
     }
 }
 
 #[test]
 fn program_runs_a_kernel_on_the_oldest_driver() {
-    let output = report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_SIM_DRIVER_VERSION", Path::new("11.8"))]);
+    let output = report(&[
+        ("CURIUM_DRIVER_PATH", &SIMULATOR),
+        ("CURIUM_SIM_DRIVER_VERSION", Path::new("11.8")),
+    ]);
     let out = assert_reports_saxpy(&output);
     assert!(out.contains("driver: CUDA 11.8\n"), "{out}");
 }
@@ -321,28 +471,55 @@ fn program_runs_a_kernel_on_the_oldest_driver() {
 #[test]
 fn simulator_of_an_older_driver_lacks_the_functions_of_newer_ones() {
     let version = Path::new("13.0");
-    let output = report(&[("CURIUM_DRIVER_PATH", &OLD_SIMULATOR), ("CURIUM_SIM_DRIVER_VERSION", version)]);
+    let output = report(&[
+        ("CURIUM_DRIVER_PATH", &OLD_SIMULATOR),
+        ("CURIUM_SIM_DRIVER_VERSION", version),
+    ]);
     let out = assert_reports_saxpy(&output);
     assert!(out.contains("driver: CUDA 13.0\n"), "{out}");
-    let newer: Vec<_> = Function::all().filter(|function| function.since() > CudaVersion::new(13, 0)).collect();
+    let newer: Vec<_> = Function::all()
+        .filter(|function| function.since() > CudaVersion::new(13, 0))
+        .collect();
     for function in &newer {
         let since = function.since();
         assert!(
-            out.contains(&format!("missing: {function} needs a driver for CUDA {since} or newer")),
+            out.contains(&format!(
+                "missing: {function} needs a driver for CUDA {since} or newer"
+            )),
             "{function}: {out}"
         );
     }
-    assert_eq!(out.matches("missing: ").count(), newer.len(), "nothing else is missing: {out}");
+    assert_eq!(
+        out.matches("missing: ").count(),
+        newer.len(),
+        "nothing else is missing: {out}"
+    );
 }
 
 /// Returns the address of `cuInit` from `cuGetProcAddress` instead of the dynamic linker.
 fn found_init(api: &Api) -> *mut c_void {
-    let look_up = api.cuGetProcAddress_v2.expect("the library has every function");
-    let (mut address, mut status) = (std::ptr::null_mut(), CUdriverProcAddressQueryResult(u32::MAX));
+    let look_up = api
+        .cuGetProcAddress_v2
+        .expect("the library has every function");
+    let (mut address, mut status) = (
+        std::ptr::null_mut(),
+        CUdriverProcAddressQueryResult(u32::MAX),
+    );
     // SAFETY: the name is NUL-terminated, and both addresses are valid for writes.
-    let code = unsafe { look_up(c"cuInit".as_ptr(), &raw mut address, 12_000, 0, &raw mut status) };
+    let code = unsafe {
+        look_up(
+            c"cuInit".as_ptr(),
+            &raw mut address,
+            12_000,
+            0,
+            &raw mut status,
+        )
+    };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
-    assert_eq!(status, CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
+    assert_eq!(
+        status,
+        CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS
+    );
     address
 }
 
@@ -354,7 +531,10 @@ fn function_that_the_library_finds_by_name_is_the_one_that_it_exports() {
 
 #[test]
 fn child_of_a_process_that_initialized_the_library_finds_it_uninitialized() {
-    let init = load(&SIMULATOR).expect("it is a driver").cuInit.expect("every driver has `cuInit`");
+    let init = load(&SIMULATOR)
+        .expect("it is a driver")
+        .cuInit
+        .expect("every driver has `cuInit`");
     // SAFETY: `cuInit` accepts 0.
     assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
     in_fork(|| {
@@ -371,9 +551,20 @@ fn resolved_functions_fail_in_a_forked_child_as_symbols_do() {
     // SAFETY: this is `cuInit`, which takes no flags.
     let code = unsafe { api.cuInit.expect("some driver has it")(0) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
-    let (find, mut address) = (api.cuGetProcAddress_v2.expect("the simulator has it"), std::ptr::null_mut());
+    let (find, mut address) = (
+        api.cuGetProcAddress_v2.expect("the simulator has it"),
+        std::ptr::null_mut(),
+    );
     // SAFETY: the name is NUL-terminated, the address is valid for writes, and the status is optional.
-    let code = unsafe { find(c"cuDeviceGetCount".as_ptr(), &raw mut address, 12000, 0, std::ptr::null_mut()) };
+    let code = unsafe {
+        find(
+            c"cuDeviceGetCount".as_ptr(),
+            &raw mut address,
+            12000,
+            0,
+            std::ptr::null_mut(),
+        )
+    };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     // SAFETY: the returned function has this signature.
     let asked_for = unsafe { std::mem::transmute::<*mut c_void, Count>(address) };
@@ -383,10 +574,17 @@ fn resolved_functions_fail_in_a_forked_child_as_symbols_do() {
         // SAFETY: the address is valid for writes.
         (unsafe { function(&raw mut count) }, count)
     };
-    assert_eq!([count(asked_for), count(symbol)], [(CUresult::CUDA_SUCCESS, 1); 2]);
+    assert_eq!(
+        [count(asked_for), count(symbol)],
+        [(CUresult::CUDA_SUCCESS, 1); 2]
+    );
     in_fork(|| {
         let refused = (CUresult::CUDA_ERROR_NOT_INITIALIZED, -1);
         assert_eq!([count(asked_for), count(symbol)], [refused; 2]);
     });
-    assert_eq!([count(asked_for), count(symbol)], [(CUresult::CUDA_SUCCESS, 1); 2], "the parent continues");
+    assert_eq!(
+        [count(asked_for), count(symbol)],
+        [(CUresult::CUDA_SUCCESS, 1); 2],
+        "the parent continues"
+    );
 }

@@ -8,10 +8,17 @@ use super::{SIMULATOR, assert_reports_saxpy, report_command};
 fn ranks_of_a_program_exchange_data_through_the_simulators_nccl() {
     let folder = SIMULATOR.parent().expect("a file lies in a folder");
     let nccl = SIMULATOR.with_file_name("libnccl.so.2");
-    let named: &[(&str, &Path)] = &[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_NCCL_PATH", &nccl)];
+    let named: &[(&str, &Path)] = &[
+        ("CURIUM_DRIVER_PATH", &SIMULATOR),
+        ("CURIUM_NCCL_PATH", &nccl),
+    ];
     for variables in [named, &[("LD_LIBRARY_PATH", folder)]] {
         let mut command = report_command(variables);
-        let output = command.arg("ranks").env("CURIUM_SIM_DEVICES", "3").output().expect("the program can be started");
+        let output = command
+            .arg("ranks")
+            .env("CURIUM_SIM_DEVICES", "3")
+            .output()
+            .expect("the program can be started");
         let out = assert_reports_saxpy(&output);
         assert!(out.contains("ranks: [6.0, 6.0, 6.0]"), "{out}");
     }

@@ -17,7 +17,12 @@ const USER: u32 = 65_534;
 /// The variables that name a library that is loaded.
 const LIBRARIES: [&str; 2] = ["CURIUM_DRIVER_PATH", "NVTX_INJECTION64_PATH"];
 /// The variables that name a file or folder that is written.
-const FILES: [&str; 4] = ["CURIUM_TRACE", "CURIUM_SIM_TRACE", "CURIUM_SIM_SUMMARY", "CURIUM_CACHE_PATH"];
+const FILES: [&str; 4] = [
+    "CURIUM_TRACE",
+    "CURIUM_SIM_TRACE",
+    "CURIUM_SIM_SUMMARY",
+    "CURIUM_CACHE_PATH",
+];
 
 /// Performs every operation that reads one of the variables.
 fn follow_everything(simulator: &Path) {
@@ -33,13 +38,15 @@ fn follow_everything(simulator: &Path) {
 fn copy(from: &Path, folder: &Path, name: &str, mode: u32) -> PathBuf {
     let path = folder.join(name);
     std::fs::copy(from, &path).expect("a file can be copied");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("the test owns the file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
+        .expect("the test owns the file");
     path
 }
 
 /// Builds a library that writes a file when it is loaded, and returns both.
 fn library(folder: &Path, name: &str) -> [PathBuf; 2] {
-    let [path, written] = ["so", "loaded"].map(|extension| folder.join(name).with_extension(extension));
+    let [path, written] =
+        ["so", "loaded"].map(|extension| folder.join(name).with_extension(extension));
     let source = format!(
         "extern \"C\" fn load() {{ std::fs::write({written:?}, \"\").expect(\"the folder is for everybody\") }}
         #[used] #[unsafe(link_section = \".init_array\")] static LOAD: extern \"C\" fn() = load;"
@@ -54,17 +61,33 @@ fn followed(program: &Path, simulator: &Path, folder: &Path) -> Vec<&'static str
     let files = FILES.map(|name| (name, [folder.join(name), folder.join(name)]));
     let variables: Vec<_> = libraries.into_iter().chain(files).collect();
     let mut command = Command::new(program);
-    command.args([TEST, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, simulator).uid(USER).gid(USER);
+    command
+        .args([TEST, "--exact", "--nocapture", "--test-threads=1"])
+        .env(CHILD, simulator)
+        .uid(USER)
+        .gid(USER);
     command.envs(variables.iter().map(|(name, [value, _])| (name, value)));
     let output = command.output().expect("the program can be started");
-    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
-    variables.iter().filter(|(_, [_, written])| written.exists()).map(|(name, _)| *name).collect()
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    variables
+        .iter()
+        .filter(|(_, [_, written])| written.exists())
+        .map(|(name, _)| *name)
+        .collect()
 }
 
 const TEST: &str = "privileges::set_uid_program_follows_no_variable_that_names_code_or_files";
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the output of the tests lists those that were skipped")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the output of the tests lists those that were skipped"
+)]
 fn set_uid_program_follows_no_variable_that_names_code_or_files() {
     if let Some(simulator) = std::env::var_os(CHILD) {
         return follow_everything(Path::new(&simulator));
@@ -81,7 +104,8 @@ fn set_uid_program_follows_no_variable_that_names_code_or_files() {
         let folder = folder.join(name);
         std::fs::create_dir(&folder).expect("a folder can be created");
         let program = copy(&this, &folder, "program", mode);
-        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).expect("the test owns the folder");
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777))
+            .expect("the test owns the folder");
         followed(&program, &simulator, &folder)
     });
     std::fs::remove_dir_all(&folder).expect("the test owns the folder");

@@ -27,7 +27,18 @@ impl Numbers {
     /// Returns a number that is unlikely to be valid in a field.
     fn odd(&mut self) -> u64 {
         let any = self.next();
-        [0, 1, any & 0xff, any & 0xffff, any, u64::MAX, u64::MAX >> 1, 1 << 63, 0xfff1, 1 << 32][self.below(10)]
+        [
+            0,
+            1,
+            any & 0xff,
+            any & 0xffff,
+            any,
+            u64::MAX,
+            u64::MAX >> 1,
+            1 << 63,
+            0xfff1,
+            1 << 32,
+        ][self.below(10)]
     }
 }
 
@@ -55,7 +66,9 @@ pub(crate) fn damaged(cubins: &[Vec<u8>], architecture: u32, index: u64) -> Vec<
 
 /// Overwrites the section, the value or the size of one symbol.
 fn damage_symbol(image: &mut [u8], numbers: &mut Numbers) {
-    let Some((start, length)) = symbols(image) else { return };
+    let Some((start, length)) = symbols(image) else {
+        return;
+    };
     let symbol = start + SYMBOL * numbers.below(length / SYMBOL);
     let (offset, size) = [(6, 2), (8, 8), (16, 8)][numbers.below(3)];
     write(image, symbol + offset, size, numbers.odd());
@@ -63,8 +76,17 @@ fn damage_symbol(image: &mut [u8], numbers: &mut Numbers) {
 
 /// Overwrites a field of one section header.
 fn damage_section(image: &mut [u8], numbers: &mut Numbers) {
-    let section = number(image, 0x28, 8) as usize + HEADER * numbers.below(number(image, 0x3c, 2) as usize);
-    let (offset, size) = [(0, 4), (4, 4), (0x18, 8), (0x20, 8), (0x28, 4), (0x2c, 4), (0x38, 8)][numbers.below(7)];
+    let section =
+        number(image, 0x28, 8) as usize + HEADER * numbers.below(number(image, 0x3c, 2) as usize);
+    let (offset, size) = [
+        (0, 4),
+        (4, 4),
+        (0x18, 8),
+        (0x20, 8),
+        (0x28, 4),
+        (0x2c, 4),
+        (0x38, 8),
+    ][numbers.below(7)];
     write(image, section + offset, size, numbers.odd());
 }
 
@@ -84,10 +106,16 @@ fn damage_word(image: &mut [u8], numbers: &mut Numbers) {
 
 /// Returns the offset and the size of the symbol table of an ELF file.
 fn symbols(image: &[u8]) -> Option<(usize, usize)> {
-    let (table, count) = (number(image, 0x28, 8) as usize, number(image, 0x3c, 2) as usize);
+    let (table, count) = (
+        number(image, 0x28, 8) as usize,
+        number(image, 0x3c, 2) as usize,
+    );
     let mut sections = (0..count).map(|index| table + HEADER * index);
     let section = sections.find(|section| number(image, section + 4, 4) == SYMBOLS)?;
-    Some((number(image, section + 0x18, 8) as usize, number(image, section + 0x20, 8) as usize))
+    Some((
+        number(image, section + 0x18, 8) as usize,
+        number(image, section + 0x20, 8) as usize,
+    ))
 }
 
 /// Returns a fat binary that contains only `cubin`.
@@ -109,7 +137,10 @@ pub(crate) fn fat_binary(cubin: &[u8], architecture: u32) -> Vec<u8> {
 /// Returns the little-endian number of `size` bytes at `at`, or 0 past the end of the image.
 fn number(image: &[u8], at: usize, size: usize) -> u64 {
     let bytes = image.get(at..at + size).unwrap_or_default();
-    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
 fn write(image: &mut [u8], at: usize, size: usize, value: u64) {

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use curium_driver::{CacheKey, DiskCache, Image, ImageKind, JitOptions, Library, Linker, Module, Result};
+use curium_driver::{
+    CacheKey, DiskCache, Image, ImageKind, JitOptions, Library, Linker, Module, Result,
+};
 use curium_tests::{TestDriver, kernels, on_driver, outcome_of_new_process, uses_cuda};
 
 /// The number of images, and the number that one process loads.
@@ -31,7 +33,9 @@ fn damaged_images_crash_nothing_through_safe_code() {
             let start = start.parse().expect("the input is a number");
             on_driver(|test| load_by_safe_code(test, start..start + PORTION));
         });
-        outcome.unwrap_or_else(|written| panic!("the process that started with image {start} died:\n{written}"));
+        outcome.unwrap_or_else(|written| {
+            panic!("the process that started with image {start} died:\n{written}")
+        });
     }
 }
 
@@ -40,7 +44,9 @@ fn damaged_images_crash_nothing_through_safe_code() {
 fn damaged_images_may_crash_the_driver_through_unsafe_code() {
     let name = "damaged_images_may_crash_the_driver_through_unsafe_code";
     if !uses_cuda() {
-        return tell(&format!("SKIPPED {name}: the simulator has no machine code"));
+        return tell(&format!(
+            "SKIPPED {name}: the simulator has no machine code"
+        ));
     }
     let (begin, mut next, mut crashed) = (Instant::now(), 0, Vec::new());
     while next < IMAGES && begin.elapsed() < PATIENCE {
@@ -55,12 +61,15 @@ fn damaged_images_may_crash_the_driver_through_unsafe_code() {
         // The harness starts the line of the first.
         let number = |line: &str| line.rsplit_once("image ")?.1.parse::<u64>().ok();
         let last = written.lines().filter_map(number).next_back();
-        let last = last.unwrap_or_else(|| panic!("the process died before the first image:\n{written}"));
+        let last =
+            last.unwrap_or_else(|| panic!("the process died before the first image:\n{written}"));
         crashed.push(last);
         next = last + 1;
     }
     let count = crashed.len();
-    tell(&format!("{count} of {next} damaged images crashed or hung the driver through unsafe code: {crashed:?}"));
+    tell(&format!(
+        "{count} of {next} damaged images crashed or hung the driver through unsafe code: {crashed:?}"
+    ));
 }
 
 /// Written directly to the stream, because the harness captures the output of macros in tests that pass.
@@ -75,12 +84,18 @@ fn cubins(test: &TestDriver) -> Vec<Vec<u8>> {
         linker.add_image("ptx", &Image::from_ptx(ptx)?, &JitOptions::new())?;
         Ok(linker.complete()?.as_bytes().to_vec())
     };
-    let cubins: Result<_> = [kernels::FILL, kernels::REDUCE, kernels::SAXPY].iter().map(cubin).collect();
+    let cubins: Result<_> = [kernels::FILL, kernels::REDUCE, kernels::SAXPY]
+        .iter()
+        .map(cubin)
+        .collect();
     cubins.expect("the kernels compile")
 }
 
 fn damaged_images(test: &TestDriver, range: Range<u64>) -> impl Iterator<Item = (u64, Vec<u8>)> {
-    let capability = test.device().compute_capability().expect("the device has one");
+    let capability = test
+        .device()
+        .compute_capability()
+        .expect("the device has one");
     let (cubins, architecture) = (cubins(test), capability.major * 10 + capability.minor);
     range.map(move |index| (index, damage::damaged(&cubins, architecture, index)))
 }
@@ -97,7 +112,11 @@ impl Scratch {
     /// Returns the only entry.
     fn entry(&self) -> PathBuf {
         let mut files = fs::read_dir(self.0.folder()).expect("the folder is there");
-        files.next().expect("there is an entry").expect("it can be read").path()
+        files
+            .next()
+            .expect("there is an entry")
+            .expect("it can be read")
+            .path()
     }
 }
 
@@ -110,22 +129,33 @@ impl Drop for Scratch {
 /// Passes each image to every safe function that could load it.
 fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
     let (context, options, scratch) = (test.context(), JitOptions::new(), Scratch::new());
-    let library = |cache: &DiskCache| Library::from_ptx_cached(&context, kernels::FILL, &options, cache);
+    let library =
+        |cache: &DiskCache| Library::from_ptx_cached(&context, kernels::FILL, &options, cache);
     drop(library(&scratch.0).expect("the kernel compiles"));
     let (entry, linked) = (scratch.entry(), cubins(test).swap_remove(0).len());
     let whole = fs::read(&entry).expect("the entry can be read");
     let head = &whole[..whole.len() - linked.min(whole.len())];
     for (index, image) in damaged_images(test, range) {
         let text = String::from_utf8_lossy(&image);
-        drop((Image::from_ptx(&text), Library::from_ptx(&context, &text), Module::from_ptx(&context, &text)));
+        drop((
+            Image::from_ptx(&text),
+            Library::from_ptx(&context, &text),
+            Module::from_ptx(&context, &text),
+        ));
         let own = CacheKey::new("ptx").with("ptx", kernels::FILL.as_bytes());
         scratch.0.put(&own, &image).expect("the entry is written");
         scratch.0.remove(&own).expect("the entry is removed");
         // The file of an entry, and one with the header of a valid entry.
-        let file = if index % 2 == 0 { image } else { [head, &image].concat() };
+        let file = if index % 2 == 0 {
+            image
+        } else {
+            [head, &image].concat()
+        };
         fs::write(&entry, file).expect("the test owns the folder");
         let kernel = match index / 2 % 2 {
-            0 => library(&scratch.0).expect("the kernel is compiled again").kernel::<Fill>("fill"),
+            0 => library(&scratch.0)
+                .expect("the kernel is compiled again")
+                .kernel::<Fill>("fill"),
             _ => Module::from_ptx_cached(&context, kernels::FILL, &options, &scratch.0)
                 .expect("the kernel is compiled again")
                 .kernel("fill"),
@@ -142,7 +172,11 @@ fn load_by_unsafe_code(test: &TestDriver, range: Range<u64>) {
     for (index, image) in damaged_images(test, range) {
         tell_parent(index);
         LOADED.fetch_add(1, Ordering::Relaxed);
-        let kind = if image.starts_with(b"\x7fELF") { ImageKind::Cubin } else { ImageKind::FatBinary };
+        let kind = if image.starts_with(b"\x7fELF") {
+            ImageKind::Cubin
+        } else {
+            ImageKind::FatBinary
+        };
         // The driver reads past the end of a truncated image.
         let image = [image.as_slice(), &[0; 4096]].concat();
         // SAFETY: the image is not valid compiler output; its effect is the subject of the test, in a process that may
@@ -169,5 +203,7 @@ fn end_when_stuck(count: &AtomicU64) -> ! {
 /// Writes the index of the next image and flushes it.
 fn tell_parent(index: u64) {
     let mut output = std::io::stdout();
-    writeln!(output, "image {index}").and_then(|()| output.flush()).expect("the parent reads");
+    writeln!(output, "image {index}")
+        .and_then(|()| output.flush())
+        .expect("the parent reads");
 }

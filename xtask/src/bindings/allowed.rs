@@ -60,8 +60,10 @@ impl Allowed {
         let mut needed = BTreeSet::new();
         for difference in differences {
             let entries = self.difference.iter().enumerate();
-            let matching: Vec<_> =
-                entries.filter(|(_, entry)| entry.allows(&difference)).map(|(index, _)| index).collect();
+            let matching: Vec<_> = entries
+                .filter(|(_, entry)| entry.allows(&difference))
+                .map(|(index, _)| index)
+                .collect();
             if matching.is_empty() {
                 verdict.not_allowed.push(difference);
             } else {
@@ -69,10 +71,19 @@ impl Allowed {
                 needed.extend(matching);
             }
         }
-        let entries = self.difference.iter().enumerate().filter(|(_, entry)| entry.versions.contains(release.version));
+        let entries = self
+            .difference
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.versions.contains(release.version));
         verdict.stale = entries
             .filter(|(index, _)| !needed.contains(index))
-            .map(|(_, entry)| format!("{release}: no {} {} differs; its entry is stale", entry.kind, entry.name))
+            .map(|(_, entry)| {
+                format!(
+                    "{release}: no {} {} differs; its entry is stale",
+                    entry.kind, entry.name
+                )
+            })
             .collect();
         verdict
     }
@@ -102,20 +113,35 @@ mod tests {
     const RELEASE: Release = Release::cuda(Version::from_raw(12040));
 
     fn difference(kind: Kind, name: &str) -> Difference {
-        Difference { release: RELEASE, kind, name: name.to_owned(), detail: String::new() }
+        Difference {
+            release: RELEASE,
+            kind,
+            name: name.to_owned(),
+            detail: String::new(),
+        }
     }
 
     #[test]
     fn listed_difference_is_allowed() {
         let list = Allowed::parse(LIST).expect("the list is valid");
         let verdict = list.judge(RELEASE, vec![difference(Kind::Size, "CUpair_st")]);
-        assert_eq!((verdict.allowed, verdict.not_allowed.len(), verdict.stale.len()), (1, 0, 0));
+        assert_eq!(
+            (
+                verdict.allowed,
+                verdict.not_allowed.len(),
+                verdict.stale.len()
+            ),
+            (1, 0, 0)
+        );
     }
 
     #[test]
     fn difference_of_another_kind_or_name_is_not_allowed() {
         let list = Allowed::parse(LIST).expect("the list is valid");
-        let found = vec![difference(Kind::Alignment, "CUpair_st"), difference(Kind::Size, "CUother_st")];
+        let found = vec![
+            difference(Kind::Alignment, "CUpair_st"),
+            difference(Kind::Size, "CUother_st"),
+        ];
         let verdict = list.judge(RELEASE, found.clone());
         assert_eq!(verdict.not_allowed, found);
     }
@@ -124,13 +150,26 @@ mod tests {
     fn entry_that_a_version_does_not_need_is_stale_there_only() {
         let list = Allowed::parse(LIST).expect("the list is valid");
         let stale = list.judge(RELEASE, Vec::new()).stale;
-        assert_eq!(stale, ["CUDA 12.4: no size CUpair_st differs; its entry is stale"]);
-        assert!(list.judge(Release::cuda(Version::from_raw(13000)), Vec::new()).stale.is_empty());
+        assert_eq!(
+            stale,
+            ["CUDA 12.4: no size CUpair_st differs; its entry is stale"]
+        );
+        assert!(
+            list.judge(Release::cuda(Version::from_raw(13000)), Vec::new())
+                .stale
+                .is_empty()
+        );
     }
 
     #[test]
     fn entry_without_a_reason_is_an_error() {
-        let error = Allowed::parse(&LIST.replace("It only lives inside a union of fixed size.", ""));
-        assert!(error.expect_err("there is no reason").to_string().contains("CUpair_st"));
+        let error =
+            Allowed::parse(&LIST.replace("It only lives inside a union of fixed size.", ""));
+        assert!(
+            error
+                .expect_err("there is no reason")
+                .to_string()
+                .contains("CUpair_st")
+        );
     }
 }

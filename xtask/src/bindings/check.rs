@@ -68,7 +68,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn compare_all(headers: &BTreeMap<Version, Header>, folder: &Path) -> Result<Vec<Row>> {
     let (ours, versions) = Surface::read_generated(folder)?;
     let allowed = Allowed::read(&crate::root().join("xtask/allowed-differences.toml"))?;
-    let judge = |release, theirs| allowed.judge(release, compare(release, theirs, &ours, &versions));
+    let judge =
+        |release, theirs| allowed.judge(release, compare(release, theirs, &ours, &versions));
     let rows = headers.iter().map(|(version, header)| {
         let theirs = &header.surface;
         Row {
@@ -85,10 +86,26 @@ fn compare_all(headers: &BTreeMap<Version, Header>, folder: &Path) -> Result<Vec
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["CUDA", "functions", "structs", "constants", "differences allowed", "not allowed"]);
+    table.set_header([
+        "CUDA",
+        "functions",
+        "structs",
+        "constants",
+        "differences allowed",
+        "not allowed",
+    ]);
     for row in rows {
-        let numbers = [row.functions, row.records, row.constants, row.verdict.allowed, row.verdict.not_allowed.len()];
-        table.add_row(std::iter::once(row.version.to_string()).chain(numbers.map(|number| number.to_string())));
+        let numbers = [
+            row.functions,
+            row.records,
+            row.constants,
+            row.verdict.allowed,
+            row.verdict.not_allowed.len(),
+        ];
+        table.add_row(
+            std::iter::once(row.version.to_string())
+                .chain(numbers.map(|number| number.to_string())),
+        );
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -101,7 +118,11 @@ fn reasons(rows: Vec<Row>) -> Vec<String> {
     let verdicts = rows.into_iter().map(|row| row.verdict);
     verdicts
         .flat_map(|verdict| {
-            let differences = verdict.not_allowed.iter().map(ToString::to_string).collect::<Vec<_>>();
+            let differences = verdict
+                .not_allowed
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>();
             differences.into_iter().chain(verdict.stale)
         })
         .collect()

@@ -55,7 +55,12 @@ pub(crate) fn compare(
     ours: &Surface,
     versions: &BTreeMap<String, Versions>,
 ) -> Vec<Difference> {
-    let mut comparison = Comparison { release, theirs, ours, found: Vec::new() };
+    let mut comparison = Comparison {
+        release,
+        theirs,
+        ours,
+        found: Vec::new(),
+    };
     comparison.functions();
     comparison.records();
     comparison.constants();
@@ -73,14 +78,21 @@ impl Comparison<'_> {
                     self.report(
                         Kind::Function,
                         name,
-                        format!("`{found}` in {}, missing in the bindings", self.release.product),
+                        format!(
+                            "`{found}` in {}, missing in the bindings",
+                            self.release.product
+                        ),
                     );
                 }
                 Some(ours) if !structure.same_signature(theirs, ours) => {
                     self.report(
                         Kind::Function,
                         name,
-                        format!("`{found}` in {}, `{}` in the bindings", self.release.product, text(ours)),
+                        format!(
+                            "`{found}` in {}, `{}` in the bindings",
+                            self.release.product,
+                            text(ours)
+                        ),
                     );
                 }
                 Some(_) => {}
@@ -98,11 +110,19 @@ impl Comparison<'_> {
     }
 
     fn layout(&mut self, name: &str, theirs: &Record, ours: &Record) {
-        for (kind, theirs, ours) in
-            [(Kind::Size, theirs.size, ours.size), (Kind::Alignment, theirs.alignment, ours.alignment)]
-        {
+        for (kind, theirs, ours) in [
+            (Kind::Size, theirs.size, ours.size),
+            (Kind::Alignment, theirs.alignment, ours.alignment),
+        ] {
             if theirs != ours {
-                self.report(kind, name, format!("{theirs} bytes in {}, {ours} in the bindings", self.release.product));
+                self.report(
+                    kind,
+                    name,
+                    format!(
+                        "{theirs} bytes in {}, {ours} in the bindings",
+                        self.release.product
+                    ),
+                );
             }
         }
         let product = self.release.product;
@@ -111,8 +131,15 @@ impl Comparison<'_> {
             let found = format!("`{}` at offset {}", text(&theirs.ty), theirs.offset);
             let detail = match ours.fields.get(field) {
                 None => format!("{found} in {product}, missing in the bindings"),
-                Some(ours) if theirs.offset != ours.offset || !structure.same_type(&theirs.ty, &ours.ty) => {
-                    format!("{found} in {product}, `{}` at offset {} in the bindings", text(&ours.ty), ours.offset)
+                Some(ours)
+                    if theirs.offset != ours.offset
+                        || !structure.same_type(&theirs.ty, &ours.ty) =>
+                {
+                    format!(
+                        "{found} in {product}, `{}` at offset {} in the bindings",
+                        text(&ours.ty),
+                        ours.offset
+                    )
                 }
                 Some(_) => continue,
             };
@@ -135,7 +162,10 @@ impl Comparison<'_> {
                     self.report(
                         Kind::Constant,
                         name,
-                        format!("{} in {product}, {} in the bindings", theirs.value, ours.value),
+                        format!(
+                            "{} in {product}, {} in the bindings",
+                            theirs.value, ours.value
+                        ),
                     );
                 }
                 Some(_) => {}
@@ -147,16 +177,33 @@ impl Comparison<'_> {
         for (name, dated) in versions {
             let present = self.theirs.functions.contains_key(name);
             if present && !dated.contain(self.release.version) {
-                self.report(Kind::Since, name, format!("dated to {}, but {} has it", dated.in_words(), self.release));
+                self.report(
+                    Kind::Since,
+                    name,
+                    format!("dated to {}, but {} has it", dated.in_words(), self.release),
+                );
             }
             if !present && dated.contain(self.release.version) {
-                self.report(Kind::Since, name, format!("dated to {}, but {} lacks it", dated.in_words(), self.release));
+                self.report(
+                    Kind::Since,
+                    name,
+                    format!(
+                        "dated to {}, but {} lacks it",
+                        dated.in_words(),
+                        self.release
+                    ),
+                );
             }
         }
     }
 
     fn report(&mut self, kind: Kind, name: &str, detail: String) {
-        self.found.push(Difference { release: self.release, kind, name: name.to_owned(), detail });
+        self.found.push(Difference {
+            release: self.release,
+            kind,
+            name: name.to_owned(),
+            detail,
+        });
     }
 }
 
@@ -176,7 +223,12 @@ impl fmt::Display for Kind {
 
 impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { release, kind, name, detail } = self;
+        let Self {
+            release,
+            kind,
+            name,
+            detail,
+        } = self;
         write!(formatter, "{release}: {kind} {name}: {detail}")
     }
 }
@@ -184,7 +236,14 @@ impl fmt::Display for Difference {
 /// Formats tokens with the usual spacing.
 fn text(tokens: &impl ToTokens) -> String {
     let text = tokens.to_token_stream().to_string();
-    [(" :: ", "::"), (":: ", "::"), (" : ", ": "), (" ,", ","), ("* mut ", "*mut "), ("* const ", "*const ")]
-        .iter()
-        .fold(text, |text, (from, to)| text.replace(from, to))
+    [
+        (" :: ", "::"),
+        (":: ", "::"),
+        (" : ", ": "),
+        (" ,", ","),
+        ("* mut ", "*mut "),
+        ("* const ", "*const "),
+    ]
+    .iter()
+    .fold(text, |text, (from, to)| text.replace(from, to))
 }

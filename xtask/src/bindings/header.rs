@@ -53,18 +53,35 @@ impl Header {
 /// The result depends on these headers alone: those of the system, and of OpenGL, EGL and VDPAU, are replaced by ours.
 pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
     ensure!(path.is_file(), "{}: there is no such file", path.display());
-    let folder = path.parent().and_then(Path::to_str).context("the header's path is not UTF-8")?;
+    let folder = path
+        .parent()
+        .and_then(Path::to_str)
+        .context("the header's path is not UTF-8")?;
     let all = ours().join("driver_api.h");
-    finished(builder(clang, &all, vec![format!("-isystem{folder}")], "(cu|CU|CUDA)[A-Za-z_0-9]*")?)
+    finished(builder(
+        clang,
+        &all,
+        vec![format!("-isystem{folder}")],
+        "(cu|CU|CUDA)[A-Za-z_0-9]*",
+    )?)
 }
 
 /// Returns the items of the header at `path` whose names match `items`, in Rust. Headers that it includes come from `folders`, or from
 /// our headers, which replace the system's. The library's own version is not part of its interface.
-pub(crate) fn declarations_of(clang: &Clang, path: &Path, folders: &[PathBuf], items: &str) -> Result<String> {
-    let arguments = folders.iter().map(|folder| format!("-isystem{}", folder.display())).collect();
+pub(crate) fn declarations_of(
+    clang: &Clang,
+    path: &Path,
+    folders: &[PathBuf],
+    items: &str,
+) -> Result<String> {
+    let arguments = folders
+        .iter()
+        .map(|folder| format!("-isystem{}", folder.display()))
+        .collect();
     finished(
-        builder(clang, path, arguments, items)?
-            .blocklist_var("CU[A-Z]+_VER(SION|_[A-Z]+)|NCCL_(MAJOR|MINOR|PATCH|SUFFIX|VERSION_CODE)"),
+        builder(clang, path, arguments, items)?.blocklist_var(
+            "CU[A-Z]+_VER(SION|_[A-Z]+)|NCCL_(MAJOR|MINOR|PATCH|SUFFIX|VERSION_CODE)",
+        ),
     )
 }
 
@@ -76,12 +93,19 @@ fn ours() -> PathBuf {
 fn builder(_clang: &Clang, header: &Path, arguments: Vec<String>, items: &str) -> Result<Builder> {
     let builder = Builder::default()
         .header(header.to_str().context("the header's path is not UTF-8")?)
-        .clang_args(["-nostdinc", "-D__CUDA_API_VERSION_INTERNAL", "--target=x86_64-unknown-linux-gnu"])
+        .clang_args([
+            "-nostdinc",
+            "-D__CUDA_API_VERSION_INTERNAL",
+            "--target=x86_64-unknown-linux-gnu",
+        ])
         .clang_args(arguments)
         .clang_arg(format!("-isystem{}", ours().display()))
         .allowlist_item(items)
         .blocklist_function(".*_pt[ds][sz]")
-        .default_enum_style(EnumVariation::NewType { is_bitfield: false, is_global: false })
+        .default_enum_style(EnumVariation::NewType {
+            is_bitfield: false,
+            is_global: false,
+        })
         .prepend_enum_name(false)
         .generate_comments(false)
         .layout_tests(true)
@@ -96,5 +120,8 @@ fn builder(_clang: &Clang, header: &Path, arguments: Vec<String>, items: &str) -
 }
 
 fn finished(builder: Builder) -> Result<String> {
-    Ok(builder.generate().context("the headers could not be parsed")?.to_string())
+    Ok(builder
+        .generate()
+        .context("the headers could not be parsed")?
+        .to_string())
 }

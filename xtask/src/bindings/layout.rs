@@ -31,8 +31,13 @@ pub(super) fn read(item: &syn::ItemConst) -> Result<Vec<Assertion>> {
 
 /// Returns the assertions as one condition.
 pub(super) fn render(assertions: &[Assertion]) -> syn::ItemConst {
-    let conditions =
-        assertions.iter().map(|Assertion { expression, literal, .. }| quote::quote!((#expression == #literal)));
+    let conditions = assertions.iter().map(
+        |Assertion {
+             expression,
+             literal,
+             ..
+         }| quote::quote!((#expression == #literal)),
+    );
     syn::parse_quote!(
         const _: () = assert!(#(#conditions)&*);
     )
@@ -41,8 +46,12 @@ pub(super) fn render(assertions: &[Assertion]) -> syn::ItemConst {
 /// Parses `["…"][size_of::<X>() - 8usize];`.
 fn read_statement(statement: &syn::Stmt) -> Result<Assertion> {
     let unexpected = || format!("unexpected assertion {}", statement.to_token_stream());
-    let syn::Stmt::Expr(syn::Expr::Index(indexed), _) = statement else { bail!(unexpected()) };
-    let syn::Expr::Binary(difference) = &*indexed.index else { bail!(unexpected()) };
+    let syn::Stmt::Expr(syn::Expr::Index(indexed), _) = statement else {
+        bail!(unexpected())
+    };
+    let syn::Expr::Binary(difference) = &*indexed.index else {
+        bail!(unexpected())
+    };
     Assertion::new(&difference.left, &difference.right)
 }
 
@@ -50,34 +59,62 @@ fn read_statement(statement: &syn::Stmt) -> Result<Assertion> {
 fn read_conditions(condition: &syn::Expr) -> Result<Vec<Assertion>> {
     match condition {
         syn::Expr::Paren(inner) => read_conditions(&inner.expr),
-        syn::Expr::Binary(syn::ExprBinary { left, op: syn::BinOp::BitAnd(_), right, .. }) => {
+        syn::Expr::Binary(syn::ExprBinary {
+            left,
+            op: syn::BinOp::BitAnd(_),
+            right,
+            ..
+        }) => {
             let mut all = read_conditions(left)?;
             all.extend(read_conditions(right)?);
             Ok(all)
         }
-        syn::Expr::Binary(syn::ExprBinary { left, op: syn::BinOp::Eq(_), right, .. }) => {
-            Ok(vec![Assertion::new(left, right)?])
-        }
+        syn::Expr::Binary(syn::ExprBinary {
+            left,
+            op: syn::BinOp::Eq(_),
+            right,
+            ..
+        }) => Ok(vec![Assertion::new(left, right)?]),
         other => bail!("unexpected condition {}", other.to_token_stream()),
     }
 }
 
 impl Assertion {
     fn new(expression: &syn::Expr, literal: &syn::Expr) -> Result<Self> {
-        let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) = literal else {
+        let syn::Expr::Lit(syn::ExprLit {
+            lit: syn::Lit::Int(number),
+            ..
+        }) = literal
+        else {
             bail!("{} is no number", literal.to_token_stream());
         };
         let of = Measure::read(expression)?;
-        Ok(Self { of, value: number.base10_parse()?, expression: expression.clone(), literal: literal.clone() })
+        Ok(Self {
+            of,
+            value: number.base10_parse()?,
+            expression: expression.clone(),
+            literal: literal.clone(),
+        })
     }
 }
 
 impl Measure {
     /// Parses `size_of::<X>()`, `align_of::<X>()` or `offset_of!(X, field)`, with any path before the name.
     fn read(expression: &syn::Expr) -> Result<Self> {
-        let text: String = expression.to_token_stream().to_string().split_whitespace().collect();
-        let measure = text.rsplit_once("::mem::").map_or(text.as_str(), |(_, measure)| measure);
-        let argument = |before: &str, after: &str| measure.strip_prefix(before)?.strip_suffix(after).map(str::to_owned);
+        let text: String = expression
+            .to_token_stream()
+            .to_string()
+            .split_whitespace()
+            .collect();
+        let measure = text
+            .rsplit_once("::mem::")
+            .map_or(text.as_str(), |(_, measure)| measure);
+        let argument = |before: &str, after: &str| {
+            measure
+                .strip_prefix(before)?
+                .strip_suffix(after)
+                .map(str::to_owned)
+        };
         let offset = || {
             let both = argument("offset_of!(", ")")?;
             let (ty, field) = both.split_once(',')?;
@@ -85,7 +122,10 @@ impl Measure {
         };
         let size = || argument("size_of::<", ">()").map(Self::Size);
         let alignment = || argument("align_of::<", ">()").map(Self::Alignment);
-        size().or_else(alignment).or_else(offset).with_context(|| format!("`{text}` measures no layout"))
+        size()
+            .or_else(alignment)
+            .or_else(offset)
+            .with_context(|| format!("`{text}` measures no layout"))
     }
 }
 
@@ -101,7 +141,10 @@ mod tests {
 
     fn parsed(text: &str) -> Result<Vec<(Measure, u64)>> {
         let assertions = read(&syn::parse_str(text).expect("it is a constant"))?;
-        Ok(assertions.into_iter().map(|assertion| (assertion.of, assertion.value)).collect())
+        Ok(assertions
+            .into_iter()
+            .map(|assertion| (assertion.of, assertion.value))
+            .collect())
     }
 
     #[test]
@@ -112,12 +155,18 @@ mod tests {
             (Measure::Alignment(pair()), 8),
             (Measure::Offset(pair(), "value".to_owned()), 8),
         ];
-        let read_back =
-            read(&syn::parse_str(OF_BINDGEN).expect("it is a constant")).expect("it has the form of bindgen's output");
+        let read_back = read(&syn::parse_str(OF_BINDGEN).expect("it is a constant"))
+            .expect("it has the form of bindgen's output");
         let ours = render(&read_back).to_token_stream().to_string();
         assert!(ours.contains("assert !"), "{ours}");
-        assert_eq!(parsed(OF_BINDGEN).expect("it has the form of bindgen's output"), expected);
-        assert_eq!(parsed(&ours).expect("it has the form of the generated files"), expected);
+        assert_eq!(
+            parsed(OF_BINDGEN).expect("it has the form of bindgen's output"),
+            expected
+        );
+        assert_eq!(
+            parsed(&ours).expect("it has the form of the generated files"),
+            expected
+        );
     }
 
     #[test]

@@ -55,7 +55,11 @@ const LIBRARIES: [Library; 6] = [
         header: Declared::Alone("nvrtc.h"),
         product: "CUDA",
         items: "_?(nvrtc|NVRTC)[A-Za-z_0-9]*",
-        lists: &[List { name: "nvrtc", file: "functions.rs", prefix: "" }],
+        lists: &[List {
+            name: "nvrtc",
+            file: "functions.rs",
+            prefix: "",
+        }],
         pins: |pins| &pins.nvrtc,
     },
     Library {
@@ -64,7 +68,11 @@ const LIBRARIES: [Library; 6] = [
         header: Declared::Alone("nvJitLink.h"),
         product: "CUDA",
         items: "(__)?(nvJitLink|NVJITLINK)[A-Za-z_0-9]*",
-        lists: &[List { name: "nvjitlink", file: "functions.rs", prefix: "" }],
+        lists: &[List {
+            name: "nvjitlink",
+            file: "functions.rs",
+            prefix: "",
+        }],
         pins: |pins| &pins.nvjitlink,
     },
     Library {
@@ -74,8 +82,16 @@ const LIBRARIES: [Library; 6] = [
         product: "CUDA",
         items: "(cublas|CUBLAS)[A-Za-z_0-9]*",
         lists: &[
-            List { name: "cublas", file: "functions.rs", prefix: "" },
-            List { name: "cublaslt", file: "lt_functions.rs", prefix: "cublasLt" },
+            List {
+                name: "cublas",
+                file: "functions.rs",
+                prefix: "",
+            },
+            List {
+                name: "cublaslt",
+                file: "lt_functions.rs",
+                prefix: "cublasLt",
+            },
         ],
         pins: |pins| &pins.cublas,
     },
@@ -85,7 +101,11 @@ const LIBRARIES: [Library; 6] = [
         header: Declared::WithToolkit("curand_all.h"),
         product: "CUDA",
         items: "(curand|CURAND)[A-Za-z_0-9]*",
-        lists: &[List { name: "curand", file: "functions.rs", prefix: "" }],
+        lists: &[List {
+            name: "curand",
+            file: "functions.rs",
+            prefix: "",
+        }],
         pins: |pins| &pins.curand,
     },
     Library {
@@ -94,7 +114,11 @@ const LIBRARIES: [Library; 6] = [
         header: Declared::WithToolkit("cufft_all.h"),
         product: "CUDA",
         items: "(cufft|CUFFT)[A-Za-z_0-9]*",
-        lists: &[List { name: "cufft", file: "functions.rs", prefix: "" }],
+        lists: &[List {
+            name: "cufft",
+            file: "functions.rs",
+            prefix: "",
+        }],
         pins: |pins| &pins.cufft,
     },
     Library {
@@ -103,7 +127,11 @@ const LIBRARIES: [Library; 6] = [
         header: Declared::WithToolkit("nccl_all.h"),
         product: "NCCL",
         items: "(nccl|NCCL)[A-Za-z_0-9]*",
-        lists: &[List { name: "nccl", file: "functions.rs", prefix: "" }],
+        lists: &[List {
+            name: "nccl",
+            file: "functions.rs",
+            prefix: "",
+        }],
         pins: |pins| &pins.nccl,
     },
 ];
@@ -116,7 +144,9 @@ pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<
     let wanted = |cuda: &&CudaVersion| versions.is_empty() || versions.contains(&cuda.version);
     let parse = |library: &Library| {
         let pinned = (library.pins)(pins).iter().filter(wanted);
-        pinned.map(|cuda| Ok((cuda.version, library.parse(clang, pins, cuda)?))).collect()
+        pinned
+            .map(|cuda| Ok((cuda.version, library.parse(clang, pins, cuda)?)))
+            .collect()
     };
     Ok(Headers(LIBRARIES.iter().map(parse).collect::<Result<_>>()?))
 }
@@ -125,11 +155,19 @@ pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<
 pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
     for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
-        let newest = headers.values().next_back().context("a library is pinned")?;
+        let newest = headers
+            .values()
+            .next_back()
+            .context("a library is pinned")?;
         let folder = library.folder();
-        files.insert(folder.join("types.rs"), render_types(newest, &syn::parse_quote!(curium_driver::sys))?);
+        files.insert(
+            folder.join("types.rs"),
+            render_types(newest, &syn::parse_quote!(curium_driver::sys))?,
+        );
         for (index, list) in library.lists.iter().enumerate() {
-            let text = list.render(library.product, headers, |name| library.list_of(name) == index)?;
+            let text = list.render(library.product, headers, |name| {
+                library.list_of(name) == index
+            })?;
             files.insert(folder.join(list.file), text);
         }
     }
@@ -137,7 +175,12 @@ pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
 }
 
 /// Returns a line for each error in the generated files.
-pub(crate) fn check(clang: &Clang, pins: &Pins, versions: &[Version], repair: &str) -> Result<Vec<String>> {
+pub(crate) fn check(
+    clang: &Clang,
+    pins: &Pins,
+    versions: &[Version],
+    repair: &str,
+) -> Result<Vec<String>> {
     let headers = parse(clang, pins, versions)?;
     let allowed = Allowed::read(&crate::root().join("xtask/allowed-differences-libraries.toml"))?;
     let mut reasons = Vec::new();
@@ -153,7 +196,11 @@ pub(crate) fn check(clang: &Clang, pins: &Pins, versions: &[Version], repair: &s
         reasons.push(error.to_string());
     }
     for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
-        println!("{}: the headers of {} versions were compared with the bindings", library.name, headers.len());
+        println!(
+            "{}: the headers of {} versions were compared with the bindings",
+            library.name,
+            headers.len()
+        );
     }
     Ok(reasons)
 }
@@ -164,8 +211,16 @@ fn differences(headers: &Headers) -> Result<BTreeMap<Release, Vec<Difference>>> 
     for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
         let (ours, versions) = Surface::read_generated(&library.folder())?;
         for (version, header) in headers {
-            let release = Release { product: library.product, version: *version };
-            found.entry(release).or_default().extend(compare(release, &header.surface, &ours, &versions));
+            let release = Release {
+                product: library.product,
+                version: *version,
+            };
+            found.entry(release).or_default().extend(compare(
+                release,
+                &header.surface,
+                &ours,
+                &versions,
+            ));
         }
     }
     Ok(found)
@@ -173,12 +228,19 @@ fn differences(headers: &Headers) -> Result<BTreeMap<Release, Vec<Difference>>> 
 
 impl Library {
     fn folder(&self) -> PathBuf {
-        crate::root().join("crates").join(self.of).join("src/generated").join(self.name)
+        crate::root()
+            .join("crates")
+            .join(self.of)
+            .join("src/generated")
+            .join(self.name)
     }
 
     /// Returns the index of the list that has the function `name`.
     fn list_of(&self, name: &str) -> usize {
-        self.lists.iter().rposition(|list| name.starts_with(list.prefix)).unwrap_or(0)
+        self.lists
+            .iter()
+            .rposition(|list| name.starts_with(list.prefix))
+            .unwrap_or(0)
     }
 
     fn parse(&self, clang: &Clang, pins: &Pins, cuda: &CudaVersion) -> Result<Header> {
@@ -186,15 +248,26 @@ impl Library {
             Declared::Alone(name) => (cuda.package.header(name)?, Vec::new()),
             Declared::WithToolkit(name) => {
                 let ours = crate::root().join("xtask/include/libraries");
-                let toolkit = if self.product == "CUDA" { pins.cuda(cuda.version)? } else { pins.newest()? };
+                let toolkit = if self.product == "CUDA" {
+                    pins.cuda(cuda.version)?
+                } else {
+                    pins.newest()?
+                };
                 let toolkit = toolkit.include()?;
-                (ours.join(name), vec![ours, cuda.package.headers()?, toolkit])
+                (
+                    ours.join(name),
+                    vec![ours, cuda.package.headers()?, toolkit],
+                )
             }
         };
         let text = without_versions(&declarations_of(clang, &path, &folders, self.items)?);
-        let mut header = Header::read(text).with_context(|| format!("{} {}", self.name, cuda.version))?;
+        let mut header =
+            Header::read(text).with_context(|| format!("{} {}", self.name, cuda.version))?;
         let functions = std::mem::take(&mut header.surface.functions);
-        header.surface.functions = functions.into_iter().map(|(name, function)| unversioned(&name, function)).collect();
+        header.surface.functions = functions
+            .into_iter()
+            .map(|(name, function)| unversioned(&name, function))
+            .collect();
         Ok(header)
     }
 }
@@ -207,7 +280,10 @@ impl List {
         headers: &BTreeMap<Version, Header>,
         is_listed: impl Fn(&str) -> bool,
     ) -> Result<String> {
-        let functions: BTreeMap<_, _> = headers.values().flat_map(|header| &header.surface.functions).collect();
+        let functions: BTreeMap<_, _> = headers
+            .values()
+            .flat_map(|header| &header.surface.functions)
+            .collect();
         let macro_name = format!("for_each_{}_function", self.name);
         let mut text = format!(
             "{FIRST_LINE}/// Calls `$callback!` with every function of the library: `fn name(parameter: Type, …) -> Type = since;`, or\n\
@@ -217,9 +293,16 @@ impl List {
         );
         for (name, signature) in functions.into_iter().filter(|(name, _)| is_listed(name)) {
             let signature = render_signature(signature)?.replace("$crate::", "");
-            writeln!(text, "            {signature} = {};", Versions::of(name, headers))?;
+            writeln!(
+                text,
+                "            {signature} = {};",
+                Versions::of(name, headers)
+            )?;
         }
-        write!(text, "        }}\n    }};\n}}\n\npub(crate) use {macro_name};\n")?;
+        write!(
+            text,
+            "        }}\n    }};\n}}\n\npub(crate) use {macro_name};\n"
+        )?;
         rustfmt(&text)
     }
 }
@@ -228,11 +311,17 @@ impl Versions {
     /// Returns the versions that have the function `name`.
     fn of(name: &str, headers: &BTreeMap<Version, Header>) -> Self {
         let has = |header: &Header| header.surface.functions.contains_key(name);
-        let mut versions = headers.iter().filter(|(_, header)| has(header)).map(|(version, _)| *version);
+        let mut versions = headers
+            .iter()
+            .filter(|(_, header)| has(header))
+            .map(|(version, _)| *version);
         let since = versions.next().unwrap_or(Version::from_raw(0));
         let last = versions.next_back().unwrap_or(since);
         let is_newest = headers.keys().next_back() == Some(&last);
-        Self { since, last: (!is_newest).then_some(last) }
+        Self {
+            since,
+            last: (!is_newest).then_some(last),
+        }
     }
 }
 
@@ -255,7 +344,9 @@ fn without_versions(declarations: &str) -> String {
 /// `nvJitLinkCreate`.
 fn unversioned(symbol: &str, mut signature: syn::Signature) -> (String, syn::Signature) {
     let name = match symbol.strip_prefix("__") {
-        Some(name) => name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '_'),
+        Some(name) => {
+            name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '_')
+        }
         None => symbol,
     };
     signature.ident = syn::Ident::new(name, signature.ident.span());
@@ -272,9 +363,18 @@ mod tests {
 
     #[test]
     fn version_in_a_symbol_is_taken_off() {
-        let (name, function) = unversioned("__nvJitLinkCreate_12_0", signature("fn __nvJitLinkCreate_12_0()"));
-        assert_eq!((name.as_str(), function.ident.to_string().as_str()), ("nvJitLinkCreate", "nvJitLinkCreate"));
-        assert_eq!(unversioned("nvJitLinkVersion", signature("fn nvJitLinkVersion()")).0, "nvJitLinkVersion");
+        let (name, function) = unversioned(
+            "__nvJitLinkCreate_12_0",
+            signature("fn __nvJitLinkCreate_12_0()"),
+        );
+        assert_eq!(
+            (name.as_str(), function.ident.to_string().as_str()),
+            ("nvJitLinkCreate", "nvJitLinkCreate")
+        );
+        assert_eq!(
+            unversioned("nvJitLinkVersion", signature("fn nvJitLinkVersion()")).0,
+            "nvJitLinkVersion"
+        );
     }
 
     #[test]
@@ -283,25 +383,46 @@ mod tests {
             without_versions("a: ncclConfig_v23100, b: *mut ncclConfig_v21700"),
             "a: ncclConfig, b: *mut ncclConfig"
         );
-        assert_eq!(without_versions("cublasCreate_v2(x_v21700a, y_value)"), "cublasCreate_v2(x_v21700a, y_value)");
+        assert_eq!(
+            without_versions("cublasCreate_v2(x_v21700a, y_value)"),
+            "cublasCreate_v2(x_v21700a, y_value)"
+        );
     }
 
     #[test]
     fn function_is_dated_by_the_first_version_that_has_it_and_the_last() {
         let header = |text: &str| Header::read(text.to_owned()).expect("it is Rust");
         let headers = BTreeMap::from([
-            (Version::from_raw(11080), header("unsafe extern \"C\" { pub fn old() -> u32; pub fn gone() -> u32; }")),
-            (Version::from_raw(12000), header("unsafe extern \"C\" { pub fn old() -> u32; pub fn gone() -> u32; }")),
-            (Version::from_raw(13000), header("unsafe extern \"C\" { pub fn old() -> u32; pub fn new() -> u32; }")),
+            (
+                Version::from_raw(11080),
+                header("unsafe extern \"C\" { pub fn old() -> u32; pub fn gone() -> u32; }"),
+            ),
+            (
+                Version::from_raw(12000),
+                header("unsafe extern \"C\" { pub fn old() -> u32; pub fn gone() -> u32; }"),
+            ),
+            (
+                Version::from_raw(13000),
+                header("unsafe extern \"C\" { pub fn old() -> u32; pub fn new() -> u32; }"),
+            ),
         ]);
         let text = |name| Versions::of(name, &headers).to_string();
-        assert_eq!([text("old"), text("new"), text("gone")], ["11080", "13000", "11080 ..= 12000"]);
+        assert_eq!(
+            [text("old"), text("new"), text("gone")],
+            ["11080", "13000", "11080 ..= 12000"]
+        );
     }
 
     #[test]
     fn function_belongs_to_the_list_of_its_prefix() {
-        let cublas = LIBRARIES.iter().find(|library| library.name == "cublas").expect("it is listed");
+        let cublas = LIBRARIES
+            .iter()
+            .find(|library| library.name == "cublas")
+            .expect("it is listed");
         let file = |name| cublas.lists[cublas.list_of(name)].file;
-        assert_eq!((file("cublasLtCreate"), file("cublasCreate_v2")), ("lt_functions.rs", "functions.rs"));
+        assert_eq!(
+            (file("cublasLtCreate"), file("cublasCreate_v2")),
+            ("lt_functions.rs", "functions.rs")
+        );
     }
 }

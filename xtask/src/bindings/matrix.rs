@@ -12,20 +12,34 @@ use crate::package::{CudaVersion, Pins};
 use crate::version::Version;
 
 /// Returns the pinned headers of `versions`, or of all if none is given.
-pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<BTreeMap<Version, Header>> {
+pub(crate) fn parse(
+    clang: &Clang,
+    pins: &Pins,
+    versions: &[Version],
+) -> Result<BTreeMap<Version, Header>> {
     let pinned: Vec<_> = if versions.is_empty() {
         pins.cuda.iter().collect()
     } else {
-        versions.iter().map(|version| pins.cuda(*version)).collect::<Result<_>>()?
+        versions
+            .iter()
+            .map(|version| pins.cuda(*version))
+            .collect::<Result<_>>()?
     };
     let texts = declarations(clang, &pinned)?;
-    pinned.iter().zip(texts).map(|(cuda, text)| Ok((cuda.version, read(cuda, text)?))).collect()
+    pinned
+        .iter()
+        .zip(texts)
+        .map(|(cuda, text)| Ok((cuda.version, read(cuda, text)?)))
+        .collect()
 }
 
 /// Parses the header at `path`, and returns it under the version that it declares.
 pub(crate) fn one(clang: &Clang, path: &Path) -> Result<BTreeMap<Version, Header>> {
     let header = Header::parse(clang, path)?;
-    let version = header.surface.version().with_context(|| path.display().to_string())?;
+    let version = header
+        .surface
+        .version()
+        .with_context(|| path.display().to_string())?;
     Ok(BTreeMap::from([(version, header)]))
 }
 
@@ -37,7 +51,10 @@ fn declarations(clang: &Clang, pinned: &[&CudaVersion]) -> Result<Vec<String>> {
         while let index = next.fetch_add(1, Ordering::Relaxed)
             && let Some(cuda) = pinned.get(index)
         {
-            texts.push((index, header::declarations(clang, &cuda.include()?.join("cuda.h"))?));
+            texts.push((
+                index,
+                header::declarations(clang, &cuda.include()?.join("cuda.h"))?,
+            ));
         }
         Ok::<_, anyhow::Error>(texts)
     };
@@ -46,7 +63,11 @@ fn declarations(clang: &Clang, pinned: &[&CudaVersion]) -> Result<Vec<String>> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         for worker in workers {
-            texts.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            texts.extend(
+                worker
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
+            );
         }
         Ok::<_, anyhow::Error>(())
     })?;
@@ -56,6 +77,10 @@ fn declarations(clang: &Clang, pinned: &[&CudaVersion]) -> Result<Vec<String>> {
 fn read(cuda: &CudaVersion, text: String) -> Result<Header> {
     let header = Header::read(text).with_context(|| format!("CUDA {}", cuda.version))?;
     let found = header.surface.version()?;
-    ensure!(found == cuda.version, "the header pinned for CUDA {} is that of CUDA {found}", cuda.version);
+    ensure!(
+        found == cuda.version,
+        "the header pinned for CUDA {} is that of CUDA {found}",
+        cuda.version
+    );
     Ok(header)
 }

@@ -16,7 +16,12 @@ pub(super) fn implement(file: &mut syn::File, sys: &syn::Path) -> Result<()> {
                 remove_debug(open)?;
                 let name = open.ident.to_string();
                 let shown = aliases.get(&name).unwrap_or(&name);
-                Some(render(sys, &open.ident, shown, names.get(&name).map(Vec::as_slice).unwrap_or_default()))
+                Some(render(
+                    sys,
+                    &open.ident,
+                    shown,
+                    names.get(&name).map(Vec::as_slice).unwrap_or_default(),
+                ))
             }
             _ => None,
         };
@@ -31,7 +36,9 @@ pub(super) fn implement(file: &mut syn::File, sys: &syn::Path) -> Result<()> {
 fn enumerators(file: &syn::File) -> BTreeMap<String, Vec<syn::Ident>> {
     let mut names: BTreeMap<String, Vec<syn::Ident>> = BTreeMap::new();
     for item in &file.items {
-        let syn::Item::Impl(block) = item else { continue };
+        let syn::Item::Impl(block) = item else {
+            continue;
+        };
         if block.trait_.is_some() {
             continue;
         }
@@ -40,9 +47,13 @@ fn enumerators(file: &syn::File) -> BTreeMap<String, Vec<syn::Ident>> {
             syn::ImplItem::Const(constant) => Some(constant),
             _ => None,
         });
-        let first = constants.filter(|constant| values.insert(constant.expr.to_token_stream().to_string()));
+        let first =
+            constants.filter(|constant| values.insert(constant.expr.to_token_stream().to_string()));
         let ty = block.self_ty.to_token_stream().to_string();
-        names.entry(ty).or_default().extend(first.map(|constant| constant.ident.clone()));
+        names
+            .entry(ty)
+            .or_default()
+            .extend(first.map(|constant| constant.ident.clone()));
     }
     names
 }
@@ -55,7 +66,9 @@ fn aliases(file: &syn::File) -> BTreeMap<String, String> {
             && let syn::UseTree::Path(path) = &import.tree
             && let syn::UseTree::Rename(rename) = &*path.tree
         {
-            aliases.entry(rename.ident.to_string()).or_insert(rename.rename.to_string());
+            aliases
+                .entry(rename.ident.to_string())
+                .or_insert(rename.rename.to_string());
         }
     }
     aliases
@@ -109,11 +122,21 @@ mod tests {
             #[derive(Debug)]
             pub struct record { field: u32 }
         };
-        implement(&mut file, &syn::parse_quote!(curium_sys)).expect("the file has the form of bindgen's output");
+        implement(&mut file, &syn::parse_quote!(curium_sys))
+            .expect("the file has the form of bindgen's output");
         let text = prettyplease::unparse(&file);
-        assert!(text.contains("(Self::A.0 as i64, \"A\"), (Self::C.0 as i64, \"C\")"), "{text}");
+        assert!(
+            text.contains("(Self::A.0 as i64, \"A\"), (Self::C.0 as i64, \"C\")"),
+            "{text}"
+        );
         assert!(!text.contains("Self::B"), "{text}");
-        assert!(text.contains("curium_sys::write_enumerator(") && text.contains("\"CUtag\","), "{text}");
-        assert!(text.contains("#[derive(Copy, Clone)]") && text.contains("#[derive(Debug)]"), "{text}");
+        assert!(
+            text.contains("curium_sys::write_enumerator(") && text.contains("\"CUtag\","),
+            "{text}"
+        );
+        assert!(
+            text.contains("#[derive(Copy, Clone)]") && text.contains("#[derive(Debug)]"),
+            "{text}"
+        );
     }
 }

@@ -9,8 +9,13 @@ use anyhow::{Context as _, Result, ensure};
 pub(crate) type Since = BTreeMap<String, u32>;
 
 /// The headers that date functions.
-const TYPEDEFS: [&str; 5] =
-    ["cudaTypedefs.h", "cudaEGLTypedefs.h", "cudaGLTypedefs.h", "cudaProfilerTypedefs.h", "cudaVDPAUTypedefs.h"];
+const TYPEDEFS: [&str; 5] = [
+    "cudaTypedefs.h",
+    "cudaEGLTypedefs.h",
+    "cudaGLTypedefs.h",
+    "cudaProfilerTypedefs.h",
+    "cudaVDPAUTypedefs.h",
+];
 
 /// Determines the version of each of `functions` from the headers in `folder`.
 ///
@@ -40,8 +45,14 @@ pub(crate) fn derive<'a>(folder: &Path, functions: impl Iterator<Item = &'a str>
 /// Returns the versions of each base name. Per-thread default-stream variants (`_ptsz`, `_ptds`) are another date of the same symbol.
 fn versions(text: &str) -> BTreeMap<&str, BTreeSet<u32>> {
     let mut versions = BTreeMap::<_, BTreeSet<_>>::new();
-    for name in text.split("(CUDAAPI *PFN_").skip(1).filter_map(|rest| rest.split(')').next()) {
-        let Some((base, version)) = name.rsplit_once("_v") else { continue };
+    for name in text
+        .split("(CUDAAPI *PFN_")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+    {
+        let Some((base, version)) = name.rsplit_once("_v") else {
+            continue;
+        };
         if let Ok(version) = version.parse() {
             versions.entry(base).or_default().insert(version);
         }
@@ -50,7 +61,9 @@ fn versions(text: &str) -> BTreeMap<&str, BTreeSet<u32>> {
 }
 
 /// Returns the symbols of each base name by their suffix number.
-fn by_base<'a>(functions: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, BTreeMap<u32, &'a str>> {
+fn by_base<'a>(
+    functions: impl Iterator<Item = &'a str>,
+) -> BTreeMap<&'a str, BTreeMap<u32, &'a str>> {
     let mut bases = BTreeMap::<_, BTreeMap<_, _>>::new();
     for name in functions {
         let (base, suffix) = split_suffix(name);
@@ -61,6 +74,8 @@ fn by_base<'a>(functions: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, BT
 
 /// Splits `cuCtxCreate_v2` into `("cuCtxCreate", 2)`; a name without a suffix has the number 1.
 pub(crate) fn split_suffix(name: &str) -> (&str, u32) {
-    let split = name.rsplit_once("_v").and_then(|(base, suffix)| Some((base, suffix.parse().ok()?)));
+    let split = name
+        .rsplit_once("_v")
+        .and_then(|(base, suffix)| Some((base, suffix.parse().ok()?)));
     split.unwrap_or((name, 1))
 }

@@ -21,10 +21,16 @@ impl<'a> Structure<'a> {
     /// Returns `true` if both functions have the same parameters and result.
     pub(crate) fn same_signature(&self, theirs: &syn::Signature, ours: &syn::Signature) -> bool {
         theirs.inputs.len() == ours.inputs.len()
-            && theirs.inputs.iter().zip(&ours.inputs).all(|(theirs, ours)| match (theirs, ours) {
-                (syn::FnArg::Typed(theirs), syn::FnArg::Typed(ours)) => self.same_type(&theirs.ty, &ours.ty),
-                _ => false,
-            })
+            && theirs
+                .inputs
+                .iter()
+                .zip(&ours.inputs)
+                .all(|(theirs, ours)| match (theirs, ours) {
+                    (syn::FnArg::Typed(theirs), syn::FnArg::Typed(ours)) => {
+                        self.same_type(&theirs.ty, &ours.ty)
+                    }
+                    _ => false,
+                })
             && self.same_return(&theirs.output, &ours.output)
     }
 
@@ -37,7 +43,8 @@ impl<'a> Structure<'a> {
     fn same(&self, theirs: &Type, ours: &Type, open: &mut Vec<(String, String)>) -> bool {
         match (follow(theirs, self.theirs), follow(ours, self.ours)) {
             (Type::Ptr(theirs), Type::Ptr(ours)) => {
-                theirs.mutability.is_some() == ours.mutability.is_some() && self.same(&theirs.elem, &ours.elem, open)
+                theirs.mutability.is_some() == ours.mutability.is_some()
+                    && self.same(&theirs.elem, &ours.elem, open)
             }
             (Type::Array(theirs), Type::Array(ours)) => {
                 theirs.len == ours.len && self.same(&theirs.elem, &ours.elem, open)
@@ -59,13 +66,19 @@ impl<'a> Structure<'a> {
         open: &mut Vec<(String, String)>,
     ) -> bool {
         theirs.inputs.len() == ours.inputs.len()
-            && theirs.inputs.iter().zip(&ours.inputs).all(|(theirs, ours)| self.same(&theirs.ty, &ours.ty, open))
+            && theirs
+                .inputs
+                .iter()
+                .zip(&ours.inputs)
+                .all(|(theirs, ours)| self.same(&theirs.ty, &ours.ty, open))
             && self.same_return(&theirs.output, &ours.output)
     }
 
     fn same_return(&self, theirs: &syn::ReturnType, ours: &syn::ReturnType) -> bool {
         match (theirs, ours) {
-            (syn::ReturnType::Type(_, theirs), syn::ReturnType::Type(_, ours)) => self.same_type(theirs, ours),
+            (syn::ReturnType::Type(_, theirs), syn::ReturnType::Type(_, ours)) => {
+                self.same_type(theirs, ours)
+            }
             (syn::ReturnType::Default, syn::ReturnType::Default) => true,
             _ => false,
         }
@@ -75,10 +88,14 @@ impl<'a> Structure<'a> {
         if theirs == ours || open.iter().any(|(a, b)| a == theirs && b == ours) {
             return true;
         }
-        if let (Some(theirs), Some(ours)) = (self.theirs.enums.get(theirs), self.ours.enums.get(ours)) {
+        if let (Some(theirs), Some(ours)) =
+            (self.theirs.enums.get(theirs), self.ours.enums.get(ours))
+        {
             return theirs == ours;
         }
-        let (Some(record), Some(our_record)) = (self.theirs.records.get(theirs), self.ours.records.get(ours)) else {
+        let (Some(record), Some(our_record)) =
+            (self.theirs.records.get(theirs), self.ours.records.get(ours))
+        else {
             return false;
         };
         open.push((theirs.to_owned(), ours.to_owned()));
@@ -87,11 +104,19 @@ impl<'a> Structure<'a> {
         same
     }
 
-    fn same_record(&self, theirs: &Record, ours: &Record, open: &mut Vec<(String, String)>) -> bool {
-        (theirs.size, theirs.alignment, theirs.fields.len()) == (ours.size, ours.alignment, ours.fields.len())
+    fn same_record(
+        &self,
+        theirs: &Record,
+        ours: &Record,
+        open: &mut Vec<(String, String)>,
+    ) -> bool {
+        (theirs.size, theirs.alignment, theirs.fields.len())
+            == (ours.size, ours.alignment, ours.fields.len())
             && theirs.fields.iter().all(|(name, theirs)| {
                 let ours = ours.fields.get(name);
-                ours.is_some_and(|ours| theirs.offset == ours.offset && self.same(&theirs.ty, &ours.ty, open))
+                ours.is_some_and(|ours| {
+                    theirs.offset == ours.offset && self.same(&theirs.ty, &ours.ty, open)
+                })
             })
     }
 }
@@ -99,7 +124,10 @@ impl<'a> Structure<'a> {
 /// Returns the type that `ty` refers to after all aliases.
 fn follow<'a>(mut ty: &'a Type, surface: &'a Surface) -> &'a Type {
     while let Type::Path(path) = ty
-        && let Some(target) = path.path.get_ident().and_then(|name| surface.aliases.get(&name.to_string()))
+        && let Some(target) = path
+            .path
+            .get_ident()
+            .and_then(|name| surface.aliases.get(&name.to_string()))
     {
         ty = target;
     }
@@ -108,7 +136,10 @@ fn follow<'a>(mut ty: &'a Type, surface: &'a Surface) -> &'a Type {
 
 /// Returns the `T` of `Option<T>`.
 pub(super) fn argument(path: &syn::TypePath) -> Option<&Type> {
-    let syn::PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else { return None };
+    let syn::PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments
+    else {
+        return None;
+    };
     match arguments.args.first()? {
         syn::GenericArgument::Type(ty) => Some(ty),
         _ => None,
@@ -117,7 +148,11 @@ pub(super) fn argument(path: &syn::TypePath) -> Option<&Type> {
 
 /// Returns the name after the last `::`.
 fn last(path: &syn::TypePath) -> String {
-    path.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default()
+    path.path
+        .segments
+        .last()
+        .map(|segment| segment.ident.to_string())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -125,7 +160,8 @@ mod tests {
     use super::*;
 
     fn surface(text: &str) -> Surface {
-        Surface::read(&syn::parse_file(text).expect("it is Rust")).expect("it has the form of bindgen's output")
+        Surface::read(&syn::parse_file(text).expect("it is Rust"))
+            .expect("it has the form of bindgen's output")
     }
 
     fn node(name: &str, kind: &str) -> Surface {
@@ -142,27 +178,46 @@ mod tests {
     }
 
     fn same(theirs: &Surface, ours: &Surface, left: &str, right: &str) -> bool {
-        let (left, right) = (syn::parse_str(left).expect("a type"), syn::parse_str(right).expect("a type"));
+        let (left, right) = (
+            syn::parse_str(left).expect("a type"),
+            syn::parse_str(right).expect("a type"),
+        );
         Structure::new(theirs, ours).same_type(&left, &right)
     }
 
     #[test]
     fn renamed_record_that_points_to_itself_is_the_same() {
-        assert!(same(&node("old_st", "u64"), &node("new_st", "u64"), "*mut CUnode", "*mut CUnode"));
+        assert!(same(
+            &node("old_st", "u64"),
+            &node("new_st", "u64"),
+            "*mut CUnode",
+            "*mut CUnode"
+        ));
     }
 
     #[test]
     fn renamed_record_with_another_field_type_is_not_the_same() {
-        assert!(!same(&node("old_st", "u64"), &node("new_st", "i64"), "*mut CUnode", "*mut CUnode"));
+        assert!(!same(
+            &node("old_st", "u64"),
+            &node("new_st", "i64"),
+            "*mut CUnode",
+            "*mut CUnode"
+        ));
     }
 
     #[test]
     fn aliases_are_followed() {
         let theirs = surface("pub type CUdeviceptr = ::core::ffi::c_ulonglong;");
-        let ours =
-            surface("pub type CUdeviceptr_v2 = ::core::ffi::c_ulonglong; pub type CUdeviceptr = CUdeviceptr_v2;");
+        let ours = surface(
+            "pub type CUdeviceptr_v2 = ::core::ffi::c_ulonglong; pub type CUdeviceptr = CUdeviceptr_v2;",
+        );
         assert!(same(&theirs, &ours, "*mut CUdeviceptr", "*mut CUdeviceptr"));
-        assert!(!same(&theirs, &ours, "*mut CUdeviceptr", "*const CUdeviceptr"));
+        assert!(!same(
+            &theirs,
+            &ours,
+            "*mut CUdeviceptr",
+            "*const CUdeviceptr"
+        ));
         assert!(!same(&theirs, &ours, "CUdeviceptr", "::core::ffi::c_uint"));
     }
 
@@ -170,7 +225,17 @@ mod tests {
     fn callbacks_with_other_parameters_are_not_the_same() {
         let empty = Surface::default();
         let callback = "::core::option::Option<unsafe extern \"C\" fn(data: *mut u8)>";
-        assert!(same(&empty, &empty, callback, &callback.replace("data", "userData")));
-        assert!(!same(&empty, &empty, callback, &callback.replace("u8", "u16")));
+        assert!(same(
+            &empty,
+            &empty,
+            callback,
+            &callback.replace("data", "userData")
+        ));
+        assert!(!same(
+            &empty,
+            &empty,
+            callback,
+            &callback.replace("u8", "u16")
+        ));
     }
 }

@@ -65,14 +65,18 @@ impl Versions {
 
     /// Returns the versions as messages name them: `12.0`, or `11.8 to 12.9`.
     pub(crate) fn in_words(self) -> String {
-        self.last.map_or_else(|| self.since.to_string(), |last| format!("{} to {last}", self.since))
+        self.last.map_or_else(
+            || self.since.to_string(),
+            |last| format!("{} to {last}", self.since),
+        )
     }
 }
 
 impl fmt::Display for Versions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.since.raw())?;
-        self.last.map_or(Ok(()), |last| write!(formatter, " ..= {}", last.raw()))
+        self.last
+            .map_or(Ok(()), |last| write!(formatter, " ..= {}", last.raw()))
     }
 }
 
@@ -85,7 +89,9 @@ impl Surface {
             match item {
                 syn::Item::ForeignMod(block) => surface.add_functions(block),
                 syn::Item::Type(alias) => {
-                    surface.aliases.insert(alias.ident.to_string(), (*alias.ty).clone());
+                    surface
+                        .aliases
+                        .insert(alias.ident.to_string(), (*alias.ty).clone());
                 }
                 syn::Item::Struct(record) => surface.add_struct(record, &mut fields),
                 syn::Item::Union(record) => add_fields(&record.ident, &record.fields, &mut fields),
@@ -113,7 +119,8 @@ impl Surface {
             if name == "removed.rs" && !path.exists() {
                 continue;
             }
-            let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let text =
+                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             let file = syn::parse_file(&text).with_context(|| path.display().to_string())?;
             let part = Self::read(&file)?;
             surface.records.extend(part.records);
@@ -122,21 +129,41 @@ impl Surface {
             surface.aliases.extend(part.aliases);
         }
         for path in function_lists(folder)? {
-            let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            for line in text.lines().map(str::trim).filter(|line| line.starts_with("fn ")) {
-                let (signature, dated) = read_function(line).with_context(|| format!("{}: {line}", path.display()))?;
+            let text =
+                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            for line in text
+                .lines()
+                .map(str::trim)
+                .filter(|line| line.starts_with("fn "))
+            {
+                let (signature, dated) =
+                    read_function(line).with_context(|| format!("{}: {line}", path.display()))?;
                 versions.insert(signature.ident.to_string(), dated);
-                surface.functions.insert(signature.ident.to_string(), signature);
+                surface
+                    .functions
+                    .insert(signature.ident.to_string(), signature);
             }
         }
-        ensure!(!versions.is_empty(), "{} lists no function", folder.display());
+        ensure!(
+            !versions.is_empty(),
+            "{} lists no function",
+            folder.display()
+        );
         Ok((surface, versions))
     }
 
     /// Returns the CUDA version declared by the header.
     pub(crate) fn version(&self) -> Result<Version> {
-        let constant = self.constants.get("CUDA_VERSION").context("the header does not define CUDA_VERSION")?;
-        Ok(Version::from_raw(constant.value.parse().context("CUDA_VERSION is no number")?))
+        let constant = self
+            .constants
+            .get("CUDA_VERSION")
+            .context("the header does not define CUDA_VERSION")?;
+        Ok(Version::from_raw(
+            constant
+                .value
+                .parse()
+                .context("CUDA_VERSION is no number")?,
+        ))
     }
 
     fn add_functions(&mut self, block: &syn::ItemForeignMod) {
@@ -146,7 +173,8 @@ impl Surface {
                 if matches!(signature.output, syn::ReturnType::Default) {
                     signature.output = syn::parse_quote!(-> ());
                 }
-                self.functions.insert(signature.ident.to_string(), signature);
+                self.functions
+                    .insert(signature.ident.to_string(), signature);
             }
         }
     }
@@ -156,7 +184,8 @@ impl Surface {
             syn::Fields::Named(named) => add_fields(&record.ident, named, fields),
             syn::Fields::Unnamed(tuple) => {
                 let integer = tuple.unnamed.iter().map(|field| field.ty.clone());
-                self.enums.extend(integer.map(|integer| (record.ident.to_string(), integer)));
+                self.enums
+                    .extend(integer.map(|integer| (record.ident.to_string(), integer)));
             }
             syn::Fields::Unit => {}
         }
@@ -169,7 +198,13 @@ impl Surface {
                 && let syn::Expr::Call(call) = &item.expr
             {
                 let value = call.args.to_token_stream().to_string();
-                self.constants.insert(item.ident.to_string(), Constant { value, ty: ty.clone() });
+                self.constants.insert(
+                    item.ident.to_string(),
+                    Constant {
+                        value,
+                        ty: ty.clone(),
+                    },
+                );
             }
         }
     }
@@ -177,19 +212,31 @@ impl Surface {
     fn add_define(&mut self, item: &syn::ItemConst) {
         let value = item.expr.to_token_stream().to_string().replace("- ", "-");
         let ty = item.ty.to_token_stream().to_string();
-        self.constants.insert(item.ident.to_string(), Constant { value, ty });
+        self.constants
+            .insert(item.ident.to_string(), Constant { value, ty });
     }
 
     /// Records the layout assertions of one type.
-    fn add_layout(&mut self, item: &syn::ItemConst, fields: &BTreeMap<String, syn::Type>) -> Result<()> {
+    fn add_layout(
+        &mut self,
+        item: &syn::ItemConst,
+        fields: &BTreeMap<String, syn::Type>,
+    ) -> Result<()> {
         for Assertion { of, value, .. } in layout::read(item)? {
             match of {
                 Measure::Size(name) => self.records.entry(name).or_default().size = value,
                 Measure::Alignment(name) => self.records.entry(name).or_default().alignment = value,
                 Measure::Offset(name, field) => {
                     let path = format!("{name}::{field}");
-                    let ty = fields.get(&path).with_context(|| format!("{path} is not declared"))?.clone();
-                    self.records.entry(name).or_default().fields.insert(field, Field { offset: value, ty });
+                    let ty = fields
+                        .get(&path)
+                        .with_context(|| format!("{path} is not declared"))?
+                        .clone();
+                    self.records
+                        .entry(name)
+                        .or_default()
+                        .fields
+                        .insert(field, Field { offset: value, ty });
                 }
             }
         }
@@ -197,7 +244,11 @@ impl Surface {
     }
 }
 
-fn add_fields(name: &syn::Ident, named: &syn::FieldsNamed, fields: &mut BTreeMap<String, syn::Type>) {
+fn add_fields(
+    name: &syn::Ident,
+    named: &syn::FieldsNamed,
+    fields: &mut BTreeMap<String, syn::Type>,
+) {
     for field in &named.named {
         if let Some(ident) = &field.ident {
             fields.insert(format!("{name}::{ident}"), field.ty.clone());
@@ -208,17 +259,36 @@ fn add_fields(name: &syn::Ident, named: &syn::FieldsNamed, fields: &mut BTreeMap
 /// Returns the files in `folder` that list functions.
 fn function_lists(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    Ok(paths.into_iter().filter(|path| path.to_str().is_some_and(|path| path.ends_with("functions.rs"))).collect())
+    let paths = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::io::Result<Vec<_>>>()?;
+    Ok(paths
+        .into_iter()
+        .filter(|path| {
+            path.to_str()
+                .is_some_and(|path| path.ends_with("functions.rs"))
+        })
+        .collect())
 }
 
 /// Parses one line of a function list: `fn name(parameters) -> Type = since;` or `= since ..= last;`.
 fn read_function(line: &str) -> Result<(syn::Signature, Versions)> {
-    let (signature, versions) = line.trim_end_matches(';').rsplit_once(" = ").context("the line has no version")?;
+    let (signature, versions) = line
+        .trim_end_matches(';')
+        .rsplit_once(" = ")
+        .context("the line has no version")?;
     let signature = syn::parse_str(&signature.replace("$crate::", ""))?;
-    let (since, last) = versions.split_once(" ..= ").map_or((versions, None), |(since, last)| (since, Some(last)));
+    let (since, last) = versions
+        .split_once(" ..= ")
+        .map_or((versions, None), |(since, last)| (since, Some(last)));
     let last = last.map(str::parse).transpose()?.map(Version::from_raw);
-    Ok((signature, Versions { since: Version::from_raw(since.parse()?), last }))
+    Ok((
+        signature,
+        Versions {
+            since: Version::from_raw(since.parse()?),
+            last,
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -243,15 +313,22 @@ mod tests {
     "#;
 
     fn surface() -> Surface {
-        Surface::read(&syn::parse_file(DECLARATIONS).expect("it is Rust")).expect("it has the form of bindgen's output")
+        Surface::read(&syn::parse_file(DECLARATIONS).expect("it is Rust"))
+            .expect("it has the form of bindgen's output")
     }
 
     #[test]
     fn layout_is_read_from_the_assertions() {
         let surface = surface();
         let pair = &surface.records["CUpair_st"];
-        assert_eq!((pair.size, pair.alignment, pair.fields["value"].offset), (16, 8, 8));
-        assert_eq!(pair.fields["kind"].ty.to_token_stream().to_string(), "CUkind");
+        assert_eq!(
+            (pair.size, pair.alignment, pair.fields["value"].offset),
+            (16, 8, 8)
+        );
+        assert_eq!(
+            pair.fields["kind"].ty.to_token_stream().to_string(),
+            "CUkind"
+        );
     }
 
     #[test]
@@ -259,21 +336,39 @@ mod tests {
         let constants = surface().constants;
         assert_eq!(constants["CU_SIZE"].value, "64");
         assert_eq!(constants["CU_ANY"].value, "-1");
-        assert_eq!(constants["CU_KIND_ONE"], Constant { value: "1".to_owned(), ty: "CUkind_enum".to_owned() });
+        assert_eq!(
+            constants["CU_KIND_ONE"],
+            Constant {
+                value: "1".to_owned(),
+                ty: "CUkind_enum".to_owned()
+            }
+        );
     }
 
     #[test]
     fn function_of_the_list_is_read_with_its_version() {
         let line = "fn cuPairGet(pair: *mut $crate::CUpair_st) -> $crate::CUkind = 12040;";
         let (signature, versions) = read_function(line).expect("it is a line of the list");
-        assert_eq!(versions, Versions { since: Version::from_raw(12040), last: None });
-        assert_eq!(signature.to_token_stream().to_string(), "fn cuPairGet (pair : * mut CUpair_st) -> CUkind");
+        assert_eq!(
+            versions,
+            Versions {
+                since: Version::from_raw(12040),
+                last: None
+            }
+        );
+        assert_eq!(
+            signature.to_token_stream().to_string(),
+            "fn cuPairGet (pair : * mut CUpair_st) -> CUkind"
+        );
     }
 
     #[test]
     fn function_that_newer_versions_lack_is_read_with_the_last_that_has_it() {
-        let versions = read_function("fn cuOld() -> CUkind = 11080 ..= 12040;").expect("it is a line of the list").1;
-        let contained = [11070, 11080, 12040, 12050].map(|raw| versions.contain(Version::from_raw(raw)));
+        let versions = read_function("fn cuOld() -> CUkind = 11080 ..= 12040;")
+            .expect("it is a line of the list")
+            .1;
+        let contained =
+            [11070, 11080, 12040, 12050].map(|raw| versions.contain(Version::from_raw(raw)));
         assert_eq!(contained, [false, true, true, false]);
     }
 }

@@ -26,7 +26,13 @@ fn check(package: &str, feature: Option<&str>) -> Result<Outcome> {
     let mut command = cargo();
     command.args(["clippy", "--quiet", "-p", package, "--no-default-features"]);
     run_all(
-        command.args(feature.into_iter().flat_map(|feature| ["--features", feature])).args(["--", "-D", "warnings"]),
+        command
+            .args(
+                feature
+                    .into_iter()
+                    .flat_map(|feature| ["--features", feature]),
+            )
+            .args(["--", "-D", "warnings"]),
     )
     .with_context(|| format!("{package} with {}", feature.unwrap_or("no feature")))
 }

@@ -20,17 +20,26 @@ struct Site {
 pub(super) fn run(_options: &Options) -> Result<Outcome> {
     let names = tree::names()?;
     let texts = tree::texts()?;
-    let pages: Vec<_> = texts.iter().filter(|(name, _)| name.ends_with(".md")).collect();
+    let pages: Vec<_> = texts
+        .iter()
+        .filter(|(name, _)| name.ends_with(".md"))
+        .collect();
     let site = Site::new(&names, &pages);
     let mut count = 0;
     let mut faults = Vec::new();
     for (name, text) in pages {
         for (line, target) in links(text) {
             count += 1;
-            faults.extend(site.fault(name, target).map(|fault| format!("{name}:{line}: {fault}")));
+            faults.extend(
+                site.fault(name, target)
+                    .map(|fault| format!("{name}:{line}: {fault}")),
+            );
         }
-        let missing = files_named(text).filter(|(_, file)| !names.iter().any(|name| is_file_of(name, file)));
-        faults.extend(missing.map(|(line, file)| format!("{name}:{line}: there is no file `{file}`")));
+        let missing =
+            files_named(text).filter(|(_, file)| !names.iter().any(|name| is_file_of(name, file)));
+        faults.extend(
+            missing.map(|(line, file)| format!("{name}:{line}: there is no file `{file}`")),
+        );
     }
     println!("{count} links");
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
@@ -40,8 +49,13 @@ pub(super) fn run(_options: &Options) -> Result<Outcome> {
 impl Site {
     fn new(names: &[String], pages: &[&(String, String)]) -> Self {
         let ancestors = names.iter().flat_map(|name| Path::new(name).ancestors());
-        let anchors = pages.iter().map(|(name, text)| (PathBuf::from(name), anchors(text)));
-        Self { anchors: anchors.collect(), places: ancestors.map(Path::to_path_buf).collect() }
+        let anchors = pages
+            .iter()
+            .map(|(name, text)| (PathBuf::from(name), anchors(text)));
+        Self {
+            anchors: anchors.collect(),
+            places: ancestors.map(Path::to_path_buf).collect(),
+        }
     }
 
     /// Returns the problem with a link on `page`, if there is one.
@@ -50,7 +64,11 @@ impl Site {
             return None;
         }
         let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
-        let place = if file.is_empty() { PathBuf::from(page) } else { resolve(page, file)? };
+        let place = if file.is_empty() {
+            PathBuf::from(page)
+        } else {
+            resolve(page, file)?
+        };
         if !self.places.contains(&place) {
             return Some(format!("the link {target} leads nowhere"));
         }
@@ -58,7 +76,10 @@ impl Site {
             return Some(format!("the link {target} leads out of the book"));
         }
         let lacks = |anchors: &BTreeSet<String>| !anchor.is_empty() && !anchors.contains(anchor);
-        self.anchors.get(&place).is_some_and(lacks).then(|| format!("the link {target} leads to no heading"))
+        self.anchors
+            .get(&place)
+            .is_some_and(lacks)
+            .then(|| format!("the link {target} leads to no heading"))
     }
 }
 
@@ -96,7 +117,10 @@ fn pieces(line: &str, code: bool) -> impl Iterator<Item = &str> {
 fn links(page: &str) -> impl Iterator<Item = (usize, &str)> {
     prose(page).flat_map(|(number, line)| {
         // Code is included, because the text of a link may be code, with its target after it.
-        let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        let targets = line
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
         targets.map(move |target| (number, target.split(' ').next().unwrap_or_default()))
     })
 }
@@ -106,9 +130,15 @@ fn files_named(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_path = |piece: &&str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
         let ending = piece.rsplit_once('.').map_or("", |(_, ending)| ending);
-        piece.contains('/') && piece.bytes().all(plain) && ["rs", "toml", "sh", "yml"].contains(&ending)
+        piece.contains('/')
+            && piece.bytes().all(plain)
+            && ["rs", "toml", "sh", "yml"].contains(&ending)
     };
-    prose(page).flat_map(move |(number, line)| pieces(line, true).filter(is_path).map(move |file| (number, file)))
+    prose(page).flat_map(move |(number, line)| {
+        pieces(line, true)
+            .filter(is_path)
+            .map(move |file| (number, file))
+    })
 }
 
 /// Returns `true` if `file` is the end of `name` in whole parts: pages omit `crates/` and more.
@@ -119,10 +149,18 @@ fn is_file_of(name: &str, file: &str) -> bool {
 /// Returns the anchors of a page: those of its headings, as both GitHub and mdBook make them.
 fn anchors(page: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
-    let headings = prose(page).map(|(_, line)| line).filter(|line| line.starts_with('#'));
+    let headings = prose(page)
+        .map(|(_, line)| line)
+        .filter(|line| line.starts_with('#'));
     for heading in headings {
         let name = anchor(heading.trim_start_matches('#').trim());
-        let name = (0..).map(|count| if count == 0 { name.clone() } else { format!("{name}-{count}") });
+        let name = (0..).map(|count| {
+            if count == 0 {
+                name.clone()
+            } else {
+                format!("{name}-{count}")
+            }
+        });
         // Takes the first free name, because several headings may have the same text.
         anchors.extend(name.into_iter().find(|name| !anchors.contains(name)));
     }
@@ -130,7 +168,9 @@ fn anchors(page: &str) -> BTreeSet<String> {
 }
 
 fn anchor(heading: &str) -> String {
-    let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    let kept = heading
+        .chars()
+        .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
@@ -139,7 +179,10 @@ mod tests {
     use super::*;
 
     fn fault(page: &str, target: &str) -> Option<String> {
-        let pages = [("README.md", "# A\n## The `b`, and c\n"), ("docs/book/src/d.md", "# D\n# D\n")];
+        let pages = [
+            ("README.md", "# A\n## The `b`, and c\n"),
+            ("docs/book/src/d.md", "# D\n# D\n"),
+        ];
         let pages = pages.map(|(name, text)| (name.to_owned(), text.to_owned()));
         let names = ["README.md", "docs/book/src/d.md", "docs/e.rs"].map(str::to_owned);
         Site::new(&names, &pages.iter().collect::<Vec<_>>()).fault(page, target)
@@ -147,7 +190,13 @@ mod tests {
 
     #[test]
     fn links_to_files_folders_headings_and_other_hosts_are_good() {
-        for target in ["docs", "docs/e.rs", "docs/book/src/d.md#d-1", "#the-b-and-c", "https://example.org/#x"] {
+        for target in [
+            "docs",
+            "docs/e.rs",
+            "docs/book/src/d.md#d-1",
+            "#the-b-and-c",
+            "https://example.org/#x",
+        ] {
             assert_eq!(fault("README.md", target), None, "{target}");
         }
         assert_eq!(fault("docs/book/src/d.md", "d.md#d"), None);
@@ -155,7 +204,11 @@ mod tests {
 
     #[test]
     fn links_to_nothing_are_faults_that_name_them() {
-        for (target, why) in [("docs/x.md", "nowhere"), ("docs/book/src/d.md#d-2", "heading"), ("#b", "heading")] {
+        for (target, why) in [
+            ("docs/x.md", "nowhere"),
+            ("docs/book/src/d.md#d-2", "heading"),
+            ("#b", "heading"),
+        ] {
             let fault = fault("README.md", target).expect("it points to nothing");
             assert!(fault.contains(target) && fault.contains(why), "{fault}");
         }
@@ -172,6 +225,9 @@ mod tests {
         let page = "[`a`](b.md) and ![c](d.png \"e\")\n```\n[x](y)\n```\n`src/f.rs`, `g.rs`, `h/*.rs`, h/i.rs\n";
         assert_eq!(links(page).collect::<Vec<_>>(), [(1, "b.md"), (1, "d.png")]);
         assert_eq!(files_named(page).collect::<Vec<_>>(), [(5, "src/f.rs")]);
-        assert!(is_file_of("crates/a/src/f.rs", "src/f.rs") && !is_file_of("crates/a/osrc/f.rs", "src/f.rs"));
+        assert!(
+            is_file_of("crates/a/src/f.rs", "src/f.rs")
+                && !is_file_of("crates/a/osrc/f.rs", "src/f.rs")
+        );
     }
 }

@@ -9,7 +9,9 @@ use crate::cargo::{cargo, target_folder};
 /// which they do not use.
 pub(super) fn run() -> Result<Outcome> {
     let mut command = cargo();
-    command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target_folder()?.join("loom"));
+    command
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", target_folder()?.join("loom"));
     run_all(command.args([
         "test",
         "--profile",

@@ -17,48 +17,79 @@ impl Manifest {
     /// Returns every crate below `crates`, in the order of their folders' names.
     pub(super) fn all() -> Result<Vec<Self>> {
         let crates = fs::read_dir(crate::root().join("crates"))?;
-        let mut folders = crates.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+        let mut folders = crates
+            .map(|entry| Ok(entry?.path()))
+            .collect::<Result<Vec<_>>>()?;
         folders.sort();
         folders.into_iter().map(Self::read).collect()
     }
 
     fn read(folder: PathBuf) -> Result<Self> {
         let path = folder.join("Cargo.toml");
-        let text = fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
         Self::parse(folder, text).with_context(|| format!("{} is no manifest", path.display()))
     }
 
     pub(super) fn parse(folder: PathBuf, text: String) -> Result<Self> {
         let table: Table = toml::from_str(&text)?;
-        ensure!(table.get("package").is_some_and(Value::is_table), "it does not describe a package");
-        Ok(Self { folder, text, table })
+        ensure!(
+            table.get("package").is_some_and(Value::is_table),
+            "it does not describe a package"
+        );
+        Ok(Self {
+            folder,
+            text,
+            table,
+        })
     }
 
     pub(super) fn name(&self) -> &str {
-        self.at(&["package", "name"]).and_then(Value::as_str).unwrap_or_default()
+        self.at(&["package", "name"])
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     /// Returns the value at a path of keys.
     pub(super) fn at(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
-        rest.iter().try_fold(self.table.get(*first)?, |value, key| value.get(key))
+        rest.iter()
+            .try_fold(self.table.get(*first)?, |value, key| value.get(key))
     }
 
     /// Returns the features that a user can turn on, each with its documentation: the lines before it that begin with `##`.
     pub(super) fn features(&self) -> Vec<(&str, String)> {
         let named = self.at(&["features"]).and_then(Value::as_table);
         let names = named.into_iter().flat_map(Table::keys).map(String::as_str);
-        names.filter(|name| *name != "default").map(|name| (name, self.documentation(name))).collect()
+        names
+            .filter(|name| *name != "default")
+            .map(|name| (name, self.documentation(name)))
+            .collect()
     }
 
     fn documentation(&self, feature: &str) -> String {
         // A dependency may have the name of a feature.
-        let lines = self.text.lines().skip_while(|line| line.trim() != "[features]").skip(1);
+        let lines = self
+            .text
+            .lines()
+            .skip_while(|line| line.trim() != "[features]")
+            .skip(1);
         let lines: Vec<_> = lines.take_while(|line| !line.starts_with('[')).collect();
-        let is_feature = |line: &&str| line.split_once(" = ").is_some_and(|(name, _)| name.trim() == feature);
+        let is_feature = |line: &&str| {
+            line.split_once(" = ")
+                .is_some_and(|(name, _)| name.trim() == feature)
+        };
         let place = lines.iter().rposition(is_feature).unwrap_or_default();
-        let before = lines[..place].iter().rev().map_while(|line| line.strip_prefix("## "));
-        before.collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join(" ")
+        let before = lines[..place]
+            .iter()
+            .rev()
+            .map_while(|line| line.strip_prefix("## "));
+        before
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
@@ -72,18 +103,21 @@ mod tests {
 
     #[test]
     fn feature_of_the_name_of_a_dependency_is_documented_where_it_is_declared() {
-        let text =
-            "[package]\nname = \"a\"\n[features]\n## Halves.\nhalf = [\"dep:half\"]\n\n[dependencies]\nhalf = \"2\"\n";
+        let text = "[package]\nname = \"a\"\n[features]\n## Halves.\nhalf = [\"dep:half\"]\n\n[dependencies]\nhalf = \"2\"\n";
         let manifest = Manifest::parse(PathBuf::new(), text.to_owned()).expect("it is a manifest");
         assert_eq!(manifest.features(), [("half", "Halves.".to_owned())]);
     }
 
     #[test]
     fn features_include_their_comments() {
-        let text = "[package]\nname = \"a\"\n[features]\ndefault = []\n## One\n## line.\nb = []\nc = []\n";
+        let text =
+            "[package]\nname = \"a\"\n[features]\ndefault = []\n## One\n## line.\nb = []\nc = []\n";
         let found = manifest(text);
         assert_eq!(found.name(), "a");
-        assert_eq!(found.features(), [("b", "One line.".to_owned()), ("c", String::new())]);
+        assert_eq!(
+            found.features(),
+            [("b", "One line.".to_owned()), ("c", String::new())]
+        );
     }
 
     #[test]
@@ -98,8 +132,14 @@ mod tests {
 
     #[test]
     fn all_crates_are_found_by_name() {
-        let names: Vec<_> =
-            Manifest::all().expect("they can be read").iter().map(|crate_| crate_.name().to_owned()).collect();
-        assert!(names.contains(&"curium".to_owned()) && names.contains(&"curium-sys".to_owned()), "{names:?}");
+        let names: Vec<_> = Manifest::all()
+            .expect("they can be read")
+            .iter()
+            .map(|crate_| crate_.name().to_owned())
+            .collect();
+        assert!(
+            names.contains(&"curium".to_owned()) && names.contains(&"curium-sys".to_owned()),
+            "{names:?}"
+        );
     }
 }

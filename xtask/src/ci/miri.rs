@@ -7,7 +7,14 @@ use anyhow::Result;
 use super::{Options, Outcome, run_and_show};
 
 /// The packages whose unit tests are interpreted: those that manage memory or handles.
-const PACKAGES: &[&str] = &["-p", "curium-driver", "-p", "curium-memory", "--all-features", "--lib"];
+const PACKAGES: &[&str] = &[
+    "-p",
+    "curium-driver",
+    "-p",
+    "curium-memory",
+    "--all-features",
+    "--lib",
+];
 
 /// The simulated driver returns addresses as integers, as a real one does. In isolation, time is simulated, so that no result depends on
 /// the load of the machine.
@@ -97,20 +104,38 @@ const CONTRACT_TOO_LONG: &[&str] = &[
 ];
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    let found = nightly().args(["--version"]).output().is_ok_and(|output| output.status.success());
+    let found = nightly()
+        .args(["--version"])
+        .output()
+        .is_ok_and(|output| output.status.success());
     if !found {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
     let unit = |flags| tests(flags, PACKAGES);
-    run_and_show(unit(ISOLATED).args(skipping(TOO_LONG)).args(skipping(WITH_FILES)))?;
+    run_and_show(
+        unit(ISOLATED)
+            .args(skipping(TOO_LONG))
+            .args(skipping(WITH_FILES)),
+    )?;
     run_and_show(unit(NOT_ISOLATED).args(WITH_FILES))?;
     // The loader of `sys` searches folders.
-    let mut of_sys = tests(NOT_ISOLATED, &["-p", "curium-sys", "--all-features", "--lib"]);
+    let mut of_sys = tests(
+        NOT_ISOLATED,
+        &["-p", "curium-sys", "--all-features", "--lib"],
+    );
     run_and_show(of_sys.args(skipping(TOO_LONG)))?;
     let contract = |flags| tests(flags, &["-p", "curium-tests", "--test", "contract"]);
-    run_and_show(contract(ISOLATED).args(CONTRACT).args(skipping(CONTRACT_TOO_LONG)))?;
+    run_and_show(
+        contract(ISOLATED)
+            .args(CONTRACT)
+            .args(skipping(CONTRACT_TOO_LONG)),
+    )?;
     if options.thorough {
-        run_and_show(contract(NOT_ISOLATED).args(CONTRACT_THOROUGH).args(skipping(CONTRACT_TOO_LONG)))?;
+        run_and_show(
+            contract(NOT_ISOLATED)
+                .args(CONTRACT_THOROUGH)
+                .args(skipping(CONTRACT_TOO_LONG)),
+        )?;
     }
     Ok(Outcome::Passed)
 }
@@ -118,13 +143,19 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 /// Returns a command that interprets tests; their filters follow.
 fn tests(flags: &str, of: &[&str]) -> Command {
     let mut command = nightly();
-    command.arg("test").args(of).arg("--").env("MIRIFLAGS", flags);
+    command
+        .arg("test")
+        .args(of)
+        .arg("--")
+        .env("MIRIFLAGS", flags);
     command
 }
 
 fn nightly() -> Command {
     let mut command = Command::new("rustup");
-    command.args(["run", "nightly", "cargo", "miri"]).current_dir(crate::root());
+    command
+        .args(["run", "nightly", "cargo", "miri"])
+        .current_dir(crate::root());
     command
 }
 

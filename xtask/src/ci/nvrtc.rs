@@ -14,7 +14,8 @@ use crate::version::Version;
 const VERSIONS: [Version; 2] = [Version::from_raw(11080), Version::from_raw(12080)];
 
 /// The example that compiles a template. The simulated driver accepts PTX of an NVRTC that is not newer.
-const EXAMPLE: &str = "run --quiet -p curium --features nvrtc --example 08_nvrtc_templates -- --device sim";
+const EXAMPLE: &str =
+    "run --quiet -p curium --features nvrtc --example 08_nvrtc_templates -- --device sim";
 const DRIVER: Version = Version::from_raw(13000);
 /// The output of the example with NVRTC; without NVRTC it succeeds, too.
 const RESULT: &str = "[3.0, 5.0, 7.0], [-1, -2, -3]";
@@ -26,9 +27,17 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     for nvrtc in &chosen {
         println!("NVRTC of CUDA {}", nvrtc.version);
         let mut command = cargo();
-        command.args(["test", "-p", "curium-nvrtc", "--quiet"]).env("CURIUM_NVRTC_PATH", folder(nvrtc)?);
-        if let Some(linker) = pins.nvjitlink.iter().find(|linker| linker.version == nvrtc.version) {
-            let folder = linker.package.folder_of(|name| name.starts_with("libnvJitLink.so"))?;
+        command
+            .args(["test", "-p", "curium-nvrtc", "--quiet"])
+            .env("CURIUM_NVRTC_PATH", folder(nvrtc)?);
+        if let Some(linker) = pins
+            .nvjitlink
+            .iter()
+            .find(|linker| linker.version == nvrtc.version)
+        {
+            let folder = linker
+                .package
+                .folder_of(|name| name.starts_with("libnvJitLink.so"))?;
             command.env("CURIUM_NVJITLINK_PATH", folder);
         }
         run_all(&mut command)?;
@@ -40,15 +49,24 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 
 /// Returns the folder of this NVRTC.
 fn folder(nvrtc: &CudaVersion) -> Result<PathBuf> {
-    nvrtc.package.folder_of(|name| name.starts_with("libnvrtc.so"))
+    nvrtc
+        .package
+        .folder_of(|name| name.starts_with("libnvrtc.so"))
 }
 
 fn run_example(nvrtc: &CudaVersion) -> Result<()> {
     let mut command = cargo();
-    command.args(EXAMPLE.split(' ')).env("CURIUM_NVRTC_PATH", folder(nvrtc)?).stderr(Stdio::inherit());
+    command
+        .args(EXAMPLE.split(' '))
+        .env("CURIUM_NVRTC_PATH", folder(nvrtc)?)
+        .stderr(Stdio::inherit());
     let output = command.output().context("cargo cannot be run")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success() && text.contains(RESULT), "08_nvrtc_templates: {}, {text}", output.status);
+    ensure!(
+        output.status.success() && text.contains(RESULT),
+        "08_nvrtc_templates: {}, {text}",
+        output.status
+    );
     Ok(())
 }
 
@@ -77,7 +95,10 @@ mod tests {
             Ok::<_, anyhow::Error>(chosen.iter().map(|nvrtc| nvrtc.version).collect::<Vec<_>>())
         };
         let newest = pins.newest().expect("there is one").version;
-        assert_eq!(versions(&[]).expect("all are pinned"), [VERSIONS[0], VERSIONS[1], newest]);
+        assert_eq!(
+            versions(&[]).expect("all are pinned"),
+            [VERSIONS[0], VERSIONS[1], newest]
+        );
         assert_eq!(versions(&[newest]).expect("it is pinned"), [newest]);
         versions(&[Version::from_raw(10000)]).expect_err("it is not pinned");
     }

@@ -33,17 +33,30 @@ pub(super) fn run(_options: &Options) -> Result<Outcome> {
     for manifest in Manifest::all()? {
         let packed = packed(manifest.name())?;
         let roots = ["src/lib.rs", "src/main.rs"].map(|root| manifest.folder.join(root));
-        let root = roots.iter().find(|root| root.exists()).context("the package has no source")?;
+        let root = roots
+            .iter()
+            .find(|root| root.exists())
+            .context("the package has no source")?;
         let library = fs::read_to_string(root)?;
-        let found = unsaid(&manifest).into_iter().chain(lacking(&packed)).chain(undocumented(&manifest, &library));
+        let found = unsaid(&manifest)
+            .into_iter()
+            .chain(lacking(&packed))
+            .chain(undocumented(&manifest, &library));
         faults.extend(found.map(|fault| format!("{}: {fault}", manifest.name())));
         println!("{}: {} files", manifest.name(), packed.len());
     }
     for folder in OUTSIDE {
         let mut command = cargo();
-        command.current_dir(crate::root().join(folder)).args(["update", "--quiet", "--workspace", "--locked"]);
+        command.current_dir(crate::root().join(folder)).args([
+            "update",
+            "--quiet",
+            "--workspace",
+            "--locked",
+        ]);
         if !command.status().context("cargo cannot be run")?.success() {
-            faults.push(format!("{folder}/Cargo.lock is out of date: run cargo update --workspace there"));
+            faults.push(format!(
+                "{folder}/Cargo.lock is out of date: run cargo update --workspace there"
+            ));
         }
     }
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
@@ -53,33 +66,59 @@ pub(super) fn run(_options: &Options) -> Result<Outcome> {
 /// Returns the files that cargo packs.
 fn packed(package: &str) -> Result<Vec<String>> {
     let mut command = cargo();
-    command.args(["package", "--quiet", "--list", "--allow-dirty", "--package", package]);
+    command.args([
+        "package",
+        "--quiet",
+        "--list",
+        "--allow-dirty",
+        "--package",
+        package,
+    ]);
     let output = command.output().context("cargo cannot be run")?;
-    ensure!(output.status.success(), "cargo package: {}", String::from_utf8_lossy(&output.stderr).trim());
-    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+    ensure!(
+        output.status.success(),
+        "cargo package: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(String::from_utf8(output.stdout)?
+        .lines()
+        .map(str::to_owned)
+        .collect())
 }
 
 fn unsaid(manifest: &Manifest) -> Vec<String> {
     let unsaid = SAID.iter().filter(|path| manifest.at(path).is_none());
-    unsaid.map(|path| format!("the manifest lacks {}", path.join("."))).collect()
+    unsaid
+        .map(|path| format!("the manifest lacks {}", path.join(".")))
+        .collect()
 }
 
 fn lacking(packed: &[String]) -> Vec<String> {
-    let lacking = HELD.iter().filter(|name| !packed.iter().any(|file| file == *name));
-    lacking.map(|name| format!("the package lacks {name}")).collect()
+    let lacking = HELD
+        .iter()
+        .filter(|name| !packed.iter().any(|file| file == *name));
+    lacking
+        .map(|name| format!("the package lacks {name}"))
+        .collect()
 }
 
 /// Returns the features without documentation in the manifest or in the crate.
 fn undocumented(manifest: &Manifest, library: &str) -> Vec<String> {
-    let section = library.split_once("//! # Features\n").map_or("", |(_, rest)| rest);
+    let section = library
+        .split_once("//! # Features\n")
+        .map_or("", |(_, rest)| rest);
     let section = section.split("//! # ").next().unwrap_or_default();
     let mut faults = Vec::new();
     for (feature, documentation) in manifest.features() {
         if documentation.is_empty() {
-            faults.push(format!("the feature {feature} has no line with ## before it in the manifest"));
+            faults.push(format!(
+                "the feature {feature} has no line with ## before it in the manifest"
+            ));
         }
         if !section.contains(&format!("`{feature}`")) {
-            faults.push(format!("the feature {feature} is not under `# Features` in lib.rs or main.rs"));
+            faults.push(format!(
+                "the feature {feature} is not under `# Features` in lib.rs or main.rs"
+            ));
         }
     }
     faults
@@ -97,7 +136,10 @@ mod tests {
 
     #[test]
     fn empty_manifest_lacks_every_key() {
-        assert_eq!(unsaid(&manifest("[package]\nname = \"a\"\n")).len(), SAID.len());
+        assert_eq!(
+            unsaid(&manifest("[package]\nname = \"a\"\n")).len(),
+            SAID.len()
+        );
         let said = "[package]\nname = \"a\"\ndescription = \"d\"\nlicense.workspace = true\n";
         assert_eq!(unsaid(&manifest(said)).len(), SAID.len() - 2);
     }
@@ -114,6 +156,9 @@ mod tests {
         let library = "//! # Features\n//!\n//! - `b`: good.\n//!\n//! # Example\n//! `c`\n";
         let faults = undocumented(&manifest, library);
         assert_eq!(faults.len(), 2, "{faults:?}");
-        assert!(faults.iter().all(|fault| fault.contains("feature c")), "{faults:?}");
+        assert!(
+            faults.iter().all(|fault| fault.contains("feature c")),
+            "{faults:?}"
+        );
     }
 }

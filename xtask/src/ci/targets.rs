@@ -44,12 +44,17 @@ const OTHERS: [&str; 4] = ["-p", "curium-cli", "-p", "curium-cudart"];
 /// A thorough run checks more targets, tests the libraries with that Rust, which takes minutes, and runs the tests of other targets under
 /// emulators like `cargo xtask targets`, which takes half an hour.
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    let count = if options.thorough { TARGETS.len() } else { ALWAYS };
+    let count = if options.thorough {
+        TARGETS.len()
+    } else {
+        ALWAYS
+    };
     for target in &TARGETS[..count] {
         check(target).with_context(|| format!("the libraries on {target}"))?;
     }
     let oldest = oldest_rust()?;
-    with_oldest(&oldest, options.thorough).with_context(|| format!("the libraries with Rust {oldest}"))?;
+    with_oldest(&oldest, options.thorough)
+        .with_context(|| format!("the libraries with Rust {oldest}"))?;
     if options.thorough {
         crate::targets::run(&crate::targets::Options::default())?;
     }
@@ -58,18 +63,29 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 
 fn check(target: &str) -> Result<Outcome> {
     println!("{target}");
-    run_all(Command::new("rustup").args(["target", "add", target]).current_dir(crate::root()))?;
+    run_all(
+        Command::new("rustup")
+            .args(["target", "add", target])
+            .current_dir(crate::root()),
+    )?;
     let mut clippy = cargo();
-    clippy.args(["clippy", "--quiet", "--all-features", "--target", target]).args(packages()).args(OTHERS);
+    clippy
+        .args(["clippy", "--quiet", "--all-features", "--target", target])
+        .args(packages())
+        .args(OTHERS);
     run_all(clippy.args(["--", "-D", "warnings"]))
 }
 
 /// Returns the `rust-version` of the workspace.
 fn oldest_rust() -> Result<String> {
-    let manifest: toml::Table = toml::from_str(&std::fs::read_to_string(crate::root().join("Cargo.toml"))?)?;
-    let version =
-        manifest.get("workspace").and_then(|workspace| workspace.get("package")?.get("rust-version")?.as_str());
-    Ok(version.context("the workspace names no rust-version")?.to_owned())
+    let manifest: toml::Table =
+        toml::from_str(&std::fs::read_to_string(crate::root().join("Cargo.toml"))?)?;
+    let version = manifest
+        .get("workspace")
+        .and_then(|workspace| workspace.get("package")?.get("rust-version")?.as_str());
+    Ok(version
+        .context("the workspace names no rust-version")?
+        .to_owned())
 }
 
 fn with_oldest(version: &str, is_thorough: bool) -> Result<Outcome> {
@@ -82,10 +98,22 @@ fn with_oldest(version: &str, is_thorough: bool) -> Result<Outcome> {
         "minimal",
         "--no-self-update",
     ]))?;
-    let command: &[&str] = if is_thorough { &["test"] } else { &["check", "--tests"] };
+    let command: &[&str] = if is_thorough {
+        &["test"]
+    } else {
+        &["check", "--tests"]
+    };
     let mut cargo = Command::new("rustup");
-    cargo.args(["run", version, "cargo"]).args(command).arg("--all-features").args(packages());
-    run_all(cargo.current_dir(crate::root()).env("CARGO_TARGET_DIR", target_folder()?.join("oldest")))
+    cargo
+        .args(["run", version, "cargo"])
+        .args(command)
+        .arg("--all-features")
+        .args(packages());
+    run_all(
+        cargo
+            .current_dir(crate::root())
+            .env("CARGO_TARGET_DIR", target_folder()?.join("oldest")),
+    )
 }
 
 fn packages() -> impl Iterator<Item = &'static str> {
@@ -106,11 +134,24 @@ mod tests {
     #[test]
     fn documentation_of_each_library_is_built_for_its_platforms() {
         for manifest in Manifest::all().expect("the manifests are readable") {
-            let listed = manifest.at(&["package", "metadata", "docs", "rs", "targets"]).and_then(toml::Value::as_array);
-            let listed: Vec<_> = listed.into_iter().flatten().filter_map(toml::Value::as_str).collect();
+            let listed = manifest
+                .at(&["package", "metadata", "docs", "rs", "targets"])
+                .and_then(toml::Value::as_array);
+            let listed: Vec<_> = listed
+                .into_iter()
+                .flatten()
+                .filter_map(toml::Value::as_str)
+                .collect();
             if LIBRARIES.contains(&manifest.name()) {
-                let is_known = |target: &&&str| TARGETS.contains(*target) || **target == "x86_64-unknown-linux-gnu";
-                assert_eq!(listed.iter().filter(is_known).count(), 4, "{}: {listed:?}", manifest.name());
+                let is_known = |target: &&&str| {
+                    TARGETS.contains(*target) || **target == "x86_64-unknown-linux-gnu"
+                };
+                assert_eq!(
+                    listed.iter().filter(is_known).count(),
+                    4,
+                    "{}: {listed:?}",
+                    manifest.name()
+                );
             }
         }
     }
@@ -120,7 +161,10 @@ mod tests {
         let path = crate::root().join("dist-workspace.toml");
         let settings: toml::Table =
             toml::from_str(&std::fs::read_to_string(path).expect("it is readable")).expect("TOML");
-        let listed = settings.get("dist").and_then(|dist| dist.get("targets")?.as_array()).expect("there is a list");
+        let listed = settings
+            .get("dist")
+            .and_then(|dist| dist.get("targets")?.as_array())
+            .expect("there is a list");
         let mut listed: Vec<_> = listed.iter().filter_map(toml::Value::as_str).collect();
         let mut expected = [TARGETS, &["x86_64-unknown-linux-gnu"]].concat();
         listed.sort_unstable();
@@ -132,7 +176,11 @@ mod tests {
     fn libraries_are_all_published_crates_but_the_programs_and_benchmarks() {
         let manifests = Manifest::all().expect("the manifests are readable");
         let others = ["curium-bench", "curium-cli", "curium-cudart"];
-        let mut expected: Vec<_> = manifests.iter().map(Manifest::name).filter(|name| !others.contains(name)).collect();
+        let mut expected: Vec<_> = manifests
+            .iter()
+            .map(Manifest::name)
+            .filter(|name| !others.contains(name))
+            .collect();
         let mut listed = LIBRARIES.to_vec();
         expected.sort_unstable();
         listed.sort_unstable();

@@ -10,11 +10,22 @@ use super::pytest::{self, Suite};
 use super::{DEVICES, Folder, python, run_all, with_driver};
 
 /// The packages whose libraries CuPy is linked to.
-const LIBRARIES: [&str; 7] = ["cublas", "cufft", "curand", "cusolver", "cusparse", "cuda_nvrtc", "nvjitlink"];
+const LIBRARIES: [&str; 7] = [
+    "cublas",
+    "cufft",
+    "curand",
+    "cusolver",
+    "cusparse",
+    "cuda_nvrtc",
+    "nvjitlink",
+];
 
 /// Runs the program of this repository.
 pub(super) fn run(folder: &Folder) -> Result<()> {
-    run_all(&mut cupy(folder, python::command(folder, "cupy_arrays.py")?)?)
+    run_all(&mut cupy(
+        folder,
+        python::command(folder, "cupy_arrays.py")?,
+    )?)
 }
 
 /// Runs the tests of this repository.
@@ -32,9 +43,20 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
 /// Sets the paths of CuPy's libraries and headers, and of its cache of compiled kernels.
 fn cupy(folder: &Folder, mut python: Command) -> Result<Command> {
     let nvidia = python::packages(folder)?.join("nvidia");
-    let libraries: Vec<PathBuf> = LIBRARIES.iter().map(|name| nvidia.join(name).join("lib")).collect();
-    with_driver(&mut python, folder, &libraries.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
-    python.env("CUPY_COMPILE_WITH_PTX", "1").env("CUDA_PATH", nvidia.join("cuda_runtime"));
-    python.env("CUPY_CACHE_DIR", folder.made.join("cupy-kernels")).envs([DEVICES]);
+    let libraries: Vec<PathBuf> = LIBRARIES
+        .iter()
+        .map(|name| nvidia.join(name).join("lib"))
+        .collect();
+    with_driver(
+        &mut python,
+        folder,
+        &libraries.iter().map(PathBuf::as_path).collect::<Vec<_>>(),
+    )?;
+    python
+        .env("CUPY_COMPILE_WITH_PTX", "1")
+        .env("CUDA_PATH", nvidia.join("cuda_runtime"));
+    python
+        .env("CUPY_CACHE_DIR", folder.made.join("cupy-kernels"))
+        .envs([DEVICES]);
     Ok(python)
 }

@@ -47,7 +47,9 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Expected>> {
 
 /// Returns the expectations for one program.
 pub(super) fn of<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected> {
-    list.iter().find(|expected| expected.name == name).with_context(|| format!("expected.toml lacks {name}"))
+    list.iter()
+        .find(|expected| expected.name == name)
+        .with_context(|| format!("expected.toml lacks {name}"))
 }
 
 impl Outcomes {
@@ -55,7 +57,9 @@ impl Outcomes {
     /// started and has no outcome crashed or was killed: it failed.
     pub(super) fn read(text: &str) -> Self {
         let mut outcomes = Self::default();
-        let tests = text.lines().filter_map(|line| line.strip_prefix("test ")?.rsplit_once(" ... "));
+        let tests = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("test ")?.rsplit_once(" ... "));
         for (name, outcome) in tests {
             // The name of a test that should panic is followed by a remark.
             let name = name.split(" - ").next().unwrap_or(name).to_owned();
@@ -80,12 +84,34 @@ impl Expected {
     pub(super) fn compare(&self, outcomes: &Outcomes) -> Result<String> {
         let run = outcomes.passed.len() + outcomes.failed.len();
         let counts = format!("{} of {run} pass", outcomes.passed.len());
-        println!("{counts}, {} skipped, {} left out", outcomes.ignored, self.left_out.len());
-        let unexpected: Vec<_> = outcomes.failed.iter().filter(|name| !self.fails.contains_key(*name)).collect();
-        ensure!(unexpected.is_empty(), "{counts}; these should not fail: {unexpected:#?}");
-        let mended: Vec<_> = self.fails.keys().filter(|name| outcomes.passed.contains(*name)).collect();
-        ensure!(mended.is_empty(), "{counts}; these pass, so remove them from the list of failures: {mended:#?}");
-        ensure!(outcomes.passed.len() >= self.passed, "{counts}, but {} should pass", self.passed);
+        println!(
+            "{counts}, {} skipped, {} left out",
+            outcomes.ignored,
+            self.left_out.len()
+        );
+        let unexpected: Vec<_> = outcomes
+            .failed
+            .iter()
+            .filter(|name| !self.fails.contains_key(*name))
+            .collect();
+        ensure!(
+            unexpected.is_empty(),
+            "{counts}; these should not fail: {unexpected:#?}"
+        );
+        let mended: Vec<_> = self
+            .fails
+            .keys()
+            .filter(|name| outcomes.passed.contains(*name))
+            .collect();
+        ensure!(
+            mended.is_empty(),
+            "{counts}; these pass, so remove them from the list of failures: {mended:#?}"
+        );
+        ensure!(
+            outcomes.passed.len() >= self.passed,
+            "{counts}, but {} should pass",
+            self.passed
+        );
         Ok(counts)
     }
 }
@@ -99,8 +125,9 @@ mod tests {
 
     #[test]
     fn test_that_has_begun_and_not_ended_has_failed() {
-        let outcomes =
-            Outcomes::read("test a ... begun\ntest a ... ok\ntest b ... begun\ntest c ... begun\ntest c ... ignored\n");
+        let outcomes = Outcomes::read(
+            "test a ... begun\ntest a ... ok\ntest b ... begun\ntest c ... begun\ntest c ... ignored\n",
+        );
         assert_eq!(outcomes.passed, BTreeSet::from(["a".to_owned()]));
         assert_eq!(outcomes.failed, BTreeSet::from(["b".to_owned()]));
         assert_eq!(outcomes.ignored, 1);
@@ -114,7 +141,10 @@ mod tests {
     #[test]
     fn lines_of_tests_are_read_and_others_are_not() {
         let outcomes = Outcomes::read(TEXT);
-        assert_eq!(outcomes.passed, BTreeSet::from(["a::b".to_owned(), "a::c".to_owned()]));
+        assert_eq!(
+            outcomes.passed,
+            BTreeSet::from(["a::b".to_owned(), "a::c".to_owned()])
+        );
         assert_eq!(outcomes.failed, BTreeSet::from(["d".to_owned()]));
         assert_eq!(outcomes.ignored, 1);
     }
@@ -122,13 +152,25 @@ mod tests {
     #[test]
     fn outcomes_are_as_expected_only_if_no_other_test_fails_and_enough_pass() {
         let outcomes = Outcomes::read(TEXT);
-        assert_eq!(expected(2, "d = \"why\"").compare(&outcomes).expect("the outcomes are expected"), "2 of 3 pass");
+        assert_eq!(
+            expected(2, "d = \"why\"")
+                .compare(&outcomes)
+                .expect("the outcomes are expected"),
+            "2 of 3 pass"
+        );
         for (passed, fails, part) in [
             (2, "", "should not fail"),
             (3, "d = \"why\"", "but 3 should pass"),
-            (1, "d = \"why\"\n\"a::b\" = \"why\"", "remove them from the list"),
+            (
+                1,
+                "d = \"why\"\n\"a::b\" = \"why\"",
+                "remove them from the list",
+            ),
         ] {
-            let error = expected(passed, fails).compare(&outcomes).expect_err(part).to_string();
+            let error = expected(passed, fails)
+                .compare(&outcomes)
+                .expect_err(part)
+                .to_string();
             assert!(error.contains(part), "{error}");
         }
     }

@@ -32,7 +32,12 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
     for entry in fs::read_dir(folder.sources.join("nvcc"))? {
         let path = entry?.path();
         if path.extension().is_some_and(|it| it == "cu") {
-            names.push(path.file_stem().context("a program has a name")?.to_string_lossy().into_owned());
+            names.push(
+                path.file_stem()
+                    .context("a program has a name")?
+                    .to_string_lossy()
+                    .into_owned(),
+            );
         }
     }
     names.retain(|name| !expected.left_out.contains_key(name));
@@ -40,7 +45,11 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
     let mut text = String::new();
     for name in names {
         let problem = problem_of(folder, &name)?;
-        writeln!(text, "test {name} ... {}", if problem.is_none() { "ok" } else { "FAILED" })?;
+        writeln!(
+            text,
+            "test {name} ... {}",
+            if problem.is_none() { "ok" } else { "FAILED" }
+        )?;
         if let Some(problem) = problem {
             println!("{name}: {problem}");
         }
@@ -53,9 +62,13 @@ fn problem_of(folder: &Folder, name: &str) -> Result<Option<String>> {
     let made = folder.made.join("nvcc");
     fs::create_dir_all(&made)?;
     let program = made.join(name);
-    let output = compiler(folder, name, &program)?.output().context("nvcc cannot be run")?;
+    let output = compiler(folder, name, &program)?
+        .output()
+        .context("nvcc cannot be run")?;
     if !output.status.success() {
-        return Ok(Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+        return Ok(Some(
+            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        ));
     }
     let mut command = Command::new(&program);
     command.current_dir(&made);
@@ -72,10 +85,20 @@ fn problem_of(folder: &Folder, name: &str) -> Result<Option<String>> {
 fn compiler(folder: &Folder, name: &str, program: &Path) -> Result<Command> {
     let toolkit = toolkit(folder)?;
     let mut nvcc = Command::new(toolkit.join("bin/nvcc"));
-    nvcc.args(["-std=c++17", "--extended-lambda", "-gencode", "arch=compute_90,code=compute_90"]);
+    nvcc.args([
+        "-std=c++17",
+        "--extended-lambda",
+        "-gencode",
+        "arch=compute_90,code=compute_90",
+    ]);
     // The runtime over the driver API is found before NVIDIA's.
-    nvcc.arg("-L").arg(folder.driver.join("cudart-13")).arg("-L").arg(toolkit.join("lib"));
-    nvcc.arg("-o").arg(program).arg(folder.sources.join("nvcc").join(format!("{name}.cu")));
+    nvcc.arg("-L")
+        .arg(folder.driver.join("cudart-13"))
+        .arg("-L")
+        .arg(toolkit.join("lib"));
+    nvcc.arg("-o")
+        .arg(program)
+        .arg(folder.sources.join("nvcc").join(format!("{name}.cu")));
     Ok(nvcc)
 }
 
@@ -83,12 +106,18 @@ fn compiler(folder: &Folder, name: &str, program: &Path) -> Result<Command> {
 fn toolkit(folder: &Folder) -> Result<PathBuf> {
     let nvcc = crate::package::find(&python::environment(folder), |name| name == "nvcc");
     let nvcc = nvcc.context("the environment holds no nvcc")?;
-    Ok(nvcc.parent().and_then(Path::parent).context("nvcc lies in a folder of the toolkit")?.to_path_buf())
+    Ok(nvcc
+        .parent()
+        .and_then(Path::parent)
+        .context("nvcc lies in a folder of the toolkit")?
+        .to_path_buf())
 }
 
 /// Returns the exit status of a program, or `None` after the time limit.
 fn ended(command: &mut Command) -> Result<Option<ExitStatus>> {
-    let mut child = command.spawn().with_context(|| format!("{command:?} cannot be run"))?;
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("{command:?} cannot be run"))?;
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
@@ -116,7 +145,12 @@ mod tests {
     #[test]
     fn programs_of_the_quick_form_are_there() {
         for name in QUICK {
-            assert!(crate::root().join(format!("outside/nvcc/{name}.cu")).is_file(), "{name}");
+            assert!(
+                crate::root()
+                    .join(format!("outside/nvcc/{name}.cu"))
+                    .is_file(),
+                "{name}"
+            );
         }
     }
 }

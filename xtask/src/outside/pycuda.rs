@@ -16,7 +16,10 @@ const VERSION: &str = "2026.1";
 /// Builds PyCUDA, and runs the program of this repository.
 pub(super) fn run(folder: &Folder) -> Result<()> {
     build(folder)?;
-    run_all(&mut pycuda(folder, python::command(folder, "pycuda_arrays.py")?)?)
+    run_all(&mut pycuda(
+        folder,
+        python::command(folder, "pycuda_arrays.py")?,
+    )?)
 }
 
 /// Runs the tests.
@@ -44,8 +47,14 @@ fn build(folder: &Folder) -> Result<()> {
     println!("PyCUDA is built, which takes some minutes");
     let libraries = folder.made.join("pycuda/lib");
     fs::create_dir_all(&libraries)?;
-    fs::copy(folder.driver.join("libcuda.so.1"), libraries.join("libcuda.so"))?;
-    fs::copy(toolkit.join("lib/libcurand.so.10"), libraries.join("libcurand.so"))?;
+    fs::copy(
+        folder.driver.join("libcuda.so.1"),
+        libraries.join("libcuda.so"),
+    )?;
+    fs::copy(
+        toolkit.join("lib/libcurand.so.10"),
+        libraries.join("libcurand.so"),
+    )?;
     // PyCUDA looks for the device runtime here.
     if !toolkit.join("lib64").exists() {
         symlink("lib", toolkit.join("lib64"))?;
@@ -57,7 +66,10 @@ fn build(folder: &Folder) -> Result<()> {
     );
     fs::write(sources.join("siteconf.py"), settings)?;
     let mut pip = python::pip(folder);
-    run_all(pip.args(["install", "--no-deps", "--no-build-isolation"]).arg(&sources))
+    run_all(
+        pip.args(["install", "--no-deps", "--no-build-isolation"])
+            .arg(&sources),
+    )
 }
 
 /// Sets where PyCUDA finds nvcc and libraries, and where it keeps compiled kernels.
@@ -66,7 +78,9 @@ fn pycuda(folder: &Folder, mut python: Command) -> Result<Command> {
     fs::create_dir_all(&cache)?;
     with_driver(&mut python, folder, &[&toolkit.join("lib")])?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths(std::iter::once(toolkit.join("bin")).chain(std::env::split_paths(&path)))?;
+    let path = std::env::join_paths(
+        std::iter::once(toolkit.join("bin")).chain(std::env::split_paths(&path)),
+    )?;
     python.env("PATH", path).env("PYCUDA_CACHE_DIR", cache);
     Ok(python)
 }

@@ -31,26 +31,43 @@ pub(super) struct Suite {
 
 /// Runs the tests of a package.
 pub(super) fn test(folder: &Folder, expected: &Expected, suite: &Suite) -> Result<Outcomes> {
-    let parts = thread::available_parallelism().map_or(1, usize::from).min(MOST_PARTS);
+    let parts = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MOST_PARTS);
     let outcomes = thread::scope(|scope| {
         let run = |part| move || test_part(folder, expected, suite, [part, parts]);
         let threads: Vec<_> = (0..parts).map(|part| scope.spawn(run(part))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("it returns its errors")).collect::<Result<Vec<_>>>()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("it returns its errors"))
+            .collect::<Result<Vec<_>>>()
     })?;
     Ok(Outcomes::read(&outcomes.concat()))
 }
 
 /// Runs the tests of one part, and returns the lines of their outcomes. After a test that crashes its process, the next
 /// process continues with the following test.
-fn test_part(folder: &Folder, expected: &Expected, suite: &Suite, part: [usize; 2]) -> Result<String> {
+fn test_part(
+    folder: &Folder,
+    expected: &Expected,
+    suite: &Suite,
+    part: [usize; 2],
+) -> Result<String> {
     let path = folder.made.join(format!("{}.{}", expected.name(), part[0]));
-    let earlier = if folder.resume { fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
+    let earlier = if folder.resume {
+        fs::read_to_string(&path).unwrap_or_default()
+    } else {
+        String::new()
+    };
     fs::write(&path, ended(&earlier))?;
     loop {
         let before = fs::read_to_string(&path)?.len();
         let mut pytest = pytest(folder, expected, suite, part)?;
         // The exit status only reports that some test failed.
-        pytest.env("OUTSIDE_OUTCOMES", &path).status().context("pytest cannot be run")?;
+        pytest
+            .env("OUTSIDE_OUTCOMES", &path)
+            .status()
+            .context("pytest cannot be run")?;
         let text = fs::read_to_string(&path)?;
         let last = text.lines().last().context("pytest ran no test")?;
         if !last.ends_with(" ... begun") {
@@ -61,19 +78,48 @@ fn test_part(folder: &Folder, expected: &Expected, suite: &Suite, part: [usize; 
     }
 }
 
-fn pytest(folder: &Folder, expected: &Expected, suite: &Suite, [part, parts]: [usize; 2]) -> Result<Command> {
+fn pytest(
+    folder: &Folder,
+    expected: &Expected,
+    suite: &Suite,
+    [part, parts]: [usize; 2],
+) -> Result<Command> {
     let mut python = (suite.python)(folder)?;
-    python.args(["-m", "pytest", "--quiet", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes"]);
-    python.args(suite.plugin.iter().flat_map(|plugin| ["-p", plugin])).arg("--rootdir").arg(&suite.root);
+    python.args([
+        "-m",
+        "pytest",
+        "--quiet",
+        "--tb=short",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "outcomes",
+    ]);
+    python
+        .args(suite.plugin.iter().flat_map(|plugin| ["-p", plugin]))
+        .arg("--rootdir")
+        .arg(&suite.root);
     // Names are those of pytest, relative to the root.
-    python.args(expected.left_out.keys().map(|name| format!("--deselect={name}")));
-    let limits = ["faulthandler_exit_on_timeout=true".to_owned(), format!("faulthandler_timeout={LIMIT}")];
-    python.args(limits.iter().flat_map(|limit| ["-o", limit])).args(suite.options);
+    python.args(
+        expected
+            .left_out
+            .keys()
+            .map(|name| format!("--deselect={name}")),
+    );
+    let limits = [
+        "faulthandler_exit_on_timeout=true".to_owned(),
+        format!("faulthandler_timeout={LIMIT}"),
+    ];
+    python
+        .args(limits.iter().flat_map(|limit| ["-o", limit]))
+        .args(suite.options);
     if suite.files.is_empty() {
         python.arg(&suite.root);
     }
     python.args(suite.files.iter().map(|file| suite.root.join(file)));
-    python.env("OUTSIDE_PART", format!("{part}/{parts}")).current_dir(&folder.made);
+    python
+        .env("OUTSIDE_PART", format!("{part}/{parts}"))
+        .current_dir(&folder.made);
     Ok(python)
 }
 
@@ -81,7 +127,11 @@ fn pytest(folder: &Folder, expected: &Expected, suite: &Suite, [part, parts]: [u
 fn ended(outcomes: &str) -> &str {
     let text = outcomes.trim_end();
     let begin = text.rfind('\n').map_or(0, |end| end + 1);
-    if text.ends_with(" ... begun") { &text[..begin] } else { outcomes }
+    if text.ends_with(" ... begun") {
+        &text[..begin]
+    } else {
+        outcomes
+    }
 }
 
 #[cfg(test)]

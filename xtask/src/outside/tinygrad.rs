@@ -45,25 +45,42 @@ pub(super) enum Renderer {
 
 /// Runs the program of this repository.
 pub(super) fn run(folder: &Folder, renderer: Renderer) -> Result<()> {
-    run_all(&mut tinygrad(folder, renderer, python::command(folder, "tinygrad_arrays.py")?)?)
+    run_all(&mut tinygrad(
+        folder,
+        renderer,
+        python::command(folder, "tinygrad_arrays.py")?,
+    )?)
 }
 
 /// Runs the tests.
 pub(super) fn test(folder: &Folder, expected: &Expected, renderer: Renderer) -> Result<Outcomes> {
     let python = match renderer {
-        Renderer::Cuda => |folder: &Folder| tinygrad(folder, Renderer::Cuda, python::interpreter_of(folder)?),
-        Renderer::Ptx => |folder: &Folder| tinygrad(folder, Renderer::Ptx, python::interpreter_of(folder)?),
+        Renderer::Cuda => {
+            |folder: &Folder| tinygrad(folder, Renderer::Cuda, python::interpreter_of(folder)?)
+        }
+        Renderer::Ptx => {
+            |folder: &Folder| tinygrad(folder, Renderer::Ptx, python::interpreter_of(folder)?)
+        }
     };
     // Some tests draw their inputs at random.
     let options = &["-c", "/dev/null", "--hypothesis-seed=0"];
-    let suite = Suite { root: sources(folder)?, files: FILES, plugin: None, options, python };
+    let suite = Suite {
+        root: sources(folder)?,
+        files: FILES,
+        plugin: None,
+        options,
+        python,
+    };
     pytest::test(folder, expected, &suite)
 }
 
 /// Returns the folder of tinygrad, with stand-ins for modules of its tests that the archive lacks.
 fn sources(folder: &Folder) -> Result<PathBuf> {
     let sources = python::sources(folder, "tinygrad.txt", "tinygrad", VERSION)?;
-    fs::copy(folder.sources.join("tinygrad/helpers.py"), sources.join("test/helpers.py"))?;
+    fs::copy(
+        folder.sources.join("tinygrad/helpers.py"),
+        sources.join("test/helpers.py"),
+    )?;
     // Python has a package of this name.
     fs::write(sources.join("test/__init__.py"), "")?;
     fs::create_dir_all(sources.join("extra/models"))?;
@@ -76,9 +93,21 @@ fn tinygrad(folder: &Folder, renderer: Renderer, mut python: Command) -> Result<
     let toolkit = toolkit(folder)?;
     let nvrtc = python::packages(folder)?.join("nvidia/cuda_nvrtc/lib/libnvrtc.so.12");
     let path = std::env::join_paths([sources(folder)?, folder.sources.join("python")])?;
-    python.env("PYTHONPATH", path).env("CUDA_PATH", toolkit).env("NVRTC_PATH", nvrtc);
-    python.env("CC", folder.sources.join("tinygrad/cc.sh")).env("CACHEDB", folder.made.join("tinygrad.db"));
-    python.env("CUDA", "1").env("CUDA_PTX", if matches!(renderer, Renderer::Ptx) { "1" } else { "0" });
+    python
+        .env("PYTHONPATH", path)
+        .env("CUDA_PATH", toolkit)
+        .env("NVRTC_PATH", nvrtc);
+    python
+        .env("CC", folder.sources.join("tinygrad/cc.sh"))
+        .env("CACHEDB", folder.made.join("tinygrad.db"));
+    python.env("CUDA", "1").env(
+        "CUDA_PTX",
+        if matches!(renderer, Renderer::Ptx) {
+            "1"
+        } else {
+            "0"
+        },
+    );
     Ok(python)
 }
 
@@ -87,7 +116,10 @@ fn toolkit(folder: &Folder) -> Result<PathBuf> {
     let toolkit = folder.made.join("tinygrad-cuda");
     fs::create_dir_all(&toolkit)?;
     let headers = python::packages(folder)?.join("nvidia/cuda_runtime/include");
-    for (target, name) in [(folder.driver.join("libcuda.so.1"), "libcuda.so.1"), (headers, "include")] {
+    for (target, name) in [
+        (folder.driver.join("libcuda.so.1"), "libcuda.so.1"),
+        (headers, "include"),
+    ] {
         let link = toolkit.join(name);
         if !link.exists() {
             std::os::unix::fs::symlink(target, link)?;

@@ -52,7 +52,10 @@ const FILES: &[&str] = &[
 /// Builds the library, and runs the program of this repository.
 pub(super) fn run(folder: &Folder) -> Result<()> {
     build(folder)?;
-    run_all(&mut warp(folder, python::command(folder, "warp_arrays.py")?)?)
+    run_all(&mut warp(
+        folder,
+        python::command(folder, "warp_arrays.py")?,
+    )?)
 }
 
 /// Runs the package's tests.
@@ -72,7 +75,9 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
 fn build(folder: &Folder) -> Result<()> {
     let built = folder.made.join("warp/warp.so");
     let installed = python::packages(folder)?.join("warp/bin/warp.so");
-    if fs::metadata(&built).is_ok_and(|built| fs::metadata(&installed).is_ok_and(|found| found.len() == built.len())) {
+    if fs::metadata(&built)
+        .is_ok_and(|built| fs::metadata(&installed).is_ok_and(|found| found.len() == built.len()))
+    {
         return Ok(());
     }
     println!("Warp's native library is built, which takes some minutes");

@@ -16,7 +16,9 @@ impl Area {
     /// Returns the area of the function called `name`.
     pub(crate) fn of(name: &str) -> Self {
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-        if begins(GRAPH) && !name.starts_with("cuGraphics") || name.starts_with("cuStream") && name.contains("apture") {
+        if begins(GRAPH) && !name.starts_with("cuGraphics")
+            || name.starts_with("cuStream") && name.contains("apture")
+        {
             Self::Graph
         } else if begins(MEMORY) || MEMORY_PARTS.iter().any(|part| name.contains(part)) {
             Self::Memory
@@ -26,7 +28,13 @@ impl Area {
     }
 }
 
-const GRAPH: &[&str] = &["cuGraph", "cuUserObject", "cuDeviceGetGraphMem", "cuDeviceSetGraphMem", "cuDeviceGraphMem"];
+const GRAPH: &[&str] = &[
+    "cuGraph",
+    "cuUserObject",
+    "cuDeviceGetGraphMem",
+    "cuDeviceSetGraphMem",
+    "cuDeviceGraphMem",
+];
 
 const MEMORY: &[&str] = &[
     "cuArray",
@@ -41,7 +49,13 @@ const MEMORY: &[&str] = &[
     "cuTex",
 ];
 
-const MEMORY_PARTS: &[&str] = &["External", "IpcCloseMem", "IpcGetMem", "IpcOpenMem", "MemPool"];
+const MEMORY_PARTS: &[&str] = &[
+    "External",
+    "IpcCloseMem",
+    "IpcGetMem",
+    "IpcOpenMem",
+    "MemPool",
+];
 
 impl fmt::Display for Area {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

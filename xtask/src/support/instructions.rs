@@ -31,8 +31,8 @@ struct Instruction<'t> {
 pub(super) fn page() -> Result<String> {
     let path = crate::root().join(TABLE);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let instructions =
-        instructions(&text).with_context(|| format!("{TABLE}: the table of instructions is not found"))?;
+    let instructions = instructions(&text)
+        .with_context(|| format!("{TABLE}: the table of instructions is not found"))?;
     Ok(render(&instructions))
 }
 
@@ -40,30 +40,59 @@ pub(super) fn page() -> Result<String> {
 fn instructions(text: &str) -> Option<Vec<Instruction<'_>>> {
     let (_, table) = text.split_once("$callback! {")?;
     let (table, _) = table.split_once("\n        }")?;
-    table.split(';').map(str::trim).filter(|row| !row.is_empty()).map(instruction).collect()
+    table
+        .split(';')
+        .map(str::trim)
+        .filter(|row| !row.is_empty())
+        .map(instruction)
+        .collect()
 }
 
 fn instruction(row: &str) -> Option<Instruction<'_>> {
     let parts: Vec<&str> = row.split('"').collect();
-    let [_variant, name, methods, requirements @ ..] = &parts[..] else { return None };
+    let [_variant, name, methods, requirements @ ..] = &parts[..] else {
+        return None;
+    };
     let is_refused = methods.split_whitespace().nth(1)? == "unsupported";
-    Some(Instruction { name, is_refused, requirements: requirements.iter().copied().step_by(2).collect() })
+    Some(Instruction {
+        name,
+        is_refused,
+        requirements: requirements.iter().copied().step_by(2).collect(),
+    })
 }
 
 fn render(instructions: &[Instruction<'_>]) -> String {
     let mut text = String::from(HEAD);
-    for Instruction { name, is_refused, requirements } in instructions {
+    for Instruction {
+        name,
+        is_refused,
+        requirements,
+    } in instructions
+    {
         let simulator = if *is_refused { "refused" } else { "yes" };
-        let requirements: Vec<String> = requirements.iter().map(|requirement| cell(requirement)).collect();
-        writeln!(text, "| `{name}` | {simulator} | {} |", requirements.join("; ")).expect("a string accepts all text");
+        let requirements: Vec<String> = requirements
+            .iter()
+            .map(|requirement| cell(requirement))
+            .collect();
+        writeln!(
+            text,
+            "| `{name}` | {simulator} | {} |",
+            requirements.join("; ")
+        )
+        .expect("a string accepts all text");
     }
     text
 }
 
 /// Returns a requirement, with the forms as code.
 fn cell(requirement: &str) -> String {
-    let Some((minimum, forms)) = requirement.split_once(": ") else { return requirement.to_owned() };
-    let forms: Vec<String> = forms.split(' ').map(|form| format!("`{}`", form.replace('|', "\\|"))).collect();
+    let Some((minimum, forms)) = requirement.split_once(": ") else {
+        return requirement.to_owned();
+    };
+    let forms: Vec<String> = forms
+        .split(' ')
+        .map(|form| format!("`{}`", form.replace('|', "\\|")))
+        .collect();
     format!("{minimum}: {}", forms.join(" "))
 }
 
@@ -74,8 +103,16 @@ mod tests {
     #[test]
     fn rows_are_read_with_their_requirements() {
         let text = "macro { $callback! {\n  Add \"add\" sum any alone\n  \"7.8 sm_90: .bf16 |p\" \"8.0\";\n  Tcgen05 \"tcgen05\" any_form unsupported alone;\n        }\n}";
-        let add = Instruction { name: "add", is_refused: false, requirements: vec!["7.8 sm_90: .bf16 |p", "8.0"] };
-        let tcgen05 = Instruction { name: "tcgen05", is_refused: true, requirements: vec![] };
+        let add = Instruction {
+            name: "add",
+            is_refused: false,
+            requirements: vec!["7.8 sm_90: .bf16 |p", "8.0"],
+        };
+        let tcgen05 = Instruction {
+            name: "tcgen05",
+            is_refused: true,
+            requirements: vec![],
+        };
         assert_eq!(instructions(text), Some(vec![add, tcgen05]));
         assert_eq!(cell("7.8 sm_90: .bf16 |p"), "7.8 sm_90: `.bf16` `\\|p`");
         assert_eq!(instructions("no table"), None);

@@ -23,19 +23,27 @@ pub(crate) fn render(functions: &[Function]) -> String {
         "| part | current functions | wrapped | on the simulator | tested on a GPU |\n|---|---:|---:|---:|---:|\n",
     );
     for area in Area::ALL {
-        let live: Vec<_> = functions.iter().filter(|function| function.area == area && function.is_live()).collect();
+        let live: Vec<_> = functions
+            .iter()
+            .filter(|function| function.area == area && function.is_live())
+            .collect();
         let (wrapped, all) = share(functions, area);
         let simulated = live.iter().filter(|function| function.is_simulated).count();
         let tested = live.iter().filter(|function| function.is_tested).count();
         line(
             &mut text,
-            format_args!("| {area} | {all} | {wrapped} ({} %) | {simulated} | {tested} |", percent(wrapped, all)),
+            format_args!(
+                "| {area} | {all} | {wrapped} ({} %) | {simulated} | {tested} |",
+                percent(wrapped, all)
+            ),
         );
     }
     for area in Area::ALL {
         line(
             &mut text,
-            format_args!("\n## {area}\n\n| function | since | wrapped by | simulator | GPU |\n|---|---|---|---|---|"),
+            format_args!(
+                "\n## {area}\n\n| function | since | wrapped by | simulator | GPU |\n|---|---|---|---|---|"
+            ),
         );
         for function in functions.iter().filter(|function| function.area == area) {
             line(&mut text, format_args!("{}", row(function)));
@@ -53,7 +61,10 @@ fn row(function: &Function) -> String {
     };
     let mark = |is_so: bool| if is_so { "yes" } else { "" };
     let (simulated, tested) = (mark(function.is_simulated), mark(function.is_tested));
-    format!("| `{}` | {} | {status} | {simulated} | {tested} |", function.name, function.since)
+    format!(
+        "| `{}` | {} | {status} | {simulated} | {tested} |",
+        function.name, function.since
+    )
 }
 
 fn link(wrapping: &Wrapping) -> String {
@@ -76,14 +87,27 @@ mod tests {
 
     fn function(status: Status) -> Function {
         let since = Version::from_raw(12040);
-        Function { name: "cuOne".to_owned(), since, area: Area::Driver, status, is_simulated: true, is_tested: false }
+        Function {
+            name: "cuOne".to_owned(),
+            since,
+            area: Area::Driver,
+            status,
+            is_simulated: true,
+            is_tested: false,
+        }
     }
 
     #[test]
     fn row_names_the_wrapper_of_a_function() {
-        let wrapping = Wrapping { item: "Stream::one".to_owned(), path: "crates/driver/src/stream.rs".to_owned() };
+        let wrapping = Wrapping {
+            item: "Stream::one".to_owned(),
+            path: "crates/driver/src/stream.rs".to_owned(),
+        };
         let row = row(&function(Status::Wrapped(vec![wrapping])));
-        assert_eq!(row, "| `cuOne` | 12.4 | [`Stream::one`](../crates/driver/src/stream.rs) | yes |  |");
+        assert_eq!(
+            row,
+            "| `cuOne` | 12.4 | [`Stream::one`](../crates/driver/src/stream.rs) | yes |  |"
+        );
     }
 
     #[test]

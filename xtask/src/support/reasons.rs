@@ -49,8 +49,11 @@ impl Reasons {
             if let Some(heading) = line.strip_prefix("## ") {
                 section = Some(Section::of(heading)?);
             } else if is_row(line) {
-                let section = section.with_context(|| format!("`{line}` stands under no heading"))?;
-                reasons.add(section, line).with_context(|| line.to_owned())?;
+                let section =
+                    section.with_context(|| format!("`{line}` stands under no heading"))?;
+                reasons
+                    .add(section, line)
+                    .with_context(|| line.to_owned())?;
             }
         }
         Ok(reasons)
@@ -63,18 +66,30 @@ impl Reasons {
     }
 
     /// Returns a line for each entry that matches no function, or a wrapped one.
-    pub(crate) fn stale(&self, names: &BTreeSet<String>, wrapped: &BTreeSet<String>) -> Vec<String> {
-        self.entries.iter().filter_map(|entry| entry.stale(names, wrapped)).collect()
+    pub(crate) fn stale(
+        &self,
+        names: &BTreeSet<String>,
+        wrapped: &BTreeSet<String>,
+    ) -> Vec<String> {
+        self.entries
+            .iter()
+            .filter_map(|entry| entry.stale(names, wrapped))
+            .collect()
     }
 
     fn add(&mut self, section: Section, row: &str) -> Result<()> {
         let mut cells = row.trim_matches('|').split(" | ").map(str::trim);
-        let (Some(patterns), Some(reason), None) = (cells.next(), cells.next(), cells.next()) else {
+        let (Some(patterns), Some(reason), None) = (cells.next(), cells.next(), cells.next())
+        else {
             bail!("the row has not two cells");
         };
         ensure!(reason.ends_with('.'), "the reason is not a sentence");
         for pattern in patterns.split(", ") {
-            self.entries.push(Entry { section, pattern: Pattern::parse(pattern)?, reason: reason.to_owned() });
+            self.entries.push(Entry {
+                section,
+                pattern: Pattern::parse(pattern)?,
+                reason: reason.to_owned(),
+            });
         }
         Ok(())
     }
@@ -92,13 +107,19 @@ impl Entry {
     fn stale(&self, names: &BTreeSet<String>, wrapped: &BTreeSet<String>) -> Option<String> {
         let pattern = &self.pattern;
         let matching: Vec<_> = names.iter().filter(|name| self.matches(name)).collect();
-        let wrapped: Vec<_> =
-            matching.iter().filter(|name| wrapped.contains(**name)).map(|name| name.as_str()).collect();
+        let wrapped: Vec<_> = matching
+            .iter()
+            .filter(|name| wrapped.contains(**name))
+            .map(|name| name.as_str())
+            .collect();
         if wrapped.len() == matching.len() {
-            return Some(format!("{pattern} stands for no function that is not wrapped"));
+            return Some(format!(
+                "{pattern} stands for no function that is not wrapped"
+            ));
         }
         let is_final = self.section != Section::ToCome;
-        (is_final && !wrapped.is_empty()).then(|| format!("{pattern} is listed, but {} is wrapped", wrapped.join(", ")))
+        (is_final && !wrapped.is_empty())
+            .then(|| format!("{pattern} is listed, but {} is wrapped", wrapped.join(", ")))
     }
 }
 
@@ -107,8 +128,11 @@ impl Pattern {
         if let Some(area) = Area::ALL.into_iter().find(|area| area.to_string() == text) {
             return Ok(Self::Area(area));
         }
-        let name = text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
-        let name = name.with_context(|| format!("{text} is no part of the driver, nor a name in backticks"))?;
+        let name = text
+            .strip_prefix('`')
+            .and_then(|rest| rest.strip_suffix('`'));
+        let name = name
+            .with_context(|| format!("{text} is no part of the driver, nor a name in backticks"))?;
         Ok(match name.strip_suffix('*') {
             Some(beginning) => Self::Beginning(beginning.to_owned()),
             None => Self::Name(name.to_owned()),
@@ -156,10 +180,22 @@ mod tests {
     #[test]
     fn names_and_beginnings_have_the_reason_of_their_row() {
         let reasons = Reasons::parse(PAGE).expect("the page is valid");
-        assert_eq!(reasons.of("cuGone"), Some((Section::Retired, "They are old.")));
-        assert_eq!(reasons.of("cuOldSet"), Some((Section::Retired, "They are old.")));
-        assert_eq!(reasons.of("cuNextSet"), Some((Section::ToCome, "They are to come.")));
-        assert_eq!(reasons.of("cuGraphCreate"), Some((Section::ToCome, "They are to come.")));
+        assert_eq!(
+            reasons.of("cuGone"),
+            Some((Section::Retired, "They are old."))
+        );
+        assert_eq!(
+            reasons.of("cuOldSet"),
+            Some((Section::Retired, "They are old."))
+        );
+        assert_eq!(
+            reasons.of("cuNextSet"),
+            Some((Section::ToCome, "They are to come."))
+        );
+        assert_eq!(
+            reasons.of("cuGraphCreate"),
+            Some((Section::ToCome, "They are to come."))
+        );
         assert_eq!(reasons.of("cuGoneSet"), None);
     }
 
@@ -170,15 +206,25 @@ mod tests {
         let stale = reasons.stale(&all, &names(&["cuOldA", "cuNextA"]));
         assert_eq!(
             stale,
-            ["cuOld* is listed, but cuOldA is wrapped", "cuGone stands for no function that is not wrapped"]
+            [
+                "cuOld* is listed, but cuOldA is wrapped",
+                "cuGone stands for no function that is not wrapped"
+            ]
         );
-        let stale = reasons.stale(&names(&["cuOldA", "cuGone", "cuNextA", "cuGraphA"]), &names(&["cuNextA"]));
-        assert_eq!(stale, ["cuNext* stands for no function that is not wrapped"]);
+        let stale = reasons.stale(
+            &names(&["cuOldA", "cuGone", "cuNextA", "cuGraphA"]),
+            &names(&["cuNextA"]),
+        );
+        assert_eq!(
+            stale,
+            ["cuNext* stands for no function that is not wrapped"]
+        );
     }
 
     #[test]
     fn row_without_a_reason_is_an_error() {
-        let error = Reasons::parse(&PAGE.replace("They are old.", "")).expect_err("there is no reason");
+        let error =
+            Reasons::parse(&PAGE.replace("They are old.", "")).expect_err("there is no reason");
         assert!(format!("{error:#}").contains("cuOld*"), "{error:#}");
     }
 }

@@ -22,7 +22,10 @@ pub(crate) struct Wrapping {
 ///
 /// A function is wrapped where it is called. Its wrappings are the public items whose documentation names the function after
 /// `CUDA:`: those with its name as an alias, or else all of them, or else the items that contain the calls.
-pub(crate) fn wrapped(sources: &[Source], names: &BTreeSet<String>) -> Result<BTreeMap<String, Vec<Wrapping>>> {
+pub(crate) fn wrapped(
+    sources: &[Source],
+    names: &BTreeSet<String>,
+) -> Result<BTreeMap<String, Vec<Wrapping>>> {
     let mut scan = Scan {
         names,
         path: "",
@@ -35,7 +38,12 @@ pub(crate) fn wrapped(sources: &[Source], names: &BTreeSet<String>) -> Result<BT
         scan.path = &source.path;
         scan.visit_file(&source.file);
     }
-    let Scan { called, mut documented, mut aliased, .. } = scan;
+    let Scan {
+        called,
+        mut documented,
+        mut aliased,
+        ..
+    } = scan;
     let wrappings = called.into_iter().map(|(name, callers)| {
         let public = aliased.remove(&name).or_else(|| documented.remove(&name));
         let wrappings = public.unwrap_or(callers);
@@ -48,7 +56,11 @@ pub(crate) fn wrapped(sources: &[Source], names: &BTreeSet<String>) -> Result<BT
 pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
     let items = sources.iter().flat_map(|source| &source.file.items);
     let methods = items.filter_map(|item| match item {
-        syn::Item::Impl(block) if block.trait_.is_none() && type_name(&block.self_ty) == "Driver" => Some(&block.items),
+        syn::Item::Impl(block)
+            if block.trait_.is_none() && type_name(&block.self_ty) == "Driver" =>
+        {
+            Some(&block.items)
+        }
         _ => None,
     });
     let names = methods.flatten().filter_map(|item| match item {
@@ -89,8 +101,17 @@ impl Scan<'_> {
 
     fn here(&self) -> Wrapping {
         // At most a type and a function of it: deeper nesting does not make an item.
-        let item = self.scope.iter().take(2).cloned().collect::<Vec<_>>().join("::");
-        Wrapping { item, path: self.path.to_owned() }
+        let item = self
+            .scope
+            .iter()
+            .take(2)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("::");
+        Wrapping {
+            item,
+            path: self.path.to_owned(),
+        }
     }
 
     fn call(&mut self, name: &str) {
@@ -108,8 +129,14 @@ impl Scan<'_> {
         let aliases = aliases(attributes);
         for name in named_functions(&documentation(attributes)) {
             let here = self.here();
-            if aliases.iter().any(|alias| *alias == name || alias == split_suffix(&name).0) {
-                self.aliased.entry(name.clone()).or_default().insert(here.clone());
+            if aliases
+                .iter()
+                .any(|alias| *alias == name || alias == split_suffix(&name).0)
+            {
+                self.aliased
+                    .entry(name.clone())
+                    .or_default()
+                    .insert(here.clone());
             }
             self.documented.entry(name).or_default().insert(here);
         }
@@ -131,7 +158,10 @@ impl Scan<'_> {
 
     /// The function named in the second argument of `call!`.
     fn call_arguments(&mut self, tokens: TokenStream) {
-        let mut tokens = tokens.into_iter().skip_while(|token| token.to_string() != ",").skip(1);
+        let mut tokens = tokens
+            .into_iter()
+            .skip_while(|token| token.to_string() != ",")
+            .skip(1);
         if let Some(TokenTree::Ident(name)) = tokens.next() {
             self.call(&name.to_string());
         }
@@ -146,7 +176,9 @@ impl<'ast> Visit<'ast> for Scan<'_> {
     }
 
     fn visit_item_impl(&mut self, block: &'ast syn::ItemImpl) {
-        self.within(type_name(&block.self_ty), |scan| visit::visit_item_impl(scan, block));
+        self.within(type_name(&block.self_ty), |scan| {
+            visit::visit_item_impl(scan, block)
+        });
     }
 
     fn visit_impl_item_fn(&mut self, method: &'ast syn::ImplItemFn) {
@@ -180,17 +212,26 @@ impl<'ast> Visit<'ast> for Scan<'_> {
 
 fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|what| what == "test")
+        attribute.path().is_ident("cfg")
+            && attribute
+                .parse_args::<syn::Ident>()
+                .is_ok_and(|what| what == "test")
     })
 }
 
 fn is_c_name(name: &str) -> bool {
-    name.strip_prefix("cu").is_some_and(|rest| rest.starts_with(char::is_uppercase))
+    name.strip_prefix("cu")
+        .is_some_and(|rest| rest.starts_with(char::is_uppercase))
 }
 
 fn type_name(ty: &syn::Type) -> String {
     match ty {
-        syn::Type::Path(path) => path.path.segments.last().map(|name| name.ident.to_string()).unwrap_or_default(),
+        syn::Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .map(|name| name.ident.to_string())
+            .unwrap_or_default(),
         syn::Type::Reference(reference) => type_name(&reference.elem),
         _ => String::new(),
     }
@@ -198,22 +239,40 @@ fn type_name(ty: &syn::Type) -> String {
 
 /// Returns the text of the documentation comments.
 fn documentation(attributes: &[syn::Attribute]) -> String {
-    let lines = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| {
-        let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
-        let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value else { return None };
-        Some(text.value())
-    });
+    let lines = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("doc"))
+        .filter_map(|attribute| {
+            let syn::Meta::NameValue(pair) = &attribute.meta else {
+                return None;
+            };
+            let syn::Expr::Lit(syn::ExprLit {
+                lit: syn::Lit::Str(text),
+                ..
+            }) = &pair.value
+            else {
+                return None;
+            };
+            Some(text.value())
+        });
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the names in `#[doc(alias = "…")]`.
 fn aliases(attributes: &[syn::Attribute]) -> Vec<String> {
-    let lists = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
+    let lists = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("doc"));
     let pairs = lists.filter_map(|attribute| attribute.parse_args::<syn::MetaNameValue>().ok());
-    let values = pairs.filter(|pair| pair.path.is_ident("alias")).filter_map(|pair| match pair.value {
-        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
-        _ => None,
-    });
+    let values = pairs
+        .filter(|pair| pair.path.is_ident("alias"))
+        .filter_map(|pair| match pair.value {
+            syn::Expr::Lit(syn::ExprLit {
+                lit: syn::Lit::Str(text),
+                ..
+            }) => Some(text.value()),
+            _ => None,
+        });
     values.collect()
 }
 
@@ -222,7 +281,10 @@ fn named_functions(documentation: &str) -> Vec<String> {
     let named = documentation.split("CUDA: ").skip(1);
     let paragraphs = named.filter_map(|rest| rest.split("\n\n").next());
     let words = paragraphs.flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
-    words.filter(|word| is_c_name(word)).map(str::to_owned).collect()
+    words
+        .filter(|word| is_c_name(word))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]
@@ -230,13 +292,23 @@ mod tests {
     use super::*;
 
     fn scan(text: &str) -> BTreeMap<String, Vec<Wrapping>> {
-        let sources = [Source { path: "stream.rs".to_owned(), file: syn::parse_file(text).expect("it is Rust") }];
-        let names = ["cuOne", "cuTwo", "cuTwo_v2", "cuThree"].map(str::to_owned).into();
+        let sources = [Source {
+            path: "stream.rs".to_owned(),
+            file: syn::parse_file(text).expect("it is Rust"),
+        }];
+        let names = ["cuOne", "cuTwo", "cuTwo_v2", "cuThree"]
+            .map(str::to_owned)
+            .into();
         wrapped(&sources, &names).expect("it is read")
     }
 
     fn items(found: &BTreeMap<String, Vec<Wrapping>>, name: &str) -> Vec<String> {
-        found.get(name).into_iter().flatten().map(|wrapping| wrapping.item.clone()).collect()
+        found
+            .get(name)
+            .into_iter()
+            .flatten()
+            .map(|wrapping| wrapping.item.clone())
+            .collect()
     }
 
     #[test]
@@ -272,8 +344,9 @@ mod tests {
 
     #[test]
     fn function_that_is_only_documented_or_only_tested_is_not_wrapped() {
-        let found =
-            scan("/// CUDA: `cuOne`.\npub fn one() {} #[cfg(test)] mod tests { fn two() { call!(d, cuTwo()) } }");
+        let found = scan(
+            "/// CUDA: `cuOne`.\npub fn one() {} #[cfg(test)] mod tests { fn two() { call!(d, cuTwo()) } }",
+        );
         assert!(found.is_empty(), "{found:?}");
     }
 
@@ -282,7 +355,11 @@ mod tests {
         let text = "impl Driver { fn cuOne(&self) {} fn other(&self) {} } impl Unsupported for Driver { fn cuTwo(&self) {} } \
              macro_rules! make { ($name:ident) => { impl Driver { fn cuThree(&self) {} } } } make! { cuFour }";
         let file = syn::parse_file(text).expect("it is Rust");
-        let found = simulated(&[Source { path: String::new(), file }]).expect("it is read");
+        let found = simulated(&[Source {
+            path: String::new(),
+            file,
+        }])
+        .expect("it is read");
         assert_eq!(found.into_iter().collect::<Vec<_>>(), ["cuFour", "cuOne"]);
     }
 }

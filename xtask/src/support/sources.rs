@@ -39,7 +39,9 @@ pub(crate) fn simulator_sources() -> Result<Vec<Source>> {
 fn sources(folder: &str) -> Result<Vec<Source>> {
     let mut found = Vec::new();
     let path = crate::root().join(folder);
-    let mut entries = fs::read_dir(&path).with_context(|| folder.to_owned())?.collect::<std::io::Result<Vec<_>>>()?;
+    let mut entries = fs::read_dir(&path)
+        .with_context(|| folder.to_owned())?
+        .collect::<std::io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
@@ -54,5 +56,8 @@ fn sources(folder: &str) -> Result<Vec<Source>> {
 
 fn parse(name: &str, path: &Path) -> Result<Source> {
     let text = fs::read_to_string(path).with_context(|| name.to_owned())?;
-    Ok(Source { path: name.to_owned(), file: syn::parse_file(&text).with_context(|| name.to_owned())? })
+    Ok(Source {
+        path: name.to_owned(),
+        file: syn::parse_file(&text).with_context(|| name.to_owned())?,
+    })
 }

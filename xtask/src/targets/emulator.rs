@@ -27,9 +27,15 @@ enum Kind {
 
 /// The packages of Debian that are installed if a program is missing.
 const PACKAGES: [(&str, &[&str]); 3] = [
-    ("aarch64-linux-gnu-gcc", &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]),
+    (
+        "aarch64-linux-gnu-gcc",
+        &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
+    ),
     ("qemu-aarch64", &["qemu-user"]),
-    ("x86_64-w64-mingw32-gcc", &["gcc-mingw-w64-x86-64", "wine64"]),
+    (
+        "x86_64-w64-mingw32-gcc",
+        &["gcc-mingw-w64-x86-64", "wine64"],
+    ),
 ];
 
 /// Older versions hold the simulator's reserved addresses in memory, which takes 24 GB.
@@ -63,12 +69,20 @@ impl Emulator {
             ],
             kind: Kind::Qemu,
         },
-        Self { target: "x86_64-pc-windows-gnu", settings: &[], kind: Kind::Wine },
+        Self {
+            target: "x86_64-pc-windows-gnu",
+            settings: &[],
+            kind: Kind::Wine,
+        },
     ];
 
     /// Installs what is missing: the standard library of the target, a linker and the emulator.
     pub(crate) fn prepare(&self) -> Result<()> {
-        expect_success(Command::new("rustup").args(["target", "add", self.target]).current_dir(crate::root()))?;
+        expect_success(
+            Command::new("rustup")
+                .args(["target", "add", self.target])
+                .current_dir(crate::root()),
+        )?;
         match self.kind {
             Kind::Qemu => {
                 install(&PACKAGES[..2])?;
@@ -109,7 +123,12 @@ impl Emulator {
         })
     }
 
-    fn set_environment(&self, command: &mut Command, runner: &[String], folder: Option<&Path>) -> Result<()> {
+    fn set_environment(
+        &self,
+        command: &mut Command,
+        runner: &[String],
+        folder: Option<&Path>,
+    ) -> Result<()> {
         match self.kind {
             Kind::Qemu => {
                 // Tests start their own program, for which the system has no emulator.
@@ -123,7 +142,10 @@ impl Emulator {
                 }
                 // Examples are built in folders of their own.
                 let libraries = libraries.parent().context("a file is in a folder")?;
-                command.env("WINEPATH", format!("Z:{}", libraries.display().to_string().replace('/', "\\")));
+                command.env(
+                    "WINEPATH",
+                    format!("Z:{}", libraries.display().to_string().replace('/', "\\")),
+                );
                 command.env("WINEPREFIX", &prefix).env("WINEDEBUG", "-all");
             }
         }
@@ -133,46 +155,79 @@ impl Emulator {
 
 /// Installs the packages of programs that are missing.
 fn install(packages: &[(&str, &[&str])]) -> Result<()> {
-    let missing = packages.iter().filter(|(program, _)| find(program).is_none());
-    let names: Vec<_> = missing.flat_map(|(_, packages)| packages.iter().copied()).collect();
+    let missing = packages
+        .iter()
+        .filter(|(program, _)| find(program).is_none());
+    let names: Vec<_> = missing
+        .flat_map(|(_, packages)| packages.iter().copied())
+        .collect();
     if names.is_empty() {
         return Ok(());
     }
-    ensure!(find("apt-get").is_some(), "missing: install {}", names.join(", "));
-    expect_success(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(names))
+    ensure!(
+        find("apt-get").is_some(),
+        "missing: install {}",
+        names.join(", ")
+    );
+    expect_success(
+        apt_get()
+            .args(["install", "--yes", "--no-install-recommends"])
+            .args(names),
+    )
 }
 
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
 }
 
 /// Debian installs the program outside of `PATH`.
 fn wine() -> Result<String> {
-    let candidates = [find("wine64"), find("wine"), Some(PathBuf::from("/usr/lib/wine/wine64"))];
+    let candidates = [
+        find("wine64"),
+        find("wine"),
+        Some(PathBuf::from("/usr/lib/wine/wine64")),
+    ];
     let found = candidates.into_iter().flatten().find(|file| file.is_file());
-    Ok(found.context("Wine is not installed")?.display().to_string())
+    Ok(found
+        .context("Wine is not installed")?
+        .display()
+        .to_string())
 }
 
 fn check_qemu() -> Result<()> {
     let version = qemu_version()?;
-    ensure!(version >= OLDEST_QEMU, "qemu-aarch64 is version {version}; install {OLDEST_QEMU} or newer");
+    ensure!(
+        version >= OLDEST_QEMU,
+        "qemu-aarch64 is version {version}; install {OLDEST_QEMU} or newer"
+    );
     Ok(())
 }
 
 fn qemu_version() -> Result<u32> {
-    let output = Command::new("qemu-aarch64").arg("--version").output().context("qemu-aarch64 cannot be run")?;
+    let output = Command::new("qemu-aarch64")
+        .arg("--version")
+        .output()
+        .context("qemu-aarch64 cannot be run")?;
     let text = String::from_utf8_lossy(&output.stdout);
     first_number(&text).with_context(|| format!("the version of qemu-aarch64 is unknown: {text}"))
 }
 
 fn first_number(text: &str) -> Option<u32> {
-    text.split_once("version ")?.1.split('.').next()?.parse().ok()
+    text.split_once("version ")?
+        .1
+        .split('.')
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// Returns `true` on Debian 12.
 fn is_bookworm() -> bool {
-    fs::read_to_string("/etc/os-release").is_ok_and(|text| text.contains("VERSION_CODENAME=bookworm"))
+    fs::read_to_string("/etc/os-release")
+        .is_ok_and(|text| text.contains("VERSION_CODENAME=bookworm"))
 }
 
 /// Installs a newer version of a package of Debian 12, and leaves the system's list of sources as it is.
@@ -180,7 +235,8 @@ fn install_backport(package: &str) -> Result<()> {
     let folder = target_folder()?.join("backports");
     fs::create_dir_all(folder.join("lists/partial"))?;
     let mirror = mirror_of_bookworm()?;
-    let sources = ["bookworm", "bookworm-backports"].map(|release| format!("deb {mirror} {release} main\n"));
+    let sources =
+        ["bookworm", "bookworm-backports"].map(|release| format!("deb {mirror} {release} main\n"));
     fs::write(folder.join("sources.list"), sources.concat())?;
     let folder = folder.display();
     let options = [
@@ -190,22 +246,42 @@ fn install_backport(package: &str) -> Result<()> {
     ];
     let settings: Vec<_> = options.iter().flat_map(|option| ["-o", option]).collect();
     expect_success(apt_get().args(&settings).arg("update"))?;
-    let install = ["install", "--yes", "--no-install-recommends", "--target-release", "bookworm-backports", package];
+    let install = [
+        "install",
+        "--yes",
+        "--no-install-recommends",
+        "--target-release",
+        "bookworm-backports",
+        package,
+    ];
     expect_success(apt_get().args(&settings).args(install))
 }
 
 /// Returns the address from which the system installs the packages of Debian 12.
 fn mirror_of_bookworm() -> Result<String> {
     let mut command = Command::new("apt-get");
-    command.args(["indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages"]);
+    command.args([
+        "indextargets",
+        "--format",
+        "$(RELEASE) $(REPO_URI)",
+        "Created-By: Packages",
+    ]);
     let output = command.output().context("apt-get cannot be run")?;
     let targets = String::from_utf8_lossy(&output.stdout);
-    let mirror = targets.lines().find_map(|line| line.strip_prefix("bookworm "));
-    Ok(mirror.context("the system has no source of packages of Debian 12")?.to_owned())
+    let mirror = targets
+        .lines()
+        .find_map(|line| line.strip_prefix("bookworm "));
+    Ok(mirror
+        .context("the system has no source of packages of Debian 12")?
+        .to_owned())
 }
 
 fn apt_get() -> Command {
-    let mut command = if find("sudo").is_some() { Command::new("sudo") } else { Command::new("env") };
+    let mut command = if find("sudo").is_some() {
+        Command::new("sudo")
+    } else {
+        Command::new("env")
+    };
     command.arg("apt-get");
     command
 }
@@ -219,7 +295,13 @@ fn random_library(prefix: &Path) -> Result<PathBuf> {
         let source = folder.join("random.c");
         fs::write(&source, RANDOM)?;
         let mut compiler = Command::new("x86_64-w64-mingw32-gcc");
-        expect_success(compiler.args(["-shared", "-O2", "-o"]).arg(&library).arg(&source).arg("-ladvapi32"))?;
+        expect_success(
+            compiler
+                .args(["-shared", "-O2", "-o"])
+                .arg(&library)
+                .arg(&source)
+                .arg("-ladvapi32"),
+        )?;
     }
     Ok(library)
 }
@@ -230,7 +312,10 @@ mod tests {
 
     #[test]
     fn version_of_qemu_is_its_first_number() {
-        assert_eq!(first_number("qemu-aarch64 version 10.0.2 (Debian 1:10.0.2)"), Some(10));
+        assert_eq!(
+            first_number("qemu-aarch64 version 10.0.2 (Debian 1:10.0.2)"),
+            Some(10)
+        );
         assert_eq!(first_number("qemu-aarch64 version 7.2.17"), Some(7));
         assert_eq!(first_number("no version"), None);
     }

@@ -19,7 +19,10 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Runs a command, shows what it writes, and counts its tests.
     pub(crate) fn of(command: &mut Command) -> Result<Self> {
-        let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("{command:?} cannot be run"))?;
+        let mut child = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("{command:?} cannot be run"))?;
         let output = child.stdout.take().context("the output is a pipe")?;
         let mut outcome = Self::default();
         let mut is_complete = false;
@@ -29,21 +32,34 @@ impl Outcome {
             println!("{line}");
         }
         let status = child.wait()?;
-        ensure!(is_complete, "no test was run, or the program died: it ended with {status}");
-        ensure!(status.success() || !outcome.failed.is_empty(), "it ended with {status}");
+        ensure!(
+            is_complete,
+            "no test was run, or the program died: it ended with {status}"
+        );
+        ensure!(
+            status.success() || !outcome.failed.is_empty(),
+            "it ended with {status}"
+        );
         Ok(outcome)
     }
 
     /// Reads a line of a test program, and returns `true` for its last.
     fn read(&mut self, line: &str) -> bool {
-        if let Some(test) = line.strip_prefix("test ").and_then(|rest| rest.trim_end().strip_suffix(" ... FAILED")) {
+        if let Some(test) = line
+            .strip_prefix("test ")
+            .and_then(|rest| rest.trim_end().strip_suffix(" ... FAILED"))
+        {
             self.failed.push(test.to_owned());
         }
-        let Some(counts) = line.strip_prefix("test result: ") else { return false };
+        let Some(counts) = line.strip_prefix("test result: ") else {
+            return false;
+        };
         let count = |name: &str| {
             let words: Vec<_> = counts.split([' ', ';']).collect();
             let place = words.iter().position(|word| *word == name);
-            place.and_then(|place| words.get(place.checked_sub(1)?)?.parse().ok()).unwrap_or(0)
+            place
+                .and_then(|place| words.get(place.checked_sub(1)?)?.parse().ok())
+                .unwrap_or(0)
         };
         self.passed += count("passed");
         self.ignored += count("ignored");
@@ -63,6 +79,14 @@ mod tests {
         let last = "test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured; 7 filtered out; finished in 0.1s";
         assert!(outcome.read(last) && outcome.read(last));
         let failed = vec!["stream::waits".to_owned()];
-        assert_eq!(outcome, Outcome { passed: 6, ignored: 4, failed, skipped: Vec::new() });
+        assert_eq!(
+            outcome,
+            Outcome {
+                passed: 6,
+                ignored: 4,
+                failed,
+                skipped: Vec::new()
+            }
+        );
     }
 }

@@ -19,10 +19,18 @@ const SKIPS: &[Skip] = &[
         test: "program_or_simulator_that_is_not_there_is_named",
         reason: SPAWN,
     },
-    Skip { targets: "aarch64", program: "run", test: "program_that_cannot_be_started_is_named", reason: SPAWN },
+    Skip {
+        targets: "aarch64",
+        program: "run",
+        test: "program_that_cannot_be_started_is_named",
+        reason: SPAWN,
+    },
 ];
 
 /// Returns the skipped tests of a test program.
 pub(crate) fn of(target: &str, program: &str) -> Vec<&'static Skip> {
-    SKIPS.iter().filter(|skip| target.contains(skip.targets) && skip.program == program).collect()
+    SKIPS
+        .iter()
+        .filter(|skip| target.contains(skip.targets) && skip.program == program)
+        .collect()
 }

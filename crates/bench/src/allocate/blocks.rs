@@ -18,7 +18,13 @@ pub(super) struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     pub(super) fn new(source: &'a Source, way: Way, stream: &'a Stream) -> Self {
-        Self { source, way, stream, blocks: Vec::new(), seed: 1 }
+        Self {
+            source,
+            way,
+            stream,
+            blocks: Vec::new(),
+            seed: 1,
+        }
     }
 
     pub(super) fn fill(&mut self, live: usize) -> Result<()> {
@@ -80,6 +86,8 @@ mod tests {
         let mut seed = 1;
         let sizes: Vec<_> = (0..10_000).map(|_| mixed(&mut seed)).collect();
         assert!(sizes.iter().all(|bytes| (512..128 << 10).contains(bytes)));
-        assert!(sizes.iter().any(|bytes| *bytes < 1024) && sizes.iter().any(|bytes| *bytes > 64 << 10));
+        assert!(
+            sizes.iter().any(|bytes| *bytes < 1024) && sizes.iter().any(|bytes| *bytes > 64 << 10)
+        );
     }
 }

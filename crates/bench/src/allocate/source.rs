@@ -35,7 +35,8 @@ pub(super) struct Pool<'a> {
 
 impl Source {
     pub(super) fn new(context: &Context, twin: Twin) -> Result<Self> {
-        let cache = CachingResource::with_options(context, &CachingOptions::new().with_cache(true))?;
+        let cache =
+            CachingResource::with_options(context, &CachingOptions::new().with_cache(true))?;
         Ok(Self { cache, twin })
     }
 
@@ -65,17 +66,27 @@ impl Source {
 #[inline]
 fn allocate_in_pool(stream: &Stream, bytes: usize) -> Result<u64> {
     let function = Function::cuMemAllocAsync;
-    let allocate = stream.driver().api().cuMemAllocAsync.ok_or(Error::Missing(function))?;
+    let allocate = stream
+        .driver()
+        .api()
+        .cuMemAllocAsync
+        .ok_or(Error::Missing(function))?;
     let mut address = 0;
     // SAFETY: `address` is valid for writes, and the stream is live.
-    checked(function, unsafe { allocate(&raw mut address, bytes, stream.as_raw()) })?;
+    checked(function, unsafe {
+        allocate(&raw mut address, bytes, stream.as_raw())
+    })?;
     Ok(address)
 }
 
 #[inline]
 fn free_in_pool(stream: &Stream, address: u64) -> Result<()> {
     let function = Function::cuMemFreeAsync;
-    let free = stream.driver().api().cuMemFreeAsync.ok_or(Error::Missing(function))?;
+    let free = stream
+        .driver()
+        .api()
+        .cuMemFreeAsync
+        .ok_or(Error::Missing(function))?;
     // SAFETY: the memory is live, and nothing uses it.
     checked(function, unsafe { free(address, stream.as_raw()) })
 }
@@ -83,7 +94,11 @@ fn free_in_pool(stream: &Stream, address: u64) -> Result<()> {
 #[inline]
 fn allocate_plain(stream: &Stream, bytes: usize) -> Result<u64> {
     let function = Function::cuMemAlloc_v2;
-    let allocate = stream.driver().api().cuMemAlloc_v2.ok_or(Error::Missing(function))?;
+    let allocate = stream
+        .driver()
+        .api()
+        .cuMemAlloc_v2
+        .ok_or(Error::Missing(function))?;
     let mut address = 0;
     // SAFETY: `address` is valid for writes.
     checked(function, unsafe { allocate(&raw mut address, bytes) })?;
@@ -93,7 +108,11 @@ fn allocate_plain(stream: &Stream, bytes: usize) -> Result<u64> {
 #[inline]
 fn free_plain(stream: &Stream, address: u64) -> Result<()> {
     let function = Function::cuMemFree_v2;
-    let free = stream.driver().api().cuMemFree_v2.ok_or(Error::Missing(function))?;
+    let free = stream
+        .driver()
+        .api()
+        .cuMemFree_v2
+        .ok_or(Error::Missing(function))?;
     // SAFETY: the memory is live, and nothing uses it.
     checked(function, unsafe { free(address) })
 }
@@ -103,9 +122,15 @@ impl<'a> Pool<'a> {
     pub(super) fn current(context: &'a Context) -> Result<Self> {
         let mut raw: CUmemoryPool = ptr::null_mut();
         let function = Function::cuDeviceGetMemPool;
-        let get = context.driver().api().cuDeviceGetMemPool.ok_or(Error::Missing(function))?;
+        let get = context
+            .driver()
+            .api()
+            .cuDeviceGetMemPool
+            .ok_or(Error::Missing(function))?;
         // SAFETY: `raw` is valid for writes.
-        checked(function, unsafe { get(&raw mut raw, context.device().as_raw()) })?;
+        checked(function, unsafe {
+            get(&raw mut raw, context.device().as_raw())
+        })?;
         Ok(Self { context, raw })
     }
 
@@ -113,17 +138,29 @@ impl<'a> Pool<'a> {
     pub(super) fn keep_warm(&self) -> Result<()> {
         let mut threshold = u64::MAX;
         let function = Function::cuMemPoolSetAttribute;
-        let set = self.context.driver().api().cuMemPoolSetAttribute.ok_or(Error::Missing(function))?;
+        let set = self
+            .context
+            .driver()
+            .api()
+            .cuMemPoolSetAttribute
+            .ok_or(Error::Missing(function))?;
         let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         // SAFETY: the pool is live, and the attribute is a number of 64 bits.
-        checked(function, unsafe { set(self.raw, attribute, (&raw mut threshold).cast()) })
+        checked(function, unsafe {
+            set(self.raw, attribute, (&raw mut threshold).cast())
+        })
     }
 
     /// Trims the pool after earlier measurements.
     pub(super) fn trim(&self) -> Result<()> {
         self.context.synchronize()?;
         let function = Function::cuMemPoolTrimTo;
-        let trim = self.context.driver().api().cuMemPoolTrimTo.ok_or(Error::Missing(function))?;
+        let trim = self
+            .context
+            .driver()
+            .api()
+            .cuMemPoolTrimTo
+            .ok_or(Error::Missing(function))?;
         // SAFETY: the pool is live.
         checked(function, unsafe { trim(self.raw, 0) })
     }
@@ -131,15 +168,25 @@ impl<'a> Pool<'a> {
     /// Returns the used and the reserved bytes of the pool.
     pub(super) fn usage(&self) -> Result<(u64, u64)> {
         let used = self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
-        Ok((used, self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?))
+        Ok((
+            used,
+            self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
+        ))
     }
 
     fn attribute(&self, attribute: CUmemPool_attribute) -> Result<u64> {
         let mut value = 0_u64;
         let function = Function::cuMemPoolGetAttribute;
-        let get = self.context.driver().api().cuMemPoolGetAttribute.ok_or(Error::Missing(function))?;
+        let get = self
+            .context
+            .driver()
+            .api()
+            .cuMemPoolGetAttribute
+            .ok_or(Error::Missing(function))?;
         // SAFETY: the pool is live, and these attributes are numbers of 64 bits.
-        checked(function, unsafe { get(self.raw, attribute, (&raw mut value).cast()) })?;
+        checked(function, unsafe {
+            get(self.raw, attribute, (&raw mut value).cast())
+        })?;
         Ok(value)
     }
 }

@@ -39,7 +39,11 @@ impl Network {
     pub(super) fn new(stream: &Stream) -> Result<Self> {
         let library = Library::from_ptx(stream.driver(), KERNELS)?;
         let all = |value: f32| DeviceBuffer::from_slice(stream, &[value; WIDTH as usize]);
-        let layers = |count: usize, value: f32| (0..count).map(|_| all(value)).collect::<Result<Vec<_>, _>>();
+        let layers = |count: usize, value: f32| {
+            (0..count)
+                .map(|_| all(value))
+                .collect::<Result<Vec<_>, _>>()
+        };
         Ok(Self {
             accumulate: library.kernel("accumulate")?,
             product: library.kernel("product")?,
@@ -69,13 +73,26 @@ impl Network {
         for layer in 0..LAYERS {
             let (before, after) = self.values.split_at_mut(layer + 1);
             let (input, output) = (&before[layer], &mut after[0]);
-            output.as_slice_mut().copy_from_device_on(stream, &self.biases[layer])?;
+            output
+                .as_slice_mut()
+                .copy_from_device_on(stream, &self.biases[layer])?;
             // SAFETY: the kernel accesses `WIDTH` elements, which is the length of all buffers here.
-            unsafe { self.accumulate.launch(stream, config, (&self.weights[layer], input, output, WIDTH)) }?;
+            unsafe {
+                self.accumulate
+                    .launch(stream, config, (&self.weights[layer], input, output, WIDTH))
+            }?;
         }
-        self.slopes[LAYERS].as_slice_mut().copy_from_device_on(stream, &self.values[LAYERS])?;
+        self.slopes[LAYERS]
+            .as_slice_mut()
+            .copy_from_device_on(stream, &self.values[LAYERS])?;
         // SAFETY: as above.
-        unsafe { self.axpy.launch(stream, config, (-1.0, &self.targets, &mut self.slopes[LAYERS], WIDTH)) }
+        unsafe {
+            self.axpy.launch(
+                stream,
+                config,
+                (-1.0, &self.targets, &mut self.slopes[LAYERS], WIDTH),
+            )
+        }
     }
 
     fn back(&mut self, stream: &Stream, asides: &[Stream]) -> curium_driver::Result<()> {
@@ -85,13 +102,31 @@ impl Network {
             let (input, output) = (&mut before[layer], &after[0]);
             let (weights, change) = (&mut self.weights[layer], &mut self.changes[layer]);
             // SAFETY: the kernel accesses `WIDTH` elements, which is the length of all buffers here.
-            unsafe { self.product.launch(stream, config, (output, &*weights, input, WIDTH)) }?;
+            unsafe {
+                self.product
+                    .launch(stream, config, (output, &*weights, input, WIDTH))
+            }?;
             // SAFETY: as above.
-            unsafe { self.product.launch(aside, config, (output, &self.values[layer], &mut *change, WIDTH)) }?;
+            unsafe {
+                self.product.launch(
+                    aside,
+                    config,
+                    (output, &self.values[layer], &mut *change, WIDTH),
+                )
+            }?;
             // SAFETY: as above.
-            unsafe { self.axpy.launch(aside, config, (-RATE, &*change, weights, WIDTH)) }?;
+            unsafe {
+                self.axpy
+                    .launch(aside, config, (-RATE, &*change, weights, WIDTH))
+            }?;
             // SAFETY: as above.
-            unsafe { self.axpy.launch(aside, config, (-RATE, output, &mut self.biases[layer], WIDTH)) }?;
+            unsafe {
+                self.axpy.launch(
+                    aside,
+                    config,
+                    (-RATE, output, &mut self.biases[layer], WIDTH),
+                )
+            }?;
         }
         Ok(())
     }

@@ -20,16 +20,34 @@ pub(super) struct Twin<'a> {
 
 impl<'a> Twin<'a> {
     pub(super) fn new(network: &'a Network, stream: &'a Stream) -> Self {
-        Self { network, api: stream.driver().api(), stream: stream.as_raw() }
+        Self {
+            network,
+            api: stream.driver().api(),
+            stream: stream.as_raw(),
+        }
     }
 
     #[inline(never)]
     pub(super) fn step(&self) -> Result<()> {
-        let Network { targets, weights, biases, changes, values, slopes, .. } = self.network;
-        let [accumulate, product] = [&self.network.accumulate, &self.network.product].map(Kernel::as_raw);
+        let Network {
+            targets,
+            weights,
+            biases,
+            changes,
+            values,
+            slopes,
+            ..
+        } = self.network;
+        let [accumulate, product] =
+            [&self.network.accumulate, &self.network.product].map(Kernel::as_raw);
         for layer in 0..LAYERS {
             self.copy(&values[layer + 1], &biases[layer])?;
-            self.of_two(accumulate, &weights[layer], &values[layer], &values[layer + 1])?;
+            self.of_two(
+                accumulate,
+                &weights[layer],
+                &values[layer],
+                &values[layer + 1],
+            )?;
         }
         self.copy(&slopes[LAYERS], &values[LAYERS])?;
         self.axpy(-1.0, targets, &slopes[LAYERS])?;
@@ -44,8 +62,15 @@ impl<'a> Twin<'a> {
 
     fn copy(&self, to: &DeviceBuffer<f32>, from: &DeviceBuffer<f32>) -> Result<()> {
         let function = Function::cuMemcpyDtoDAsync_v2;
-        let copy = self.api.cuMemcpyDtoDAsync_v2.ok_or(Error::Missing(function))?;
-        let (to, from, bytes) = (address(to), address(from), WIDTH as usize * size_of::<f32>());
+        let copy = self
+            .api
+            .cuMemcpyDtoDAsync_v2
+            .ok_or(Error::Missing(function))?;
+        let (to, from, bytes) = (
+            address(to),
+            address(from),
+            WIDTH as usize * size_of::<f32>(),
+        );
         // SAFETY: both buffers have as many bytes, and are used on this stream only.
         checked(function, unsafe { copy(to, from, bytes, self.stream) })
     }
@@ -58,12 +83,29 @@ impl<'a> Twin<'a> {
         c: &DeviceBuffer<f32>,
     ) -> Result<()> {
         let (mut a, mut b, mut c, mut n) = (address(a), address(b), address(c), WIDTH);
-        self.launch(kernel, &mut [(&raw mut a).cast(), (&raw mut b).cast(), (&raw mut c).cast(), (&raw mut n).cast()])
+        self.launch(
+            kernel,
+            &mut [
+                (&raw mut a).cast(),
+                (&raw mut b).cast(),
+                (&raw mut c).cast(),
+                (&raw mut n).cast(),
+            ],
+        )
     }
 
     fn axpy(&self, mut a: f32, x: &DeviceBuffer<f32>, y: &DeviceBuffer<f32>) -> Result<()> {
-        let (kernel, mut x, mut y, mut n) = (self.network.axpy.as_raw(), address(x), address(y), WIDTH);
-        self.launch(kernel, &mut [(&raw mut a).cast(), (&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast()])
+        let (kernel, mut x, mut y, mut n) =
+            (self.network.axpy.as_raw(), address(x), address(y), WIDTH);
+        self.launch(
+            kernel,
+            &mut [
+                (&raw mut a).cast(),
+                (&raw mut x).cast(),
+                (&raw mut y).cast(),
+                (&raw mut n).cast(),
+            ],
+        )
     }
 
     fn launch(&self, kernel: CUfunction, values: &mut [*mut c_void; 4]) -> Result<()> {
@@ -72,7 +114,9 @@ impl<'a> Twin<'a> {
         let (values, extra) = (values.as_mut_ptr(), ptr::null_mut());
         // SAFETY: the kernel has parameters of these sizes; the buffers have the length passed to it, and are used on
         // this stream only.
-        checked(function, unsafe { launch(kernel, 1, 1, 1, WIDTH, 1, 1, 0, self.stream, values, extra) })
+        checked(function, unsafe {
+            launch(kernel, 1, 1, 1, WIDTH, 1, 1, 0, self.stream, values, extra)
+        })
     }
 }
 

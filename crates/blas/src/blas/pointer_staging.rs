@@ -26,14 +26,20 @@ impl PointerStaging {
     /// Allocates device memory on `stream` and enqueues a copy of `addresses` to it. Waits only if many earlier copies have not completed.
     ///
     /// In a capture, the graph owns the device memory and the addresses.
-    pub(super) fn upload(&mut self, stream: &Stream, addresses: &[CUdeviceptr]) -> Result<DeviceBuffer<u64>> {
+    pub(super) fn upload(
+        &mut self,
+        stream: &Stream,
+        addresses: &[CUdeviceptr],
+    ) -> Result<DeviceBuffer<u64>> {
         if stream.is_capture_active() {
             return Ok(DeviceBuffer::from_slice(stream, addresses)?);
         }
         let mut host = self.memory_for(stream, addresses.len())?;
         host[..addresses.len()].copy_from_slice(addresses);
         let mut device = DeviceBuffer::uninit(stream, host.len())?;
-        self.copies.push_back(copy::upload(stream, host, &mut device).map_err(curium_driver::Error::from)?);
+        self.copies.push_back(
+            copy::upload(stream, host, &mut device).map_err(curium_driver::Error::from)?,
+        );
         Ok(device)
     }
 
@@ -50,7 +56,11 @@ impl PointerStaging {
             }
         }
         let len = len.next_power_of_two().max(LEAST_POINTERS);
-        Ok(PinnedBuffer::zeroed(stream.context(), len, PinnedFlags::empty())?)
+        Ok(PinnedBuffer::zeroed(
+            stream.context(),
+            len,
+            PinnedFlags::empty(),
+        )?)
     }
 }
 

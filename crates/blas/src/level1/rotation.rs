@@ -115,7 +115,19 @@ impl Blas {
         let (cosine, sine) = (cosine.pointer(), sine.pointer());
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
-            unsafe { T::rot(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1, cosine, sine) }
+            unsafe {
+                T::rot(
+                    api,
+                    raw,
+                    n,
+                    address_mut(one),
+                    steps.0,
+                    address_mut(other),
+                    steps.1,
+                    cosine,
+                    sine,
+                )
+            }
         })
     }
 
@@ -144,7 +156,19 @@ impl Blas {
         let (cosine, sine) = (cosine.pointer(), sine.pointer());
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
-            unsafe { T::rot_real(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1, cosine, sine) }
+            unsafe {
+                T::rot_real(
+                    api,
+                    raw,
+                    n,
+                    address_mut(one),
+                    steps.0,
+                    address_mut(other),
+                    steps.1,
+                    cosine,
+                    sine,
+                )
+            }
         })
     }
 
@@ -157,13 +181,22 @@ impl Blas {
     /// An error of the library.
     #[doc(alias = "cublasSrotg")]
     pub fn rotg<T: Element>(&mut self, a: T, b: T) -> Result<Rotation<T>> {
-        let (mut a, mut b, mut cosine, mut sine) = (Aligned(a), Aligned(b), Aligned(T::Real::ZERO), Aligned(T::ZERO));
+        let (mut a, mut b, mut cosine, mut sine) = (
+            Aligned(a),
+            Aligned(b),
+            Aligned(T::Real::ZERO),
+            Aligned(T::ZERO),
+        );
         let (first, second) = ((&raw mut a.0).cast(), (&raw mut b.0).cast());
         let (to_cosine, to_sine) = ((&raw mut cosine.0).cast(), (&raw mut sine.0).cast());
         self.set_pointer_mode(HOST)?;
         // SAFETY: the coordinates and the results are on this stack.
         self.configure(|api, raw| unsafe { T::rotg(api, raw, first, second, to_cosine, to_sine) })?;
-        Ok(Rotation { cosine: cosine.0, sine: sine.0, length: a.0 })
+        Ok(Rotation {
+            cosine: cosine.0,
+            sine: sine.0,
+            length: a.0,
+        })
     }
 
     /// Multiplies the points (`x`, `y`) by the matrix of a modified rotation.
@@ -190,7 +223,18 @@ impl Blas {
         let parameters = (&raw const parameters).cast();
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the five parameters are on this stack.
-            unsafe { T::rotm(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1, parameters) }
+            unsafe {
+                T::rotm(
+                    api,
+                    raw,
+                    n,
+                    address_mut(one),
+                    steps.0,
+                    address_mut(other),
+                    steps.1,
+                    parameters,
+                )
+            }
         })
     }
 
@@ -203,8 +247,18 @@ impl Blas {
     ///
     /// An error of the library. `d1`, `d2` and `x1` may be changed then.
     #[doc(alias = "cublasSrotmg")]
-    pub fn rotmg<T: RealElement>(&mut self, d1: &mut T, d2: &mut T, x1: &mut T, y1: T) -> Result<ModifiedRotation<T>> {
-        let (d1, d2, x1) = ((&raw mut *d1).cast(), (&raw mut *d2).cast(), (&raw mut *x1).cast());
+    pub fn rotmg<T: RealElement>(
+        &mut self,
+        d1: &mut T,
+        d2: &mut T,
+        x1: &mut T,
+        y1: T,
+    ) -> Result<ModifiedRotation<T>> {
+        let (d1, d2, x1) = (
+            (&raw mut *d1).cast(),
+            (&raw mut *d2).cast(),
+            (&raw mut *x1).cast(),
+        );
         let mut parameters = [T::ZERO; 5];
         let (y1, to) = (y1.pointer(), (&raw mut parameters).cast());
         self.set_pointer_mode(HOST)?;

@@ -35,14 +35,30 @@ impl Blas {
         }
         let (mut alpha, mut a, mut x, mut beta) = (Aligned(alpha), a, x, Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let (transform, stored, (kl, ku)) = (operation_of(OPERATION, a.stored)?, a.stored, a.diagonals);
+        let (transform, stored, (kl, ku)) =
+            (operation_of(OPERATION, a.stored)?, a.stored, a.diagonals);
         let (m, n, lda) = (stored.length, stored.count, stored.leading_dimension);
-        let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
-            let (a, x, y) = (address(at), address(from), address_mut(to));
-            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-            unsafe { T::gbmv(api, raw, transform, m, n, kl, ku, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
-        })
+        let (at, from, to, steps) = (
+            a.address(),
+            x.address(),
+            y.address(),
+            (x.stride(), y.stride()),
+        );
+        self.enqueue(
+            OPERATION,
+            mode,
+            (&mut alpha, &mut beta, &mut a, &mut x, y),
+            |api, raw| {
+                let (a, x, y) = (address(at), address(from), address_mut(to));
+                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                unsafe {
+                    T::gbmv(
+                        api, raw, transform, m, n, kl, ku, factors.0, a, lda, x, steps.0,
+                        factors.1, y, steps.1,
+                    )
+                }
+            },
+        )
     }
 
     /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a Hermitian banded matrix, or a symmetric one of real elements.
@@ -110,14 +126,27 @@ impl Blas {
         }
         let (mut alpha, mut a, mut x, mut beta) = (Aligned(alpha), a, x, Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let BandTriangle { fill, diagonals: k, address: at } = a.triangle(triangle);
+        let BandTriangle {
+            fill,
+            diagonals: k,
+            address: at,
+        } = a.triangle(triangle);
         let (n, lda) = (a.stored.count, a.stored.leading_dimension);
         let (from, to, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
-            let (a, x, y) = (address(at), address(from), address_mut(to));
-            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-            unsafe { T::hbmv(api, raw, fill, n, k, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
-        })
+        self.enqueue(
+            operation,
+            mode,
+            (&mut alpha, &mut beta, &mut a, &mut x, y),
+            |api, raw| {
+                let (a, x, y) = (address(at), address(from), address_mut(to));
+                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                unsafe {
+                    T::hbmv(
+                        api, raw, fill, n, k, factors.0, a, lda, x, steps.0, factors.1, y, steps.1,
+                    )
+                }
+            },
+        )
     }
 }
 

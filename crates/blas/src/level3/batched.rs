@@ -39,28 +39,46 @@ impl Blas {
         c: &mut [MatrixMut<'_, T>],
     ) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_batched";
-        let Some((of_a, of_b, of_c)) = layouts(OPERATION, a, b, c)? else { return Ok(()) };
+        let Some((of_a, of_b, of_c)) = layouts(OPERATION, a, b, c)? else {
+            return Ok(());
+        };
         product_agrees(OPERATION, of_a, of_b, of_c)?;
         if of_c.is_empty() {
             return Ok(());
         }
-        let (mut a, mut b): (Vec<_>, Vec<_>) = a.iter().zip(b).map(|(a, b)| as_stored(*a, *b, of_c)).unzip();
+        let (mut a, mut b): (Vec<_>, Vec<_>) = a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| as_stored(*a, *b, of_c))
+            .unzip();
         let product = Product::new(OPERATION, a[0].stored, b[0].stored, of_c)?;
-        let Product { operations: (on_a, on_b), sizes: (m, n, k), leading: (lda, ldb, ldc) } = product;
+        let Product {
+            operations: (on_a, on_b),
+            sizes: (m, n, k),
+            leading: (lda, ldb, ldc),
+        } = product;
         let addresses = addresses(&a, &b, c);
         self.expect_vector_alignment::<T>(OPERATION, &addresses)?;
         let (mut alpha, mut beta, count) = (Aligned(alpha), Aligned(beta), c.len());
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let pointers = self.pointers(OPERATION, &addresses)?;
         let [left, right, to] = arrays(pointers.as_pointer().as_raw(), count);
-        let (mut pointers, mut a, mut b, mut c) = (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
+        let (mut pointers, mut a, mut b, mut c) =
+            (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
         let operands = (&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c);
         self.enqueue(OPERATION, mode, operands, |api, raw| {
-            let (a, b, c) = (address(left).cast(), address(right).cast(), address(to).cast());
+            let (a, b, c) = (
+                address(left).cast(),
+                address(right).cast(),
+                address(to).cast(),
+            );
             // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
             // the factors are where the mode requires.
             unsafe {
-                T::gemm_batched(api, raw, on_a, on_b, m, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc, count)
+                T::gemm_batched(
+                    api, raw, on_a, on_b, m, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc,
+                    count,
+                )
             }
         })
     }
@@ -91,7 +109,9 @@ impl Blas {
         same_count(OPERATION, &[("a", a.len()), ("b", b.len())])?;
         let of_a = common(OPERATION, "a", a.iter().map(|matrix| matrix.stored))?;
         let result = common(OPERATION, "b", b.iter().map(|matrix| matrix.stored))?;
-        let Some((of_a, result)) = of_a.zip(result) else { return Ok(()) };
+        let Some((of_a, result)) = of_a.zip(result) else {
+            return Ok(());
+        };
         fits(OPERATION, side, of_a, result)?;
         if result.is_empty() {
             return Ok(());
@@ -101,21 +121,39 @@ impl Blas {
             a.iter_mut().for_each(|a| *a = a.transposed());
         }
         let (stored, count) = (a[0].stored, b.len());
-        let triangle = if result.is_transposed { triangle.flipped() } else { triangle };
+        let triangle = if result.is_transposed {
+            triangle.flipped()
+        } else {
+            triangle
+        };
         let (side, fill, diagonal) = (side.of(result), triangle.of(stored), diagonal.to_raw());
-        let (transform, m, n) = (operation_of(OPERATION, stored)?, result.length, result.count);
+        let (transform, m, n) = (
+            operation_of(OPERATION, stored)?,
+            result.length,
+            result.count,
+        );
         let (lda, ldb) = (stored.leading_dimension, result.leading_dimension);
         let mut alpha = Aligned(alpha);
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let pointers = self.pointers(OPERATION, &addresses(&a, &[], b))?;
         let [from, to] = arrays(pointers.as_pointer().as_raw(), count);
         let (mut pointers, mut a, mut b) = (Vector::new(&pointers), Each(&mut a), Each(b));
-        self.enqueue(OPERATION, mode, (&mut alpha, &mut pointers, &mut a, &mut b), |api, raw| {
-            let (a, b) = (address(from).cast(), address(to).cast());
-            // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
-            // the factor is where the mode requires.
-            unsafe { T::trsm_batched(api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb, count) }
-        })
+        self.enqueue(
+            OPERATION,
+            mode,
+            (&mut alpha, &mut pointers, &mut a, &mut b),
+            |api, raw| {
+                let (a, b) = (address(from).cast(), address(to).cast());
+                // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
+                // the factor is where the mode requires.
+                unsafe {
+                    T::trsm_batched(
+                        api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb,
+                        count,
+                    )
+                }
+            },
+        )
     }
 
     /// Checks the alignment of matrices of 32-bit numbers if the math mode uses vector loads. cuBLAS does not check it for batches.
@@ -124,13 +162,21 @@ impl Blas {
         operation: &'static str,
         addresses: &[CUdeviceptr],
     ) -> Result<()> {
-        if size_of::<T::Real>() != 4 || addresses.iter().all(|address| address.is_multiple_of(VECTOR)) {
+        if size_of::<T::Real>() != 4
+            || addresses
+                .iter()
+                .all(|address| address.is_multiple_of(VECTOR))
+        {
             return Ok(());
         }
         let mut mode = cublasMath_t::CUBLAS_DEFAULT_MATH;
         // SAFETY: the handle is live, its context is current, and the place is valid for writes.
         self.configure(|api, raw| unsafe { call!(api, cublasGetMathMode(raw, &raw mut mode)) })?;
-        if mode == cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH { vector_alignment(operation, addresses) } else { Ok(()) }
+        if mode == cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH {
+            vector_alignment(operation, addresses)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -139,9 +185,15 @@ const VECTOR: CUdeviceptr = 16;
 
 /// Checks that vector loads can read each matrix.
 pub(super) fn vector_alignment(operation: &'static str, addresses: &[CUdeviceptr]) -> Result<()> {
-    let Some(address) = addresses.iter().find(|address| !address.is_multiple_of(VECTOR)) else { return Ok(()) };
-    let problem =
-        format!("misaligned matrix ({address:#x} is not a multiple of {VECTOR}, as cuBLAS requires in batches)");
+    let Some(address) = addresses
+        .iter()
+        .find(|address| !address.is_multiple_of(VECTOR))
+    else {
+        return Ok(());
+    };
+    let problem = format!(
+        "misaligned matrix ({address:#x} is not a multiple of {VECTOR}, as cuBLAS requires in batches)"
+    );
     Err(ShapeError::refused(operation, problem))
 }
 
@@ -150,15 +202,32 @@ fn same_count(operation: &'static str, counts: &[(&str, usize)]) -> Result<()> {
     if counts.windows(2).all(|pair| pair[0].1 == pair[1].1) {
         return Ok(());
     }
-    let counts: Vec<_> = counts.iter().map(|(name, count)| format!("{name} has {count}")).collect();
-    Err(ShapeError::refused(operation, format!("the numbers of matrices differ ({})", counts.join(", "))))
+    let counts: Vec<_> = counts
+        .iter()
+        .map(|(name, count)| format!("{name} has {count}"))
+        .collect();
+    Err(ShapeError::refused(
+        operation,
+        format!("the numbers of matrices differ ({})", counts.join(", ")),
+    ))
 }
 
 /// Returns the layout that the matrices of a batch have in common; `None` if there is no matrix.
-fn common(operation: &'static str, name: &str, mut all: impl Iterator<Item = Stored>) -> Result<Option<Stored>> {
-    let Some(first) = all.next() else { return Ok(None) };
-    let Some(place) = all.position(|other| other != first) else { return Ok(Some(first)) };
-    let problem = format!("matrix {} of {name} has another layout than matrix 0 ({first})", place + 1);
+fn common(
+    operation: &'static str,
+    name: &str,
+    mut all: impl Iterator<Item = Stored>,
+) -> Result<Option<Stored>> {
+    let Some(first) = all.next() else {
+        return Ok(None);
+    };
+    let Some(place) = all.position(|other| other != first) else {
+        return Ok(Some(first));
+    };
+    let problem = format!(
+        "matrix {} of {name} has another layout than matrix 0 ({first})",
+        place + 1
+    );
     Err(ShapeError::refused(operation, problem))
 }
 
@@ -177,7 +246,11 @@ pub(super) fn layouts<T, C>(
 }
 
 /// Returns the addresses of the matrices of batches.
-pub(super) fn addresses<T, C>(a: &[Matrix<'_, T>], b: &[Matrix<'_, T>], c: &[MatrixMut<'_, C>]) -> Vec<CUdeviceptr> {
+pub(super) fn addresses<T, C>(
+    a: &[Matrix<'_, T>],
+    b: &[Matrix<'_, T>],
+    c: &[MatrixMut<'_, C>],
+) -> Vec<CUdeviceptr> {
     let factors = a.iter().chain(b).map(Matrix::address);
     factors.chain(c.iter().map(MatrixMut::address)).collect()
 }

@@ -28,10 +28,17 @@ impl Blas {
     ) -> Result<()> {
         const OPERATION: &str = "Blas::dgmm";
         same_shape(OPERATION, a.stored, c.stored)?;
-        let len = if side == Side::Left { c.stored.rows() } else { c.stored.columns() };
+        let len = if side == Side::Left {
+            c.stored.rows()
+        } else {
+            c.stored.columns()
+        };
         if x.len() != len {
-            let problem =
-                format!("the shapes do not agree (a is {}, x has {} elements, side {side:?})", a.stored, x.len());
+            let problem = format!(
+                "the shapes do not agree (a is {}, x has {} elements, side {side:?})",
+                a.stored,
+                x.len()
+            );
             return Err(ShapeError::refused(OPERATION, problem));
         }
         same_order(OPERATION, a.stored, c.stored)?;

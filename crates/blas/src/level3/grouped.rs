@@ -69,7 +69,10 @@ pub struct GemmGroup<'g, 'm, T: Grouped> {
 
 /// The parameters of all groups, as cuBLAS takes them.
 struct Parameters<'m, T: Grouped> {
-    operations: (Vec<crate::sys::cublasOperation_t>, Vec<crate::sys::cublasOperation_t>),
+    operations: (
+        Vec<crate::sys::cublasOperation_t>,
+        Vec<crate::sys::cublasOperation_t>,
+    ),
     sizes: [Vec<i64>; 3],
     leading: [Vec<i64>; 3],
     factors: (Vec<T::Scale>, Vec<T::Scale>),
@@ -82,24 +85,47 @@ impl<'m, T: Grouped> Parameters<'m, T> {
     fn new() -> Self {
         let (operations, factors) = Default::default();
         let (sizes, leading, counts) = Default::default();
-        Self { operations, sizes, leading, factors, counts, a: Vec::new(), b: Vec::new() }
+        Self {
+            operations,
+            sizes,
+            leading,
+            factors,
+            counts,
+            a: Vec::new(),
+            b: Vec::new(),
+        }
     }
 
     /// Adds a group, unless it is empty. Returns `true` if it was added.
     fn add(&mut self, operation: &'static str, group: &GemmGroup<'_, 'm, T>) -> Result<bool> {
-        let Some((a, b, c)) = layouts(operation, group.a, group.b, group.c)? else { return Ok(false) };
+        let Some((a, b, c)) = layouts(operation, group.a, group.b, group.c)? else {
+            return Ok(false);
+        };
         product_agrees(operation, a, b, c)?;
         if c.is_empty() {
             return Ok(false);
         }
-        let (a, b): (Vec<_>, Vec<_>) = group.a.iter().zip(group.b).map(|(a, b)| as_stored(*a, *b, c)).unzip();
-        let Product { operations, sizes, leading } = Product::new(operation, a[0].stored, b[0].stored, c)?;
+        let (a, b): (Vec<_>, Vec<_>) = group
+            .a
+            .iter()
+            .zip(group.b)
+            .map(|(a, b)| as_stored(*a, *b, c))
+            .unzip();
+        let Product {
+            operations,
+            sizes,
+            leading,
+        } = Product::new(operation, a[0].stored, b[0].stored, c)?;
         self.operations.0.push(operations.0);
         self.operations.1.push(operations.1);
         for (all, size) in self.sizes.iter_mut().zip([sizes.0, sizes.1, sizes.2]) {
             all.push(size as i64);
         }
-        for (all, size) in self.leading.iter_mut().zip([leading.0, leading.1, leading.2]) {
+        for (all, size) in self
+            .leading
+            .iter_mut()
+            .zip([leading.0, leading.1, leading.2])
+        {
             all.push(size as i64);
         }
         self.factors.0.push(group.alpha);
@@ -131,12 +157,24 @@ impl Blas {
                 results.push(Each(&mut *group.c));
             }
         }
-        let Parameters { operations, sizes, leading, factors, counts, mut a, mut b } = parameters;
+        let Parameters {
+            operations,
+            sizes,
+            leading,
+            factors,
+            counts,
+            mut a,
+            mut b,
+        } = parameters;
         if a.is_empty() {
             return Ok(());
         }
         let mut addresses = addresses::<T, T>(&a, &b, &[]);
-        addresses.extend(results.iter().flat_map(|Each(matrices)| matrices.iter().map(MatrixMut::address)));
+        addresses.extend(
+            results
+                .iter()
+                .flat_map(|Each(matrices)| matrices.iter().map(MatrixMut::address)),
+        );
         if T::IS_VECTORIZED {
             vector_alignment(OPERATION, &addresses)?;
         }
@@ -145,38 +183,47 @@ impl Blas {
         let (mut pointers, mut a, mut b) = (Vector::new(&pointers), Each(&mut a), Each(&mut b));
         let mut results = Each(&mut results);
         let operands = (&mut pointers, &mut a, &mut b, &mut results);
-        self.enqueue(OPERATION, cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST, operands, |api, raw| {
-            let (a, b, c) = (address(left).cast(), address(right).cast(), address(to).cast());
-            let ([m, n, k], [lda, ldb, ldc], of) = (&sizes, &leading, T::TYPE);
-            // SAFETY: each array on the host has an element for each group. The arrays of pointers have one for each matrix, which has the
-            // shape of its group in live memory. Results do not overlap.
-            unsafe {
-                call!(
-                    api,
-                    cublasGemmGroupedBatchedEx_64(
-                        raw,
-                        operations.0.as_ptr(),
-                        operations.1.as_ptr(),
-                        m.as_ptr(),
-                        n.as_ptr(),
-                        k.as_ptr(),
-                        factors.0.as_ptr().cast(),
-                        a,
-                        of,
-                        lda.as_ptr(),
-                        b,
-                        of,
-                        ldb.as_ptr(),
-                        factors.1.as_ptr().cast(),
-                        c,
-                        of,
-                        ldc.as_ptr(),
-                        counts.len() as i64,
-                        counts.as_ptr(),
-                        T::COMPUTE,
+        self.enqueue(
+            OPERATION,
+            cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST,
+            operands,
+            |api, raw| {
+                let (a, b, c) = (
+                    address(left).cast(),
+                    address(right).cast(),
+                    address(to).cast(),
+                );
+                let ([m, n, k], [lda, ldb, ldc], of) = (&sizes, &leading, T::TYPE);
+                // SAFETY: each array on the host has an element for each group. The arrays of pointers have one for each matrix, which has the
+                // shape of its group in live memory. Results do not overlap.
+                unsafe {
+                    call!(
+                        api,
+                        cublasGemmGroupedBatchedEx_64(
+                            raw,
+                            operations.0.as_ptr(),
+                            operations.1.as_ptr(),
+                            m.as_ptr(),
+                            n.as_ptr(),
+                            k.as_ptr(),
+                            factors.0.as_ptr().cast(),
+                            a,
+                            of,
+                            lda.as_ptr(),
+                            b,
+                            of,
+                            ldb.as_ptr(),
+                            factors.1.as_ptr().cast(),
+                            c,
+                            of,
+                            ldc.as_ptr(),
+                            counts.len() as i64,
+                            counts.as_ptr(),
+                            T::COMPUTE,
+                        )
                     )
-                )
-            }
-        })
+                }
+            },
+        )
     }
 }

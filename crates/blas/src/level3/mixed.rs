@@ -93,10 +93,15 @@ impl Blas {
         let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let addresses = [a.address(), b.address(), c.address()];
-        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
-            // SAFETY: the operands have these shapes and types in live memory, and the factors are where the mode requires.
-            unsafe { multiply::<T, C>(api, raw, &product, factors, addresses, None) }
-        })
+        self.enqueue(
+            OPERATION,
+            mode,
+            (&mut alpha, &mut beta, &mut a, &mut b, c),
+            |api, raw| {
+                // SAFETY: the operands have these shapes and types in live memory, and the factors are where the mode requires.
+                unsafe { multiply::<T, C>(api, raw, &product, factors, addresses, None) }
+            },
+        )
     }
 
     /// Computes the products of batches of matrices of 8 or 16 bits anywhere in memory, with sums of 32 bits: `c` = `alpha` · `a` · `b` +
@@ -120,7 +125,9 @@ impl Blas {
         c: &mut [MatrixMut<'_, C>],
     ) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_mixed_batched";
-        let Some((of_a, of_b, of_c)) = layouts(OPERATION, a, b, c)? else { return Ok(()) };
+        let Some((of_a, of_b, of_c)) = layouts(OPERATION, a, b, c)? else {
+            return Ok(());
+        };
         product_agrees(OPERATION, of_a, of_b, of_c)?;
         for stored in [of_a, of_b] {
             granular(OPERATION, stored, T::GRANULARITY)?;
@@ -128,7 +135,11 @@ impl Blas {
         if of_c.is_empty() {
             return Ok(());
         }
-        let (mut a, mut b): (Vec<_>, Vec<_>) = a.iter().zip(b).map(|(a, b)| as_stored(*a, *b, of_c)).unzip();
+        let (mut a, mut b): (Vec<_>, Vec<_>) = a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| as_stored(*a, *b, of_c))
+            .unzip();
         let product = Product::new(OPERATION, a[0].stored, b[0].stored, of_c)?;
         let addresses = addresses(&a, &b, c);
         // cuBLAS chooses an algorithm before it reads the addresses.
@@ -137,7 +148,8 @@ impl Blas {
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let pointers = self.pointers(OPERATION, &addresses)?;
         let arrays = arrays(pointers.as_pointer().as_raw(), count);
-        let (mut pointers, mut a, mut b, mut c) = (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
+        let (mut pointers, mut a, mut b, mut c) =
+            (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
         let operands = (&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c);
         self.enqueue(OPERATION, mode, operands, |api, raw| {
             // SAFETY: each array has `count` pointers to matrices of these shapes and types in live memory, of which the results do not
@@ -161,9 +173,18 @@ unsafe fn multiply<T: Mixed<C>, C: Pod>(
     [a, b, c]: [CUdeviceptr; 3],
     count: Option<usize>,
 ) -> Result<()> {
-    let &Product { operations: (on_a, on_b), sizes: (m, n, k), leading: (lda, ldb, ldc) } = product;
+    let &Product {
+        operations: (on_a, on_b),
+        sizes: (m, n, k),
+        leading: (lda, ldb, ldc),
+    } = product;
     let (a, b, c) = (address(a), address(b), address_mut(c));
-    let (of, result, compute, algorithm) = (T::TYPE, T::RESULT, T::COMPUTE, cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT);
+    let (of, result, compute, algorithm) = (
+        T::TYPE,
+        T::RESULT,
+        T::COMPUTE,
+        cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
+    );
     macro_rules! gemm {
         ($function:ident$(, $count:ident)?) => {
             // SAFETY: the caller upholds the contract of the function, and the sizes are in the range of its parameters.
@@ -178,7 +199,9 @@ unsafe fn multiply<T: Mixed<C>, C: Pod>(
             }
         };
     }
-    let is_narrow = [m, n, k, lda, ldb, ldc, count.unwrap_or(0)].into_iter().all(|size| i32::try_from(size).is_ok());
+    let is_narrow = [m, n, k, lda, ldb, ldc, count.unwrap_or(0)]
+        .into_iter()
+        .all(|size| i32::try_from(size).is_ok());
     match (count, is_narrow) {
         (None, true) => gemm!(cublasGemmEx),
         (None, false) => gemm!(cublasGemmEx_64),

@@ -35,8 +35,16 @@ impl Product {
     #[inline]
     pub(super) fn new(operation: &'static str, a: Stored, b: Stored, c: Stored) -> Result<Self> {
         let operations = (operation_of(operation, a)?, operation_of(operation, b)?);
-        let leading = (a.leading_dimension, b.leading_dimension, c.leading_dimension);
-        Ok(Self { operations, sizes: (c.length, c.count, a.columns()), leading })
+        let leading = (
+            a.leading_dimension,
+            b.leading_dimension,
+            c.leading_dimension,
+        );
+        Ok(Self {
+            operations,
+            sizes: (c.length, c.count, a.columns()),
+            leading,
+        })
     }
 }
 
@@ -66,16 +74,30 @@ impl Blas {
             return Ok(());
         }
         let (mut a, mut b) = as_stored(a, b, c.stored);
-        let Product { operations, sizes: (m, n, k), leading } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
+        let Product {
+            operations,
+            sizes: (m, n, k),
+            leading,
+        } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
         let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (left, right, to) = (a.address(), b.address(), c.address());
-        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
-            let (a, b, c, (lda, ldb, ldc)) = (address(left), address(right), address_mut(to), leading);
-            let (on_a, on_b) = operations;
-            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-            unsafe { T::gemm(api, raw, on_a, on_b, m, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc) }
-        })
+        self.enqueue(
+            OPERATION,
+            mode,
+            (&mut alpha, &mut beta, &mut a, &mut b, c),
+            |api, raw| {
+                let (a, b, c, (lda, ldb, ldc)) =
+                    (address(left), address(right), address_mut(to), leading);
+                let (on_a, on_b) = operations;
+                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                unsafe {
+                    T::gemm(
+                        api, raw, on_a, on_b, m, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc,
+                    )
+                }
+            },
+        )
     }
 
     /// Computes the products of batches of matrices: `c` = `alpha` · `a` · `b` + `beta` · `c` for each.
@@ -99,13 +121,21 @@ impl Blas {
         batches: Batches,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_strided_batched";
-        let Batches { count, stride_a, stride_b, stride_c } = batches;
+        let Batches {
+            count,
+            stride_a,
+            stride_b,
+            stride_c,
+        } = batches;
         product_agrees(OPERATION, a.stored, b.stored, c.stored)?;
         if c.stored.is_empty() || count == 0 {
             return Ok(());
         }
         if count > 1 && c.stored.span() > stride_c {
-            let problem = format!("the results overlap (stride {stride_c}, each has {} elements)", c.stored.span());
+            let problem = format!(
+                "the results overlap (stride {stride_c}, each has {} elements)",
+                c.stored.span()
+            );
             return Err(ShapeError::refused(OPERATION, problem));
         }
         for (name, stored, stride, available) in [
@@ -117,22 +147,36 @@ impl Blas {
         }
         let is_transposed = c.stored.is_transposed;
         let (mut a, mut b) = as_stored(a, b, c.stored);
-        let (stride_a, stride_b) = if is_transposed { (stride_b, stride_a) } else { (stride_a, stride_b) };
-        let Product { operations, sizes: (m, n, k), leading } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
+        let (stride_a, stride_b) = if is_transposed {
+            (stride_b, stride_a)
+        } else {
+            (stride_a, stride_b)
+        };
+        let Product {
+            operations,
+            sizes: (m, n, k),
+            leading,
+        } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
         let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (left, right, to) = (a.address(), b.address(), c.address());
-        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
-            let (a, b, c, (lda, ldb, ldc)) = (address(left), address(right), address_mut(to), leading);
-            let (on_a, on_b) = operations;
-            // SAFETY: every matrix has this shape in live memory, and the factors are where the mode requires.
-            unsafe {
-                T::gemm_strided_batched(
-                    api, raw, on_a, on_b, m, n, k, factors.0, a, lda, stride_a, b, ldb, stride_b, factors.1, c, ldc,
-                    stride_c, count,
-                )
-            }
-        })
+        self.enqueue(
+            OPERATION,
+            mode,
+            (&mut alpha, &mut beta, &mut a, &mut b, c),
+            |api, raw| {
+                let (a, b, c, (lda, ldb, ldc)) =
+                    (address(left), address(right), address_mut(to), leading);
+                let (on_a, on_b) = operations;
+                // SAFETY: every matrix has this shape in live memory, and the factors are where the mode requires.
+                unsafe {
+                    T::gemm_strided_batched(
+                        api, raw, on_a, on_b, m, n, k, factors.0, a, lda, stride_a, b, ldb,
+                        stride_b, factors.1, c, ldc, stride_c, count,
+                    )
+                }
+            },
+        )
     }
 
     /// Computes `c` = `alpha` · `a` + `beta` · `b`, which also transposes and copies matrices.
@@ -154,7 +198,10 @@ impl Blas {
         const OPERATION: &str = "Blas::geam";
         let shape = |stored: Stored| (stored.rows(), stored.columns());
         if shape(a.stored) != shape(c.stored) || shape(b.stored) != shape(c.stored) {
-            let problem = format!("the shapes differ (a is {}, b is {}, c is {})", a.stored, b.stored, c.stored);
+            let problem = format!(
+                "the shapes differ (a is {}, b is {}, c is {})",
+                a.stored, b.stored, c.stored
+            );
             return Err(ShapeError::refused(OPERATION, problem));
         }
         if c.stored.is_empty() {
@@ -164,22 +211,42 @@ impl Blas {
         if c.stored.is_transposed {
             (a, b) = (a.transposed(), b.transposed());
         }
-        let (on_a, on_b) = (operation_of(OPERATION, a.stored)?, operation_of(OPERATION, b.stored)?);
+        let (on_a, on_b) = (
+            operation_of(OPERATION, a.stored)?,
+            operation_of(OPERATION, b.stored)?,
+        );
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (one, other, to, result) = (a.address(), b.address(), c.address(), c.stored);
         let (m, n, ldc) = (result.length, result.count, result.leading_dimension);
         let (lda, ldb) = (a.stored.leading_dimension, b.stored.leading_dimension);
-        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
-            let (a, b, c) = (address(one), address(other), address_mut(to));
-            // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-            unsafe { T::geam(api, raw, on_a, on_b, m, n, factors.0, a, lda, factors.1, b, ldb, c, ldc) }
-        })
+        self.enqueue(
+            OPERATION,
+            mode,
+            (&mut alpha, &mut beta, &mut a, &mut b, c),
+            |api, raw| {
+                let (a, b, c) = (address(one), address(other), address_mut(to));
+                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                unsafe {
+                    T::geam(
+                        api, raw, on_a, on_b, m, n, factors.0, a, lda, factors.1, b, ldb, c, ldc,
+                    )
+                }
+            },
+        )
     }
 }
 
 /// Returns the factors of the product as its result is stored: a transposed product has transposed factors in the other order.
-pub(super) fn as_stored<'a, T>(a: Matrix<'a, T>, b: Matrix<'a, T>, c: Stored) -> (Matrix<'a, T>, Matrix<'a, T>) {
-    if c.is_transposed { (b.transposed(), a.transposed()) } else { (a, b) }
+pub(super) fn as_stored<'a, T>(
+    a: Matrix<'a, T>,
+    b: Matrix<'a, T>,
+    c: Stored,
+) -> (Matrix<'a, T>, Matrix<'a, T>) {
+    if c.is_transposed {
+        (b.transposed(), a.transposed())
+    } else {
+        (a, b)
+    }
 }
 
 fn in_memory(
@@ -188,7 +255,9 @@ fn in_memory(
     (stored, stride, count): (Stored, usize, usize),
     available: usize,
 ) -> Result<()> {
-    let end = stride.checked_mul(count - 1).and_then(|last| last.checked_add(stored.span()));
+    let end = stride
+        .checked_mul(count - 1)
+        .and_then(|last| last.checked_add(stored.span()));
     if end.is_some_and(|end| end <= available) {
         return Ok(());
     }

@@ -200,7 +200,12 @@ update_by_two! {
 }
 
 /// Returns cuBLAS's operation for a · transposed(a), which is its own transposition.
-fn symmetric(operation: &'static str, a: Stored, _c: Stored, _is_complex: bool) -> Result<cublasOperation_t> {
+fn symmetric(
+    operation: &'static str,
+    a: Stored,
+    _c: Stored,
+    _is_complex: bool,
+) -> Result<cublasOperation_t> {
     match (a.is_transposed, a.is_conjugated) {
         (false, false) => Ok(cublasOperation_t::CUBLAS_OP_N),
         (true, false) => Ok(cublasOperation_t::CUBLAS_OP_T),
@@ -209,7 +214,12 @@ fn symmetric(operation: &'static str, a: Stored, _c: Stored, _is_complex: bool) 
 }
 
 /// Returns cuBLAS's operation for a · adjoint(a), whose transposition is that of the conjugates.
-fn hermitian(operation: &'static str, a: Stored, c: Stored, is_complex: bool) -> Result<cublasOperation_t> {
+fn hermitian(
+    operation: &'static str,
+    a: Stored,
+    c: Stored,
+    is_complex: bool,
+) -> Result<cublasOperation_t> {
     match (a.is_transposed, a.is_conjugated ^ c.is_transposed) {
         (false, _) if !is_complex => Ok(cublasOperation_t::CUBLAS_OP_N),
         (true, _) if !is_complex => Ok(cublasOperation_t::CUBLAS_OP_T),
@@ -223,5 +233,8 @@ fn same_rows(operation: &'static str, a: Stored, c: Stored) -> Result<()> {
     if a.rows() == c.rows() {
         return Ok(());
     }
-    Err(ShapeError::refused(operation, format!("the shapes do not agree (a is {a}, c is {c})")))
+    Err(ShapeError::refused(
+        operation,
+        format!("the shapes do not agree (a is {a}, c is {c})"),
+    ))
 }

@@ -6,8 +6,8 @@ use super::descriptor::{Descriptors, Limits};
 use super::{BlasLt, Matmul};
 use crate::error::{Error, Result};
 use crate::sys::{
-    cublasLtMatmulAlgo_t, cublasLtMatmulAlgoConfigAttributes_t as Configuration, cublasLtMatmulHeuristicResult_t,
-    cublasStatus_t,
+    cublasLtMatmulAlgo_t, cublasLtMatmulAlgoConfigAttributes_t as Configuration,
+    cublasLtMatmulHeuristicResult_t, cublasStatus_t,
 };
 use curium_driver::sys::call;
 
@@ -47,10 +47,20 @@ impl Algorithm {
         let _ = unsafe {
             call!(
                 api,
-                cublasLtMatmulAlgoConfigGetAttribute(&raw const result.algo, attribute, place, 4, &raw mut written)
+                cublasLtMatmulAlgoConfigGetAttribute(
+                    &raw const result.algo,
+                    attribute,
+                    place,
+                    4,
+                    &raw mut written
+                )
             )
         };
-        Self { raw: result.algo.data, workspace_bytes: result.workspaceSize, id }
+        Self {
+            raw: result.algo.data,
+            workspace_bytes: result.workspaceSize,
+            id,
+        }
     }
 
     /// Returns at most `count` algorithms, the one first that the library expects to be the fastest.
@@ -64,7 +74,14 @@ impl Algorithm {
         let limits = Limits::new(lt.library(), workspace_limit, matmul.alignment())?;
         let mut results = vec![cublasLtMatmulHeuristicResult_t::default(); count];
         let mut found = 0;
-        let Descriptors { operation, a, b, c, d, .. } = descriptors;
+        let Descriptors {
+            operation,
+            a,
+            b,
+            c,
+            d,
+            ..
+        } = descriptors;
         let searched = lt.entered(|api, raw| {
             let (place, wanted) = (results.as_mut_ptr(), count as i32);
             // SAFETY: the descriptors are live, and the results have `count` places.
@@ -87,16 +104,23 @@ impl Algorithm {
             }
         });
         match searched {
-            Err(Error::Call(error)) if error.code == cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED => {
+            Err(Error::Call(error))
+                if error.code == cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED =>
+            {
                 return Ok(Vec::new());
             }
             other => other?,
         }
         let is_usable = |result: &&cublasLtMatmulHeuristicResult_t| {
-            result.state == cublasStatus_t::CUBLAS_STATUS_SUCCESS && result.workspaceSize <= workspace_limit
+            result.state == cublasStatus_t::CUBLAS_STATUS_SUCCESS
+                && result.workspaceSize <= workspace_limit
         };
         results.truncate(usize::try_from(found).unwrap_or_default());
-        Ok(results.iter().filter(is_usable).map(|result| Self::new(lt, result)).collect())
+        Ok(results
+            .iter()
+            .filter(is_usable)
+            .map(|result| Self::new(lt, result))
+            .collect())
     }
 
     /// Checks an algorithm that was found earlier, and returns it with the workspace that it requires here; `None` if the library or the
@@ -105,9 +129,23 @@ impl Algorithm {
     /// # Safety
     ///
     /// `raw` is an algorithm of this version of the library.
-    pub(super) unsafe fn check(lt: &BlasLt, descriptors: &Descriptors, raw: [u64; 8]) -> Result<Option<Self>> {
-        let (algorithm, mut result) = (cublasLtMatmulAlgo_t { data: raw }, cublasLtMatmulHeuristicResult_t::default());
-        let Descriptors { operation, a, b, c, d, .. } = descriptors;
+    pub(super) unsafe fn check(
+        lt: &BlasLt,
+        descriptors: &Descriptors,
+        raw: [u64; 8],
+    ) -> Result<Option<Self>> {
+        let (algorithm, mut result) = (
+            cublasLtMatmulAlgo_t { data: raw },
+            cublasLtMatmulHeuristicResult_t::default(),
+        );
+        let Descriptors {
+            operation,
+            a,
+            b,
+            c,
+            d,
+            ..
+        } = descriptors;
         let checked = lt.entered(|api, handle| {
             // SAFETY: the descriptors are live, the caller guarantees the algorithm, and the result is valid for writes.
             unsafe {
@@ -139,6 +177,10 @@ impl Algorithm {
 
 impl fmt::Debug for Algorithm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Algorithm({}, workspace of {} bytes)", self.id, self.workspace_bytes)
+        write!(
+            formatter,
+            "Algorithm({}, workspace of {} bytes)",
+            self.id, self.workspace_bytes
+        )
     }
 }

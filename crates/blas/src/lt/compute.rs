@@ -26,8 +26,15 @@ pub enum Compute {
 }
 
 impl Compute {
-    const ALL: [Self; 7] =
-        [Self::F32, Self::F32Pedantic, Self::Tf32, Self::F32FromBf16, Self::F32FromF16, Self::F64, Self::I32];
+    const ALL: [Self; 7] = [
+        Self::F32,
+        Self::F32Pedantic,
+        Self::Tf32,
+        Self::F32FromBf16,
+        Self::F32FromF16,
+        Self::F64,
+        Self::I32,
+    ];
 
     /// Converts to the library's type.
     #[must_use]
@@ -46,7 +53,9 @@ impl Compute {
     /// Converts from the library's type; `None` for one that this crate does not use.
     #[must_use]
     pub fn from_raw(raw: cublasComputeType_t) -> Option<Self> {
-        Self::ALL.into_iter().find(|compute| compute.to_raw() == raw)
+        Self::ALL
+            .into_iter()
+            .find(|compute| compute.to_raw() == raw)
     }
 
     /// Returns the arithmetic for factors of a type.
@@ -68,7 +77,12 @@ impl Compute {
     }
 
     /// Returns `true` if cuBLASLt multiplies factors of these types to results of a type, with an addend of another.
-    pub(super) fn supports(self, (a, b): (ElementType, ElementType), c: ElementType, d: ElementType) -> bool {
+    pub(super) fn supports(
+        self,
+        (a, b): (ElementType, ElementType),
+        c: ElementType,
+        d: ElementType,
+    ) -> bool {
         use ElementType::{Bf16, F8E4M3, F8E5M2, F16, F32, F64, I8, I32};
         if a.is_fp8() && b.is_fp8() {
             let is_result = match (a, b, d) {

@@ -91,18 +91,39 @@ pub(super) struct Descriptors {
 
 impl Layout {
     fn new(library: &CuBlasLt, matrix: StoredMatrix, batch_count: usize) -> Result<Self> {
-        let StoredMatrix { element, stored, stride } = matrix;
-        let Stored { length, count, leading_dimension, .. } = stored;
+        let StoredMatrix {
+            element,
+            stored,
+            stride,
+        } = matrix;
+        let Stored {
+            length,
+            count,
+            leading_dimension,
+            ..
+        } = stored;
         let mut raw = ptr::null_mut();
         let (rows, columns, leading) = (length as u64, count as u64, leading_dimension as i64);
         // SAFETY: `raw` is valid for writes.
         unsafe {
-            call!(library.api(), cublasLtMatrixLayoutCreate(&raw mut raw, element.to_raw(), rows, columns, leading))
+            call!(
+                library.api(),
+                cublasLtMatrixLayoutCreate(&raw mut raw, element.to_raw(), rows, columns, leading)
+            )
         }?;
-        let mut layout = Self { raw, library: library.clone() };
+        let mut layout = Self {
+            raw,
+            library: library.clone(),
+        };
         if batch_count != 1 {
-            layout.set(LayoutAttribute::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, batch_count as i32)?;
-            layout.set(LayoutAttribute::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride as i64)?;
+            layout.set(
+                LayoutAttribute::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                batch_count as i32,
+            )?;
+            layout.set(
+                LayoutAttribute::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                stride as i64,
+            )?;
         }
         Ok(layout)
     }
@@ -113,10 +134,24 @@ impl Operation {
         let mut raw = ptr::null_mut();
         let (compute, scale) = (matmul.compute().to_raw(), matmul.scale_type().to_raw());
         // SAFETY: `raw` is valid for writes.
-        unsafe { call!(library.api(), cublasLtMatmulDescCreate(&raw mut raw, compute, scale)) }?;
-        let mut operation = Self { raw, library: library.clone() };
-        operation.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, transposition(problem.a.stored))?;
-        operation.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSB, transposition(problem.b.stored))?;
+        unsafe {
+            call!(
+                library.api(),
+                cublasLtMatmulDescCreate(&raw mut raw, compute, scale)
+            )
+        }?;
+        let mut operation = Self {
+            raw,
+            library: library.clone(),
+        };
+        operation.set(
+            Attribute::CUBLASLT_MATMUL_DESC_TRANSA,
+            transposition(problem.a.stored),
+        )?;
+        operation.set(
+            Attribute::CUBLASLT_MATMUL_DESC_TRANSB,
+            transposition(problem.b.stored),
+        )?;
         if matmul.has_device_factors() {
             let mode = cublasLtPointerMode_t::CUBLASLT_POINTER_MODE_DEVICE;
             operation.set(Attribute::CUBLASLT_MATMUL_DESC_POINTER_MODE, mode)?;
@@ -129,14 +164,23 @@ impl Operation {
     }
 
     fn set_epilogue(&mut self, matmul: &Matmul, problem: &Problem) -> Result<()> {
-        self.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, problem.epilogue.to_raw())?;
+        self.set(
+            Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE,
+            problem.epilogue.to_raw(),
+        )?;
         if problem.epilogue.bias().is_some() {
             if matmul.bias_type() != matmul.d().element() {
-                self.set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, matmul.bias_type().to_raw())?;
+                self.set(
+                    Attribute::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+                    matmul.bias_type().to_raw(),
+                )?;
             }
             let stride = matmul.bias_stride();
             if stride != 0 {
-                self.set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, stride as i64)?;
+                self.set(
+                    Attribute::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
+                    stride as i64,
+                )?;
             }
         }
         if problem.epilogue.auxiliary().is_some() {
@@ -144,7 +188,10 @@ impl Operation {
             self.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, leading)?;
             if matmul.batch_count() > 1 {
                 let stride = matmul.auxiliary_stride() as i64;
-                self.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, stride)?;
+                self.set(
+                    Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+                    stride,
+                )?;
             }
         }
         Ok(())
@@ -156,8 +203,14 @@ impl Limits {
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` is valid for writes.
         unsafe { call!(library.api(), cublasLtMatmulPreferenceCreate(&raw mut raw)) }?;
-        let mut limits = Self { raw, library: library.clone() };
-        limits.set(Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace as u64)?;
+        let mut limits = Self {
+            raw,
+            library: library.clone(),
+        };
+        limits.set(
+            Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+            workspace as u64,
+        )?;
         let alignment = alignment.min(256) as u32;
         for attribute in [
             Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
@@ -187,7 +240,10 @@ impl Descriptors {
         };
         // The presence of these pointers, and their alignment, decide which algorithms there are.
         let requirements = matmul.requirements();
-        for role in Role::ALL.into_iter().filter(|role| requirements[*role].is_some()) {
+        for role in Role::ALL
+            .into_iter()
+            .filter(|role| requirements[*role].is_some())
+        {
             descriptors.set_address(role, PLACEHOLDER)?;
         }
         Ok(descriptors)
@@ -198,7 +254,9 @@ impl Descriptors {
         if self.addresses[role] == address {
             return Ok(());
         }
-        let Some(attribute) = self.attribute(role) else { return Ok(()) };
+        let Some(attribute) = self.attribute(role) else {
+            return Ok(());
+        };
         self.operation.set(attribute, address)?;
         self.addresses[role] = address;
         self.addressed.insert(role);
@@ -209,8 +267,12 @@ impl Descriptors {
         match (role, self.is_transposed) {
             (Role::Bias, _) => Some(Attribute::CUBLASLT_MATMUL_DESC_BIAS_POINTER),
             (Role::Auxiliary, _) => Some(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER),
-            (Role::ScaleA, false) | (Role::ScaleB, true) => Some(Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER),
-            (Role::ScaleB, false) | (Role::ScaleA, true) => Some(Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER),
+            (Role::ScaleA, false) | (Role::ScaleB, true) => {
+                Some(Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER)
+            }
+            (Role::ScaleB, false) | (Role::ScaleA, true) => {
+                Some(Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER)
+            }
             (Role::ScaleC, _) => Some(Attribute::CUBLASLT_MATMUL_DESC_C_SCALE_POINTER),
             (Role::ScaleD, _) => Some(Attribute::CUBLASLT_MATMUL_DESC_D_SCALE_POINTER),
             (Role::AmaxD, _) => Some(Attribute::CUBLASLT_MATMUL_DESC_AMAX_D_POINTER),
@@ -223,5 +285,9 @@ impl Descriptors {
 const PLACEHOLDER: u64 = 1 << 20;
 
 fn transposition(stored: Stored) -> cublasOperation_t {
-    if stored.is_transposed { cublasOperation_t::CUBLAS_OP_T } else { cublasOperation_t::CUBLAS_OP_N }
+    if stored.is_transposed {
+        cublasOperation_t::CUBLAS_OP_T
+    } else {
+        cublasOperation_t::CUBLAS_OP_N
+    }
 }

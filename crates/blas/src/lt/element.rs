@@ -65,8 +65,17 @@ elements! {
 }
 
 impl ElementType {
-    const ALL: [Self; 9] =
-        [Self::F64, Self::F32, Self::F16, Self::Bf16, Self::F8E4M3, Self::F8E5M2, Self::I8, Self::I32, Self::U8];
+    const ALL: [Self; 9] = [
+        Self::F64,
+        Self::F32,
+        Self::F16,
+        Self::Bf16,
+        Self::F8E4M3,
+        Self::F8E5M2,
+        Self::I8,
+        Self::I32,
+        Self::U8,
+    ];
 
     /// Converts to the library's type.
     #[must_use]

@@ -117,7 +117,9 @@ impl Epilogue {
     /// Converts from the library's type; `None` for one that this crate does not use.
     #[must_use]
     pub fn from_raw(raw: cublasLtEpilogue_t) -> Option<Self> {
-        Self::ALL.into_iter().find(|epilogue| epilogue.to_raw() == raw)
+        Self::ALL
+            .into_iter()
+            .find(|epilogue| epilogue.to_raw() == raw)
     }
 
     /// Returns the epilogue of the transposed product, whose factors are exchanged.
@@ -132,9 +134,11 @@ impl Epilogue {
     /// Returns the bias that the epilogue of a stored product uses.
     pub(super) const fn bias(self) -> Option<(Use, BiasLength)> {
         match self {
-            Self::Bias | Self::ReluBias | Self::ReluAuxiliaryBias | Self::GeluBias | Self::GeluAuxiliaryBias => {
-                Some((Use::Read, BiasLength::Column))
-            }
+            Self::Bias
+            | Self::ReluBias
+            | Self::ReluAuxiliaryBias
+            | Self::GeluBias
+            | Self::GeluAuxiliaryBias => Some((Use::Read, BiasLength::Column)),
             Self::ReluBiasGradient | Self::GeluBiasGradient | Self::BiasGradientA => {
                 Some((Use::Write, BiasLength::Column))
             }

@@ -44,7 +44,9 @@ impl BlasLt {
         let capability = context.device().compute_capability()?;
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and the context is current.
-        entered(context, || unsafe { call!(library.api(), cublasLtCreate(&raw mut raw)) })?;
+        entered(context, || unsafe {
+            call!(library.api(), cublasLtCreate(&raw mut raw))
+        })?;
         Ok(Self::with(raw, library, context, capability, true))
     }
 
@@ -57,8 +59,18 @@ impl BlasLt {
     /// # Errors
     ///
     /// An error of the driver, in which case the caller keeps the handle.
-    pub unsafe fn from_raw(library: &CuBlasLt, raw: cublasLtHandle_t, context: &Context) -> Result<Self> {
-        Ok(Self::with(raw, library, context, context.device().compute_capability()?, true))
+    pub unsafe fn from_raw(
+        library: &CuBlasLt,
+        raw: cublasLtHandle_t,
+        context: &Context,
+    ) -> Result<Self> {
+        Ok(Self::with(
+            raw,
+            library,
+            context,
+            context.device().compute_capability()?,
+            true,
+        ))
     }
 
     /// Borrows a handle that other code created in `context` and will destroy. It may also be a `cublasHandle_t`.
@@ -71,8 +83,18 @@ impl BlasLt {
     /// # Errors
     ///
     /// An error of the driver.
-    pub unsafe fn borrow_raw(library: &CuBlasLt, raw: cublasLtHandle_t, context: &Context) -> Result<Self> {
-        Ok(Self::with(raw, library, context, context.device().compute_capability()?, false))
+    pub unsafe fn borrow_raw(
+        library: &CuBlasLt,
+        raw: cublasLtHandle_t,
+        context: &Context,
+    ) -> Result<Self> {
+        Ok(Self::with(
+            raw,
+            library,
+            context,
+            context.device().compute_capability()?,
+            false,
+        ))
     }
 
     fn with(
@@ -82,7 +104,13 @@ impl BlasLt {
         capability: ComputeCapability,
         owns: bool,
     ) -> Self {
-        Self(Arc::new(Handle { raw, library: library.clone(), context: context.clone(), capability, owns }))
+        Self(Arc::new(Handle {
+            raw,
+            library: library.clone(),
+            context: context.clone(),
+            capability,
+            owns,
+        }))
     }
 
     /// Returns the library.
@@ -109,8 +137,13 @@ impl BlasLt {
 
     /// Calls the library with the handle's context current.
     #[inline]
-    pub(super) fn entered<T>(&self, operation: impl FnOnce(&Api, cublasLtHandle_t) -> Result<T>) -> Result<T> {
-        entered(&self.0.context, || operation(self.0.library.api(), self.0.raw))
+    pub(super) fn entered<T>(
+        &self,
+        operation: impl FnOnce(&Api, cublasLtHandle_t) -> Result<T>,
+    ) -> Result<T> {
+        entered(&self.0.context, || {
+            operation(self.0.library.api(), self.0.raw)
+        })
     }
 
     /// Makes the graph of a capture keep the handle.
@@ -122,7 +155,11 @@ impl BlasLt {
 
 impl fmt::Debug for BlasLt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("BlasLt").field(&self.0.library).field(&self.0.context).finish()
+        formatter
+            .debug_tuple("BlasLt")
+            .field(&self.0.library)
+            .field(&self.0.context)
+            .finish()
     }
 }
 
@@ -133,7 +170,9 @@ impl Drop for Handle {
         }
         let destroy = || {
             // SAFETY: the handle is live, its context is current, and nothing else uses it.
-            entered(&self.context, || unsafe { call!(self.library.api(), cublasLtDestroy(self.raw)) })
+            entered(&self.context, || unsafe {
+                call!(self.library.api(), cublasLtDestroy(self.raw))
+            })
         };
         if let Some(Err(error)) = dropping(destroy) {
             report_drop("BlasLt::drop", error);

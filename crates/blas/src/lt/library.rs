@@ -11,9 +11,17 @@ static LIBRARY: LibraryDescription = LibraryDescription {
     name: "cuBLASLt",
     variable: "CURIUM_CUBLASLT_PATH",
     files: if cfg!(windows) {
-        &["cublasLt64_13.dll", "cublasLt64_12.dll", "cublasLt64_11.dll"]
+        &[
+            "cublasLt64_13.dll",
+            "cublasLt64_12.dll",
+            "cublasLt64_11.dll",
+        ]
     } else {
-        &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"]
+        &[
+            "libcublasLt.so.13",
+            "libcublasLt.so.12",
+            "libcublasLt.so.11",
+        ]
     },
     origin: toolkit_packages!("cublas"),
     companions: &[],
@@ -40,6 +48,11 @@ declare_library! {
 fn version(api: &Api) -> Result<LibraryVersion> {
     LibraryVersion::from_properties(|property, value| {
         // SAFETY: `value` is valid for writes.
-        unsafe { call!(api, cublasLtGetProperty(libraryPropertyType_t(property), value)) }
+        unsafe {
+            call!(
+                api,
+                cublasLtGetProperty(libraryPropertyType_t(property), value)
+            )
+        }
     })
 }

@@ -274,21 +274,49 @@ impl Matmul {
     /// Returns the product of matrices by columns whose result is not transposed.
     pub(super) fn problem(&self) -> Problem {
         let (a, b, d) = (self.a.stored(), self.b.stored(), self.d.stored());
-        let c = self.c.map_or(StoredMatrix { element: self.c_type(), ..d }, TypedLayout::stored);
+        let c = self.c.map_or(
+            StoredMatrix {
+                element: self.c_type(),
+                ..d
+            },
+            TypedLayout::stored,
+        );
         if !d.stored.is_transposed {
-            return Problem { a, b, c, d, epilogue: self.epilogue, is_transposed: false };
+            return Problem {
+                a,
+                b,
+                c,
+                d,
+                epilogue: self.epilogue,
+                is_transposed: false,
+            };
         }
         let [a, b, c, d] = [a, b, c, d].map(StoredMatrix::transposed);
-        Problem { a: b, b: a, c, d, epilogue: self.epilogue.transposed(), is_transposed: true }
+        Problem {
+            a: b,
+            b: a,
+            c,
+            d,
+            epilogue: self.epilogue.transposed(),
+            is_transposed: true,
+        }
     }
 
     /// Returns the use, the type and the length of the bias.
     fn bias(&self) -> Option<(Use, ElementType, usize)> {
         let Problem { d, epilogue, .. } = self.problem();
         let (access, length) = epilogue.bias()?;
-        let len = if length == BiasLength::Column { d.stored.length } else { d.stored.count };
+        let len = if length == BiasLength::Column {
+            d.stored.length
+        } else {
+            d.stored.count
+        };
         // Gradients of a batch follow each other.
-        let count = if access == Use::Write { self.batch_count } else { 1 };
+        let count = if access == Use::Write {
+            self.batch_count
+        } else {
+            1
+        };
         Some((access, self.bias_type(), len.saturating_mul(count)))
     }
 
@@ -307,13 +335,16 @@ impl Matmul {
             Some((_, Auxiliary::Mask)) => MASK_GRANULARITY,
             _ => INPUT_GRANULARITY,
         };
-        let default = length.checked_next_multiple_of(granularity).unwrap_or(usize::MAX);
+        let default = length
+            .checked_next_multiple_of(granularity)
+            .unwrap_or(usize::MAX);
         self.auxiliary_leading_dimension.unwrap_or(default)
     }
 
     /// Returns the number of elements of auxiliary memory from one product of a batch to the next.
     pub(super) fn auxiliary_stride(&self) -> usize {
-        self.auxiliary_leading_dimension().saturating_mul(self.problem().d.stored.count)
+        self.auxiliary_leading_dimension()
+            .saturating_mul(self.problem().d.stored.count)
     }
 
     fn auxiliary(&self) -> Option<Requirement> {
@@ -334,7 +365,8 @@ impl Matmul {
             let len = last + matrix.stored().stored.span();
             Requirement::new(matrix.element, len, access, self.alignment)
         };
-        let number = |element: ElementType, access| Requirement::new(element, 1, access, element.bytes());
+        let number =
+            |element: ElementType, access| Requirement::new(element, 1, access, element.bytes());
         all[Role::A] = Some(matrix(self.a, Use::Read));
         all[Role::B] = Some(matrix(self.b, Use::Read));
         all[Role::C] = self.c.map(|c| matrix(c, Use::Read));
@@ -353,7 +385,10 @@ impl Matmul {
             (Scales::D, Role::ScaleD, Use::Read),
             (Scales::AMAX_D, Role::AmaxD, Use::Write),
         ] {
-            all[role] = self.scales.contains(scale).then(|| number(ElementType::F32, access));
+            all[role] = self
+                .scales
+                .contains(scale)
+                .then(|| number(ElementType::F32, access));
         }
         all
     }
@@ -370,7 +405,11 @@ const INPUT_GRANULARITY: usize = 8;
 
 impl fmt::Display for Matmul {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "a is {}, b is {}, d is {}", self.a, self.b, self.d)?;
+        write!(
+            formatter,
+            "a is {}, b is {}, d is {}",
+            self.a, self.b, self.d
+        )?;
         if let Some(c) = self.c {
             write!(formatter, ", c is {c}")?;
         }

@@ -45,7 +45,10 @@ enum Memory<'a> {
 }
 
 impl Factors {
-    pub(super) const UNIT: Self = Self { alpha: 1.0, beta: 0.0 };
+    pub(super) const UNIT: Self = Self {
+        alpha: 1.0,
+        beta: 0.0,
+    };
 }
 
 impl<'a> Operands<'a> {
@@ -57,13 +60,20 @@ impl<'a> Operands<'a> {
         b: &'a impl AsDeviceSlice<Element = B>,
         d: &'a mut impl AsDeviceSliceMut<Element = D>,
     ) -> Self {
-        Self::empty().read(Role::A, a).read(Role::B, b).write(Role::D, d)
+        Self::empty()
+            .read(Role::A, a)
+            .read(Role::B, b)
+            .write(Role::D, d)
     }
 
     #[inline]
     fn empty() -> Self {
         // `[const { None }; N]` would copy every byte of each slot; this writes only the tags.
-        Self { slots: ByRole(std::array::from_fn(|_| None)), set: Roles::default(), factors: Factors::UNIT }
+        Self {
+            slots: ByRole(std::array::from_fn(|_| None)),
+            set: Roles::default(),
+            factors: Factors::UNIT,
+        }
     }
 
     /// Sets `alpha` and `beta`, which are converted to the plan's [scale type](super::Matmul::scale_type).
@@ -97,13 +107,19 @@ impl<'a> Operands<'a> {
 
     /// Sets the memory for the gradient of the bias.
     #[must_use]
-    pub fn with_bias_gradient<T: MatmulElement>(self, bias: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
+    pub fn with_bias_gradient<T: MatmulElement>(
+        self,
+        bias: &'a mut impl AsDeviceSliceMut<Element = T>,
+    ) -> Self {
         self.write(Role::Bias, bias)
     }
 
     /// Sets the auxiliary memory that the epilogue of a gradient reads.
     #[must_use]
-    pub fn with_auxiliary<T: MatmulElement>(self, auxiliary: &'a impl AsDeviceSlice<Element = T>) -> Self {
+    pub fn with_auxiliary<T: MatmulElement>(
+        self,
+        auxiliary: &'a impl AsDeviceSlice<Element = T>,
+    ) -> Self {
         self.read(Role::Auxiliary, auxiliary)
     }
 
@@ -160,8 +176,9 @@ impl<'a> Operands<'a> {
     ) -> Self {
         let mut operands = Self::empty();
         for (role, requirement, buffer) in buffers {
-            let (element, access) =
-                requirement.map_or((ElementType::U8, Use::Write), |known| (known.element, known.access));
+            let (element, access) = requirement.map_or((ElementType::U8, Use::Write), |known| {
+                (known.element, known.access)
+            });
             let memory = match access {
                 Use::Read => Memory::Read(buffer.as_slice()),
                 Use::Write => Memory::Write(buffer.as_slice_mut()),
@@ -178,16 +195,36 @@ impl<'a> Operands<'a> {
     }
 
     #[inline]
-    fn read<T: MatmulElement>(mut self, role: Role, memory: &'a impl AsDeviceSlice<Element = T>) -> Self {
+    fn read<T: MatmulElement>(
+        mut self,
+        role: Role,
+        memory: &'a impl AsDeviceSlice<Element = T>,
+    ) -> Self {
         let memory = Memory::Read(memory.as_device_slice().as_bytes());
-        self.put(role, Slot { memory, element: T::TYPE });
+        self.put(
+            role,
+            Slot {
+                memory,
+                element: T::TYPE,
+            },
+        );
         self
     }
 
     #[inline]
-    fn write<T: MatmulElement>(mut self, role: Role, memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
+    fn write<T: MatmulElement>(
+        mut self,
+        role: Role,
+        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+    ) -> Self {
         let memory = Memory::Write(memory.as_device_slice_mut().into_bytes());
-        self.put(role, Slot { memory, element: T::TYPE });
+        self.put(
+            role,
+            Slot {
+                memory,
+                element: T::TYPE,
+            },
+        );
         self
     }
 
@@ -222,7 +259,9 @@ impl<'a> Operands<'a> {
             let problem = match (&requirements[role], &self.slots[role]) {
                 (Some(requirement), Some(slot)) => slot.problem(role, requirement),
                 (Some(requirement), None) => Some(missing(role, requirement)),
-                (None, Some(_)) if role != Role::Workspace => Some(format!("the plan does not use {}", role.name())),
+                (None, Some(_)) if role != Role::Workspace => {
+                    Some(format!("the plan does not use {}", role.name()))
+                }
                 (None, _) => None,
             };
             if let Some(problem) = problem {
@@ -235,7 +274,9 @@ impl<'a> Operands<'a> {
     /// Returns the address for a role, 0 if there is none.
     #[inline]
     pub(super) fn address(&self, role: Role) -> u64 {
-        self.slots[role].as_ref().map_or(0, |slot| slot.memory.address())
+        self.slots[role]
+            .as_ref()
+            .map_or(0, |slot| slot.memory.address())
     }
 
     /// Makes the guard's stream wait for the accesses that conflict with those of the product to the memory of `roles`.
@@ -244,7 +285,11 @@ impl<'a> Operands<'a> {
     ///
     /// If the product is enqueued, `launched` is called before the memory is used for anything else.
     #[inline]
-    pub(super) unsafe fn bind(&mut self, roles: Roles, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+    pub(super) unsafe fn bind(
+        &mut self,
+        roles: Roles,
+        guard: &mut AccessGuard<'_>,
+    ) -> curium_driver::Result<()> {
         for role in roles.iter() {
             if let Some(slot) = &mut self.slots[role] {
                 // SAFETY: the caller upholds the same conditions.
@@ -274,7 +319,12 @@ impl Slot<'_> {
     /// Returns `true` if the memory is what the plan requires. Alignments are powers of two.
     #[inline]
     fn fits(&self, requirement: &Requirement) -> bool {
-        let Requirement { element, bytes, access, alignment } = *requirement;
+        let Requirement {
+            element,
+            bytes,
+            access,
+            alignment,
+        } = *requirement;
         self.element == element
             && self.memory.len() >= bytes
             && (access == Use::Write) == matches!(self.memory, Memory::Write(_))
@@ -282,35 +332,68 @@ impl Slot<'_> {
     }
 
     fn problem(&self, role: Role, requirement: &Requirement) -> Option<String> {
-        let Requirement { element, access, alignment, .. } = *requirement;
+        let Requirement {
+            element,
+            access,
+            alignment,
+            ..
+        } = *requirement;
         let (name, len) = (role.name(), requirement.len());
         if self.element != element {
-            return Some(format!("{name} consists of {}, the plan's of {element}", self.element));
+            return Some(format!(
+                "{name} consists of {}, the plan's of {element}",
+                self.element
+            ));
         }
         let available = self.memory.len() / element.bytes();
         if available < len {
-            return Some(format!("memory too small for {name} ({len} elements, {available} available)"));
+            return Some(format!(
+                "memory too small for {name} ({len} elements, {available} available)"
+            ));
         }
         if access == Use::Write && matches!(self.memory, Memory::Read(_)) {
-            return Some(format!("the plan writes {name}; use the method for an output"));
+            return Some(format!(
+                "the plan writes {name}; use the method for an output"
+            ));
         }
         if access == Use::Read && matches!(self.memory, Memory::Write(_)) {
-            return Some(format!("the plan reads {name}; use the method for an input"));
+            return Some(format!(
+                "the plan reads {name}; use the method for an input"
+            ));
         }
         let address = self.memory.address();
         if !address.is_multiple_of(alignment as u64) {
-            let problem = format!("the address of {name} is not a multiple of {alignment} bytes ({address:#x})");
+            let problem = format!(
+                "the address of {name} is not a multiple of {alignment} bytes ({address:#x})"
+            );
             let is_matrix = matches!(role, Role::A | Role::B | Role::C | Role::D);
-            return Some(problem + if is_matrix { "; create the plan with a smaller alignment" } else { "" });
+            return Some(
+                problem
+                    + if is_matrix {
+                        "; create the plan with a smaller alignment"
+                    } else {
+                        ""
+                    },
+            );
         }
         None
     }
 }
 
 fn missing(role: Role, requirement: &Requirement) -> String {
-    let Requirement { element, access, .. } = requirement;
-    let verb = if *access == Use::Write { "writes" } else { "reads" };
-    format!("{} is missing (the plan {verb} {} elements of {element})", role.name(), requirement.len())
+    let Requirement {
+        element, access, ..
+    } = requirement;
+    let verb = if *access == Use::Write {
+        "writes"
+    } else {
+        "reads"
+    };
+    format!(
+        "{} is missing (the plan {verb} {} elements of {element})",
+        role.name(),
+        requirement.len()
+    )
 }
 
 impl Memory<'_> {
@@ -338,7 +421,9 @@ impl Operand for Memory<'_> {
             // SAFETY: the caller calls `launched` after the operation was enqueued.
             Self::Read(memory) => unsafe { Argument::<&[u8]>::bind(memory, guard) }.map(|_| ()),
             // SAFETY: as above.
-            Self::Write(memory) => unsafe { Argument::<&mut [u8]>::bind(memory, guard) }.map(|_| ()),
+            Self::Write(memory) => {
+                unsafe { Argument::<&mut [u8]>::bind(memory, guard) }.map(|_| ())
+            }
         }
     }
 
@@ -358,7 +443,10 @@ impl fmt::Debug for Operands<'_> {
         let mut map = formatter.debug_map();
         for role in Role::ALL {
             if let Some(slot) = &self.slots[role] {
-                map.entry(&role, &format_args!("{} bytes of {}", slot.memory.len(), slot.element));
+                map.entry(
+                    &role,
+                    &format_args!("{} bytes of {}", slot.memory.len(), slot.element),
+                );
             }
         }
         map.finish()

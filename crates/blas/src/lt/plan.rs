@@ -77,7 +77,12 @@ impl PlanOptions {
     }
 
     pub(super) fn workspace_limit_for(self, lt: &BlasLt) -> usize {
-        self.workspace_limit.unwrap_or(if lt.capability().major >= 9 { 32 << 20 } else { 4 << 20 })
+        self.workspace_limit
+            .unwrap_or(if lt.capability().major >= 9 {
+                32 << 20
+            } else {
+                4 << 20
+            })
     }
 }
 
@@ -95,7 +100,10 @@ impl MatmulPlan {
     #[doc(alias = "cublasLtMatmulAlgoGetHeuristic")]
     pub fn new(lt: &BlasLt, matmul: &Matmul, options: PlanOptions) -> Result<Self> {
         let found = Self::candidates(lt, matmul, options, 1)?;
-        found.into_iter().next().ok_or_else(|| no_algorithm(NEW, lt, matmul, options))
+        found
+            .into_iter()
+            .next()
+            .ok_or_else(|| no_algorithm(NEW, lt, matmul, options))
     }
 
     /// Creates plans with at most `count` algorithms, in the order in which the library expects them to be fast. See
@@ -106,7 +114,12 @@ impl MatmulPlan {
     /// # Errors
     ///
     /// As for [`MatmulPlan::new`], except that the list is empty if the library has no algorithm.
-    pub fn candidates(lt: &BlasLt, matmul: &Matmul, options: PlanOptions, count: usize) -> Result<Vec<Self>> {
+    pub fn candidates(
+        lt: &BlasLt,
+        matmul: &Matmul,
+        options: PlanOptions,
+        count: usize,
+    ) -> Result<Vec<Self>> {
         refuse_wait(NEW)?;
         matmul.check(lt.capability())?;
         if matmul.is_empty() {
@@ -114,22 +127,41 @@ impl MatmulPlan {
         }
         let descriptors = Descriptors::new(lt, matmul)?;
         let limit = options.workspace_limit_for(lt);
-        let algorithms = Algorithm::search(lt, matmul, &descriptors, limit, count.clamp(1, MOST_CANDIDATES))?;
+        let algorithms = Algorithm::search(
+            lt,
+            matmul,
+            &descriptors,
+            limit,
+            count.clamp(1, MOST_CANDIDATES),
+        )?;
         let mut plans = Vec::with_capacity(algorithms.len());
         for algorithm in algorithms {
-            plans.push(Self::with(lt, matmul, Some((Descriptors::new(lt, matmul)?, algorithm))));
+            plans.push(Self::with(
+                lt,
+                matmul,
+                Some((Descriptors::new(lt, matmul)?, algorithm)),
+            ));
         }
         Ok(plans)
     }
 
     fn with(lt: &BlasLt, matmul: &Matmul, prepared: Option<(Descriptors, Algorithm)>) -> Self {
         let mut requirements = matmul.requirements();
-        let bytes = prepared.as_ref().map_or(0, |(_, algorithm)| algorithm.workspace_bytes);
+        let bytes = prepared
+            .as_ref()
+            .map_or(0, |(_, algorithm)| algorithm.workspace_bytes);
         if bytes > 0 {
-            requirements[Role::Workspace] = Some(Requirement::new(ElementType::U8, bytes, Use::Write, 256));
+            requirements[Role::Workspace] =
+                Some(Requirement::new(ElementType::U8, bytes, Use::Write, 256));
         }
         let required = Roles::with_values(&requirements);
-        Self { lt: lt.clone(), matmul: *matmul, requirements, required, prepared }
+        Self {
+            lt: lt.clone(),
+            matmul: *matmul,
+            requirements,
+            required,
+            prepared,
+        }
     }
 
     /// Creates another plan with the same algorithm, for another thread.
@@ -151,13 +183,17 @@ impl MatmulPlan {
     ///
     /// An error of the allocation.
     pub fn workspace(&self, stream: &Stream) -> Result<DeviceBuffer<u8>> {
-        Ok(DeviceBuffer::uninit(stream, self.workspace_bytes().max(256))?)
+        Ok(DeviceBuffer::uninit(
+            stream,
+            self.workspace_bytes().max(256),
+        )?)
     }
 
     /// Returns the number of bytes of workspace that the plan requires.
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
-        self.algorithm().map_or(0, |algorithm| algorithm.workspace_bytes)
+        self.algorithm()
+            .map_or(0, |algorithm| algorithm.workspace_bytes)
     }
 
     /// Returns the algorithm; `None` if the result is empty.

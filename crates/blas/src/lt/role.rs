@@ -36,7 +36,12 @@ pub(super) struct Requirement {
 impl Requirement {
     /// `len` is the number of elements from the first to the last.
     pub(super) fn new(element: ElementType, len: usize, access: Use, alignment: usize) -> Self {
-        Self { element, bytes: len.saturating_mul(element.bytes()), access, alignment }
+        Self {
+            element,
+            bytes: len.saturating_mul(element.bytes()),
+            access,
+            alignment,
+        }
     }
 
     /// Returns the number of elements from the first to the last.
@@ -56,7 +61,10 @@ pub(super) struct Roles(u16);
 impl Roles {
     /// Returns the roles that have a value.
     pub(super) fn with_values<T>(values: &ByRole<Option<T>>) -> Self {
-        Role::ALL.into_iter().filter(|role| values[*role].is_some()).collect()
+        Role::ALL
+            .into_iter()
+            .filter(|role| values[*role].is_some())
+            .collect()
     }
 
     #[inline]
@@ -160,20 +168,40 @@ mod tests {
 
     #[test]
     fn roles_are_listed_in_their_order() {
-        assert!(Role::ALL.iter().enumerate().all(|(index, role)| *role as usize == index));
+        assert!(
+            Role::ALL
+                .iter()
+                .enumerate()
+                .all(|(index, role)| *role as usize == index)
+        );
     }
 
     #[test]
     fn set_of_roles_has_each_once_and_in_order() {
-        let some: Roles = [Role::Workspace, Role::A, Role::D, Role::A].into_iter().collect();
-        assert_eq!(some.iter().collect::<Vec<_>>(), [Role::A, Role::D, Role::Workspace]);
+        let some: Roles = [Role::Workspace, Role::A, Role::D, Role::A]
+            .into_iter()
+            .collect();
+        assert_eq!(
+            some.iter().collect::<Vec<_>>(),
+            [Role::A, Role::D, Role::Workspace]
+        );
         assert_eq!(Roles::default().iter().count(), 0);
         let all: Roles = Role::ALL.into_iter().collect();
         assert_eq!(some.union(all).iter().collect::<Vec<_>>(), Role::ALL);
-        assert_eq!(some.without(Role::A).iter().collect::<Vec<_>>(), [Role::D, Role::Workspace]);
-        assert!(some.is_subset_of(all) && some.without(Role::D).is_subset_of(some) && !all.is_subset_of(some));
+        assert_eq!(
+            some.without(Role::A).iter().collect::<Vec<_>>(),
+            [Role::D, Role::Workspace]
+        );
+        assert!(
+            some.is_subset_of(all)
+                && some.without(Role::D).is_subset_of(some)
+                && !all.is_subset_of(some)
+        );
         let mut values = ByRole([None; Role::ALL.len()]);
         values[Role::Bias] = Some(1);
-        assert_eq!(Roles::with_values(&values), [Role::Bias].into_iter().collect());
+        assert_eq!(
+            Roles::with_values(&values),
+            [Role::Bias].into_iter().collect()
+        );
     }
 }

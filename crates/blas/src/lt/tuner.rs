@@ -77,7 +77,14 @@ impl Tuner {
     /// Creates a tuner that measures 8 algorithms 10 times each.
     #[must_use]
     pub const fn new() -> Self {
-        Self { cache: None, options: PlanOptions { workspace_limit: None }, candidates: 8, repetitions: 10 }
+        Self {
+            cache: None,
+            options: PlanOptions {
+                workspace_limit: None,
+            },
+            candidates: 8,
+            repetitions: 10,
+        }
     }
 
     /// Stores the results in `cache`, such as [`DiskCache::of_user`].
@@ -120,11 +127,21 @@ impl Tuner {
         stream.expect_running(OPERATION)?;
         let key = self.key(lt, matmul)?;
         if let Some(plan) = self.cached(lt, matmul, &key) {
-            return Ok(TunedPlan { plan, measurements: Vec::new() });
+            return Ok(TunedPlan {
+                plan,
+                measurements: Vec::new(),
+            });
         }
         let mut plans = MatmulPlan::candidates(lt, matmul, self.options, self.candidates)?;
-        let measurements = if plans.len() < 2 { Vec::new() } else { self.measure(stream, *matmul, &mut plans)? };
-        let times: Vec<_> = measurements.iter().map(|measurement| measurement.time).collect();
+        let measurements = if plans.len() < 2 {
+            Vec::new()
+        } else {
+            self.measure(stream, *matmul, &mut plans)?
+        };
+        let times: Vec<_> = measurements
+            .iter()
+            .map(|measurement| measurement.time)
+            .collect();
         if plans.is_empty() {
             return Err(no_algorithm(OPERATION, lt, matmul, self.options));
         }
@@ -161,7 +178,12 @@ impl Tuner {
     }
 
     /// Measures the plans in turns, so that a change of the clock affects all of them.
-    fn measure(&self, stream: &Stream, matmul: Matmul, plans: &mut [MatmulPlan]) -> Result<Vec<Measurement>> {
+    fn measure(
+        &self,
+        stream: &Stream,
+        matmul: Matmul,
+        plans: &mut [MatmulPlan],
+    ) -> Result<Vec<Measurement>> {
         let mut memory = Scratch::new(stream, matmul, plans)?;
         let mut shortest = MEASURED;
         for plan in &mut *plans {
@@ -169,7 +191,10 @@ impl Tuner {
             plan.execute(stream, memory.operands())?;
             shortest = shortest.min(time(stream, plan, &mut memory, 1)?);
         }
-        let runs = MEASURED.as_nanos().div_ceil(shortest.as_nanos().max(1)).clamp(1, u128::from(MOST_RUNS)) as u32;
+        let runs = MEASURED
+            .as_nanos()
+            .div_ceil(shortest.as_nanos().max(1))
+            .clamp(1, u128::from(MOST_RUNS)) as u32;
         let mut times = vec![Vec::with_capacity(self.repetitions.max(1)); plans.len()];
         for _ in 0..self.repetitions.max(1) {
             for (plan, times) in plans.iter_mut().zip(&mut times) {
@@ -178,7 +203,12 @@ impl Tuner {
         }
         let measured = plans.iter().zip(&mut times);
         Ok(measured
-            .filter_map(|(plan, times)| Some(Measurement { algorithm: *plan.algorithm()?, time: median(times) }))
+            .filter_map(|(plan, times)| {
+                Some(Measurement {
+                    algorithm: *plan.algorithm()?,
+                    time: median(times),
+                })
+            })
             .collect())
     }
 }
@@ -193,7 +223,12 @@ const MOST_RUNS: u32 = 100;
 const GAIN: u128 = 99;
 
 /// Returns the mean time of `runs` products in succession.
-fn time(stream: &Stream, plan: &mut MatmulPlan, memory: &mut Scratch, runs: u32) -> Result<Duration> {
+fn time(
+    stream: &Stream,
+    plan: &mut MatmulPlan,
+    memory: &mut Scratch,
+    runs: u32,
+) -> Result<Duration> {
     let event = || Event::new(stream.context(), EventFlags::empty());
     let (begin, end) = (event()?, event()?);
     begin.record(stream)?;
@@ -210,9 +245,15 @@ fn median(times: &mut [Duration]) -> Duration {
 
 /// Returns the index of the selected algorithm: the first one, unless another is faster by more than the error of a measurement.
 fn selected(times: &[Duration]) -> usize {
-    let fastest = (0..times.len()).min_by_key(|index| times[*index]).unwrap_or(0);
+    let fastest = (0..times.len())
+        .min_by_key(|index| times[*index])
+        .unwrap_or(0);
     let nanoseconds = |index: usize| times.get(index).map_or(0, Duration::as_nanos);
-    if nanoseconds(fastest) * 100 < nanoseconds(0) * GAIN { fastest } else { 0 }
+    if nanoseconds(fastest) * 100 < nanoseconds(0) * GAIN {
+        fastest
+    } else {
+        0
+    }
 }
 
 /// Memory for the operands of a product.
@@ -234,7 +275,9 @@ impl Scratch {
         let numbers = DeviceBuffer::from_slice(stream, &numbers(largest.clamp(1, NUMBERS)))?;
         let mut buffers = ByRole([const { None }; Role::ALL.len()]);
         for role in Role::ALL {
-            buffers[role] = bytes(role).map(|bytes| repeated(stream, &numbers, bytes.max(1))).transpose()?;
+            buffers[role] = bytes(role)
+                .map(|bytes| repeated(stream, &numbers, bytes.max(1)))
+                .transpose()?;
         }
         Ok(Self { buffers, matmul })
     }
@@ -242,7 +285,9 @@ impl Scratch {
     fn operands(&mut self) -> Operands<'_> {
         let requirements = self.matmul.requirements();
         let buffers = self.buffers.0.iter_mut().zip(requirements.0).zip(Role::ALL);
-        Operands::of_bytes(buffers.filter_map(|((buffer, known), role)| Some((role, known, buffer.as_mut()?))))
+        Operands::of_bytes(
+            buffers.filter_map(|((buffer, known), role)| Some((role, known, buffer.as_mut()?))),
+        )
     }
 }
 
@@ -264,7 +309,9 @@ fn repeated(stream: &Stream, numbers: &DeviceBuffer<u8>, bytes: usize) -> Result
     let mut memory = DeviceBuffer::uninit(stream, bytes)?;
     for start in (0..bytes).step_by(numbers.len()) {
         let len = numbers.len().min(bytes - start);
-        memory.slice_mut(start..start + len)?.copy_from_device(&numbers.slice(..len)?)?;
+        memory
+            .slice_mut(start..start + len)?
+            .copy_from_device(&numbers.slice(..len)?)?;
     }
     Ok(memory)
 }
@@ -275,7 +322,15 @@ mod tests {
 
     #[test]
     fn first_algorithm_is_kept_unless_another_is_faster_by_more_than_one_percent() {
-        let measured = |times: &[u64]| selected(&times.iter().copied().map(Duration::from_micros).collect::<Vec<_>>());
+        let measured = |times: &[u64]| {
+            selected(
+                &times
+                    .iter()
+                    .copied()
+                    .map(Duration::from_micros)
+                    .collect::<Vec<_>>(),
+            )
+        };
         assert_eq!(measured(&[]), 0);
         assert_eq!(measured(&[1000, 995, 990]), 0);
         assert_eq!(measured(&[1000, 995, 989]), 2);
@@ -284,6 +339,9 @@ mod tests {
 
     #[test]
     fn median_of_unsorted_times_is_the_middle_one() {
-        assert_eq!(median(&mut [5, 1, 9, 3, 7].map(Duration::from_secs)), Duration::from_secs(5));
+        assert_eq!(
+            median(&mut [5, 1, 9, 3, 7].map(Duration::from_secs)),
+            Duration::from_secs(5)
+        );
     }
 }

@@ -32,7 +32,11 @@ impl TypedLayout {
     /// Creates the layout of a matrix of a type that is known at run time.
     #[must_use]
     pub const fn of(element: ElementType, layout: MatrixLayout) -> Self {
-        Self { element, layout, stride: 0 }
+        Self {
+            element,
+            layout,
+            stride: 0,
+        }
     }
 
     /// Sets the distance in elements from one matrix of a batch to the next; 0, the default, for the same factor in each product.
@@ -61,7 +65,11 @@ impl TypedLayout {
     }
 
     pub(super) fn stored(self) -> StoredMatrix {
-        StoredMatrix { element: self.element, stored: Stored::new(self.layout), stride: self.stride }
+        StoredMatrix {
+            element: self.element,
+            stored: Stored::new(self.layout),
+            stride: self.stride,
+        }
     }
 }
 

@@ -54,8 +54,12 @@ pub(super) const CHARTS: [Chart; 3] = [
 const SIZE: (u32, u32) = (960, 600);
 
 /// Colors that color-blind people can distinguish.
-const COLORS: [RGBColor; 4] =
-    [RGBColor(0x00, 0x72, 0xb2), RGBColor(0xd5, 0x5e, 0x00), RGBColor(0x00, 0x9e, 0x73), RGBColor(0xcc, 0x79, 0xa7)];
+const COLORS: [RGBColor; 4] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+];
 
 /// One line of a chart.
 struct Line {
@@ -77,7 +81,8 @@ impl Chart {
         let mut svg = String::new();
         {
             let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-            self.draw(&area, &lines, place).map_err(|error| anyhow!("{} cannot be drawn: {error}", self.file))?;
+            self.draw(&area, &lines, place)
+                .map_err(|error| anyhow!("{} cannot be drawn: {error}", self.file))?;
         }
         Ok(Some(svg))
     }
@@ -85,14 +90,30 @@ impl Chart {
     fn lines(&self, comparisons: &[Comparison]) -> Vec<Line> {
         let mut lines = Vec::new();
         for ((group, label), color) in self.groups.iter().zip(COLORS) {
-            let of_group = || comparisons.iter().filter(|comparison| comparison.group() == *group);
+            let of_group = || {
+                comparisons
+                    .iter()
+                    .filter(|comparison| comparison.group() == *group)
+            };
             for (way, is_curium) in [("C", false), ("Curium", true)] {
                 let samples = |comparison: &'_ Comparison| {
-                    point(comparison, if is_curium { &comparison.curium } else { &comparison.c })
+                    point(
+                        comparison,
+                        if is_curium {
+                            &comparison.curium
+                        } else {
+                            &comparison.c
+                        },
+                    )
                 };
                 let points: Vec<_> = of_group().filter_map(samples).collect();
                 if !points.is_empty() {
-                    lines.push(Line { label: format!("{label}, {way}"), color, is_curium, points });
+                    lines.push(Line {
+                        label: format!("{label}, {way}"),
+                        color,
+                        is_curium,
+                        points,
+                    });
                 }
             }
         }
@@ -106,8 +127,13 @@ impl Chart {
         place: &str,
     ) -> Result<(), Box<dyn std::error::Error + 'a>> {
         area.fill(&WHITE)?;
-        let (x, y) = (range(lines, |point| [point.0; 2]), range(lines, |point| point.2));
-        let area = area.titled(self.title, ("sans-serif", 24))?.titled(place, ("sans-serif", 14))?;
+        let (x, y) = (
+            range(lines, |point| [point.0; 2]),
+            range(lines, |point| point.2),
+        );
+        let area = area
+            .titled(self.title, ("sans-serif", 24))?
+            .titled(place, ("sans-serif", 14))?;
         let mut chart = ChartBuilder::on(&area)
             .margin(12)
             .x_label_area_size(45)
@@ -118,14 +144,22 @@ impl Chart {
             .y_desc(self.vertical)
             .x_label_formatter(&|x| short(*x))
             .y_label_formatter(&|y| short(*y));
-        mesh.label_style(("sans-serif", 13)).light_line_style(TRANSPARENT).draw()?;
+        mesh.label_style(("sans-serif", 13))
+            .light_line_style(TRANSPARENT)
+            .draw()?;
         for line in lines {
-            let Line { color, is_curium, .. } = *line;
+            let Line {
+                color, is_curium, ..
+            } = *line;
             let points = || line.points.iter().map(|(x, y, _)| (*x, *y));
             let stroke = color.stroke_width(if is_curium { 3 } else { 1 });
-            let series = chart.draw_series(LineSeries::new(points(), stroke))?.label(line.label.as_str());
+            let series = chart
+                .draw_series(LineSeries::new(points(), stroke))?
+                .label(line.label.as_str());
             series.legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], stroke));
-            chart.draw_series(points().map(|at| Circle::new(at, if is_curium { 4 } else { 3 }, color.filled())))?;
+            chart.draw_series(
+                points().map(|at| Circle::new(at, if is_curium { 4 } else { 3 }, color.filled())),
+            )?;
             let bar = |(x, _, [low, high]): &(f64, f64, [f64; 2])| {
                 PathElement::new([(*x, *low), (*x, *high)], color.mix(0.5))
             };
@@ -146,19 +180,30 @@ impl Chart {
 /// Returns a point of a line. Logarithmic axes require positive values.
 fn point(comparison: &Comparison, samples: &Samples) -> Option<(f64, f64, [f64; 2])> {
     let positive = |part| samples.quantile(part).max(1e-3);
-    Some((comparison.value()?, positive(0.5), [positive(0.25), positive(0.75)]))
+    Some((
+        comparison.value()?,
+        positive(0.5),
+        [positive(0.25), positive(0.75)],
+    ))
 }
 
 /// Returns the range of an axis: all values, some margin, and a power of ten, which gets a label.
 fn range(lines: &[Line], values: impl Fn(&(f64, f64, [f64; 2])) -> [f64; 2]) -> (f64, f64) {
     let all = || lines.iter().flat_map(|line| &line.points).flat_map(&values);
-    let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+    let (low, high) = (
+        all().fold(f64::INFINITY, f64::min),
+        all().fold(0.0, f64::max),
+    );
     with_power_of_ten(low / 1.3, high * 1.3)
 }
 
 fn with_power_of_ten(low: f64, high: f64) -> (f64, f64) {
     let power = 10_f64.powf(low.log10().ceil());
-    if power > high { (power / 10.0, high) } else { (low, high) }
+    if power > high {
+        (power / 10.0, high)
+    } else {
+        (low, high)
+    }
 }
 
 /// Formats a number briefly.
@@ -186,6 +231,9 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([1.0, 1.5, 250.0, 4096.0, 1e6, 1.07e9].map(short), ["1", "1.5", "250", "4.1k", "1M", "1.1G"]);
+        assert_eq!(
+            [1.0, 1.5, 250.0, 4096.0, 1e6, 1.07e9].map(short),
+            ["1", "1.5", "250", "4.1k", "1M", "1.1G"]
+        );
     }
 }

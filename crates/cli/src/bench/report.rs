@@ -46,7 +46,11 @@ struct Spread {
 }
 
 impl Report {
-    pub(super) fn new(place: &Place, context: &Context, comparisons: &[Comparison]) -> Result<Self> {
+    pub(super) fn new(
+        place: &Place,
+        context: &Context,
+        comparisons: &[Comparison],
+    ) -> Result<Self> {
         Ok(Self {
             schema: SCHEMA,
             curium: env!("CARGO_PKG_VERSION"),
@@ -59,14 +63,26 @@ impl Report {
 
     /// Returns the title: device and driver.
     pub(super) fn title(&self) -> String {
-        let warning = if self.simulated { ": times of a simulator are not representative of hardware" } else { "" };
+        let warning = if self.simulated {
+            ": times of a simulator are not representative of hardware"
+        } else {
+            ""
+        };
         format!("{}, driver for CUDA {}{warning}", self.device, self.driver)
     }
 }
 
 impl Row {
     fn new(comparison: &Comparison) -> Self {
-        let Comparison { id, unit, c, curium, ratio, note, .. } = comparison;
+        let Comparison {
+            id,
+            unit,
+            c,
+            curium,
+            ratio,
+            note,
+            ..
+        } = comparison;
         Self {
             id: id.clone(),
             unit: unit.symbol(),
@@ -81,8 +97,16 @@ impl Row {
 
     fn cells(&self) -> [String; 5] {
         let [c, curium, ratio] = self.figures();
-        let size = self.size().map_or_else(String::new, |size| format!(" ({size})"));
-        [format!("{}{size}, {}", self.id, self.unit), c, curium, ratio, self.note.clone().unwrap_or_default()]
+        let size = self
+            .size()
+            .map_or_else(String::new, |size| format!(" ({size})"));
+        [
+            format!("{}{size}, {}", self.id, self.unit),
+            c,
+            curium,
+            ratio,
+            self.note.clone().unwrap_or_default(),
+        ]
     }
 
     /// Returns the cells: C, Curium and their ratio, each with quartiles.
@@ -92,7 +116,11 @@ impl Row {
             unit if unit == Unit::Calls.symbol() => 0,
             _ => usize::from(self.curium.median < 100.0),
         };
-        [self.c.text(digits), self.curium.text(digits), self.ratio.text(3)]
+        [
+            self.c.text(digits),
+            self.curium.text(digits),
+            self.ratio.text(3),
+        ]
     }
 
     /// Splits an id into group and value.
@@ -102,8 +130,12 @@ impl Row {
 
     /// Formats a value that is a size in bytes.
     pub(super) fn size(&self) -> Option<String> {
-        const OF_BYTES: [&str; 4] =
-            ["allocate/bytes", "allocate/plain-bytes", "allocate/buffer", "allocate/borrowing-buffer"];
+        const OF_BYTES: [&str; 4] = [
+            "allocate/bytes",
+            "allocate/plain-bytes",
+            "allocate/buffer",
+            "allocate/borrowing-buffer",
+        ];
         let (group, value) = self.parts();
         let is_size = group.starts_with("copy/") || OF_BYTES.contains(&group);
         value.parse().ok().filter(|_| is_size).map(size)
@@ -112,13 +144,22 @@ impl Row {
 
 impl Spread {
     fn of(samples: &Samples) -> Self {
-        let [low_quartile, median, high_quartile] = [0.25, 0.5, 0.75].map(|part| samples.quantile(part));
-        Self { median, low_quartile, high_quartile }
+        let [low_quartile, median, high_quartile] =
+            [0.25, 0.5, 0.75].map(|part| samples.quantile(part));
+        Self {
+            median,
+            low_quartile,
+            high_quartile,
+        }
     }
 
     /// Formats the median with the quartiles in brackets.
     fn text(self, digits: usize) -> String {
-        let Self { median, low_quartile, high_quartile } = self;
+        let Self {
+            median,
+            low_quartile,
+            high_quartile,
+        } = self;
         format!("{median:.digits$} [{low_quartile:.digits$} {high_quartile:.digits$}]")
     }
 }

@@ -43,7 +43,13 @@ struct Row<'a> {
 impl Check {
     /// Returns an error that names the first wrong pixel, if there is one.
     pub(super) fn into_result(self) -> Result<()> {
-        let Some(Difference { row, column, found, expected }) = self.first else {
+        let Some(Difference {
+            row,
+            column,
+            found,
+            expected,
+        }) = self.first
+        else {
             return Ok(());
         };
         let wrong = self.wrong;
@@ -56,7 +62,11 @@ impl Check {
     /// Adds the differences of one row.
     fn add(&mut self, differences: &[Difference]) {
         self.wrong += differences.len();
-        self.first = self.first.into_iter().chain(differences.first().copied()).min();
+        self.first = self
+            .first
+            .into_iter()
+            .chain(differences.first().copied())
+            .min();
     }
 }
 
@@ -65,39 +75,74 @@ impl Row<'_> {
     fn differences(&self) -> impl Iterator<Item = Difference> {
         (0..).zip(self.found).filter_map(|(column, found)| {
             let expected = self.band.iterations_at(column, self.band_row);
-            let difference = Difference { row: self.index, column, found: *found, expected };
+            let difference = Difference {
+                row: self.index,
+                column,
+                found: *found,
+                expected,
+            };
             (*found != expected).then_some(difference)
         })
     }
 }
 
 /// Compares every pixel with the CPU's, on all its threads. `bands` are the views that were computed, from the top down.
-pub(super) fn against_cpu(view: &View, bands: &[View], iterations: &[u32], colors: Colors) -> Check {
+pub(super) fn against_cpu(
+    view: &View,
+    bands: &[View],
+    iterations: &[u32],
+    colors: Colors,
+) -> Check {
     assert_eq!(iterations.len(), view.pixels(), "the picture is complete");
     let begin = Instant::now();
     let progress = Progress::new("checking", view.height, colors);
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let work = Mutex::new(rows(view, bands, iterations));
-    let result = Mutex::new(Check { wrong: 0, first: None, time: Duration::ZERO, threads });
+    let result = Mutex::new(Check {
+        wrong: 0,
+        first: None,
+        time: Duration::ZERO,
+        threads,
+    });
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some(row) = next(&work) {
                     let differences: Vec<_> = row.differences().collect();
-                    result.lock().unwrap_or_else(PoisonError::into_inner).add(&differences);
+                    result
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .add(&differences);
                     progress.advance(1);
                 }
             });
         }
     });
-    Check { time: begin.elapsed(), ..result.into_inner().unwrap_or_else(PoisonError::into_inner) }
+    Check {
+        time: begin.elapsed(),
+        ..result.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Returns all rows of the picture, from the top down.
-fn rows<'a>(view: &View, bands: &'a [View], iterations: &'a [u32]) -> impl Iterator<Item = Row<'a>> + Send {
-    let in_bands = bands.iter().flat_map(|band| (0..band.height).map(move |row| (band, row)));
+fn rows<'a>(
+    view: &View,
+    bands: &'a [View],
+    iterations: &'a [u32],
+) -> impl Iterator<Item = Row<'a>> + Send {
+    let in_bands = bands
+        .iter()
+        .flat_map(|band| (0..band.height).map(move |row| (band, row)));
     let found = iterations.chunks_exact(view.width as usize);
-    (0..).zip(found).zip(in_bands).map(|((index, found), (band, band_row))| Row { index, found, band, band_row })
+    (0..)
+        .zip(found)
+        .zip(in_bands)
+        .map(|((index, found), (band, band_row))| Row {
+            index,
+            found,
+            band,
+            band_row,
+        })
 }
 
 /// Takes the next row. The lock is not held during the comparison.
@@ -112,9 +157,12 @@ mod tests {
     fn picture() -> (View, Vec<View>, Vec<u32>) {
         let view = View::new((33, 21), (-0.6, 0.1), 2.5, 150).expect("the view is valid");
         let bands = view.bands(33 * 4);
-        let rows = bands.iter().flat_map(|band| (0..band.height).map(move |row| (band, row)));
-        let iterations =
-            rows.flat_map(|(band, row)| (0..33).map(move |column| band.iterations_at(column, row))).collect();
+        let rows = bands
+            .iter()
+            .flat_map(|band| (0..band.height).map(move |row| (band, row)));
+        let iterations = rows
+            .flat_map(|(band, row)| (0..33).map(move |column| band.iterations_at(column, row)))
+            .collect();
         (view, bands, iterations)
     }
 
@@ -135,9 +183,23 @@ mod tests {
         }
         let check = against_cpu(&view, &bands, &iterations, Colors::NONE);
         assert_eq!(check.wrong, 3);
-        assert_eq!(check.first, Some(Difference { row: 7, column: 5, found: right + 1, expected: right }));
-        let error = check.into_result().expect_err("the picture is wrong").to_string();
-        let both = format!("column 5 of row 7: the device counted {} iterations, the CPU {right}", right + 1);
+        assert_eq!(
+            check.first,
+            Some(Difference {
+                row: 7,
+                column: 5,
+                found: right + 1,
+                expected: right
+            })
+        );
+        let error = check
+            .into_result()
+            .expect_err("the picture is wrong")
+            .to_string();
+        let both = format!(
+            "column 5 of row 7: the device counted {} iterations, the CPU {right}",
+            right + 1
+        );
         assert!(error.contains(&both), "{error}");
     }
 }

@@ -50,7 +50,9 @@ fn cycle(rounds: f32) -> [u8; 3] {
     let (from, to) = (STOPS[stop], STOPS[(stop + 1) % STOPS.len()]);
     // Cosine interpolation: no visible edge at a stop.
     let weight = 0.5 - 0.5 * (PI * position.fract()).cos();
-    std::array::from_fn(|channel| (from[channel] + (to[channel] - from[channel]) * weight).round() as u8)
+    std::array::from_fn(|channel| {
+        (from[channel] + (to[channel] - from[channel]) * weight).round() as u8
+    })
 }
 
 #[cfg(test)]
@@ -67,7 +69,10 @@ mod tests {
     #[test]
     fn colors_change_without_a_jump() {
         let steps = (0..=6000).map(|step| cycle(step as f32 / 3000.0));
-        let jumps = steps.clone().zip(steps.skip(1)).map(|(a, b)| (0..3).map(|i| a[i].abs_diff(b[i])).max());
+        let jumps = steps
+            .clone()
+            .zip(steps.skip(1))
+            .map(|(a, b)| (0..3).map(|i| a[i].abs_diff(b[i])).max());
         assert!(jumps.max() <= Some(Some(2)));
     }
 

@@ -31,7 +31,9 @@ impl PictureFile {
     /// Returns an error if the file is not writable.
     pub(super) fn at(path: &Path) -> Result<Self> {
         try_out(path).with_context(|| cannot_be_written(path))?;
-        Ok(Self { path: path.to_path_buf() })
+        Ok(Self {
+            path: path.to_path_buf(),
+        })
     }
 
     /// Writes the picture of `view`, and replaces the file.
@@ -41,8 +43,13 @@ impl PictureFile {
     /// Returns the error of the system, such as a full disk.
     pub(super) fn write(self, view: &View, iterations: &[u32]) -> Result<Written> {
         let begin = Instant::now();
-        let bytes = encode(&self.path, view, iterations).with_context(|| cannot_be_written(&self.path))?;
-        Ok(Written { path: self.path, bytes, time: begin.elapsed() })
+        let bytes =
+            encode(&self.path, view, iterations).with_context(|| cannot_be_written(&self.path))?;
+        Ok(Written {
+            path: self.path,
+            bytes,
+            time: begin.elapsed(),
+        })
     }
 }
 
@@ -93,16 +100,27 @@ mod tests {
         let path = folder.path().join("picture.png");
         fs::write(&path, [0; 4096]).expect("the folder is writable");
         let iterations = [0, 1, 2, 50, 99, 100];
-        let written = PictureFile::at(&path).expect("the file is writable").write(&view(), &iterations);
-        assert_eq!(written.expect("the disk has room").bytes, fs::metadata(&path).expect("it is there").len());
+        let written = PictureFile::at(&path)
+            .expect("the file is writable")
+            .write(&view(), &iterations);
+        assert_eq!(
+            written.expect("the disk has room").bytes,
+            fs::metadata(&path).expect("it is there").len()
+        );
 
         let file = io::BufReader::new(File::open(&path).expect("it is there"));
         let mut reader = png::Decoder::new(file).read_info().expect("it is a PNG");
         let mut pixels = vec![0; reader.output_buffer_size().expect("it is small")];
         let info = reader.next_frame(&mut pixels).expect("it has a picture");
-        assert_eq!((info.width, info.height, info.color_type), (3, 2, png::ColorType::Rgb));
+        assert_eq!(
+            (info.width, info.height, info.color_type),
+            (3, 2, png::ColorType::Rgb)
+        );
         let palette = Palette::new(100);
-        assert_eq!(pixels, iterations.map(|count| palette.color(count)).concat());
+        assert_eq!(
+            pixels,
+            iterations.map(|count| palette.color(count)).concat()
+        );
     }
 
     #[test]
@@ -120,8 +138,14 @@ mod tests {
     #[test]
     fn path_that_cannot_be_written_is_named() {
         let folder = tempfile::tempdir().expect("a folder can be created");
-        for path in [folder.path().to_path_buf(), folder.path().join("absent").join("picture.png")] {
-            let error = PictureFile::at(&path).err().expect("no file can be there").to_string();
+        for path in [
+            folder.path().to_path_buf(),
+            folder.path().join("absent").join("picture.png"),
+        ] {
+            let error = PictureFile::at(&path)
+                .err()
+                .expect("no file can be there")
+                .to_string();
             assert!(error.contains(&path.display().to_string()), "{error}");
         }
     }

@@ -63,7 +63,13 @@ pub(super) fn render(stage: &Stage, view: &View, colors: Colors) -> Result<Rende
     let pinned = PinnedBuffer::zeroed(stage.context(), view.pixels(), PinnedFlags::empty());
     let bands = view.bands(stage.pixels_per_launch());
     let (kernel, transfer) = (Duration::ZERO, Duration::ZERO);
-    let mut rendering = Rendering { iterations: pinned?, bands, kernel, transfer, preparation: begin.elapsed() };
+    let mut rendering = Rendering {
+        iterations: pinned?,
+        bands,
+        kernel,
+        transfer,
+        preparation: begin.elapsed(),
+    };
 
     let progress = Progress::new("computing", view.height, colors);
     let mut rest = &mut *rendering.iterations;
@@ -100,13 +106,31 @@ impl Renderer {
         iterations.copy_to_slice(target)?;
         self.copied.record(&self.stream)?;
         self.copied.synchronize()?;
-        Ok((self.computed.elapsed_since(&self.begin)?, self.copied.elapsed_since(&self.computed)?))
+        Ok((
+            self.computed.elapsed_since(&self.begin)?,
+            self.copied.elapsed_since(&self.computed)?,
+        ))
     }
 
     fn launch(&self, band: &View, iterations: &mut DeviceBuffer<u32>) -> Result<()> {
-        let View { width, height, center_x, center_y, pixel, max_iterations } = *band;
+        let View {
+            width,
+            height,
+            center_x,
+            center_y,
+            pixel,
+            max_iterations,
+        } = *band;
         let config = LaunchConfig::new((width.div_ceil(BLOCK.0), height.div_ceil(BLOCK.1)), BLOCK);
-        let arguments = (iterations, width, height, center_x, center_y, pixel, max_iterations);
+        let arguments = (
+            iterations,
+            width,
+            height,
+            center_x,
+            center_y,
+            pixel,
+            max_iterations,
+        );
         // SAFETY: the kernel writes one count for each pixel of the band, and `iterations` has that many elements.
         unsafe { self.kernel.launch(&self.stream, config, arguments) }?;
         Ok(())

@@ -36,21 +36,53 @@ impl Report<'_> {
         if let Some(reason) = self.stage.simulated() {
             rows.push(row("simulated", reason.in_brief()));
         }
-        rows.push(row("driver", format!("CUDA {}", self.stage.driver().version())));
-        rows.push(row("compute capability", self.stage.compute_capability().to_string()));
+        rows.push(row(
+            "driver",
+            format!("CUDA {}", self.stage.driver().version()),
+        ));
+        rows.push(row(
+            "compute capability",
+            self.stage.compute_capability().to_string(),
+        ));
         rows
     }
 
     fn work_rows(&self) -> [[String; 2]; 7] {
-        let View { width, height, max_iterations, .. } = *self.view;
-        let Rendering { kernel, transfer, preparation, .. } = *self.rendering;
-        let (pixels, bytes) = (self.view.pixels() as f64, size_of_val(self.rendering.iterations()) as f64);
+        let View {
+            width,
+            height,
+            max_iterations,
+            ..
+        } = *self.view;
+        let Rendering {
+            kernel,
+            transfer,
+            preparation,
+            ..
+        } = *self.rendering;
+        let (pixels, bytes) = (
+            self.view.pixels() as f64,
+            size_of_val(self.rendering.iterations()) as f64,
+        );
         let launches = self.rendering.bands().len();
         [
-            row("picture", format!("{width} × {height}, at most {max_iterations} iterations")),
+            row(
+                "picture",
+                format!("{width} × {height}, at most {max_iterations} iterations"),
+            ),
             row("preparation", duration(preparation)),
-            row("kernel", format!("{} in {}", duration(kernel), counted(launches, "launch", "launches"))),
-            row("transfer", format!("{}, {}", duration(transfer), rate(bytes, transfer, "B/s"))),
+            row(
+                "kernel",
+                format!(
+                    "{} in {}",
+                    duration(kernel),
+                    counted(launches, "launch", "launches")
+                ),
+            ),
+            row(
+                "transfer",
+                format!("{}, {}", duration(transfer), rate(bytes, transfer, "B/s")),
+            ),
             row("total", duration(self.total)),
             row("pixel rate", rate(pixels, kernel, "pixel/s")),
             row("iteration rate", rate(self.steps(), kernel, "iteration/s")),
@@ -61,27 +93,51 @@ impl Report<'_> {
         let pixels = self.view.pixels();
         let check = match self.check {
             None => "skipped (--no-check)".to_owned(),
-            Some(Check { wrong: 0, time, threads, .. }) => {
-                format!("all {pixels} pixels equal the CPU's ({threads} threads, {})", duration(*time))
+            Some(Check {
+                wrong: 0,
+                time,
+                threads,
+                ..
+            }) => {
+                format!(
+                    "all {pixels} pixels equal the CPU's ({threads} threads, {})",
+                    duration(*time)
+                )
             }
-            Some(Check { wrong, .. }) => format!("FAILED: {wrong} of {pixels} pixels differ from the CPU's"),
+            Some(Check { wrong, .. }) => {
+                format!("FAILED: {wrong} of {pixels} pixels differ from the CPU's")
+            }
         };
         let Written { path, bytes, time } = &self.picture;
         [
             row("check", check),
-            row("written", format!("{}, {} in {}", path.display(), scaled(*bytes as f64, "B"), duration(*time))),
+            row(
+                "written",
+                format!(
+                    "{}, {} in {}",
+                    path.display(),
+                    scaled(*bytes as f64, "B"),
+                    duration(*time)
+                ),
+            ),
         ]
     }
 
     fn steps(&self) -> f64 {
-        self.rendering.iterations().iter().map(|count| u64::from(*count)).sum::<u64>() as f64
+        self.rendering
+            .iterations()
+            .iter()
+            .map(|count| u64::from(*count))
+            .sum::<u64>() as f64
     }
 }
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new();
-        table.load_style(presets::UTF8_BORDERS_ONLY.with_rounded_corners()).add_rows(self.rows());
+        table
+            .load_style(presets::UTF8_BORDERS_ONLY.with_rounded_corners())
+            .add_rows(self.rows());
         table.fmt(formatter)
     }
 }
@@ -101,7 +157,11 @@ fn duration(time: Duration) -> String {
 
 /// Formats `amount` per `time`. The time may be zero if the clock is too coarse.
 fn rate(amount: f64, time: Duration, unit: &str) -> String {
-    if time.is_zero() { "too fast to measure".to_owned() } else { scaled(amount / time.as_secs_f64(), unit) }
+    if time.is_zero() {
+        "too fast to measure".to_owned()
+    } else {
+        scaled(amount / time.as_secs_f64(), unit)
+    }
 }
 
 /// Formats a number with a metric prefix.
@@ -110,7 +170,11 @@ fn scaled(number: f64, unit: &str) -> String {
     let power = (number.max(1.0).log10() / 3.0) as usize;
     let power = power.min(prefixes.len() - 1);
     let digits = if power == 0 { 0 } else { 2 };
-    format!("{:.digits$} {}{unit}", number / 1e3_f64.powi(power as i32), prefixes[power])
+    format!(
+        "{:.digits$} {}{unit}",
+        number / 1e3_f64.powi(power as i32),
+        prefixes[power]
+    )
 }
 
 #[cfg(test)]
@@ -128,7 +192,8 @@ mod tests {
 
     #[test]
     fn durations_take_the_unit_that_suits_them() {
-        let texts = [14_900, 22, 0].map(|milliseconds| duration(Duration::from_millis(milliseconds)));
+        let texts =
+            [14_900, 22, 0].map(|milliseconds| duration(Duration::from_millis(milliseconds)));
         assert_eq!(texts, ["14.9 s", "22.0 ms", "0.0 µs"]);
     }
 

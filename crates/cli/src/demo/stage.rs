@@ -27,10 +27,18 @@ impl Stage {
         let (place, (context, name, compute_capability)) = Place::open(choice, |driver| {
             let device = driver.device(0)?;
             let (name, found) = (device.name()?, device.compute_capability()?);
-            ensure!(found >= NEEDED, "{name} has compute capability {found}, and the kernel requires {NEEDED}");
+            ensure!(
+                found >= NEEDED,
+                "{name} has compute capability {found}, and the kernel requires {NEEDED}"
+            );
             Ok((device.primary_context()?, name, found))
         })?;
-        Ok(Self { place, context, name, compute_capability })
+        Ok(Self {
+            place,
+            context,
+            name,
+            compute_capability,
+        })
     }
 
     /// Returns the name of the device.
@@ -65,6 +73,10 @@ impl Stage {
 
     /// Returns the largest number of pixels for one launch. The simulator gets smaller launches, so that the progress bar advances.
     pub(super) fn pixels_per_launch(&self) -> usize {
-        if self.simulated().is_some() { 1 << 16 } else { 1 << 26 }
+        if self.simulated().is_some() {
+            1 << 16
+        } else {
+            1 << 26
+        }
     }
 }

@@ -22,7 +22,12 @@ impl View {
     /// # Errors
     ///
     /// Returns an error if the pixels are smaller than the precision of `f64`.
-    pub(crate) fn new(size: (u32, u32), center: (f64, f64), scale: f64, max_iterations: u32) -> Result<Self> {
+    pub(crate) fn new(
+        size: (u32, u32),
+        center: (f64, f64),
+        scale: f64,
+        max_iterations: u32,
+    ) -> Result<Self> {
         let ((width, height), (center_x, center_y)) = (size, center);
         let pixel = scale / f64::from(width);
         let largest = center_x.abs().max(center_y.abs());
@@ -30,7 +35,14 @@ impl View {
             pixel.is_normal() && largest + pixel > largest,
             "a scale of {scale:e} around ({center_x}, {center_y}) is below the resolution of double precision"
         );
-        Ok(Self { width, height, center_x, center_y, pixel, max_iterations })
+        Ok(Self {
+            width,
+            height,
+            center_x,
+            center_y,
+            pixel,
+            max_iterations,
+        })
     }
 
     /// Returns the number of pixels.
@@ -42,7 +54,9 @@ impl View {
     pub(crate) fn bands(&self, pixels: usize) -> Vec<View> {
         let rows = (pixels / self.width as usize).clamp(1, self.height as usize);
         let firsts = (0..self.height).step_by(rows);
-        firsts.map(|first| self.band(first..self.height.min(first.saturating_add(rows as u32)))).collect()
+        firsts
+            .map(|first| self.band(first..self.height.min(first.saturating_add(rows as u32))))
+            .collect()
     }
 
     /// Returns the number of iterations of z = z² + c until |z| > 2 for the center c of a pixel, at most `max_iterations`.
@@ -67,7 +81,11 @@ impl View {
     fn band(&self, rows: Range<u32>) -> View {
         let middle = 0.5 * (f64::from(rows.start) + f64::from(rows.end));
         let center_y = self.center_y - (middle - 0.5 * f64::from(self.height)) * self.pixel;
-        View { height: rows.end - rows.start, center_y, ..*self }
+        View {
+            height: rows.end - rows.start,
+            center_y,
+            ..*self
+        }
     }
 }
 
@@ -94,12 +112,22 @@ mod tests {
         let view = view();
         for pixels in [1, 64, 200, 1000, 3200, usize::MAX] {
             let bands = view.bands(pixels);
-            let rows = bands.iter().flat_map(|band| (0..band.height).map(move |row| (band, row)));
+            let rows = bands
+                .iter()
+                .flat_map(|band| (0..band.height).map(move |row| (band, row)));
             let whole = 0..view.height;
             assert_eq!(rows.clone().count(), whole.len(), "{pixels} pixels a band");
             for (row, (band, band_row)) in whole.zip(rows) {
-                let of = |view: &View, row| (0..64).map(|column| view.iterations_at(column, row)).collect::<Vec<_>>();
-                assert_eq!(of(&view, row), of(band, band_row), "row {row} with {pixels} pixels a band");
+                let of = |view: &View, row| {
+                    (0..64)
+                        .map(|column| view.iterations_at(column, row))
+                        .collect::<Vec<_>>()
+                };
+                assert_eq!(
+                    of(&view, row),
+                    of(band, band_row),
+                    "row {row} with {pixels} pixels a band"
+                );
             }
         }
     }

@@ -20,8 +20,12 @@ use crate::doctor::finding::Finding;
 pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
     let mut findings = library::check(environment);
     match (&environment.library, &environment.start) {
-        (Library::Loaded { .. }, Some(Start::Failed(failure))) => findings.extend(start::explain(environment, failure)),
-        (Library::Loaded { .. }, Some(Start::Devices(0))) => findings.extend(start::explain_no_device(environment)),
+        (Library::Loaded { .. }, Some(Start::Failed(failure))) => {
+            findings.extend(start::explain(environment, failure))
+        }
+        (Library::Loaded { .. }, Some(Start::Devices(0))) => {
+            findings.extend(start::explain_no_device(environment))
+        }
         _ => {}
     }
     findings.extend(environment.devices.iter().enumerate().map(device::check));

@@ -51,7 +51,11 @@ pub(crate) struct OptionalLibrary {
 
 /// The kind of file at a path.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "full",
+    derive(serde::Deserialize, serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
 pub(crate) enum Entry {
     /// A small file with this text.
     Text(String),
@@ -65,7 +69,11 @@ pub(crate) enum Entry {
 
 /// The result of opening a device node for reading and writing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "full",
+    derive(serde::Deserialize, serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
 pub(crate) enum Access {
     Granted,
     /// Denied by the file's mode and owner (`EACCES`).
@@ -78,7 +86,11 @@ pub(crate) enum Access {
 
 /// The result of loading the driver's library.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "full",
+    derive(serde::Deserialize, serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
 pub(crate) enum Library {
     Loaded {
         /// The CUDA version, such as `12.8`.
@@ -101,7 +113,11 @@ pub(crate) struct Attempt {
 
 /// The reason why a path was rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "full",
+    derive(serde::Deserialize, serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
 pub(crate) enum Rejection {
     Unloadable,
     NotADriver,
@@ -112,7 +128,11 @@ pub(crate) enum Rejection {
 
 /// The result of initializing the driver.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "full",
+    derive(serde::Deserialize, serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
 pub(crate) enum Start {
     /// The number of visible devices.
     Devices(usize),
@@ -174,7 +194,10 @@ impl Environment {
 
     /// Returns the device nodes whose path begins with `prefix`.
     pub(crate) fn nodes(&self, prefix: &str) -> impl Iterator<Item = (&str, Access)> {
-        let nodes = self.files.iter().filter(move |(path, _)| path.starts_with(prefix));
+        let nodes = self
+            .files
+            .iter()
+            .filter(move |(path, _)| path.starts_with(prefix));
         nodes.filter_map(|(path, entry)| match entry {
             Entry::Node(access) => Some((path.as_str(), *access)),
             _ => None,
@@ -183,7 +206,9 @@ impl Environment {
 
     /// Returns `true` in the Windows Subsystem for Linux.
     pub(crate) fn is_wsl(&self) -> bool {
-        self.text("/proc/version").to_lowercase().contains("microsoft")
+        self.text("/proc/version")
+            .to_lowercase()
+            .contains("microsoft")
     }
 
     /// Returns `true` if the IOMMU is enabled.
@@ -195,7 +220,13 @@ impl Environment {
     pub(crate) fn is_container(&self) -> bool {
         let marks = ["docker", "kubepods", "containerd", "lxc", "libpod"];
         let control = self.text("/proc/1/cgroup");
-        ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"].iter().any(|path| self.has(path))
+        [
+            "/.dockerenv",
+            "/run/.containerenv",
+            "/run/systemd/container",
+        ]
+        .iter()
+        .any(|path| self.has(path))
             || marks.iter().any(|mark| control.contains(mark))
             || self.variable("KUBERNETES_SERVICE_HOST").is_some()
     }
@@ -222,7 +253,10 @@ impl Environment {
 
     /// Returns the version of NVIDIA's kernel module, such as `580.159.03`, if it is loaded.
     pub(crate) fn module_version(&self) -> Option<&str> {
-        let line = self.text("/proc/driver/nvidia/version").lines().find(|line| line.starts_with("NVRM version"))?;
+        let line = self
+            .text("/proc/driver/nvidia/version")
+            .lines()
+            .find(|line| line.starts_with("NVRM version"))?;
         line.split_whitespace().find(|word| is_driver_version(word))
     }
 
@@ -263,14 +297,20 @@ mod tests {
     #[test]
     fn version_of_the_module_is_found_in_both_forms_of_its_file() {
         for (text, expected) in [
-            ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024", "535.183.01"),
+            (
+                "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024",
+                "535.183.01",
+            ),
             (
                 "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\nGCC version: 12.2.0",
                 "580.65.06",
             ),
         ] {
             let mut environment = Environment::default();
-            environment.files.insert("/proc/driver/nvidia/version".to_owned(), Entry::Text(text.to_owned()));
+            environment.files.insert(
+                "/proc/driver/nvidia/version".to_owned(),
+                Entry::Text(text.to_owned()),
+            );
             assert_eq!(environment.module_version(), Some(expected));
         }
         assert_eq!(Environment::default().module_version(), None);
@@ -279,11 +319,20 @@ mod tests {
     #[test]
     fn version_of_the_library_is_that_of_its_file_and_not_of_its_link() {
         let with = |path: &str| Environment {
-            library: Library::Loaded { version: "12.8".to_owned(), path: Some(path.to_owned()) },
+            library: Library::Loaded {
+                version: "12.8".to_owned(),
+                path: Some(path.to_owned()),
+            },
             ..Environment::default()
         };
-        assert_eq!(with("/usr/lib/libcuda.so.570.86.15").library_version(), Some("570.86.15"));
-        assert_eq!(with("/usr/lib/wsl/lib/libcuda.so.1").library_version(), None);
+        assert_eq!(
+            with("/usr/lib/libcuda.so.570.86.15").library_version(),
+            Some("570.86.15")
+        );
+        assert_eq!(
+            with("/usr/lib/wsl/lib/libcuda.so.1").library_version(),
+            None
+        );
         assert_eq!(with("/usr/lib/libcuda.so.1.1").library_version(), None);
     }
 }

@@ -61,13 +61,23 @@ mod json {
 
         /// Saves the machine, if that is requested.
         pub(in crate::doctor) fn save(&self, environment: &Environment) -> Result<()> {
-            self.save.as_deref().map_or(Ok(()), |path| save(environment, path))
+            self.save
+                .as_deref()
+                .map_or(Ok(()), |path| save(environment, path))
         }
 
         /// Prints the findings as JSON, if that is requested. Returns `false` otherwise.
-        pub(in crate::doctor) fn print(&self, report: &Report, out: &mut impl Write) -> Result<bool> {
+        pub(in crate::doctor) fn print(
+            &self,
+            report: &Report,
+            out: &mut impl Write,
+        ) -> Result<bool> {
             if self.json {
-                let document = Document { schema: VERSION, works: report.works(), findings: report.findings() };
+                let document = Document {
+                    schema: VERSION,
+                    works: report.works(),
+                    findings: report.findings(),
+                };
                 serde_json::to_writer_pretty(&mut *out, &document)?;
                 writeln!(out)?;
             }
@@ -81,7 +91,8 @@ mod json {
     }
 
     fn read(path: &Path) -> Result<Environment> {
-        let text = fs::read(path).with_context(|| format!("{} could not be read", path.display()))?;
+        let text =
+            fs::read(path).with_context(|| format!("{} could not be read", path.display()))?;
         serde_json::from_slice(&text)
             .with_context(|| format!("{} is not a file of `curium doctor --save`", path.display()))
     }
@@ -93,9 +104,17 @@ mod json {
 
         #[test]
         fn saved_machine_is_read_again() {
-            let mut environment = Environment { system: "linux".to_owned(), ..Environment::default() };
-            environment.files.insert("/dev/nvidia0".to_owned(), Entry::Node(Access::Forbidden));
-            environment.start = Some(Start::Failed(Failure { code: 100, text: "no device".to_owned() }));
+            let mut environment = Environment {
+                system: "linux".to_owned(),
+                ..Environment::default()
+            };
+            environment
+                .files
+                .insert("/dev/nvidia0".to_owned(), Entry::Node(Access::Forbidden));
+            environment.start = Some(Start::Failed(Failure {
+                code: 100,
+                text: "no device".to_owned(),
+            }));
             let folder = tempfile::tempdir().expect("a folder can be created");
             let path = folder.path().join("machine.json");
             save(&environment, &path).expect("the folder is writable");

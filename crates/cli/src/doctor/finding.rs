@@ -5,7 +5,10 @@
 #[cfg_attr(feature = "full", derive(serde::Serialize))]
 pub(crate) struct Finding {
     /// The name of the check, which stays the same between versions.
-    #[cfg_attr(not(any(feature = "full", test)), expect(dead_code, reason = "only the JSON contains it"))]
+    #[cfg_attr(
+        not(any(feature = "full", test)),
+        expect(dead_code, reason = "only the JSON contains it")
+    )]
     pub(crate) check: &'static str,
     pub(crate) severity: Severity,
     /// The problem or fact.
@@ -16,7 +19,11 @@ pub(crate) struct Finding {
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[cfg_attr(feature = "full", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "full",
+    derive(serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
 pub(crate) enum Severity {
     /// All is well.
     Good,
@@ -37,15 +44,33 @@ impl Finding {
         Self::new(check, Severity::Note, what, [])
     }
 
-    pub(crate) fn warning<const N: usize>(check: &'static str, what: impl Into<String>, fixes: [&str; N]) -> Self {
+    pub(crate) fn warning<const N: usize>(
+        check: &'static str,
+        what: impl Into<String>,
+        fixes: [&str; N],
+    ) -> Self {
         Self::new(check, Severity::Warning, what, fixes)
     }
 
-    pub(crate) fn failure<const N: usize>(check: &'static str, what: impl Into<String>, fixes: [&str; N]) -> Self {
+    pub(crate) fn failure<const N: usize>(
+        check: &'static str,
+        what: impl Into<String>,
+        fixes: [&str; N],
+    ) -> Self {
         Self::new(check, Severity::Failure, what, fixes)
     }
 
-    fn new<const N: usize>(check: &'static str, severity: Severity, what: impl Into<String>, fixes: [&str; N]) -> Self {
-        Self { check, severity, what: what.into(), fixes: fixes.map(str::to_owned).to_vec() }
+    fn new<const N: usize>(
+        check: &'static str,
+        severity: Severity,
+        what: impl Into<String>,
+        fixes: [&str; N],
+    ) -> Self {
+        Self {
+            check,
+            severity,
+            what: what.into(),
+            fixes: fixes.map(str::to_owned).to_vec(),
+        }
     }
 }

@@ -37,8 +37,10 @@ pub(crate) struct Header {
 impl Header {
     /// Parses the header of `text`, if it is PTX.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let mut words =
-            text.lines().map(|line| line.split("//").next().unwrap_or_default()).flat_map(str::split_whitespace);
+        let mut words = text
+            .lines()
+            .map(|line| line.split("//").next().unwrap_or_default())
+            .flat_map(str::split_whitespace);
         words.find(|word| *word == ".version")?;
         let version = pair(words.next()?)?;
         words.find(|word| *word == ".target")?;
@@ -61,7 +63,10 @@ pub(crate) fn newest_for(cuda: &str) -> Option<Version> {
     if cuda > RELEASES[0].0 {
         return None;
     }
-    RELEASES.iter().find(|(version, _)| *version <= cuda).map(|(_, ptx)| *ptx)
+    RELEASES
+        .iter()
+        .find(|(version, _)| *version <= cuda)
+        .map(|(_, ptx)| *ptx)
 }
 
 /// Returns the oldest CUDA version whose drivers accept this PTX version.
@@ -84,14 +89,23 @@ mod tests {
     fn header_is_read_past_comments() {
         let text = "//\n// .version 1.0\n.version 8.7\n.target sm_90a, texmode_independent\n.address_size 64\n";
         let header = Header::of(text).expect("this is PTX");
-        assert_eq!(header, Header { version: (8, 7), target: "sm_90a".to_owned() });
+        assert_eq!(
+            header,
+            Header {
+                version: (8, 7),
+                target: "sm_90a".to_owned()
+            }
+        );
         assert_eq!(header.needs(), Some(((9, 0), true)));
         assert_eq!(Header::of("int main() {}"), None);
     }
 
     #[test]
     fn family_targets_name_their_first_member() {
-        let header = |target: &str| Header { version: (8, 8), target: target.to_owned() };
+        let header = |target: &str| Header {
+            version: (8, 8),
+            target: target.to_owned(),
+        };
         assert_eq!(header("sm_120").needs(), Some(((12, 0), false)));
         assert_eq!(header("sm_100f").needs(), Some(((10, 0), false)));
         assert_eq!(header("compute").needs(), None);

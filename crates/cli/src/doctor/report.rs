@@ -13,7 +13,9 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(findings: Vec<Finding>) -> Self {
-        let works = findings.iter().all(|finding| finding.severity != Severity::Failure);
+        let works = findings
+            .iter()
+            .all(|finding| finding.severity != Severity::Failure);
         Self { works, findings }
     }
 
@@ -32,13 +34,21 @@ impl Report {
     pub(super) fn print(&self, out: &mut impl io::Write, colors: Colors) -> io::Result<()> {
         for finding in &self.findings {
             let (word, color) = label(finding.severity);
-            writeln!(out, "{} {}", colors.paint(color, &format!("{word:>8}")), indented(&finding.what))?;
+            writeln!(
+                out,
+                "{} {}",
+                colors.paint(color, &format!("{word:>8}")),
+                indented(&finding.what)
+            )?;
             for fix in &finding.fixes {
                 writeln!(out, "           - {}", indented(fix))?;
             }
         }
-        let verdict =
-            if self.works { ("CUDA works here", Color::Green) } else { ("CUDA does not work here", Color::Red) };
+        let verdict = if self.works {
+            ("CUDA works here", Color::Green)
+        } else {
+            ("CUDA does not work here", Color::Red)
+        };
         writeln!(out, "\n{}", colors.paint(verdict.1, verdict.0))
     }
 }
@@ -63,14 +73,18 @@ mod tests {
 
     fn shown(findings: Vec<Finding>) -> String {
         let mut out = Vec::new();
-        Report::new(findings).print(&mut out, Colors::NONE).expect("memory can be written");
+        Report::new(findings)
+            .print(&mut out, Colors::NONE)
+            .expect("memory can be written");
         String::from_utf8(out).expect("it is text")
     }
 
     #[test]
     fn failure_decides_and_its_fixes_follow_it() {
-        let text =
-            shown(vec![Finding::good("a", "fine"), Finding::failure("b", "broken\nbadly", ["mend it", "or not"])]);
+        let text = shown(vec![
+            Finding::good("a", "fine"),
+            Finding::failure("b", "broken\nbadly", ["mend it", "or not"]),
+        ]);
         let expected = "      ok fine
  failure broken
              badly

@@ -78,7 +78,12 @@ pub(super) fn survey(simulated: bool) -> Environment {
 }
 
 fn variables() -> BTreeMap<String, String> {
-    let value = |name: &&str| Some(((*name).to_owned(), std::env::var_os(name)?.to_string_lossy().into_owned()));
+    let value = |name: &&str| {
+        Some((
+            (*name).to_owned(),
+            std::env::var_os(name)?.to_string_lossy().into_owned(),
+        ))
+    };
     VARIABLES.iter().filter_map(value).collect()
 }
 
@@ -98,10 +103,14 @@ fn files() -> BTreeMap<String, Entry> {
     for path in LIBRARY_FOLDERS {
         note(
             path,
-            folder(path, |name| name.starts_with("libcuda.so")).filter(|entry| *entry != Entry::Folder(Vec::new())),
+            folder(path, |name| name.starts_with("libcuda.so"))
+                .filter(|entry| *entry != Entry::Folder(Vec::new())),
         );
     }
-    note("/proc/driver/nvidia/gpus", folder("/proc/driver/nvidia/gpus", |_| true));
+    note(
+        "/proc/driver/nvidia/gpus",
+        folder("/proc/driver/nvidia/gpus", |_| true),
+    );
     note("/proc/modules", modules());
     note("/sys/class/iommu", folder("/sys/class/iommu", |_| true));
     note("nvidia-pci-gpus", pci_gpus());
@@ -117,7 +126,11 @@ fn files() -> BTreeMap<String, Entry> {
 /// Returns the text of a file, up to 16 KiB.
 fn text(path: &str) -> Option<Entry> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(16 << 10).read_to_end(&mut bytes).ok()?;
+    File::open(path)
+        .ok()?
+        .take(16 << 10)
+        .read_to_end(&mut bytes)
+        .ok()?;
     let text = String::from_utf8_lossy(&bytes);
     Some(Entry::Text(text.trim_end_matches(['\0', '\n']).to_owned()))
 }
@@ -131,7 +144,10 @@ fn folder(path: &str, choose: impl Fn(&str) -> bool) -> Option<Entry> {
 
 fn names(path: &str) -> Option<Vec<String>> {
     let entries = fs::read_dir(path).ok()?;
-    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<_> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     Some(names)
 }
@@ -140,28 +156,38 @@ fn names(path: &str) -> Option<Vec<String>> {
 fn modules() -> Option<Entry> {
     let modules = fs::read_to_string("/proc/modules").ok()?;
     let names = modules.lines().filter_map(|line| line.split(' ').next());
-    let chosen = names.filter(|name| name.starts_with("nvidia") || *name == "nouveau" || name.starts_with("nova"));
+    let chosen = names.filter(|name| {
+        name.starts_with("nvidia") || *name == "nouveau" || name.starts_with("nova")
+    });
     Some(Entry::Folder(chosen.map(str::to_owned).collect()))
 }
 
 /// Returns the GPUs among NVIDIA's devices on the PCI bus: class 03 is a display controller, class 12 an accelerator.
 fn pci_gpus() -> Option<Entry> {
     let bus = "/sys/bus/pci/devices";
-    let read = |device: &str, file: &str| fs::read_to_string(format!("{bus}/{device}/{file}")).unwrap_or_default();
+    let read = |device: &str, file: &str| {
+        fs::read_to_string(format!("{bus}/{device}/{file}")).unwrap_or_default()
+    };
     let is_gpu = |device: &str| {
         let class = read(device, "class");
-        read(device, "vendor").trim() == "0x10de" && (class.starts_with("0x03") || class.starts_with("0x12"))
+        read(device, "vendor").trim() == "0x10de"
+            && (class.starts_with("0x03") || class.starts_with("0x12"))
     };
     folder(bus, is_gpu)
 }
 
 fn device_nodes() -> Vec<String> {
     let is_node = |name: &String| {
-        name.strip_prefix("nvidia").is_some_and(|rest| rest == "ctl" || rest == "-uvm" || is_number(rest))
+        name.strip_prefix("nvidia")
+            .is_some_and(|rest| rest == "ctl" || rest == "-uvm" || is_number(rest))
             || matches!(name.as_str(), "dxg" | "nvmap" | "nvhost-gpu")
     };
-    let in_folder =
-        |folder: &'static str| names(folder).unwrap_or_default().into_iter().map(move |name| (folder, name));
+    let in_folder = |folder: &'static str| {
+        names(folder)
+            .unwrap_or_default()
+            .into_iter()
+            .map(move |name| (folder, name))
+    };
     let caps = in_folder("/dev/nvidia-caps").filter(|(_, name)| name.starts_with("nvidia-cap"));
     in_folder("/dev")
         .filter(|(_, name)| is_node(name))
@@ -177,7 +203,10 @@ fn is_number(text: &str) -> bool {
 /// Returns the folders in which the kernel module lists the MIG instances of each GPU.
 fn mig_folders() -> Vec<String> {
     let root = "/proc/driver/nvidia/capabilities";
-    let gpus = names(root).unwrap_or_default().into_iter().filter(|name| name.starts_with("gpu"));
+    let gpus = names(root)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|name| name.starts_with("gpu"));
     gpus.map(|gpu| format!("{root}/{gpu}/mig")).collect()
 }
 
@@ -211,7 +240,12 @@ mod tests {
         if cfg!(target_os = "linux") {
             assert!(environment.text("/proc/version").contains("Linux"));
         }
-        assert!(environment.variables.keys().all(|name| VARIABLES.contains(&name.as_str())));
+        assert!(
+            environment
+                .variables
+                .keys()
+                .all(|name| VARIABLES.contains(&name.as_str()))
+        );
     }
 
     #[test]

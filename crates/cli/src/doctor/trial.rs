@@ -6,7 +6,9 @@ use curium::driver::{Error, Result};
 use curium::prelude::*;
 use curium::sys::{Api, CUresult, CudaVersion};
 
-use crate::doctor::environment::{Attempt, DeviceTrial, Environment, Failure, Library, Rejection, Start};
+use crate::doctor::environment::{
+    Attempt, DeviceTrial, Environment, Failure, Library, Rejection, Start,
+};
 use crate::{loaded, place};
 
 /// Writes the square of the thread index, in PTX that every device accepts.
@@ -31,7 +33,11 @@ const THREADS: u32 = 64;
 
 /// Tries the driver of this machine, or the simulator, and records the results.
 pub(super) fn try_out(environment: &mut Environment, simulated: bool) {
-    let driver = if simulated { simulator(environment) } else { machine(environment) };
+    let driver = if simulated {
+        simulator(environment)
+    } else {
+        machine(environment)
+    };
     let Some(driver) = driver else { return };
     let devices = driver.devices();
     environment.start = Some(match &devices {
@@ -52,18 +58,29 @@ fn machine(environment: &mut Environment) -> Option<Driver> {
             return None;
         }
     };
-    environment.library = Library::Loaded { version: version(&api).to_string(), path: loaded::library("libcuda.so") };
+    environment.library = Library::Loaded {
+        version: version(&api).to_string(),
+        path: loaded::library("libcuda.so"),
+    };
     started(environment, Driver::load())
 }
 
 fn simulator(environment: &mut Environment) -> Option<Driver> {
     let driver = place::simulated_driver();
-    let version = driver.as_ref().map_or(CudaVersion::NEWEST_KNOWN, Driver::version);
-    environment.library = Library::Loaded { version: version.to_string(), path: Some("the simulator".to_owned()) };
+    let version = driver
+        .as_ref()
+        .map_or(CudaVersion::NEWEST_KNOWN, Driver::version);
+    environment.library = Library::Loaded {
+        version: version.to_string(),
+        path: Some("the simulator".to_owned()),
+    };
     match driver {
         Ok(driver) => Some(driver),
         Err(error) => {
-            environment.start = Some(Start::Failed(Failure { code: 0, text: format!("{error:#}") }));
+            environment.start = Some(Start::Failed(Failure {
+                code: 0,
+                text: format!("{error:#}"),
+            }));
             None
         }
     }
@@ -71,7 +88,9 @@ fn simulator(environment: &mut Environment) -> Option<Driver> {
 
 /// Returns the driver if it is initialized, and records the failure otherwise.
 fn started(environment: &mut Environment, driver: Result<Driver>) -> Option<Driver> {
-    driver.map_err(|error| environment.start = Some(Start::Failed(failure(&error)))).ok()
+    driver
+        .map_err(|error| environment.start = Some(Start::Failed(failure(&error))))
+        .ok()
 }
 
 fn attempt(attempt: &curium::sys::load::Attempt) -> Attempt {
@@ -95,13 +114,20 @@ fn version(api: &Api) -> CudaVersion {
     if let Some(get_version) = api.cuDriverGetVersion {
         // SAFETY: `version` is valid for writes, and this function may be called before `cuInit`.
         let code = unsafe { get_version(&raw mut version) };
-        version = if code == CUresult::CUDA_SUCCESS { version } else { 0 };
+        version = if code == CUresult::CUDA_SUCCESS {
+            version
+        } else {
+            0
+        };
     }
     CudaVersion::from_raw(version.try_into().unwrap_or_default())
 }
 
 fn failure(error: &Error) -> Failure {
-    Failure { code: error.code().map_or(0, |code| code.0), text: error.to_string() }
+    Failure {
+        code: error.code().map_or(0, |code| code.0),
+        text: error.to_string(),
+    }
 }
 
 /// Runs the test kernel on a device.
@@ -111,10 +137,16 @@ fn try_device(device: &Device) -> DeviceTrial {
     let milliseconds = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
     DeviceTrial {
         name: device.name().unwrap_or_default(),
-        compute_capability: device.compute_capability().map(|version| version.to_string()).unwrap_or_default(),
+        compute_capability: device
+            .compute_capability()
+            .map(|version| version.to_string())
+            .unwrap_or_default(),
         outcome: match outcome {
             Ok(squares) if is_right(&squares) => Ok(milliseconds),
-            Ok(squares) => Err(Failure { code: 0, text: format!("the kernel computed {squares:?}, which is wrong") }),
+            Ok(squares) => Err(Failure {
+                code: 0,
+                text: format!("the kernel computed {squares:?}, which is wrong"),
+            }),
             Err(error) => Err(failure(&error)),
         },
     }
@@ -122,9 +154,13 @@ fn try_device(device: &Device) -> DeviceTrial {
 
 /// Returns the pairs of devices without peer access.
 fn peers_denied(devices: &[Device]) -> Vec<(usize, usize)> {
-    let pairs = devices.iter().enumerate().flat_map(|from| devices.iter().enumerate().map(move |to| (from, to)));
-    let denied =
-        pairs.filter(|((from, device), (to, peer))| from != to && matches!(device.can_access_peer(peer), Ok(false)));
+    let pairs = devices
+        .iter()
+        .enumerate()
+        .flat_map(|from| devices.iter().enumerate().map(move |to| (from, to)));
+    let denied = pairs.filter(|((from, device), (to, peer))| {
+        from != to && matches!(device.can_access_peer(peer), Ok(false))
+    });
     denied.map(|((from, _), (to, _))| (from, to)).collect()
 }
 
@@ -138,7 +174,10 @@ fn squares(device: &Device) -> Result<Vec<u32>> {
 }
 
 fn is_right(squares: &[u32]) -> bool {
-    squares.len() == THREADS as usize && (0_u32..).zip(squares).all(|(index, square)| index * index == *square)
+    squares.len() == THREADS as usize
+        && (0_u32..)
+            .zip(squares)
+            .all(|(index, square)| index * index == *square)
 }
 
 #[cfg(test)]
@@ -150,7 +189,11 @@ mod tests {
         let mut environment = Environment::default();
         try_out(&mut environment, true);
         assert_eq!(environment.devices.len(), 1);
-        assert!(environment.devices[0].outcome.is_ok(), "{:?}", environment.devices[0]);
+        assert!(
+            environment.devices[0].outcome.is_ok(),
+            "{:?}",
+            environment.devices[0]
+        );
     }
 
     #[test]

@@ -93,7 +93,11 @@ impl Report {
             simulated: place.simulated().map(Reason::in_brief),
             driver: DriverReport::of(driver, place.simulated().is_some()),
             links: links(&devices)?,
-            devices: devices.iter().enumerate().map(DeviceReport::of).collect::<Result<_>>()?,
+            devices: devices
+                .iter()
+                .enumerate()
+                .map(DeviceReport::of)
+                .collect::<Result<_>>()?,
             compilers: compilers(),
             libraries: libraries(),
         })
@@ -105,10 +109,17 @@ impl DriverReport {
         let missing = driver
             .api()
             .absent()
-            .map(|function: Function| MissingReport { function: function.name(), needs: function.since().to_string() });
+            .map(|function: Function| MissingReport {
+                function: function.name(),
+                needs: function.since().to_string(),
+            });
         Self {
             version: driver.version().to_string(),
-            library: if is_simulated { None } else { loaded::library("libcuda.so") },
+            library: if is_simulated {
+                None
+            } else {
+                loaded::library("libcuda.so")
+            },
             functions: Function::COUNT,
             missing: missing.collect(),
         }
@@ -130,7 +141,11 @@ impl DeviceReport {
 
     /// Returns an attribute, or 0 if the driver does not support it.
     pub(super) fn attribute(&self, name: &str) -> i32 {
-        self.attributes.get(name).copied().flatten().unwrap_or_default()
+        self.attributes
+            .get(name)
+            .copied()
+            .flatten()
+            .unwrap_or_default()
     }
 }
 
@@ -145,7 +160,10 @@ fn attributes(device: &Device) -> Result<BTreeMap<&'static str, Option<i32>>> {
 
 /// Returns `true` if the driver does not support the query.
 fn is_unknown(error: &Error) -> bool {
-    matches!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_NOT_SUPPORTED))
+    matches!(
+        error.code(),
+        Some(CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_NOT_SUPPORTED)
+    )
 }
 
 /// Returns the connections between all devices.
@@ -153,8 +171,20 @@ fn links(devices: &[Device]) -> Result<Vec<LinkReport>> {
     let mut links = Vec::new();
     for (from, device) in devices.iter().enumerate() {
         for (to, peer) in devices.iter().enumerate().filter(|(to, _)| *to != from) {
-            let link @ PeerLink { access, performance_rank, arrays, .. } = device.peer_link(peer)?;
-            links.push(LinkReport { from, to, access, performance_rank, atomics: atomics(&link), arrays });
+            let link @ PeerLink {
+                access,
+                performance_rank,
+                arrays,
+                ..
+            } = device.peer_link(peer)?;
+            links.push(LinkReport {
+                from,
+                to,
+                access,
+                performance_rank,
+                atomics: atomics(&link),
+                arrays,
+            });
         }
     }
     Ok(links)
@@ -171,7 +201,10 @@ fn atomics(link: &PeerLink) -> &'static str {
 fn compilers() -> [LibraryReport; 2] {
     [
         library("NVRTC", Nvrtc::load().map(|nvrtc| nvrtc.version())),
-        library("nvJitLink", NvJitLink::load().map(|linker| linker.version())),
+        library(
+            "nvJitLink",
+            NvJitLink::load().map(|linker| linker.version()),
+        ),
     ]
 }
 
@@ -186,15 +219,30 @@ fn libraries() -> Vec<LibraryReport> {
 
 fn library(name: &'static str, found: Result<impl ToString, impl ToString>) -> LibraryReport {
     match found {
-        Ok(version) => LibraryReport { name, version: Some(version.to_string()), reason: None },
-        Err(error) => LibraryReport { name, version: None, reason: Some(error.to_string()) },
+        Ok(version) => LibraryReport {
+            name,
+            version: Some(version.to_string()),
+            reason: None,
+        },
+        Err(error) => LibraryReport {
+            name,
+            version: None,
+            reason: Some(error.to_string()),
+        },
     }
 }
 
 /// Formats a UUID as NVIDIA's programs do, such as `GPU-3d1b…`.
 fn uuid_text(uuid: [u8; 16]) -> String {
     let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    format!(
+        "GPU-{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    )
 }
 
 #[cfg(test)]

@@ -21,17 +21,31 @@ impl fmt::Display for Tables<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{}", self.overview())?;
         for device in &self.report.devices {
-            writeln!(formatter, "\ndevice {}: {}\n{}", device.ordinal, device.name, summary(device))?;
+            writeln!(
+                formatter,
+                "\ndevice {}: {}\n{}",
+                device.ordinal,
+                device.name,
+                summary(device)
+            )?;
             if self.attributes {
                 writeln!(formatter, "{}", attributes(device))?;
             }
         }
         if !self.report.links.is_empty() {
             let heading = "access from the row's device to the memory of the column's device";
-            writeln!(formatter, "\n{heading}\n{}", topology(&self.report.links, self.report.devices.len()))?;
+            writeln!(
+                formatter,
+                "\n{heading}\n{}",
+                topology(&self.report.links, self.report.devices.len())
+            )?;
         }
         if !self.report.driver.missing.is_empty() {
-            writeln!(formatter, "\nfunctions that this driver lacks\n{}", self.missing_functions())?;
+            writeln!(
+                formatter,
+                "\nfunctions that this driver lacks\n{}",
+                self.missing_functions()
+            )?;
         }
         Ok(())
     }
@@ -39,7 +53,13 @@ impl fmt::Display for Tables<'_> {
 
 impl Tables<'_> {
     fn overview(&self) -> Table {
-        let Report { simulated, driver, compilers, libraries, .. } = self.report;
+        let Report {
+            simulated,
+            driver,
+            compilers,
+            libraries,
+            ..
+        } = self.report;
         let mut table = framed();
         table.add_row(["driver", &format!("CUDA {}", driver.version)]);
         if let Some(reason) = simulated {
@@ -63,7 +83,10 @@ impl Tables<'_> {
     fn missing_functions(&self) -> Table {
         let mut by_version: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
         for missing in &self.report.driver.missing {
-            by_version.entry(order(&missing.needs)).or_default().push(missing.function);
+            by_version
+                .entry(order(&missing.needs))
+                .or_default()
+                .push(missing.function);
         }
         let mut table = framed();
         table.set_header(["needs", "functions"]);
@@ -88,7 +111,10 @@ impl Tables<'_> {
 /// Converts a version such as `13.1` to a form that can be sorted.
 fn order(version: &str) -> (u32, u32) {
     let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
-    (major.parse().unwrap_or_default(), minor.parse().unwrap_or_default())
+    (
+        major.parse().unwrap_or_default(),
+        minor.parse().unwrap_or_default(),
+    )
 }
 
 fn version_text(library: &LibraryReport, of: &str) -> String {
@@ -105,18 +131,48 @@ fn summary(device: &DeviceReport) -> Table {
     let yes = |name| if attribute(name) == 0 { "no" } else { "yes" };
     let mut table = framed();
     table.add_rows([
-        ["compute capability".to_owned(), device.compute_capability.clone()],
+        [
+            "compute capability".to_owned(),
+            device.compute_capability.clone(),
+        ],
         ["memory".to_owned(), size(device.memory_bytes)],
-        ["multiprocessors".to_owned(), attribute("MULTIPROCESSOR_COUNT").to_string()],
-        ["clock".to_owned(), format!("{} MHz", attribute("CLOCK_RATE") / 1000)],
-        ["memory bus".to_owned(), format!("{} bits", attribute("GLOBAL_MEMORY_BUS_WIDTH"))],
+        [
+            "multiprocessors".to_owned(),
+            attribute("MULTIPROCESSOR_COUNT").to_string(),
+        ],
+        [
+            "clock".to_owned(),
+            format!("{} MHz", attribute("CLOCK_RATE") / 1000),
+        ],
+        [
+            "memory bus".to_owned(),
+            format!("{} bits", attribute("GLOBAL_MEMORY_BUS_WIDTH")),
+        ],
         ["L2 cache".to_owned(), bytes("L2_CACHE_SIZE")],
-        ["shared memory per block".to_owned(), bytes("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")],
-        ["registers per block".to_owned(), attribute("MAX_REGISTERS_PER_BLOCK").to_string()],
-        ["threads per block".to_owned(), attribute("MAX_THREADS_PER_BLOCK").to_string()],
-        ["asynchronous copy engines".to_owned(), attribute("ASYNC_ENGINE_COUNT").to_string()],
-        ["stream-ordered pools".to_owned(), yes("MEMORY_POOLS_SUPPORTED").to_owned()],
-        ["managed memory, concurrent".to_owned(), yes("CONCURRENT_MANAGED_ACCESS").to_owned()],
+        [
+            "shared memory per block".to_owned(),
+            bytes("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+        ],
+        [
+            "registers per block".to_owned(),
+            attribute("MAX_REGISTERS_PER_BLOCK").to_string(),
+        ],
+        [
+            "threads per block".to_owned(),
+            attribute("MAX_THREADS_PER_BLOCK").to_string(),
+        ],
+        [
+            "asynchronous copy engines".to_owned(),
+            attribute("ASYNC_ENGINE_COUNT").to_string(),
+        ],
+        [
+            "stream-ordered pools".to_owned(),
+            yes("MEMORY_POOLS_SUPPORTED").to_owned(),
+        ],
+        [
+            "managed memory, concurrent".to_owned(),
+            yes("CONCURRENT_MANAGED_ACCESS").to_owned(),
+        ],
         ["clusters".to_owned(), yes("CLUSTER_LAUNCH").to_owned()],
         ["ECC".to_owned(), yes("ECC_ENABLED").to_owned()],
         ["PCI".to_owned(), device.pci_bus_id.clone()],
@@ -143,7 +199,12 @@ fn topology(links: &[LinkReport], devices: usize) -> Table {
     header.extend((0..devices).map(|to| to.to_string()));
     table.set_header(header);
     for from in 0..devices {
-        let cell = |to| links.iter().find(|link| (link.from, link.to) == (from, to)).map_or("-".to_owned(), link_text);
+        let cell = |to| {
+            links
+                .iter()
+                .find(|link| (link.from, link.to) == (from, to))
+                .map_or("-".to_owned(), link_text)
+        };
         let mut row = vec![from.to_string()];
         row.extend((0..devices).map(cell));
         table.add_row(row);
@@ -171,12 +232,29 @@ mod tests {
 
     #[test]
     fn versions_sort_by_number_and_not_by_letter() {
-        assert!(order("9.2") < order("12.0") && order("12.8") < order("12.9") && order("12.9") < order("13.1"));
+        assert!(
+            order("9.2") < order("12.0")
+                && order("12.8") < order("12.9")
+                && order("12.9") < order("13.1")
+        );
     }
 
     #[test]
     fn link_without_access_goes_through_the_host() {
-        let link = LinkReport { from: 0, to: 1, access: false, performance_rank: 1, atomics: "none", arrays: false };
-        assert_eq!(topology(&[link], 2).to_string().matches("through the host").count(), 1);
+        let link = LinkReport {
+            from: 0,
+            to: 1,
+            access: false,
+            performance_rank: 1,
+            atomics: "none",
+            arrays: false,
+        };
+        assert_eq!(
+            topology(&[link], 2)
+                .to_string()
+                .matches("through the host")
+                .count(),
+            1
+        );
     }
 }

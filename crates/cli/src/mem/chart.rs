@@ -26,7 +26,8 @@ impl Chart<'_> {
         let mut svg = String::new();
         {
             let area = SVGBackend::with_string(&mut svg, self.size).into_drawing_area();
-            self.draw(&area).map_err(|error| anyhow!("the picture cannot be drawn: {error}"))?;
+            self.draw(&area)
+                .map_err(|error| anyhow!("the picture cannot be drawn: {error}"))?;
         }
         Ok(svg)
     }
@@ -41,17 +42,33 @@ impl Chart<'_> {
     }
 
     fn draw_usage(&self, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
-        let in_use = thinned(self.usage.iter().map(|sample| (seconds(sample.nanoseconds), mib(sample.live_bytes))));
-        let reserved =
-            thinned(self.cache.iter().map(|sample| (seconds(sample.nanoseconds), mib(sample.reserved_bytes))));
-        let top = in_use.iter().chain(&reserved).map(|point| point.1).fold(0.0, f64::max);
+        let in_use = thinned(
+            self.usage
+                .iter()
+                .map(|sample| (seconds(sample.nanoseconds), mib(sample.live_bytes))),
+        );
+        let reserved = thinned(
+            self.cache
+                .iter()
+                .map(|sample| (seconds(sample.nanoseconds), mib(sample.reserved_bytes))),
+        );
+        let top = in_use
+            .iter()
+            .chain(&reserved)
+            .map(|point| point.1)
+            .fold(0.0, f64::max);
         let mut chart = ChartBuilder::on(area)
             .caption("device memory", ("sans-serif", 20))
             .margin(10)
             .x_label_area_size(30)
             .y_label_area_size(70)
             .build_cartesian_2d(0.0..self.end(), 0.0..top * 1.05)?;
-        chart.configure_mesh().light_line_style(TRANSPARENT).x_desc("seconds").y_desc("MiB").draw()?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .x_desc("seconds")
+            .y_desc("MiB")
+            .draw()?;
         let fill = IN_USE.mix(0.35);
         chart
             .draw_series(AreaSeries::new(steps(&in_use), 0.0, fill).border_style(IN_USE))?
@@ -62,26 +79,45 @@ impl Chart<'_> {
             .label("held by a cache")
             .legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], RESERVED.stroke_width(2)));
         let labels = &mut chart.configure_series_labels();
-        labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.8)).border_style(BLACK).draw()?;
+        labels
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE.mix(0.8))
+            .border_style(BLACK)
+            .draw()?;
         Ok(())
     }
 
     fn draw_idle(&self, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
-        let idle = thinned(self.cache.iter().map(|sample| (seconds(sample.nanoseconds), idle(sample))));
+        let idle = thinned(
+            self.cache
+                .iter()
+                .map(|sample| (seconds(sample.nanoseconds), idle(sample))),
+        );
         let mut chart = ChartBuilder::on(area)
-            .caption("fragmentation: share of the cache's memory that is not in use", ("sans-serif", 16))
+            .caption(
+                "fragmentation: share of the cache's memory that is not in use",
+                ("sans-serif", 16),
+            )
             .margin(10)
             .x_label_area_size(30)
             .y_label_area_size(70)
             .build_cartesian_2d(0.0..self.end(), 0.0..1.0)?;
-        chart.configure_mesh().light_line_style(TRANSPARENT).x_desc("seconds").y_desc("part").draw()?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .x_desc("seconds")
+            .y_desc("part")
+            .draw()?;
         chart.draw_series(AreaSeries::new(steps(&idle), 0.0, IDLE.mix(0.3)).border_style(IDLE))?;
         Ok(())
     }
 
     /// Returns the end of the time axis, which is always after its start.
     fn end(&self) -> f64 {
-        self.usage.last().map_or(0.0, |sample| seconds(sample.nanoseconds)).max(1e-6)
+        self.usage
+            .last()
+            .map_or(0.0, |sample| seconds(sample.nanoseconds))
+            .max(1e-6)
     }
 }
 
@@ -112,7 +148,9 @@ fn thinned(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
 
 /// Returns a step line.
 fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let corners = points.windows(2).flat_map(|pair| [pair[0], (pair[1].0, pair[0].1)]);
+    let corners = points
+        .windows(2)
+        .flat_map(|pair| [pair[0], (pair[1].0, pair[0].1)]);
     corners.chain(points.last().copied()).collect()
 }
 
@@ -130,7 +168,10 @@ mod tests {
 
     #[test]
     fn steps_stay_until_the_next_point() {
-        assert_eq!(steps(&[(0.0, 1.0), (2.0, 3.0)]), [(0.0, 1.0), (2.0, 1.0), (2.0, 3.0)]);
+        assert_eq!(
+            steps(&[(0.0, 1.0), (2.0, 3.0)]),
+            [(0.0, 1.0), (2.0, 1.0), (2.0, 3.0)]
+        );
         assert_eq!(steps(&[]), []);
     }
 }

@@ -9,17 +9,23 @@ pub(super) fn forward(
     source: impl Read + Send + 'static,
     sink: impl Write + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(format!("output of rank {rank}")).spawn(move || {
-        // A sink that fails, as a closed pipe does, must not stop the rank: the rest is read and discarded.
-        let mut source = BufReader::new(source);
-        if copy_lines(rank, &mut source, sink).is_err() {
-            let _ = io::copy(&mut source, &mut io::sink());
-        }
-    })
+    thread::Builder::new()
+        .name(format!("output of rank {rank}"))
+        .spawn(move || {
+            // A sink that fails, as a closed pipe does, must not stop the rank: the rest is read and discarded.
+            let mut source = BufReader::new(source);
+            if copy_lines(rank, &mut source, sink).is_err() {
+                let _ = io::copy(&mut source, &mut io::sink());
+            }
+        })
 }
 
 /// Copies the lines. Each is written in one piece, so that lines of several ranks do not mix.
-fn copy_lines(rank: usize, source: &mut BufReader<impl Read>, mut sink: impl Write) -> io::Result<()> {
+fn copy_lines(
+    rank: usize,
+    source: &mut BufReader<impl Read>,
+    mut sink: impl Write,
+) -> io::Result<()> {
     let prefix = format!("[{rank}] ").into_bytes();
     let mut line = prefix.clone();
     while source.read_until(b'\n', &mut line)? > 0 {

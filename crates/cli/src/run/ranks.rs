@@ -37,22 +37,39 @@ impl Ranks {
     pub(super) fn new(grace: Duration) -> Result<Self> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&interrupted);
-        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("interrupts cannot be handled")?;
-        Ok(Self { processes: Vec::new(), grace, interrupted })
+        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+            .context("interrupts cannot be handled")?;
+        Ok(Self {
+            processes: Vec::new(),
+            grace,
+            interrupted,
+        })
     }
 
     /// Starts the next rank.
     pub(super) fn start(&mut self, mut command: Command) -> Result<()> {
         let rank = self.processes.len();
-        let started = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let child = started.with_context(|| format!("{} could not be started", command.get_program().display()))?;
-        self.processes.push(Process { child, status: None, output: Vec::new() });
+        let started = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let child = started
+            .with_context(|| format!("{} could not be started", command.get_program().display()))?;
+        self.processes.push(Process {
+            child,
+            status: None,
+            output: Vec::new(),
+        });
         let process = self.processes.last_mut().context("just added")?;
         if let Some(stdout) = process.child.stdout.take() {
-            process.output.push(output::forward(rank, stdout, io::stdout())?);
+            process
+                .output
+                .push(output::forward(rank, stdout, io::stdout())?);
         }
         if let Some(stderr) = process.child.stderr.take() {
-            process.output.push(output::forward(rank, stderr, io::stderr())?);
+            process
+                .output
+                .push(output::forward(rank, stderr, io::stderr())?);
         }
         Ok(())
     }
@@ -61,7 +78,10 @@ impl Ranks {
     pub(super) fn wait(mut self) -> Result<u8> {
         let code = loop {
             if let Some((rank, status)) = self.poll()? {
-                writeln!(io::stderr(), "curium run: rank {rank} failed ({status}); terminating the other ranks")?;
+                writeln!(
+                    io::stderr(),
+                    "curium run: rank {rank} failed ({status}); terminating the other ranks"
+                )?;
                 self.terminate()?;
                 break program::exit_code(status);
             }
@@ -74,7 +94,11 @@ impl Ranks {
             }
             thread::sleep(POLL_INTERVAL);
         };
-        for handle in self.processes.iter_mut().flat_map(|process| process.output.drain(..)) {
+        for handle in self
+            .processes
+            .iter_mut()
+            .flat_map(|process| process.output.drain(..))
+        {
             // A panic of the thread has been printed; the exit code is that of the ranks.
             let _ = handle.join();
         }
@@ -97,12 +121,18 @@ impl Ranks {
     }
 
     fn is_running(&self) -> bool {
-        self.processes.iter().any(|process| process.status.is_none())
+        self.processes
+            .iter()
+            .any(|process| process.status.is_none())
     }
 
     /// Requests the running ranks to terminate, and kills those that run after the grace period.
     fn terminate(&mut self) -> io::Result<()> {
-        for process in self.processes.iter_mut().filter(|process| process.status.is_none()) {
+        for process in self
+            .processes
+            .iter_mut()
+            .filter(|process| process.status.is_none())
+        {
             process.terminate();
         }
         let deadline = Instant::now() + self.grace;
@@ -115,7 +145,11 @@ impl Ranks {
 
     /// Kills the ranks that still run, and waits for them.
     fn kill(&mut self) -> io::Result<()> {
-        for process in self.processes.iter_mut().filter(|process| process.status.is_none()) {
+        for process in self
+            .processes
+            .iter_mut()
+            .filter(|process| process.status.is_none())
+        {
             process.child.kill()?;
             process.status = Some(process.child.wait()?);
         }
@@ -134,7 +168,9 @@ impl Process {
     /// Sends SIGTERM.
     #[cfg(unix)]
     fn terminate(&mut self) {
-        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let id = i32::try_from(self.child.id())
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
         if let Some(id) = id {
             // The process may have ended meanwhile; `wait` has not been called, so the number is still its own.
             let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);

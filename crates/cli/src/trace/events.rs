@@ -48,12 +48,14 @@ impl Events {
     /// Completes the list in the file, so that it is valid JSON, and summarizes it. Drops an incomplete last event, which a killed program
     /// leaves behind.
     pub(super) fn close(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("{} could not be read", path.display()))?;
+        let text = fs::read_to_string(path)
+            .with_context(|| format!("{} could not be read", path.display()))?;
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let closed = format!("{}\n]\n", whole.trim_end_matches(','));
-        let events: Vec<Event> =
-            serde_json::from_str(&closed).with_context(|| format!("{} is not a trace", path.display()))?;
-        fs::write(path, closed).with_context(|| format!("{} could not be written", path.display()))?;
+        let events: Vec<Event> = serde_json::from_str(&closed)
+            .with_context(|| format!("{} is not a trace", path.display()))?;
+        fs::write(path, closed)
+            .with_context(|| format!("{} could not be written", path.display()))?;
         Ok(events.into_iter().collect())
     }
 
@@ -65,7 +67,14 @@ impl Events {
 impl FromIterator<Event> for Events {
     fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> Self {
         let mut sum = Self::default();
-        for Event { name, pid, tid, dur, args } in events {
+        for Event {
+            name,
+            pid,
+            tid,
+            dur,
+            args,
+        } in events
+        {
             let function = sum.functions.entry(name).or_default();
             function.calls += 1;
             function.failures += u64::from(args.code != 0);
@@ -84,8 +93,21 @@ impl fmt::Display for Events {
         let mut table = Table::new();
         table.load_style(presets::UTF8_BORDERS_ONLY.with_rounded_corners());
         table.set_header(["function", "calls", "failed", "µs"]);
-        for (name, Function { calls, failures, microseconds }) in functions.iter().take(SHOWN) {
-            table.add_row([(*name).clone(), calls.to_string(), failures.to_string(), format!("{microseconds:.1}")]);
+        for (
+            name,
+            Function {
+                calls,
+                failures,
+                microseconds,
+            },
+        ) in functions.iter().take(SHOWN)
+        {
+            table.add_row([
+                (*name).clone(),
+                calls.to_string(),
+                failures.to_string(),
+                format!("{microseconds:.1}"),
+            ]);
         }
         for column in 1..=3 {
             if let Some(column) = table.column_mut(column) {
@@ -109,8 +131,7 @@ impl fmt::Display for Events {
 mod tests {
     use super::*;
 
-    const EVENT: &str =
-        r#"{"name":"cuInit","cat":"call","ph":"X","pid":7,"tid":1,"ts":1.5,"dur":2.25,"args":{"code":0}},"#;
+    const EVENT: &str = r#"{"name":"cuInit","cat":"call","ph":"X","pid":7,"tid":1,"ts":1.5,"dur":2.25,"args":{"code":0}},"#;
 
     fn closed(text: &str) -> (Result<Events>, String) {
         let folder = tempfile::tempdir().expect("a folder can be created");
@@ -138,9 +159,21 @@ mod tests {
 
     #[test]
     fn summary_begins_with_the_longest_operation() {
-        let event = |name: &str, dur| Event { name: name.to_owned(), pid: 1, tid: 1, dur, args: Arguments { code: 0 } };
-        let text = [event("cuInit", 1.0), event("cuLaunchKernel", 9.0)].into_iter().collect::<Events>().to_string();
+        let event = |name: &str, dur| Event {
+            name: name.to_owned(),
+            pid: 1,
+            tid: 1,
+            dur,
+            args: Arguments { code: 0 },
+        };
+        let text = [event("cuInit", 1.0), event("cuLaunchKernel", 9.0)]
+            .into_iter()
+            .collect::<Events>()
+            .to_string();
         assert!(text.find("cuLaunchKernel") < text.find("cuInit"), "{text}");
-        assert!(text.contains("2 calls of 2 functions on 1 thread of 1 process"), "{text}");
+        assert!(
+            text.contains("2 calls of 2 functions on 1 thread of 1 process"),
+            "{text}"
+        );
     }
 }

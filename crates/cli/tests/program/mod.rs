@@ -6,7 +6,11 @@ use std::process::Command;
 /// system has none.
 pub(crate) fn words(path: &str) -> Vec<String> {
     let runner = std::env::var("CURIUM_TEST_RUNNER").unwrap_or_default();
-    runner.split_whitespace().chain([path]).map(str::to_owned).collect()
+    runner
+        .split_whitespace()
+        .chain([path])
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns a command that runs `curium`.

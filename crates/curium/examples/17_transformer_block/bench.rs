@@ -14,7 +14,12 @@ const REPLAYS: u32 = 20;
 const WARM_UP: u32 = 50;
 
 /// Measures the forward pass, and both passes, each as a graph.
-pub(crate) fn run(block: &mut Block, context: &Context, stream: &Stream, shape: Shape) -> Result<()> {
+pub(crate) fn run(
+    block: &mut Block,
+    context: &Context,
+    stream: &Stream,
+    shape: Shape,
+) -> Result<()> {
     for (name, has_backward) in [("forward", false), ("step", true)] {
         let mut graph = block.capture(context, has_backward)?.instantiate()?;
         let mut replay = |count: u32| -> Result<f64> {
@@ -26,12 +31,17 @@ pub(crate) fn run(block: &mut Block, context: &Context, stream: &Stream, shape: 
             Ok(begin.elapsed().as_secs_f64() * 1e3 / f64::from(count))
         };
         replay(WARM_UP)?;
-        let mut times = (0..SAMPLES).map(|_| replay(REPLAYS)).collect::<Result<Vec<_>>>()?;
+        let mut times = (0..SAMPLES)
+            .map(|_| replay(REPLAYS))
+            .collect::<Result<Vec<_>>>()?;
         times.sort_by(f64::total_cmp);
-        let [lower, median, upper] = [SAMPLES / 4, SAMPLES / 2, SAMPLES * 3 / 4].map(|index| times[index]);
+        let [lower, median, upper] =
+            [SAMPLES / 4, SAMPLES / 2, SAMPLES * 3 / 4].map(|index| times[index]);
         let operations = operations(shape) * if has_backward { 1.0 } else { 1.0 / 3.0 };
         let speed = operations / median / 1e9;
-        println!("{name:8} {median:.4} ms (quartiles {lower:.4} to {upper:.4}), {speed:.0} TFLOP/s");
+        println!(
+            "{name:8} {median:.4} ms (quartiles {lower:.4} to {upper:.4}), {speed:.0} TFLOP/s"
+        );
     }
     Ok(())
 }
@@ -40,6 +50,7 @@ pub(crate) fn run(block: &mut Block, context: &Context, stream: &Stream, shape: 
 fn operations(shape: Shape) -> f64 {
     let (rows, width) = (shape.rows() as f64, shape.width as f64);
     let of_layers = 2.0 * rows * width * 12.0 * width;
-    let of_attention = 4.0 * rows * shape.sequence as f64 * width * if shape.is_causal { 0.5 } else { 1.0 };
+    let of_attention =
+        4.0 * rows * shape.sequence as f64 * width * if shape.is_causal { 0.5 } else { 1.0 };
     3.0 * (of_layers + of_attention)
 }

@@ -34,7 +34,11 @@ fn main() -> Result<()> {
         heads: number("--heads")?.unwrap_or(4),
         is_causal: !has("--full"),
     };
-    let tuning = if has("--tune") { Tuning::Measured } else { Tuning::Expected };
+    let tuning = if has("--tune") {
+        Tuning::Measured
+    } else {
+        Tuning::Expected
+    };
     let mut rendezvous = match Rendezvous::from_environment() {
         Ok(rendezvous) => Some(rendezvous),
         Err(nccl::RendezvousError::NoLauncher) => None,
@@ -47,28 +51,46 @@ fn main() -> Result<()> {
     let context = device::driver()?.device(device)?.primary_context()?;
     let name = context.device().name()?;
     let is_simulated = name.contains("Simulator");
-    let library = if is_simulated { curium_sim_libraries::cublaslt() } else { CuBlasLt::load()? };
+    let library = if is_simulated {
+        curium_sim_libraries::cublaslt()
+    } else {
+        CuBlasLt::load()?
+    };
     let (lt, stream) = (BlasLt::new(&library, &context)?, context.stream()?);
     let mut block = Block::new(&lt, &stream, shape, tuning, &Sample::new(shape, rank))?;
     if let Some(rendezvous) = &mut rendezvous {
-        let library = if is_simulated { curium_sim_libraries::nccl() } else { Nccl::load()? };
-        let ranks = Communicator::exchanged(&library, &context, rendezvous, CommunicatorOptions::new())?;
+        let library = if is_simulated {
+            curium_sim_libraries::nccl()
+        } else {
+            Nccl::load()?
+        };
+        let ranks =
+            Communicator::exchanged(&library, &context, rendezvous, CommunicatorOptions::new())?;
         block = block.with_ranks(ranks);
     }
     if has("--bench") {
         println!("rank {rank}: {name}, {library:?}, {shape:?}, {tuning:?}");
         return bench::run(&mut block, &context, &stream, shape);
     }
-    block.capture(&context, true)?.instantiate()?.launch(&stream)?;
+    block
+        .capture(&context, true)?
+        .instantiate()?
+        .launch(&stream)?;
     compare(&block, &Reference::of_rank(shape, rank, ranks))
 }
 
 /// Compares all results with the reference.
 fn compare(block: &Block, reference: &Reference) -> Result<()> {
-    let gradients = block.parameter_gradients.named().into_iter().zip(reference.parameter_gradients.named());
+    let gradients = block
+        .parameter_gradients
+        .named()
+        .into_iter()
+        .zip(reference.parameter_gradients.named());
     let gradients = gradients.map(|((name, found), (_, expected))| (name, found, expected));
-    let results =
-        [("output", &block.output, &reference.output), ("input", &block.input_gradient, &reference.input_gradient)];
+    let results = [
+        ("output", &block.output, &reference.output),
+        ("input", &block.input_gradient, &reference.input_gradient),
+    ];
     for (name, found, expected) in results.into_iter().chain(gradients) {
         let error = error(&DeviceBuffer::<bf16>::to_vec(found)?, expected);
         println!("{name:18} error {error:.5}");
@@ -85,6 +107,12 @@ fn has(option: &str) -> bool {
 }
 
 fn number(option: &str) -> Result<Option<usize>> {
-    let text = std::env::args().skip_while(|argument| argument != option).nth(1);
-    text.map(|text| text.parse().map_err(|_| format!("{option} {text}: not a number").into())).transpose()
+    let text = std::env::args()
+        .skip_while(|argument| argument != option)
+        .nth(1);
+    text.map(|text| {
+        text.parse()
+            .map_err(|_| format!("{option} {text}: not a number").into())
+    })
+    .transpose()
 }

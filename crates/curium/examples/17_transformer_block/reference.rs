@@ -22,13 +22,18 @@ impl Sample {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut numbers = |count: usize, middle: f64, range: f64| -> Vec<bf16> {
             let mut number = || {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 bf16::from_f64(middle + range * ((state >> 40) as f64 / (1 << 23) as f64 - 1.0))
             };
             (0..count).map(|_| number()).collect()
         };
         let lengths = shape.lengths();
-        let (of_width, of_hidden) = ((3.0 / shape.width as f64).sqrt(), (3.0 / shape.hidden() as f64).sqrt());
+        let (of_width, of_hidden) = (
+            (3.0 / shape.width as f64).sqrt(),
+            (3.0 / shape.hidden() as f64).sqrt(),
+        );
         let parameters = Parameters {
             norm1_gain: numbers(lengths.norm1_gain, 1.0, 0.5),
             norm1_bias: numbers(lengths.norm1_bias, 0.0, 0.5),
@@ -46,45 +51,91 @@ impl Sample {
         let elements = shape.rows() * shape.width;
         // The values of previous ranks.
         let _ = numbers(rank * 2 * elements, 0.0, 1.7);
-        Self { parameters, input: numbers(elements, 0.0, 1.7), output_gradient: numbers(elements, 0.0, 1.7) }
+        Self {
+            parameters,
+            input: numbers(elements, 0.0, 1.7),
+            output_gradient: numbers(elements, 0.0, 1.7),
+        }
     }
 }
 
 impl Reference {
     /// Computes a step of one of some ranks, which average the gradients of parameters.
     pub(crate) fn of_rank(shape: Shape, rank: usize, ranks: usize) -> Self {
-        let mut all: Vec<_> = (0..ranks).map(|rank| Self::new(shape, &Sample::new(shape, rank))).collect();
-        let gradients: Vec<_> = all.iter().map(|of| of.parameter_gradients.named()).collect();
+        let mut all: Vec<_> = (0..ranks)
+            .map(|rank| Self::new(shape, &Sample::new(shape, rank)))
+            .collect();
+        let gradients: Vec<_> = all
+            .iter()
+            .map(|of| of.parameter_gradients.named())
+            .collect();
         let mut parameters = 0..;
         let Ok(parameter_gradients) = all[rank].parameter_gradients.try_map(|_| {
             let parameter = parameters.next().expect("the range is endless");
-            let mean = |element: usize| gradients.iter().map(|of| of[parameter].1[element]).sum::<f64>() / ranks as f64;
+            let mean = |element: usize| {
+                gradients
+                    .iter()
+                    .map(|of| of[parameter].1[element])
+                    .sum::<f64>()
+                    / ranks as f64
+            };
             Ok::<_, Infallible>((0..gradients[rank][parameter].1.len()).map(mean).collect())
         });
-        Self { parameter_gradients, ..all.swap_remove(rank) }
+        Self {
+            parameter_gradients,
+            ..all.swap_remove(rank)
+        }
     }
 
     /// Computes a step.
     pub(crate) fn new(shape: Shape, sample: &Sample) -> Self {
-        let wide = |values: &Vec<bf16>| values.iter().map(|value| value.to_f64()).collect::<Vec<f64>>();
-        let Ok(p) = sample.parameters.try_map(|values| Ok::<_, Infallible>(wide(values)));
+        let wide = |values: &Vec<bf16>| {
+            values
+                .iter()
+                .map(|value| value.to_f64())
+                .collect::<Vec<f64>>()
+        };
+        let Ok(p) = sample
+            .parameters
+            .try_map(|values| Ok::<_, Infallible>(wide(values)));
         let (x, dy) = (wide(&sample.input), wide(&sample.output_gradient));
         let (width, hidden) = (shape.width, shape.hidden());
 
         let norm1 = Norm::new(&x, &p.norm1_gain, &p.norm1_bias);
-        let qkv = Layer { input: &norm1.output, weight: &p.qkv_weight, inputs: width };
+        let qkv = Layer {
+            input: &norm1.output,
+            weight: &p.qkv_weight,
+            inputs: width,
+        };
         let attention = Attention::new(shape, qkv.output(&p.qkv_bias));
-        let projection = Layer { input: &attention.context, weight: &p.projection_weight, inputs: width };
+        let projection = Layer {
+            input: &attention.context,
+            weight: &p.projection_weight,
+            inputs: width,
+        };
         let middle = sum(&x, &projection.output(&p.projection_bias));
         let norm2 = Norm::new(&middle, &p.norm2_gain, &p.norm2_bias);
-        let up = Layer { input: &norm2.output, weight: &p.up_weight, inputs: width };
+        let up = Layer {
+            input: &norm2.output,
+            weight: &p.up_weight,
+            inputs: width,
+        };
         let before = up.output(&p.up_bias);
         let activated: Vec<f64> = before.iter().map(|x| gelu(*x)).collect();
-        let down = Layer { input: &activated, weight: &p.down_weight, inputs: hidden };
+        let down = Layer {
+            input: &activated,
+            weight: &p.down_weight,
+            inputs: hidden,
+        };
         let output = sum(&middle, &down.output(&p.down_bias));
 
         let of_down = down.gradient(&dy);
-        let of_before: Vec<f64> = of_down.input.iter().zip(&before).map(|(d, x)| d * gelu_slope(*x)).collect();
+        let of_before: Vec<f64> = of_down
+            .input
+            .iter()
+            .zip(&before)
+            .map(|(d, x)| d * gelu_slope(*x))
+            .collect();
         let of_up = up.gradient(&of_before);
         let of_norm2 = norm2.gradient(&of_up.input, &p.norm2_gain);
         let of_middle = sum(&dy, &of_norm2.input);
@@ -115,10 +166,21 @@ impl Reference {
 /// Returns the largest error of a result, relative to the largest expected element.
 pub(crate) fn error(found: &[bf16], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len(), "the result has all elements");
-    let largest = expected.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
-    let differences = found.iter().zip(expected).map(|(found, expected)| (found.to_f64() - expected).abs());
+    let largest = expected
+        .iter()
+        .fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    let differences = found
+        .iter()
+        .zip(expected)
+        .map(|(found, expected)| (found.to_f64() - expected).abs());
     // A NaN is the greatest error.
-    differences.fold(0.0_f64, |error, difference| if difference <= error { error } else { difference }) / largest
+    differences.fold(0.0_f64, |error, difference| {
+        if difference <= error {
+            error
+        } else {
+            difference
+        }
+    }) / largest
 }
 
 /// The gradients of the operands of a layer or a normalization, whose weight is called gain.
@@ -143,7 +205,9 @@ impl Layer<'_> {
     fn output(&self, bias: &[f64]) -> Vec<f64> {
         let of_row = |row: &[f64]| {
             let outputs = self.weight.chunks(self.inputs).zip(bias);
-            outputs.map(|(weight, bias)| dot(row, weight) + bias).collect::<Vec<f64>>()
+            outputs
+                .map(|(weight, bias)| dot(row, weight) + bias)
+                .collect::<Vec<f64>>()
         };
         self.input.chunks(self.inputs).flat_map(of_row).collect()
     }
@@ -155,7 +219,10 @@ impl Layer<'_> {
             weight: vec![0.0; self.weight.len()],
             bias: vec![0.0; outputs],
         };
-        let rows = self.input.chunks(self.inputs).zip(gradient.input.chunks_mut(self.inputs));
+        let rows = self
+            .input
+            .chunks(self.inputs)
+            .zip(gradient.input.chunks_mut(self.inputs));
         for ((x, dx), dy) in rows.zip(dy.chunks(outputs)) {
             for (output, dy) in dy.iter().enumerate() {
                 let weights = output * self.inputs..(output + 1) * self.inputs;
@@ -179,7 +246,11 @@ struct Norm {
 impl Norm {
     fn new(x: &[f64], gain: &[f64], bias: &[f64]) -> Self {
         let width = gain.len();
-        let mut norm = Self { normalized: Vec::new(), reciprocals: Vec::new(), output: Vec::new() };
+        let mut norm = Self {
+            normalized: Vec::new(),
+            reciprocals: Vec::new(),
+            output: Vec::new(),
+        };
         for row in x.chunks(width) {
             let mean = row.iter().sum::<f64>() / width as f64;
             let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / width as f64;
@@ -195,15 +266,28 @@ impl Norm {
 
     fn gradient(&self, dy: &[f64], gain: &[f64]) -> Gradient {
         let width = gain.len();
-        let mut gradient = Gradient { input: Vec::new(), weight: vec![0.0; width], bias: vec![0.0; width] };
-        let rows = self.normalized.chunks(width).zip(dy.chunks(width)).zip(&self.reciprocals);
+        let mut gradient = Gradient {
+            input: Vec::new(),
+            weight: vec![0.0; width],
+            bias: vec![0.0; width],
+        };
+        let rows = self
+            .normalized
+            .chunks(width)
+            .zip(dy.chunks(width))
+            .zip(&self.reciprocals);
         for ((normalized, dy), reciprocal) in rows {
             let scaled: Vec<f64> = dy.iter().zip(gain).map(|(dy, gain)| dy * gain).collect();
-            let (mean, product) = (scaled.iter().sum::<f64>() / width as f64, dot(&scaled, normalized) / width as f64);
+            let (mean, product) = (
+                scaled.iter().sum::<f64>() / width as f64,
+                dot(&scaled, normalized) / width as f64,
+            );
             for column in 0..width {
                 gradient.weight[column] += dy[column] * normalized[column];
                 gradient.bias[column] += dy[column];
-                gradient.input.push(reciprocal * (scaled[column] - mean - normalized[column] * product));
+                gradient
+                    .input
+                    .push(reciprocal * (scaled[column] - mean - normalized[column] * product));
             }
         }
         gradient
@@ -223,19 +307,33 @@ impl Attention {
     fn new(shape: Shape, qkv: Vec<f64>) -> Self {
         let length = shape.sequence;
         let (probabilities, context) = (Vec::new(), vec![0.0; shape.rows() * shape.width]);
-        let mut attention = Self { shape, qkv, probabilities, context };
+        let mut attention = Self {
+            shape,
+            qkv,
+            probabilities,
+            context,
+        };
         for (head, query) in attention.places() {
             let visible = attention.visible(query);
-            let mut row: Vec<f64> = (0..length).map(|key| attention.score(head, query, key)).collect();
+            let mut row: Vec<f64> = (0..length)
+                .map(|key| attention.score(head, query, key))
+                .collect();
             row[visible..].fill(f64::NEG_INFINITY);
-            let largest = row.iter().fold(f64::NEG_INFINITY, |largest, score| largest.max(*score));
-            row.iter_mut().for_each(|score| *score = (*score - largest).exp());
+            let largest = row
+                .iter()
+                .fold(f64::NEG_INFINITY, |largest, score| largest.max(*score));
+            row.iter_mut()
+                .for_each(|score| *score = (*score - largest).exp());
             let total: f64 = row.iter().sum();
             row.iter_mut().for_each(|weight| *weight /= total);
             let at = attention.context_at(head, query);
             for (key, weight) in row[..visible].iter().enumerate() {
                 let values = attention.part(head, key, 2).to_vec();
-                add_scaled(&mut attention.context[at..at + shape.head()], *weight, &values);
+                add_scaled(
+                    &mut attention.context[at..at + shape.head()],
+                    *weight,
+                    &values,
+                );
             }
             attention.probabilities.extend(row);
         }
@@ -249,14 +347,24 @@ impl Attention {
         for (row, (head, query)) in self.places().into_iter().enumerate() {
             let weights = &self.probabilities[row * length..(row + 1) * length];
             let dy = &dy[self.context_at(head, query)..][..width];
-            let of_weights: Vec<f64> = (0..length).map(|key| dot(dy, self.part(head, key, 2))).collect();
+            let of_weights: Vec<f64> = (0..length)
+                .map(|key| dot(dy, self.part(head, key, 2)))
+                .collect();
             let mean = dot(weights, &of_weights);
             for key in 0..self.visible(query) {
                 let of_score = weights[key] * (of_weights[key] - mean) / (width as f64).sqrt();
-                let [of_query, of_key, of_value] =
-                    [(query, 0), (key, 1), (key, 2)].map(|(position, part)| self.part_at(head, position, part));
-                add_scaled(&mut gradient[of_query..of_query + width], of_score, self.part(head, key, 1));
-                add_scaled(&mut gradient[of_key..of_key + width], of_score, self.part(head, query, 0));
+                let [of_query, of_key, of_value] = [(query, 0), (key, 1), (key, 2)]
+                    .map(|(position, part)| self.part_at(head, position, part));
+                add_scaled(
+                    &mut gradient[of_query..of_query + width],
+                    of_score,
+                    self.part(head, key, 1),
+                );
+                add_scaled(
+                    &mut gradient[of_key..of_key + width],
+                    of_score,
+                    self.part(head, query, 0),
+                );
                 add_scaled(&mut gradient[of_value..of_value + width], weights[key], dy);
             }
         }
@@ -266,11 +374,17 @@ impl Attention {
     /// Returns all heads of all samples with all queries.
     fn places(&self) -> Vec<(usize, usize)> {
         let heads = 0..self.shape.all_heads();
-        heads.flat_map(|head| (0..self.shape.sequence).map(move |query| (head, query))).collect()
+        heads
+            .flat_map(|head| (0..self.shape.sequence).map(move |query| (head, query)))
+            .collect()
     }
 
     fn visible(&self, query: usize) -> usize {
-        if self.shape.is_causal { query + 1 } else { self.shape.sequence }
+        if self.shape.is_causal {
+            query + 1
+        } else {
+            self.shape.sequence
+        }
     }
 
     fn score(&self, head: usize, query: usize, key: usize) -> f64 {
@@ -283,8 +397,14 @@ impl Attention {
     }
 
     fn part_at(&self, head: usize, position: usize, part: usize) -> usize {
-        let (sample, head, width) = (head / self.shape.heads, head % self.shape.heads, self.shape.head());
-        (position * self.shape.batch + sample) * 3 * self.shape.width + head * 3 * width + part * width
+        let (sample, head, width) = (
+            head / self.shape.heads,
+            head % self.shape.heads,
+            self.shape.head(),
+        );
+        (position * self.shape.batch + sample) * 3 * self.shape.width
+            + head * 3 * width
+            + part * width
     }
 
     fn context_at(&self, head: usize, position: usize) -> usize {
@@ -298,7 +418,10 @@ fn gelu(x: f64) -> f64 {
 }
 
 fn gelu_slope(x: f64) -> f64 {
-    let (tanh, slope) = (gelu_argument(x).tanh(), std::f64::consts::FRAC_2_PI.sqrt() * (1.0 + 3.0 * 0.044_715 * x * x));
+    let (tanh, slope) = (
+        gelu_argument(x).tanh(),
+        std::f64::consts::FRAC_2_PI.sqrt() * (1.0 + 3.0 * 0.044_715 * x * x),
+    );
     0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * slope
 }
 
@@ -315,5 +438,7 @@ fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
 }
 
 fn add_scaled(to: &mut [f64], factor: f64, values: &[f64]) {
-    to.iter_mut().zip(values).for_each(|(to, value)| *to += factor * value);
+    to.iter_mut()
+        .zip(values)
+        .for_each(|(to, value)| *to += factor * value);
 }

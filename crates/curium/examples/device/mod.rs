@@ -9,7 +9,9 @@ pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Returns the driver that the command line selects. The simulator has two devices, for the example of peers.
 pub(crate) fn driver() -> Outcome<Driver> {
-    let asked = std::env::args().skip_while(|argument| argument != "--device").nth(1);
+    let asked = std::env::args()
+        .skip_while(|argument| argument != "--device")
+        .nth(1);
     match asked.as_deref() {
         Some("gpu") => Ok(Driver::load()?),
         Some("sim") => simulated(),

@@ -72,22 +72,38 @@ impl Driver {
     #[doc(hidden)]
     #[inline]
     pub fn check(&self, function: Function, code: CUresult) -> Result<(), Error> {
-        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.failed(function, code)) }
+        if code == CUresult::CUDA_SUCCESS {
+            Ok(())
+        } else {
+            Err(self.failed(function, code))
+        }
     }
 
     /// Returns an error if a successful call of `function` returned a null handle.
     #[doc(hidden)]
     #[inline]
     pub fn expect_handle(&self, function: Function, handle: impl RawHandle) -> Result<(), Error> {
-        if handle.is_null() { Err(self.created_nothing(function)) } else { Ok(()) }
+        if handle.is_null() {
+            Err(self.created_nothing(function))
+        } else {
+            Ok(())
+        }
     }
 
     /// Notifies the call observers that a call has returned, and converts its result code.
     #[doc(hidden)]
     #[cold]
-    #[expect(clippy::boxed_local, reason = "the observation is boxed so that a call without one costs a null pointer")]
+    #[expect(
+        clippy::boxed_local,
+        reason = "the observation is boxed so that a call without one costs a null pointer"
+    )]
     #[inline(never)]
-    pub fn observed(&self, function: Function, code: CUresult, observation: Box<Observation>) -> Result<(), Error> {
+    pub fn observed(
+        &self,
+        function: Function,
+        code: CUresult,
+        observation: Box<Observation>,
+    ) -> Result<(), Error> {
         observation.end(self, function, code);
         self.check(function, code)
     }
@@ -107,7 +123,9 @@ impl Driver {
     pub fn missing(&self, function: Function) -> Error {
         let version = self.version();
         // The version is 0 until it has been queried.
-        self.api().missing(function, (version.as_raw() != 0).then_some(version)).into()
+        self.api()
+            .missing(function, (version.as_raw() != 0).then_some(version))
+            .into()
     }
 
     #[cold]

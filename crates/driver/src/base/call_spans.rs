@@ -48,7 +48,10 @@ impl CallObserver for CallSpans {
     }
 
     fn after(&self, call: &Call<'_>) {
-        let entered = ENTERED.try_with(|spans| spans.borrow_mut().pop()).ok().flatten();
+        let entered = ENTERED
+            .try_with(|spans| spans.borrow_mut().pop())
+            .ok()
+            .flatten();
         if let Some(span) = entered {
             span.record("code", call.code.0);
         }

@@ -26,7 +26,10 @@ pub(crate) struct Number(usize);
 impl<F: ?Sized> Callbacks<F> {
     #[inline]
     pub(crate) const fn new() -> Self {
-        Self { closures: Mutex::new(Vec::new()), next: AtomicUsize::new(1) }
+        Self {
+            closures: Mutex::new(Vec::new()),
+            next: AtomicUsize::new(1),
+        }
     }
 
     #[inline]

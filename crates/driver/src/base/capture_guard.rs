@@ -52,16 +52,25 @@ pub(crate) fn is_recording(identity: u64) -> bool {
 }
 
 /// Makes the capture with this `identity` the one that this thread records.
-#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures enter closures"))]
+#[cfg_attr(
+    not(feature = "graphs"),
+    expect(dead_code, reason = "captures enter closures")
+)]
 #[inline]
 pub(crate) fn enter(identity: u64) -> Recording {
-    Recording { outer: KEY.replace(key_of(identity)), _thread: PhantomData }
+    Recording {
+        outer: KEY.replace(key_of(identity)),
+        _thread: PhantomData,
+    }
 }
 
 /// Lifts the restriction while a value is dropped.
 #[inline]
 pub(crate) fn suspend() -> Recording {
-    Recording { outer: KEY.replace(0), _thread: PhantomData }
+    Recording {
+        outer: KEY.replace(0),
+        _thread: PhantomData,
+    }
 }
 
 /// Returns an error if the calling thread is in a capture closure. Called by operations that wait on the host.
@@ -71,14 +80,22 @@ pub(crate) fn suspend() -> Recording {
 /// An argument error that names `operation`.
 #[inline]
 pub fn refuse_wait(operation: &'static str) -> Result<()> {
-    if key() == 0 { Ok(()) } else { Err(refused_wait(operation)) }
+    if key() == 0 {
+        Ok(())
+    } else {
+        Err(refused_wait(operation))
+    }
 }
 
 /// Returns an argument error if the calling thread is in a capture closure. Called by operations that enqueue work on
 /// every stream of a context.
 #[inline]
 pub(crate) fn refuse(operation: &'static str) -> Result<()> {
-    if key() == 0 { Ok(()) } else { Err(refused(operation)) }
+    if key() == 0 {
+        Ok(())
+    } else {
+        Err(refused(operation))
+    }
 }
 
 #[cold]
@@ -90,12 +107,18 @@ fn refused_wait(operation: &'static str) -> Error {
 
 #[cold]
 pub(crate) fn refused_on_captured(operation: &'static str, instead: &str) -> Error {
-    Error::argument(operation, format!("the stream is being captured; {instead}"))
+    Error::argument(
+        operation,
+        format!("the stream is being captured; {instead}"),
+    )
 }
 
 #[cold]
 fn refused(operation: &'static str) -> Error {
-    Error::argument(operation, format!("this thread is capturing a graph; {NOT_WHILE_CAPTURING}"))
+    Error::argument(
+        operation,
+        format!("this thread is capturing a graph; {NOT_WHILE_CAPTURING}"),
+    )
 }
 
 impl Drop for Recording {
@@ -117,7 +140,9 @@ mod tests {
         let outer = enter(1);
         let inner = enter(2);
         assert_eq!((is_recording(1), is_recording(2)), (false, true));
-        std::thread::spawn(|| assert_eq!(key(), 0)).join().expect("another thread records nothing");
+        std::thread::spawn(|| assert_eq!(key(), 0))
+            .join()
+            .expect("another thread records nothing");
         drop(inner);
         assert_eq!((is_recording(1), is_recording(2)), (true, false));
         drop(outer);
@@ -137,7 +162,12 @@ mod tests {
     fn host_waits_are_refused_in_a_closure_and_not_in_a_drop_within_it() {
         let _inside = enter(1);
         let error = refuse_wait("Stream::synchronize").expect_err("the thread captures");
-        assert!(error.to_string().contains("cannot be captured; wait before or after the capture"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("cannot be captured; wait before or after the capture"),
+            "{error}"
+        );
         let _dropping = suspend();
         refuse_wait("Stream::synchronize").expect("drops may wait");
     }

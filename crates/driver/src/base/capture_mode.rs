@@ -16,7 +16,10 @@ use crate::{Driver, Result};
 ///
 /// The error of `operation`, or an error returned by the driver if the mode cannot be set.
 #[inline]
-pub fn with_relaxed_capture_mode<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn with_relaxed_capture_mode<T>(
+    driver: &Driver,
+    operation: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let restore = RestoreMode::relax(driver)?;
     let result = operation();
     let restored = restore.now();
@@ -30,7 +33,10 @@ pub fn with_relaxed_capture_mode<T>(driver: &Driver, operation: impl FnOnce() ->
 ///
 /// CUDA: `cuThreadExchangeStreamCaptureMode`.
 #[inline]
-pub fn with_relaxed_capture_mode_if_possible<T>(driver: &Driver, operation: impl FnOnce() -> T) -> T {
+pub fn with_relaxed_capture_mode_if_possible<T>(
+    driver: &Driver,
+    operation: impl FnOnce() -> T,
+) -> T {
     // If restoring fails, the thread stays in the relaxed mode, which forbids nothing.
     let _restore = RestoreMode::relax(driver).ok();
     operation()

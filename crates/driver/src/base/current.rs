@@ -30,7 +30,10 @@ impl<'a> Entered<'a> {
     #[inline(always)]
     pub(crate) fn inlined(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         if get(driver)? == context {
-            return Ok(Self { pushed: None, _thread: PhantomData });
+            return Ok(Self {
+                pushed: None,
+                _thread: PhantomData,
+            });
         }
         Self::pushed(driver, context)
     }
@@ -42,7 +45,10 @@ impl<'a> Entered<'a> {
     pub(crate) fn pushed(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         // SAFETY: `context` is a live context of this driver.
         unsafe { call!(driver, cuCtxPushCurrent_v2(context)) }?;
-        Ok(Self { pushed: Some(driver), _thread: PhantomData })
+        Ok(Self {
+            pushed: Some(driver),
+            _thread: PhantomData,
+        })
     }
 }
 

@@ -40,24 +40,39 @@ impl Mark {
             unsafe { current(&raw mut position, 0) }
         });
         let position = (set == Some(CUresult::CUDA_SUCCESS)).then_some(position);
-        Self { position: Mutex::new(position), lost: Mutex::new(Box::default()), process: std::process::id() }
+        Self {
+            position: Mutex::new(position),
+            lost: Mutex::new(Box::default()),
+            process: std::process::id(),
+        }
     }
 
     /// Returns a position in no log.
     pub(crate) fn nowhere() -> Self {
-        Self { position: Mutex::new(None), lost: Mutex::new(Box::default()), process: 0 }
+        Self {
+            position: Mutex::new(None),
+            lost: Mutex::new(Box::default()),
+            process: 0,
+        }
     }
 
     /// Reads the new log lines that add to the `description` of the `code` that `function` returned.
     #[cold]
-    pub(crate) fn read(&self, api: &Api, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
+    pub(crate) fn read(
+        &self,
+        api: &Api,
+        function: Function,
+        code: CUresult,
+        description: &str,
+    ) -> Option<Box<str>> {
         if is_silent(code) || self.process != std::process::id() {
             return None;
         }
         let text = self.new_text(api)?;
         let mut lines = telling(concerning(&text, function), description);
         keep_last(&mut lines, LIMIT);
-        if lines.is_empty() || (ErrorClass::of(code) == ErrorClass::Sticky && !self.is_new(&lines)) {
+        if lines.is_empty() || (ErrorClass::of(code) == ErrorClass::Sticky && !self.is_new(&lines))
+        {
             return None;
         }
         Some(lines.join("\n").into())
@@ -69,17 +84,26 @@ impl Mark {
         let mut buffer = vec![0_u8; BUFFER];
         let mut size = CAPACITY;
         let mut position = self.position.lock();
-        let (place, text, size_place) =
-            (&raw mut *position.as_mut()?, buffer.as_mut_ptr().cast::<c_char>(), &raw mut size);
+        let (place, text, size_place) = (
+            &raw mut *position.as_mut()?,
+            buffer.as_mut_ptr().cast::<c_char>(),
+            &raw mut size,
+        );
         // SAFETY: `text` has room for the number of bytes in `size_place`, and the iterator belongs to this driver.
         let result = unsafe { dump(place, text, size_place, 0) };
         drop(position);
-        (result == CUresult::CUDA_SUCCESS).then(|| String::from_utf8_lossy(&buffer[..size.min(BUFFER)]).into_owned())
+        (result == CUresult::CUDA_SUCCESS)
+            .then(|| String::from_utf8_lossy(&buffer[..size.min(BUFFER)]).into_owned())
     }
 
     /// Returns `true` unless the last error of a lost context carried the same messages. Stores the messages.
     fn is_new(&self, lines: &[&str]) -> bool {
-        let messages: Box<str> = lines.iter().map(|line| message(line)).collect::<Vec<_>>().join("\n").into();
+        let messages: Box<str> = lines
+            .iter()
+            .map(|line| message(line))
+            .collect::<Vec<_>>()
+            .join("\n")
+            .into();
         let last = std::mem::replace(&mut *self.lost.lock(), messages.clone());
         *last != *messages
     }
@@ -91,7 +115,10 @@ fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
     let mut telling: Vec<&str> = Vec::new();
     for line in lines {
         let message = message(line);
-        let is_known = message == description || telling.iter().any(|earlier| self::message(earlier) == message);
+        let is_known = message == description
+            || telling
+                .iter()
+                .any(|earlier| self::message(earlier) == message);
         if !is_known && returned(line).is_none() {
             telling.push(line);
         }
@@ -113,7 +140,10 @@ fn keep_last(lines: &mut Vec<&str>, limit: usize) {
 /// Returns the message of a line, after the fields in brackets.
 fn message(line: &str) -> &str {
     let mut rest = line.trim();
-    while let Some((_, after)) = rest.strip_prefix('[').and_then(|field| field.split_once(']')) {
+    while let Some((_, after)) = rest
+        .strip_prefix('[')
+        .and_then(|field| field.split_once(']'))
+    {
         rest = after.trim_start();
     }
     rest
@@ -153,21 +183,30 @@ fn thread(line: &str) -> Option<&str> {
 /// Returns the function named by a line that reports a returned error.
 fn returned(line: &str) -> Option<&str> {
     let (_, message) = line.rsplit_once(']')?;
-    let (_, function) = message.trim_start().strip_prefix("Returning ")?.rsplit_once(" from ")?;
+    let (_, function) = message
+        .trim_start()
+        .strip_prefix("Returning ")?
+        .rsplit_once(" from ")?;
     Some(function.trim())
 }
 
 /// Returns `true` unless the line names, in brackets, a function other than `function`.
 fn may_concern(line: &str, function: Function) -> bool {
     let named = line.split(['[', ']']).find(|field| {
-        field.strip_prefix("cu").is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains(' '))
+        field
+            .strip_prefix("cu")
+            .is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains(' '))
     });
-    named.is_none_or(|named| base_name(named) == function.base_name()) && !line.trim_matches('\0').trim().is_empty()
+    named.is_none_or(|named| base_name(named) == function.base_name())
+        && !line.trim_matches('\0').trim().is_empty()
 }
 
 /// `cuMemAlloc` of `cuMemAlloc_v2_ptds`.
 fn base_name(symbol: &str) -> &str {
-    let symbol = symbol.strip_suffix("_ptsz").or_else(|| symbol.strip_suffix("_ptds")).unwrap_or(symbol);
+    let symbol = symbol
+        .strip_suffix("_ptsz")
+        .or_else(|| symbol.strip_suffix("_ptds"))
+        .unwrap_or(symbol);
     match symbol.rsplit_once("_v") {
         Some((base, number)) if number.parse::<u32>().is_ok() => base,
         _ => symbol,
@@ -204,7 +243,15 @@ mod tests {
     #[test]
     fn driver_without_a_log_has_nothing_to_say() {
         let mark = Mark::now(&Api::empty());
-        assert_eq!(mark.read(&Api::empty(), Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE, ""), None);
+        assert_eq!(
+            mark.read(
+                &Api::empty(),
+                Function::cuInit,
+                CUresult::CUDA_ERROR_NO_DEVICE,
+                ""
+            ),
+            None
+        );
     }
 
     #[test]
@@ -228,10 +275,21 @@ mod tests {
             CUresult::CUDA_SUCCESS
         }
 
-        let api = Api { cuLogsDumpToMemory: Some(dump), ..Api::empty() };
-        let mark =
-            Mark { position: Mutex::new(Some(0)), lost: Mutex::new(Box::default()), process: std::process::id() };
-        let text = mark.read(&api, Function::cuMemAlloc_v2, CUresult::CUDA_ERROR_INVALID_VALUE, "");
+        let api = Api {
+            cuLogsDumpToMemory: Some(dump),
+            ..Api::empty()
+        };
+        let mark = Mark {
+            position: Mutex::new(Some(0)),
+            lost: Mutex::new(Box::default()),
+            process: std::process::id(),
+        };
+        let text = mark.read(
+            &api,
+            Function::cuMemAlloc_v2,
+            CUresult::CUDA_ERROR_INVALID_VALUE,
+            "",
+        );
         assert_eq!(text.as_deref(), Some("[1][77][CUDA][E] a"));
     }
 

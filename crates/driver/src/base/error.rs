@@ -69,7 +69,10 @@ impl PanicError {
     /// Extracts the message from a panic payload.
     #[cold]
     pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
-        let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref().map(String::as_str));
+        let text = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref().map(String::as_str));
         let message = text.unwrap_or_default().into();
         discard(payload);
         Self { message }
@@ -96,14 +99,20 @@ impl ArgumentError {
 }
 
 // Each variant is a pointer, so that the result of a call is returned in registers.
-const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
+const _: () = assert!(
+    size_of::<Error>() == 2 * size_of::<usize>(),
+    "a variant is larger than a pointer"
+);
 
 impl Error {
     /// Creates the error of an `operation` that rejects an argument. `reason` has the form `problem (facts); hint`,
     /// where facts and hint are optional.
     #[cold]
     pub fn argument(operation: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
-        Self::Argument(Box::new(ArgumentError { operation, reason: reason.into() }))
+        Self::Argument(Box::new(ArgumentError {
+            operation,
+            reason: reason.into(),
+        }))
     }
 
     /// Returns the driver's result code, if the driver was called.
@@ -151,7 +160,8 @@ impl Error {
     /// Returns `true` if a device or host allocation failed.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
-        matches!(self, Self::OutOfMemory(_)) || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+        matches!(self, Self::OutOfMemory(_))
+            || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
     /// Adds the operands of the call, such as a size in bytes, a kernel name or a stream.
@@ -266,11 +276,19 @@ impl Report for PanicError {
 
 impl Report for ArgumentError {
     fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.operation, report::split(&self.reason).0)
+        write!(
+            formatter,
+            "{}: {}",
+            self.operation,
+            report::split(&self.reason).0
+        )
     }
 
     fn notes(&self) -> Vec<Note<'_>> {
-        self.hint().map(|hint| Note::Hint(hint.into())).into_iter().collect()
+        self.hint()
+            .map(|hint| Note::Hint(hint.into()))
+            .into_iter()
+            .collect()
     }
 }
 

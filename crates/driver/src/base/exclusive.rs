@@ -30,7 +30,10 @@ impl<T> Exclusive<T> {
     /// Creates an unlocked mutex around `state`.
     #[inline]
     pub const fn new(state: T) -> Self {
-        Self { state: Mutex::new(state), owner: AtomicUsize::new(0) }
+        Self {
+            state: Mutex::new(state),
+            owner: AtomicUsize::new(0),
+        }
     }
 
     /// Locks the mutex, blocking until it is available.
@@ -47,7 +50,10 @@ impl<T> Exclusive<T> {
         }
         let state = self.state.lock();
         self.owner.store(thread, Ordering::Relaxed);
-        Ok(ExclusiveGuard { state, owner: &self.owner })
+        Ok(ExclusiveGuard {
+            state,
+            owner: &self.owner,
+        })
     }
 
     /// Returns the state without locking: the mutable borrow guarantees exclusive access.
@@ -95,8 +101,14 @@ mod tests {
     fn second_lock_of_a_thread_is_an_error_that_names_the_operation() {
         let lock = Exclusive::new(1);
         let held = lock.acquire("first").expect("the lock is free");
-        let error = lock.acquire("second").expect_err("this thread holds the lock").to_string();
-        assert!(error.contains("second") && error.contains("re-entrant"), "{error}");
+        let error = lock
+            .acquire("second")
+            .expect_err("this thread holds the lock")
+            .to_string();
+        assert!(
+            error.contains("second") && error.contains("re-entrant"),
+            "{error}"
+        );
         drop(held);
         *lock.acquire("third").expect("the lock is free") = 2;
         assert_eq!(*lock.acquire("fourth").expect("the lock is free"), 2);
@@ -107,8 +119,11 @@ mod tests {
         let lock = Exclusive::new(0);
         std::thread::scope(|scope| {
             for _ in 0..2 {
-                scope
-                    .spawn(|| (0..100).for_each(|_| *lock.acquire("add").expect("another thread holds the lock") += 1));
+                scope.spawn(|| {
+                    (0..100).for_each(|_| {
+                        *lock.acquire("add").expect("another thread holds the lock") += 1
+                    })
+                });
             }
         });
         assert_eq!(*lock.acquire("read").expect("the lock is free"), 200);

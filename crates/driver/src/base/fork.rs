@@ -33,12 +33,18 @@ impl ForkError {
 
 impl Report for ForkError {
     fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: not called (this process was forked after CUDA was initialized)", self.function)
+        write!(
+            formatter,
+            "{}: not called (this process was forked after CUDA was initialized)",
+            self.function
+        )
     }
 
     #[inline]
     fn notes(&self) -> Vec<Note<'_>> {
-        vec![Note::Hint("fork before `Driver::load`, or start a new program".into())]
+        vec![Note::Hint(
+            "fork before `Driver::load`, or start a new program".into(),
+        )]
     }
 }
 

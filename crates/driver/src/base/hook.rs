@@ -111,7 +111,10 @@ thread_local! {
 #[inline]
 pub fn observe_calls(observer: impl CallObserver + 'static) -> CallObserverGuard {
     let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
-    let installed = Installed { identity, observer: Arc::new(observer) };
+    let installed = Installed {
+        identity,
+        observer: Arc::new(observer),
+    };
     change(|observers| observers.push(installed));
     CallObserverGuard { identity }
 }
@@ -127,20 +130,30 @@ impl Observation {
     /// Notifies the observers, if any, that `function` is about to be called.
     #[inline]
     pub(crate) fn begin(function: Function) -> Option<Box<Self>> {
-        if INSTALLED.load(Ordering::Relaxed) { Self::begin_observed(function) } else { None }
+        if INSTALLED.load(Ordering::Relaxed) {
+            Self::begin_observed(function)
+        } else {
+            None
+        }
     }
 
     #[cold]
     fn begin_observed(function: Function) -> Option<Box<Self>> {
         if fork::is_child() {
-            return Some(Box::new(Self { observers: None, started: Instant::now() }));
+            return Some(Box::new(Self {
+                observers: None,
+                started: Instant::now(),
+            }));
         }
         if IS_OBSERVING.get() {
             return None;
         }
         let observers = OBSERVERS.read().clone()?;
         notify(&observers, |observer| observer.before(function));
-        Some(Box::new(Self { observers: Some(observers), started: Instant::now() }))
+        Some(Box::new(Self {
+            observers: Some(observers),
+            started: Instant::now(),
+        }))
     }
 
     /// Returns `true` if the call may be made.
@@ -154,8 +167,20 @@ impl Observation {
     /// Notifies the same observers that the call has returned.
     #[inline]
     pub(crate) fn end(self, driver: &Driver, function: Function, code: CUresult) {
-        let Self { observers: Some(observers), started } = self else { return };
-        let call = Call { driver, function, code, started, duration: started.elapsed() };
+        let Self {
+            observers: Some(observers),
+            started,
+        } = self
+        else {
+            return;
+        };
+        let call = Call {
+            driver,
+            function,
+            code,
+            started,
+            duration: started.elapsed(),
+        };
         notify(&observers, |observer| observer.after(&call));
         // This may drop the last reference to an observer removed in the meantime, which runs user code.
         quietly(|| drop(observers));
@@ -182,7 +207,10 @@ pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
     if !IS_OBSERVING.get() {
         return Ok(());
     }
-    Err(Error::argument(operation, "call observers must not change the current context"))
+    Err(Error::argument(
+        operation,
+        "call observers must not change the current context",
+    ))
 }
 
 /// Makes every later call take the slow path.
@@ -199,7 +227,10 @@ fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
     let mut observers = shared.as_deref().unwrap_or_default().to_vec();
     edit(&mut observers);
     INSTALLED.store(!observers.is_empty() || fork::is_child(), Ordering::Relaxed);
-    let old = std::mem::replace(&mut *shared, (!observers.is_empty()).then(|| observers.into()));
+    let old = std::mem::replace(
+        &mut *shared,
+        (!observers.is_empty()).then(|| observers.into()),
+    );
     drop(shared);
     // Dropping an observer runs user code, which may call back into this module.
     drop(old);
@@ -274,10 +305,15 @@ mod tests {
         }
         let driver = driver();
         let counts = [(); 2].map(|()| Arc::new([const { AtomicUsize::new(0) }; 2]));
-        let _guards = counts.each_ref().map(|count| observe_calls(Pair(Arc::clone(count), Box::new(on_this_thread()))));
+        let _guards = counts
+            .each_ref()
+            .map(|count| observe_calls(Pair(Arc::clone(count), Box::new(on_this_thread()))));
         driver.device_count().expect_err("the function fails");
         for count in &counts {
-            assert_eq!(count.each_ref().map(|count| count.load(Ordering::Relaxed)), [1, 1]);
+            assert_eq!(
+                count.each_ref().map(|count| count.load(Ordering::Relaxed)),
+                [1, 1]
+            );
         }
     }
 
@@ -301,7 +337,9 @@ mod tests {
     fn panic_of_an_observer_ends_there() {
         let driver = driver();
         let is_mine = on_this_thread();
-        let _guard = observe_calls(move |_: &Call<'_>| assert!(!is_mine(), "the observer panics on purpose"));
+        let _guard = observe_calls(move |_: &Call<'_>| {
+            assert!(!is_mine(), "the observer panics on purpose")
+        });
         driver.device_count().expect_err("the function fails");
         let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());
         let counted = Arc::clone(&calls);
@@ -309,14 +347,22 @@ mod tests {
             counted.fetch_add(usize::from(is_mine()), Ordering::Relaxed);
         });
         driver.device_count().expect_err("the function fails");
-        assert_eq!(calls.load(Ordering::Relaxed), 1, "the observer after the one that panics is called");
+        assert_eq!(
+            calls.load(Ordering::Relaxed),
+            1,
+            "the observer after the one that panics is called"
+        );
     }
 
     #[test]
     fn observer_that_removes_itself_receives_the_end_of_its_last_call() {
         let driver = driver();
         let slot = Arc::new(parking_lot::Mutex::new(None::<CallObserverGuard>));
-        let (calls, is_mine, own) = (Arc::new(AtomicUsize::new(0)), on_this_thread(), Arc::clone(&slot));
+        let (calls, is_mine, own) = (
+            Arc::new(AtomicUsize::new(0)),
+            on_this_thread(),
+            Arc::clone(&slot),
+        );
         let counted = Arc::clone(&calls);
         let guard = observe_calls(move |_: &Call<'_>| {
             if is_mine() {

@@ -37,11 +37,15 @@ impl LeakedMemory {
 
 impl LeakCounter {
     pub(crate) fn total(&self) -> LeakedMemory {
-        LeakedMemory::new(self.allocations.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+        LeakedMemory::new(
+            self.allocations.load(Ordering::Relaxed),
+            self.bytes.load(Ordering::Relaxed),
+        )
     }
 
     fn add(&self, leaked: LeakedMemory) {
-        self.allocations.fetch_add(leaked.allocations, Ordering::Relaxed);
+        self.allocations
+            .fetch_add(leaked.allocations, Ordering::Relaxed);
         self.bytes.fetch_add(leaked.bytes, Ordering::Relaxed);
     }
 }

@@ -88,17 +88,33 @@ struct Watch {
 static WATCH: Watch = Watch::new();
 
 /// The time that the thread stays alive without entries.
-const LINGER: Duration = if cfg!(miri) { Duration::ZERO } else { Duration::from_secs(5) };
+const LINGER: Duration = if cfg!(miri) {
+    Duration::ZERO
+} else {
+    Duration::from_secs(5)
+};
 
 /// Watches `waiter` until it is finished or [`remove`]d.
-pub(crate) fn add(operation: &'static str, waiter: Arc<dyn Waiter>, pace: Pace) -> Result<Identity> {
+pub(crate) fn add(
+    operation: &'static str,
+    waiter: Arc<dyn Waiter>,
+    pace: Pace,
+) -> Result<Identity> {
     let since = Instant::now();
     let mut table = WATCH.table.lock();
     table.start(operation)?;
     table.last += 1;
     let identity = Identity(table.last);
     let due = since + pace.pause(Duration::ZERO);
-    table.entries.insert(identity, Entry { waiter, pace, since, due });
+    table.entries.insert(
+        identity,
+        Entry {
+            waiter,
+            pace,
+            since,
+            due,
+        },
+    );
     table.agenda.push(Reverse((due, identity)));
     WATCH.changed.notify_one();
     Ok(identity)
@@ -111,15 +127,29 @@ pub(crate) fn remove(identity: Identity) {
 }
 
 /// Requests a callback for an entry after all work currently enqueued on `stream`. `wait` selects how the driver's thread waits.
-pub(crate) fn call_after(stream: &Stream, identity: Identity, wait: Option<HostFunctionWait>) -> Result<()> {
+pub(crate) fn call_after(
+    stream: &Stream,
+    identity: Identity,
+    wait: Option<HostFunctionWait>,
+) -> Result<()> {
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
     if let Some(wait) = wait {
         let (raw, mode) = (stream.as_raw(), wait.as_raw());
         // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
-        return unsafe { call!(stream.driver(), cuLaunchHostFunc_v2(raw, Some(on_call), number, mode)) };
+        return unsafe {
+            call!(
+                stream.driver(),
+                cuLaunchHostFunc_v2(raw, Some(on_call), number, mode)
+            )
+        };
     }
     // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
-    unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), Some(on_call), number)) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuLaunchHostFunc(stream.as_raw(), Some(on_call), number)
+        )
+    }
 }
 
 /// The callback that the driver calls. The argument is a number and is never dereferenced.
@@ -140,14 +170,27 @@ impl Pace {
 
 impl Watch {
     const fn new() -> Self {
-        let table =
-            Table { entries: BTreeMap::new(), agenda: BinaryHeap::new(), rung: Vec::new(), last: 0, is_running: false };
-        Self { table: Mutex::new(table), changed: Condvar::new() }
+        let table = Table {
+            entries: BTreeMap::new(),
+            agenda: BinaryHeap::new(),
+            rung: Vec::new(),
+            last: 0,
+            is_running: false,
+        };
+        Self {
+            table: Mutex::new(table),
+            changed: Condvar::new(),
+        }
     }
 
     /// Schedules an immediate query of an entry.
     fn ring(&self, identity: Identity) {
-        let waiter = self.table.lock().entries.get(&identity).map(|entry| Arc::clone(&entry.waiter));
+        let waiter = self
+            .table
+            .lock()
+            .entries
+            .get(&identity)
+            .map(|entry| Arc::clone(&entry.waiter));
         let Some(waiter) = waiter else { return };
         contain(|| waiter.called());
         self.table.lock().rung.push((identity, waiter));
@@ -160,9 +203,9 @@ impl Table {
     fn start(&mut self, operation: &'static str) -> Result<()> {
         if !self.is_running {
             let thread = thread::Builder::new().name("curium-watch".to_owned());
-            thread
-                .spawn(run)
-                .map_err(|error| Error::argument(operation, format!("no thread can be started: {error}")))?;
+            thread.spawn(run).map_err(|error| {
+                Error::argument(operation, format!("no thread can be started: {error}"))
+            })?;
             self.is_running = true;
         }
         Ok(())
@@ -171,9 +214,15 @@ impl Table {
     /// Takes the entries whose callback has run and those that are due.
     fn take_due(&mut self, now: Instant) -> Vec<(Identity, Arc<dyn Waiter>)> {
         let mut due = std::mem::take(&mut self.rung);
-        while let Some(Reverse((time, identity))) = self.agenda.peek().copied().filter(|item| item.0.0 <= now) {
+        while let Some(Reverse((time, identity))) =
+            self.agenda.peek().copied().filter(|item| item.0.0 <= now)
+        {
             self.agenda.pop();
-            if let Some(entry) = self.entries.get(&identity).filter(|entry| entry.due == time) {
+            if let Some(entry) = self
+                .entries
+                .get(&identity)
+                .filter(|entry| entry.due == time)
+            {
                 due.push((identity, Arc::clone(&entry.waiter)));
             }
         }
@@ -200,7 +249,8 @@ fn run() {
         let due = table.take_due(Instant::now());
         if !due.is_empty() {
             drop(table);
-            due.into_iter().for_each(|(identity, waiter)| look_after(identity, waiter));
+            due.into_iter()
+                .for_each(|(identity, waiter)| look_after(identity, waiter));
             table = WATCH.table.lock();
         } else if let Some(Reverse((time, _))) = table.agenda.peek() {
             let pause = time.saturating_duration_since(Instant::now());
@@ -219,7 +269,9 @@ fn run() {
 /// dropped.
 fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
     let event = waiter.event();
-    let Some(answer) = unless_exiting(|| with_relaxed_capture_mode(event.driver(), || event.is_finished())) else {
+    let Some(answer) =
+        unless_exiting(|| with_relaxed_capture_mode(event.driver(), || event.is_finished()))
+    else {
         // The process is exiting: nothing is called or dropped any more.
         std::mem::forget(waiter);
         return;
@@ -256,7 +308,15 @@ mod tests {
     fn watch(identity: Identity, now: Instant) -> Watch {
         let (watch, due) = (Watch::new(), now + Duration::from_secs(3600));
         let mut table = watch.table.lock();
-        table.entries.insert(identity, Entry { waiter: Arc::new(Idle), pace: Pace::Called, since: now, due });
+        table.entries.insert(
+            identity,
+            Entry {
+                waiter: Arc::new(Idle),
+                pace: Pace::Called,
+                since: now,
+                due,
+            },
+        );
         table.agenda.push(Reverse((due, identity)));
         drop(table);
         watch
@@ -268,7 +328,13 @@ mod tests {
         let watch = watch(identity, now);
         assert!(watch.table.lock().take_due(now).is_empty());
         watch.ring(identity);
-        let due: Vec<_> = watch.table.lock().take_due(now).into_iter().map(|(identity, _)| identity).collect();
+        let due: Vec<_> = watch
+            .table
+            .lock()
+            .take_due(now)
+            .into_iter()
+            .map(|(identity, _)| identity)
+            .collect();
         assert_eq!(due, [identity]);
         assert!(watch.table.lock().take_due(now).is_empty());
     }
@@ -280,7 +346,13 @@ mod tests {
         watch.ring(Identity(8));
         watch.table.lock().entries.remove(&identity);
         watch.ring(identity);
-        assert!(watch.table.lock().take_due(now + Duration::from_secs(7200)).is_empty());
+        assert!(
+            watch
+                .table
+                .lock()
+                .take_due(now + Duration::from_secs(7200))
+                .is_empty()
+        );
         assert!(watch.table.lock().is_idle());
     }
 }

@@ -37,7 +37,13 @@ impl Context {
     pub unsafe fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce(Self) -> T) -> Arc<T> {
         let attachments = &self.shared.attachments;
         attachments.find().unwrap_or_else(|| {
-            attachments.add(|| make(Self::new(self.as_raw(), self.device(), Owned::Borrowed { _owner: None })))
+            attachments.add(|| {
+                make(Self::new(
+                    self.as_raw(),
+                    self.device(),
+                    Owned::Borrowed { _owner: None },
+                ))
+            })
         })
     }
 }
@@ -73,7 +79,12 @@ impl Attachments {
         while let Some(attachment) = link.get() {
             link = &attachment.next;
         }
-        link.get_or_init(|| Box::new(Attachment { value: Arc::clone(&value) as _, next: Link::new() }));
+        link.get_or_init(|| {
+            Box::new(Attachment {
+                value: Arc::clone(&value) as _,
+                next: Link::new(),
+            })
+        });
         value
     }
 }

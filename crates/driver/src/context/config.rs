@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use curium_sys::{
-    CUexecAffinityParam, CUexecAffinityType, CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget,
-    CUfunc_cache, CUsharedconfig,
+    CUexecAffinityParam, CUexecAffinityType, CUflushGPUDirectRDMAWritesScope,
+    CUflushGPUDirectRDMAWritesTarget, CUfunc_cache, CUsharedconfig,
 };
 
 use super::{Context, ContextFlags};
@@ -91,7 +91,8 @@ impl Context {
     pub fn set_flags(&self, flags: ContextFlags) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
-            unsafe { call!(driver, cuCtxSetFlags(flags.bits())) }.map_err(|error| error.about(format!("{flags:?}")))
+            unsafe { call!(driver, cuCtxSetFlags(flags.bits())) }
+                .map_err(|error| error.about(format!("{flags:?}")))
         })
     }
 
@@ -173,7 +174,12 @@ impl Context {
         self.entered(|driver| {
             let (mut least, mut greatest) = (0, 0);
             // SAFETY: `least` and `greatest` are valid for writes, and the context is current.
-            unsafe { call!(driver, cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest)) }?;
+            unsafe {
+                call!(
+                    driver,
+                    cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest)
+                )
+            }?;
             Ok(PriorityRange { least, greatest })
         })
     }
@@ -190,7 +196,10 @@ impl Context {
     pub fn affinity(&self) -> Result<u32> {
         self.entered(|driver| {
             let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
-            let mut affinity = CUexecAffinityParam { type_: kind, ..Default::default() };
+            let mut affinity = CUexecAffinityParam {
+                type_: kind,
+                ..Default::default()
+            };
             // SAFETY: `affinity` is valid for writes, and the context is current.
             unsafe { call!(driver, cuCtxGetExecAffinity(&raw mut affinity, kind)) }?;
             // SAFETY: the driver has initialized the only field of the union, a plain integer.
@@ -224,7 +233,8 @@ impl Context {
     /// `CUDA_ERROR_NOT_SUPPORTED` if the host does not support it.
     #[doc(alias = "cuFlushGPUDirectRDMAWrites")]
     pub fn flush_rdma_writes(&self, scope: RdmaScope) -> Result<()> {
-        let target = CUflushGPUDirectRDMAWritesTarget::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX;
+        let target =
+            CUflushGPUDirectRDMAWritesTarget::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX;
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
             unsafe { call!(driver, cuFlushGPUDirectRDMAWrites(target, scope.as_raw())) }
@@ -299,8 +309,12 @@ impl SharedMemoryConfig {
 impl RdmaScope {
     const fn as_raw(self) -> CUflushGPUDirectRDMAWritesScope {
         match self {
-            Self::Owner => CUflushGPUDirectRDMAWritesScope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER,
-            Self::AllDevices => CUflushGPUDirectRDMAWritesScope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES,
+            Self::Owner => {
+                CUflushGPUDirectRDMAWritesScope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER
+            }
+            Self::AllDevices => {
+                CUflushGPUDirectRDMAWritesScope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES
+            }
         }
     }
 }

@@ -5,8 +5,8 @@ use std::ptr;
 
 use bitflags::bitflags;
 use curium_sys::{
-    CUcigDataType, CUcontext, CUctx_flags, CUctxCigParam, CUctxCreateParams, CUexecAffinityParam, CUexecAffinityType,
-    Function,
+    CUcigDataType, CUcontext, CUctx_flags, CUctxCigParam, CUctxCreateParams, CUexecAffinityParam,
+    CUexecAffinityType, Function,
 };
 
 use super::{Context, Owned};
@@ -75,7 +75,11 @@ impl ContextOptions {
     /// Returns options without flags, for a context that may use the whole device.
     #[must_use]
     pub const fn new() -> Self {
-        Self { flags: ContextFlags::empty(), multiprocessors: None, graphics: None }
+        Self {
+            flags: ContextFlags::empty(),
+            multiprocessors: None,
+            graphics: None,
+        }
     }
 
     /// Sets the flags.
@@ -106,7 +110,8 @@ impl ContextOptions {
 
     fn check(&self) -> Result<()> {
         if self.multiprocessors.is_some() && self.graphics.is_some() {
-            let reason = "a graphics (CIG) context cannot be limited to a number of multiprocessors";
+            let reason =
+                "a graphics (CIG) context cannot be limited to a number of multiprocessors";
             return Err(Error::argument("Device::create_context", reason));
         }
         Ok(())
@@ -117,24 +122,37 @@ impl ContextOptions {
     fn create(&self, device: &Device) -> Result<CUcontext> {
         let (driver, flags, number) = (device.driver(), self.flags.bits(), device.as_raw());
         let mut affinity = self.multiprocessors.map(affinity);
-        let (affinities, count) = affinity.as_mut().map_or((ptr::null_mut(), 0), |affinity| (&raw mut *affinity, 1));
+        let (affinities, count) = affinity
+            .as_mut()
+            .map_or((ptr::null_mut(), 0), |affinity| (&raw mut *affinity, 1));
         let mut raw = ptr::null_mut();
         let created = if driver.has(Function::cuCtxCreate_v4) || self.graphics.is_some() {
             let mut graphics = self.graphics.map(GraphicsQueue::as_raw);
-            let graphics = graphics.as_mut().map_or(ptr::null_mut(), |graphics| &raw mut *graphics);
-            let mut parameters =
-                CUctxCreateParams { execAffinityParams: affinities, numExecAffinityParams: count, cigParams: graphics };
+            let graphics = graphics
+                .as_mut()
+                .map_or(ptr::null_mut(), |graphics| &raw mut *graphics);
+            let mut parameters = CUctxCreateParams {
+                execAffinityParams: affinities,
+                numExecAffinityParams: count,
+                cigParams: graphics,
+            };
             // SAFETY: `raw` is valid for writes; the parameters outlive the call, and at most one of the two is set;
             // the queue is valid, as the caller of `with_graphics` guaranteed.
-            unsafe { call!(driver, cuCtxCreate_v4(&raw mut raw, &raw mut parameters, flags, number) creates raw) }
+            unsafe {
+                call!(driver, cuCtxCreate_v4(&raw mut raw, &raw mut parameters, flags, number) creates raw)
+            }
         } else if count > 0 {
             // SAFETY: `raw` is valid for writes, and `affinities` has `count` entries that outlive the call.
-            unsafe { call!(driver, cuCtxCreate_v3(&raw mut raw, affinities, count, flags, number) creates raw) }
+            unsafe {
+                call!(driver, cuCtxCreate_v3(&raw mut raw, affinities, count, flags, number) creates raw)
+            }
         } else {
             // SAFETY: `raw` is valid for writes.
             unsafe { call!(driver, cuCtxCreate_v2(&raw mut raw, flags, number) creates raw) }
         };
-        created.map_err(|error| error.about(format!("context of device {number}, {:?}", self.flags)))?;
+        created.map_err(|error| {
+            error.about(format!("context of device {number}, {:?}", self.flags))
+        })?;
         Ok(raw)
     }
 }
@@ -145,7 +163,10 @@ impl GraphicsQueue {
             Self::Direct3D12(queue) => (CUcigDataType::CIG_DATA_TYPE_D3D12_COMMAND_QUEUE, queue),
             Self::Vulkan(data) => (CUcigDataType::CIG_DATA_TYPE_NV_BLOB, data),
         };
-        CUctxCigParam { sharedDataType: kind, sharedData: data }
+        CUctxCigParam {
+            sharedDataType: kind,
+            sharedData: data,
+        }
     }
 }
 
@@ -173,8 +194,10 @@ impl Device {
 }
 
 fn affinity(multiprocessors: u32) -> CUexecAffinityParam {
-    let mut parameter =
-        CUexecAffinityParam { type_: CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT, ..Default::default() };
+    let mut parameter = CUexecAffinityParam {
+        type_: CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT,
+        ..Default::default()
+    };
     parameter.param.smCount.val = multiprocessors;
     parameter
 }

@@ -66,8 +66,15 @@ impl<T: Poolable> HandlePool<T> {
     #[must_use]
     #[inline]
     pub fn with_capacity(context: &Context, options: T::Options, capacity: usize) -> Self {
-        let shared = Shared { context: context.clone(), options, capacity, idle: Mutex::new(VecDeque::new()) };
-        Self { shared: Arc::new(shared) }
+        let shared = Shared {
+            context: context.clone(),
+            options,
+            capacity,
+            idle: Mutex::new(VecDeque::new()),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// Takes an idle handle from the pool, or creates one if none is idle.
@@ -83,8 +90,12 @@ impl<T: Poolable> HandlePool<T> {
     #[inline]
     pub fn take(&self) -> Result<PooledHandle<T>> {
         let idle = self.shared.idle.lock().pop_front();
-        let handle = idle.map_or_else(|| T::create(&self.shared.context, self.shared.options), Ok)?;
-        Ok(PooledHandle { handle: ManuallyDrop::new(handle), pool: self.clone() })
+        let handle =
+            idle.map_or_else(|| T::create(&self.shared.context, self.shared.options), Ok)?;
+        Ok(PooledHandle {
+            handle: ManuallyDrop::new(handle),
+            pool: self.clone(),
+        })
     }
 
     /// Returns the number of idle handles.
@@ -112,13 +123,21 @@ impl<T: Poolable> HandlePool<T> {
 impl<T: Poolable> Clone for HandlePool<T> {
     #[inline]
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
     }
 }
 
 impl<T: Poolable> fmt::Debug for HandlePool<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}({} idle of at most {})", T::POOL, self.idle(), self.shared.capacity)
+        write!(
+            formatter,
+            "{}({} idle of at most {})",
+            T::POOL,
+            self.idle(),
+            self.shared.capacity
+        )
     }
 }
 

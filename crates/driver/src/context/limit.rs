@@ -79,12 +79,19 @@ impl Limit {
     /// Returns a hint for a value that the driver rejected in `context`.
     #[cold]
     fn advice(self, code: CUresult, context: &Context) -> Option<&'static str> {
-        let lacks_sync_depth = || context.device().compute_capability().is_ok_and(|found| found.major >= 9);
+        let lacks_sync_depth = || {
+            context
+                .device()
+                .compute_capability()
+                .is_ok_and(|found| found.major >= 9)
+        };
         match (self, code) {
             (Self::PrintfBuffer | Self::MallocHeap, CUresult::CUDA_ERROR_INVALID_VALUE) => {
                 Some("set it before the first launch of a kernel that uses it")
             }
-            (Self::L2FetchGranularity, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("the maximum is 128 bytes"),
+            (Self::L2FetchGranularity, CUresult::CUDA_ERROR_INVALID_VALUE) => {
+                Some("the maximum is 128 bytes")
+            }
             (Self::PersistingL2, CUresult::CUDA_ERROR_INVALID_VALUE) => {
                 Some("the maximum is the device attribute MAX_PERSISTING_L2_CACHE_SIZE")
             }

@@ -22,12 +22,14 @@ impl Context {
     /// argument error if the contexts belong to different drivers.
     #[doc(alias = "cuCtxEnablePeerAccess")]
     pub fn enable_peer_access(&self, peer: &Self) -> Result<()> {
-        self.driver().expect_same(peer.driver(), "Context::enable_peer_access")?;
+        self.driver()
+            .expect_same(peer.driver(), "Context::enable_peer_access")?;
         let result = self.entered(|driver| {
             // SAFETY: `peer` is live and belongs to this driver, this context is current, and the flags must be 0.
             unsafe { call!(driver, cuCtxEnablePeerAccess(peer.as_raw(), 0)) }
         });
-        unless(result, CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED).map_err(|error| about_peers(error, self, peer))
+        unless(result, CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
+            .map_err(|error| about_peers(error, self, peer))
     }
 
     /// Disables access to the memory of `peer`. Has no effect if it is not enabled. A kernel that still accesses that
@@ -40,12 +42,14 @@ impl Context {
     /// An argument error if the contexts belong to different drivers, and any error returned by the driver.
     #[doc(alias = "cuCtxDisablePeerAccess")]
     pub fn disable_peer_access(&self, peer: &Self) -> Result<()> {
-        self.driver().expect_same(peer.driver(), "Context::disable_peer_access")?;
+        self.driver()
+            .expect_same(peer.driver(), "Context::disable_peer_access")?;
         let result = self.entered(|driver| {
             // SAFETY: `peer` is live and belongs to this driver, and this context is current.
             unsafe { call!(driver, cuCtxDisablePeerAccess(peer.as_raw())) }
         });
-        unless(result, CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED).map_err(|error| about_peers(error, self, peer))
+        unless(result, CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
+            .map_err(|error| about_peers(error, self, peer))
     }
 }
 

@@ -27,8 +27,10 @@ impl Device {
     pub fn primary_context(&self) -> Result<Context> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and the device belongs to this driver.
-        unsafe { call!(self.driver(), cuDevicePrimaryCtxRetain(&raw mut raw, self.as_raw()) creates raw) }
-            .map_err(|error| error.about(format!("primary context of device {}", self.as_raw())))?;
+        unsafe {
+            call!(self.driver(), cuDevicePrimaryCtxRetain(&raw mut raw, self.as_raw()) creates raw)
+        }
+        .map_err(|error| error.about(format!("primary context of device {}", self.as_raw())))?;
         Ok(Context::new(raw, self, Owned::Primary))
     }
 
@@ -43,8 +45,16 @@ impl Device {
     pub fn primary_state(&self) -> Result<PrimaryState> {
         let (mut flags, mut active) = (0, 0);
         // SAFETY: `flags` and `active` are valid for writes.
-        unsafe { call!(self.driver(), cuDevicePrimaryCtxGetState(self.as_raw(), &raw mut flags, &raw mut active)) }?;
-        Ok(PrimaryState { flags: ContextFlags::from_bits_retain(flags), is_active: active != 0 })
+        unsafe {
+            call!(
+                self.driver(),
+                cuDevicePrimaryCtxGetState(self.as_raw(), &raw mut flags, &raw mut active)
+            )
+        }?;
+        Ok(PrimaryState {
+            flags: ContextFlags::from_bits_retain(flags),
+            is_active: active != 0,
+        })
     }
 
     /// Sets the flags of the primary context for all code of this process, replacing the previous ones.
@@ -58,7 +68,12 @@ impl Device {
     #[doc(alias = "cuDevicePrimaryCtxSetFlags")]
     pub fn set_primary_flags(&self, flags: ContextFlags) -> Result<()> {
         // SAFETY: the call takes no pointer, and the driver checks the flags.
-        let result = unsafe { call!(self.driver(), cuDevicePrimaryCtxSetFlags_v2(self.as_raw(), flags.bits())) };
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuDevicePrimaryCtxSetFlags_v2(self.as_raw(), flags.bits())
+            )
+        };
         result.map_err(|error| error.about(format!("{flags:?}")))
     }
 

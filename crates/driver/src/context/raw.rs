@@ -44,7 +44,10 @@ impl Context {
         let (context, owned) = match raw {
             RawContext::Primary(context) => (context, Owned::Primary),
             RawContext::Created(context) => (context, Owned::Created),
-            RawContext::Green(green) => (Self::of_green(driver, green)?, Owned::Green(Handle::new(green))),
+            RawContext::Green(green) => (
+                Self::of_green(driver, green)?,
+                Owned::Green(Handle::new(green)),
+            ),
             RawContext::Borrowed(context) => (context, Owned::Borrowed { _owner: None }),
         };
         let device = Self::device_of(driver, context)?;
@@ -63,9 +66,19 @@ impl Context {
     /// # Errors
     ///
     /// An error returned by the driver.
-    pub unsafe fn borrow_raw(driver: &Driver, raw: CUcontext, owner: impl Any + Send + Sync) -> Result<Self> {
+    pub unsafe fn borrow_raw(
+        driver: &Driver,
+        raw: CUcontext,
+        owner: impl Any + Send + Sync,
+    ) -> Result<Self> {
         let device = Self::device_of(driver, raw)?;
-        Ok(Self::new(raw, &device, Owned::Borrowed { _owner: Some(Box::new(owner)) }))
+        Ok(Self::new(
+            raw,
+            &device,
+            Owned::Borrowed {
+                _owner: Some(Box::new(owner)),
+            },
+        ))
     }
 
     /// Transfers ownership of the context to the caller. The owner of a borrowed context is dropped.

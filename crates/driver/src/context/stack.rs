@@ -118,7 +118,11 @@ impl Context {
             return Ok(None);
         }
         let device = Self::device_of(driver, raw)?;
-        Ok(Some(Self::new(raw, &device, Owned::Borrowed { _owner: None })))
+        Ok(Some(Self::new(
+            raw,
+            &device,
+            Owned::Borrowed { _owner: None },
+        )))
     }
 
     /// Runs `operation` with this context current on the calling thread, and pops it when `operation` returns or

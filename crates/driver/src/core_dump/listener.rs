@@ -52,7 +52,10 @@ impl CoreDumpListener {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCoredumpRegisterStartCallback")]
-    pub fn on_start(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
+    pub fn on_start(
+        driver: &Driver,
+        callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static,
+    ) -> Result<Self> {
         Self::register(driver, Stage::Start, Arc::new(callback))
     }
 
@@ -65,7 +68,10 @@ impl CoreDumpListener {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCoredumpRegisterCompleteCallback")]
-    pub fn on_completion(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
+    pub fn on_completion(
+        driver: &Driver,
+        callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static,
+    ) -> Result<Self> {
         Self::register(driver, Stage::Completion, Arc::new(callback))
     }
 
@@ -80,10 +86,15 @@ impl CoreDumpListener {
     #[doc(alias = "cuCoredumpDeregisterStartCallback")]
     #[doc(alias = "cuCoredumpDeregisterCompleteCallback")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        self.deregister().map_err(|error| Returned::new(self, error))
+        self.deregister()
+            .map_err(|error| Returned::new(self, error))
     }
 
-    fn register(driver: &Driver, stage: Stage, callback: Arc<dyn Fn(CoreDumpNotice) + Send + Sync>) -> Result<Self> {
+    fn register(
+        driver: &Driver,
+        stage: Stage,
+        callback: Arc<dyn Fn(CoreDumpNotice) + Send + Sync>,
+    ) -> Result<Self> {
         let number = CALLBACKS.add(callback);
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
         let place = &raw mut raw;
@@ -98,7 +109,12 @@ impl CoreDumpListener {
             },
         };
         result.inspect_err(|_| CALLBACKS.forget(number))?;
-        Ok(Self { driver: driver.clone(), raw: Handle::new(raw), number, stage })
+        Ok(Self {
+            driver: driver.clone(),
+            raw: Handle::new(raw),
+            number,
+            stage,
+        })
     }
 
     fn deregister(&mut self) -> Result<()> {
@@ -109,7 +125,9 @@ impl CoreDumpListener {
             // deregistered.
             Stage::Start => unsafe { call!(&self.driver, cuCoredumpDeregisterStartCallback(raw)) },
             // SAFETY: as above.
-            Stage::Completion => unsafe { call!(&self.driver, cuCoredumpDeregisterCompleteCallback(raw)) },
+            Stage::Completion => unsafe {
+                call!(&self.driver, cuCoredumpDeregisterCompleteCallback(raw))
+            },
         }?;
         self.raw.clear();
         Ok(())
@@ -118,7 +136,11 @@ impl CoreDumpListener {
 
 impl fmt::Debug for CoreDumpListener {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "CoreDumpListener({:?} for {:?})", self.raw, self.stage)
+        write!(
+            formatter,
+            "CoreDumpListener({:?} for {:?})",
+            self.raw, self.stage
+        )
     }
 }
 
@@ -133,7 +155,9 @@ impl Drop for CoreDumpListener {
 /// The callback passed to the driver. `data` is a number and is never dereferenced.
 unsafe extern "C" fn dumped(data: *mut c_void, process: c_int, device: CUdevice) {
     let notice = CoreDumpNotice { process, device };
-    CALLBACKS.call(data, "the callback of a core dump", |callback| callback(notice));
+    CALLBACKS.call(data, "the callback of a core dump", |callback| {
+        callback(notice)
+    });
 }
 
 #[cfg(test)]
@@ -167,7 +191,11 @@ mod tests {
             let mut registered = REGISTERED.lock();
             let before = registered.len();
             registered.retain(|(known, _)| *known != handle.addr());
-            if registered.len() < before { CUresult::CUDA_SUCCESS } else { CUresult::CUDA_ERROR_INVALID_VALUE }
+            if registered.len() < before {
+                CUresult::CUDA_SUCCESS
+            } else {
+                CUresult::CUDA_ERROR_INVALID_VALUE
+            }
         }
         let mut api = stub_api::api();
         api.cuCoredumpRegisterStartCallback = Some(register);
@@ -189,7 +217,13 @@ mod tests {
         drop(listener);
         // SAFETY: as above.
         unsafe { dumped(data, 13, 1) };
-        assert_eq!(*heard.lock(), [CoreDumpNotice { process: 12, device: 1 }]);
+        assert_eq!(
+            *heard.lock(),
+            [CoreDumpNotice {
+                process: 12,
+                device: 1
+            }]
+        );
         assert!(REGISTERED.lock().is_empty(), "the callback was registered");
         assert_eq!(Arc::strong_count(&heard), 1, "the closure is dropped");
     }
@@ -200,7 +234,10 @@ mod tests {
         let held = Arc::clone(&token);
         let error = CoreDumpListener::on_completion(&driver(), move |_| drop(Arc::clone(&held)));
         let error = error.expect_err("the function is missing").to_string();
-        assert!(error.contains("cuCoredumpRegisterCompleteCallback needs a driver for CUDA 13.2"), "{error}");
+        assert!(
+            error.contains("cuCoredumpRegisterCompleteCallback needs a driver for CUDA 13.2"),
+            "{error}"
+        );
         assert_eq!(Arc::strong_count(&token), 1, "the closure is dropped");
     }
 }

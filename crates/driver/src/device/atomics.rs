@@ -97,8 +97,16 @@ impl Device {
         let mut forms = vec![0; raw.len()];
         let (asked, answers) = (raw.as_ptr(), forms.as_mut_ptr());
         // SAFETY: both arrays have `count` elements and outlive the call.
-        unsafe { call!(self.driver(), cuDeviceGetHostAtomicCapabilities(answers, asked, count, self.as_raw())) }?;
-        Ok(forms.into_iter().map(AtomicForms::from_bits_retain).collect())
+        unsafe {
+            call!(
+                self.driver(),
+                cuDeviceGetHostAtomicCapabilities(answers, asked, count, self.as_raw())
+            )
+        }?;
+        Ok(forms
+            .into_iter()
+            .map(AtomicForms::from_bits_retain)
+            .collect())
     }
 
     /// Returns, for each of `operations`, the forms in which this device supports it on memory of `peer`.
@@ -112,23 +120,54 @@ impl Device {
     /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device; an argument error if `operations` is empty or the
     /// devices belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAtomicCapabilities")]
-    pub fn peer_atomics(&self, peer: &Self, operations: &[AtomicOperation]) -> Result<Vec<AtomicForms>> {
-        self.driver().expect_same(peer.driver(), "Device::peer_atomics")?;
+    pub fn peer_atomics(
+        &self,
+        peer: &Self,
+        operations: &[AtomicOperation],
+    ) -> Result<Vec<AtomicForms>> {
+        self.driver()
+            .expect_same(peer.driver(), "Device::peer_atomics")?;
         let (raw, count) = listed("Device::peer_atomics", operations)?;
         let mut forms = vec![0; raw.len()];
-        let (asked, answers, from, to) = (raw.as_ptr(), forms.as_mut_ptr(), self.as_raw(), peer.as_raw());
+        let (asked, answers, from, to) = (
+            raw.as_ptr(),
+            forms.as_mut_ptr(),
+            self.as_raw(),
+            peer.as_raw(),
+        );
         // SAFETY: both arrays have `count` elements and outlive the call.
-        unsafe { call!(self.driver(), cuDeviceGetP2PAtomicCapabilities(answers, asked, count, from, to)) }?;
-        Ok(forms.into_iter().map(AtomicForms::from_bits_retain).collect())
+        unsafe {
+            call!(
+                self.driver(),
+                cuDeviceGetP2PAtomicCapabilities(answers, asked, count, from, to)
+            )
+        }?;
+        Ok(forms
+            .into_iter()
+            .map(AtomicForms::from_bits_retain)
+            .collect())
     }
 }
 
 /// Returns the operations as raw values, with their number.
-fn listed(operation: &'static str, operations: &[AtomicOperation]) -> Result<(Vec<CUatomicOperation>, u32)> {
+fn listed(
+    operation: &'static str,
+    operations: &[AtomicOperation],
+) -> Result<(Vec<CUatomicOperation>, u32)> {
     if operations.is_empty() {
         return Err(Error::argument(operation, "no atomic operations"));
     }
-    let count = u32::try_from(operations.len())
-        .map_err(|_| Error::argument(operation, format!("too many operations ({})", operations.len())))?;
-    Ok((operations.iter().map(|operation| operation.as_raw()).collect(), count))
+    let count = u32::try_from(operations.len()).map_err(|_| {
+        Error::argument(
+            operation,
+            format!("too many operations ({})", operations.len()),
+        )
+    })?;
+    Ok((
+        operations
+            .iter()
+            .map(|operation| operation.as_raw())
+            .collect(),
+        count,
+    ))
 }

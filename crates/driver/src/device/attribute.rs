@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 use curium_sys::CUdevice_attribute;
 
 pub use self::value::{
-    ComputeMode, DecompressAlgorithms, EndpointHandleTypes, MemoryHandleTypes, NumaConfig, RdmaFlushOptions,
-    RdmaWritesOrdering,
+    ComputeMode, DecompressAlgorithms, EndpointHandleTypes, MemoryHandleTypes, NumaConfig,
+    RdmaFlushOptions, RdmaWritesOrdering,
 };
 
 /// A device attribute whose value is a `T`: the argument of [`Device::attribute`](crate::Device::attribute).
@@ -99,7 +99,10 @@ impl AttributeKey for CUdevice_attribute {
     }
 
     fn name(self) -> Option<&'static str> {
-        DeviceAttribute::ALL.iter().find(|known| known.as_raw() == self).map(|known| known.name)
+        DeviceAttribute::ALL
+            .iter()
+            .find(|known| known.as_raw() == self)
+            .map(|known| known.name)
     }
 
     fn value(self, raw: i32) -> i32 {
@@ -130,7 +133,10 @@ mod tests {
     /// A newer header extends the range of attributes; this test lists those that are missing here.
     #[test]
     fn list_has_each_number_of_the_header_once() {
-        let known: Vec<u32> = DeviceAttribute::ALL.iter().map(|attribute| attribute.as_raw().0).collect();
+        let known: Vec<u32> = DeviceAttribute::ALL
+            .iter()
+            .map(|attribute| attribute.as_raw().0)
+            .collect();
         let distinct: BTreeSet<u32> = known.iter().copied().collect();
         assert_eq!(distinct.len(), known.len(), "a number is listed twice");
         let expected: BTreeSet<u32> = (1..CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX.0).collect();
@@ -141,7 +147,10 @@ mod tests {
 
     #[test]
     fn number_of_a_known_attribute_has_its_name() {
-        assert_eq!(AttributeKey::name(CUdevice_attribute(10)), Some("WARP_SIZE"));
+        assert_eq!(
+            AttributeKey::name(CUdevice_attribute(10)),
+            Some("WARP_SIZE")
+        );
         assert_eq!(AttributeKey::name(CUdevice_attribute(100_000)), None);
     }
 }

@@ -43,7 +43,12 @@ impl Device {
     pub fn fabric_cluster_uuid(&self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
         // SAFETY: `uuid` is valid for writes.
-        unsafe { call!(self.driver(), cuDeviceGetFabricClusterUuid(&raw mut uuid, self.as_raw())) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuDeviceGetFabricClusterUuid(&raw mut uuid, self.as_raw())
+            )
+        }?;
         Ok(uuid.bytes.map(|byte| byte.to_ne_bytes()[0]))
     }
 
@@ -60,9 +65,20 @@ impl Device {
         let mut count = cliques.len();
         let place = cliques.as_mut_ptr();
         // SAFETY: `place` has room for `count` entries, and `count` is valid for reads and writes.
-        unsafe { call!(self.driver(), cuDeviceGetCliqueInfo(place, &raw mut count, self.as_raw())) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuDeviceGetCliqueInfo(place, &raw mut count, self.as_raw())
+            )
+        }?;
         cliques.truncate(count);
-        Ok(cliques.into_iter().map(|info| Clique { kind: CliqueKind::from_raw(info.type_), id: info.id }).collect())
+        Ok(cliques
+            .into_iter()
+            .map(|info| Clique {
+                kind: CliqueKind::from_raw(info.type_),
+                id: info.id,
+            })
+            .collect())
     }
 
     /// Returns the number of cliques that this device belongs to.
@@ -76,7 +92,12 @@ impl Device {
     pub fn clique_count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: `count` is valid for writes.
-        unsafe { call!(self.driver(), cuDeviceGetCliqueCount(&raw mut count, self.as_raw())) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuDeviceGetCliqueCount(&raw mut count, self.as_raw())
+            )
+        }?;
         Ok(count)
     }
 }

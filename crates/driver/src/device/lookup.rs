@@ -23,7 +23,9 @@ impl Driver {
     ///
     /// An error returned by the driver.
     pub fn devices(&self) -> Result<Vec<Device>> {
-        (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
+        (0..self.device_count()?)
+            .map(|ordinal| self.device(ordinal))
+            .collect()
     }
 
     /// Returns the device with this PCI bus identifier: `domain:bus:device.function`, `domain:bus:device` or
@@ -38,7 +40,10 @@ impl Driver {
     #[doc(alias = "cuDeviceGetByPCIBusId")]
     pub fn device_by_pci_bus_id(&self, id: &str) -> Result<Device> {
         let text = CString::new(id).map_err(|_| {
-            Error::argument("Driver::device_by_pci_bus_id", format!("identifier contains a NUL ({id:?})"))
+            Error::argument(
+                "Driver::device_by_pci_bus_id",
+                format!("identifier contains a NUL ({id:?})"),
+            )
         })?;
         let mut raw: CUdevice = 0;
         // SAFETY: `raw` is valid for writes, and `text` is NUL-terminated and outlives the call.
@@ -61,6 +66,9 @@ impl Driver {
             }
         }
         let wanted = u128::from_be_bytes(uuid);
-        Err(Error::argument("Driver::device_by_uuid", format!("no device of this process has the UUID {wanted:032x}")))
+        Err(Error::argument(
+            "Driver::device_by_uuid",
+            format!("no device of this process has the UUID {wanted:032x}"),
+        ))
     }
 }

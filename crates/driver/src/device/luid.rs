@@ -29,7 +29,12 @@ impl Device {
         let mut node_mask = 0;
         let place = bytes.as_mut_ptr().cast::<c_char>();
         // SAFETY: `place` has room for the eight bytes of a LUID, and `node_mask` is valid for writes.
-        unsafe { call!(self.driver(), cuDeviceGetLuid(place, &raw mut node_mask, self.as_raw())) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuDeviceGetLuid(place, &raw mut node_mask, self.as_raw())
+            )
+        }?;
         Ok(Luid { bytes, node_mask })
     }
 }

@@ -5,7 +5,10 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use curium_sys::{CUasyncCallbackEntry_st, CUasyncCallbackHandle, CUasyncNotificationInfo, CUasyncNotificationType};
+use curium_sys::{
+    CUasyncCallbackEntry_st, CUasyncCallbackHandle, CUasyncNotificationInfo,
+    CUasyncNotificationType,
+};
 
 use crate::base::callback::{Callbacks, Number};
 use crate::base::handle::Handle;
@@ -62,7 +65,11 @@ impl Device {
             call!(self.driver(), cuDeviceRegisterAsyncNotification(self.as_raw(), Some(notified), data, &raw mut raw) creates raw)
         }
         .inspect_err(|_| CALLBACKS.forget(number))?;
-        Ok(NotificationListener { device: self.clone(), raw: Handle::new(raw), number })
+        Ok(NotificationListener {
+            device: self.clone(),
+            raw: Handle::new(raw),
+            number,
+        })
     }
 }
 
@@ -77,14 +84,20 @@ impl NotificationListener {
     /// Returns the listener, whose closure is no longer called, if the driver call fails.
     #[doc(alias = "cuDeviceUnregisterAsyncNotification")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        self.unregister().map_err(|error| Returned::new(self, error))
+        self.unregister()
+            .map_err(|error| Returned::new(self, error))
     }
 
     fn unregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
         let (device, raw) = (self.device.as_raw(), self.raw.raw());
         // SAFETY: `raw` refers to a registered callback of this device, and is not used again once it is unregistered.
-        unsafe { call!(self.device.driver(), cuDeviceUnregisterAsyncNotification(device, raw)) }?;
+        unsafe {
+            call!(
+                self.device.driver(),
+                cuDeviceUnregisterAsyncNotification(device, raw)
+            )
+        }?;
         self.raw.clear();
         Ok(())
     }
@@ -101,7 +114,9 @@ impl Notification {
             CUasyncNotificationType::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET => {
                 // SAFETY: the type selects the union field that the driver has initialized.
                 let over_budget = unsafe { info.info.overBudget };
-                Self::OverBudget { bytes: over_budget.bytesOverBudget }
+                Self::OverBudget {
+                    bytes: over_budget.bytesOverBudget,
+                }
             }
             CUasyncNotificationType(other) => Self::Unknown(other),
         }
@@ -110,7 +125,11 @@ impl Notification {
 
 impl fmt::Debug for NotificationListener {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "NotificationListener({:?} of {:?})", self.raw, self.device)
+        write!(
+            formatter,
+            "NotificationListener({:?} of {:?})",
+            self.raw, self.device
+        )
     }
 }
 
@@ -128,12 +147,22 @@ impl Drop for NotificationListener {
 /// # Safety
 ///
 /// `info` points to a notification for the duration of the call. `data` may be any number.
-unsafe extern "C" fn notified(info: *mut CUasyncNotificationInfo, data: *mut c_void, _: CUasyncCallbackHandle) {
+unsafe extern "C" fn notified(
+    info: *mut CUasyncNotificationInfo,
+    data: *mut c_void,
+    _: CUasyncCallbackHandle,
+) {
     // SAFETY: the driver passes a pointer that is valid for the duration of the call.
-    let Some(info) = (unsafe { info.as_ref() }) else { return };
+    let Some(info) = (unsafe { info.as_ref() }) else {
+        return;
+    };
     // SAFETY: `info` came from the driver.
     let notification = unsafe { Notification::from_raw(info) };
-    CALLBACKS.call(data, "the callback of a device's notification", |callback| callback(notification));
+    CALLBACKS.call(
+        data,
+        "the callback of a device's notification",
+        |callback| callback(notification),
+    );
 }
 
 #[cfg(test)]
@@ -144,7 +173,10 @@ mod tests {
 
     fn over_budget(bytes: u64) -> CUasyncNotificationInfo {
         let kind = CUasyncNotificationType::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET;
-        let mut info = CUasyncNotificationInfo { type_: kind, ..Default::default() };
+        let mut info = CUasyncNotificationInfo {
+            type_: kind,
+            ..Default::default()
+        };
         info.info.overBudget.bytesOverBudget = bytes;
         info
     }
@@ -157,7 +189,9 @@ mod tests {
     #[test]
     fn notification_reaches_its_closure_until_it_is_forgotten() {
         let (sender, receiver) = mpsc::channel();
-        let number = CALLBACKS.add(Arc::new(move |notification| sender.send(notification).expect("a receiver")));
+        let number = CALLBACKS.add(Arc::new(move |notification| {
+            sender.send(notification).expect("a receiver")
+        }));
         notify(number, over_budget(4096));
         let mut unknown = over_budget(0);
         unknown.type_ = CUasyncNotificationType(77);
@@ -165,7 +199,13 @@ mod tests {
         CALLBACKS.forget(number);
         notify(number, over_budget(1));
         let received: Vec<_> = receiver.iter().collect();
-        assert_eq!(received, [Notification::OverBudget { bytes: 4096 }, Notification::Unknown(77)]);
+        assert_eq!(
+            received,
+            [
+                Notification::OverBudget { bytes: 4096 },
+                Notification::Unknown(77)
+            ]
+        );
     }
 
     #[test]

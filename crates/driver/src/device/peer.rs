@@ -35,10 +35,16 @@ impl Device {
     /// An argument error if the devices belong to different drivers.
     #[doc(alias = "cuDeviceCanAccessPeer")]
     pub fn can_access_peer(&self, peer: &Self) -> Result<bool> {
-        self.driver().expect_same(peer.driver(), "Device::can_access_peer")?;
+        self.driver()
+            .expect_same(peer.driver(), "Device::can_access_peer")?;
         let mut answer = 0;
         // SAFETY: `answer` is valid for writes.
-        unsafe { call!(self.driver(), cuDeviceCanAccessPeer(&raw mut answer, self.as_raw(), peer.as_raw())) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuDeviceCanAccessPeer(&raw mut answer, self.as_raw(), peer.as_raw())
+            )
+        }?;
         Ok(answer != 0)
     }
 
@@ -53,11 +59,22 @@ impl Device {
     /// driver does not support, an argument error if the devices belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAttribute")]
     pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
-        self.driver().expect_same(peer.driver(), "Device::peer_attribute")?;
+        self.driver()
+            .expect_same(peer.driver(), "Device::peer_attribute")?;
         let (from, to, mut value) = (self.as_raw(), peer.as_raw(), 0);
         // SAFETY: `value` is valid for writes.
-        let result = unsafe { call!(self.driver(), cuDeviceGetP2PAttribute(&raw mut value, attribute, from, to)) };
-        result.map_err(|error| error.about(format!("attribute {} of devices {from} and {to}", attribute.0)))?;
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuDeviceGetP2PAttribute(&raw mut value, attribute, from, to)
+            )
+        };
+        result.map_err(|error| {
+            error.about(format!(
+                "attribute {} of devices {from} and {to}",
+                attribute.0
+            ))
+        })?;
         Ok(value)
     }
 
@@ -74,9 +91,13 @@ impl Device {
         let flag = |attribute| -> Result<bool> { Ok(self.peer_attribute(peer, attribute)? != 0) };
         Ok(PeerLink {
             access: flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED)?,
-            performance_rank: self.peer_attribute(peer, P2P::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK)?.cast_unsigned(),
+            performance_rank: self
+                .peer_attribute(peer, P2P::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK)?
+                .cast_unsigned(),
             all_atomics: flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)?,
-            some_atomics: known(flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED))?,
+            some_atomics: known(flag(
+                P2P::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED,
+            ))?,
             arrays: flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED)?,
         })
     }

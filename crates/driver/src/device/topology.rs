@@ -38,9 +38,16 @@ impl Driver {
     /// An error returned by the driver.
     pub fn topology(&self) -> Result<Topology> {
         let devices = self.devices()?;
-        let pairs = devices.iter().flat_map(|from| devices.iter().map(move |to| (from, to)));
-        let links = pairs.map(|(from, to)| link(from, to)).collect::<Result<_>>()?;
-        let devices = devices.iter().map(TopologyDevice::new).collect::<Result<_>>()?;
+        let pairs = devices
+            .iter()
+            .flat_map(|from| devices.iter().map(move |to| (from, to)));
+        let links = pairs
+            .map(|(from, to)| link(from, to))
+            .collect::<Result<_>>()?;
+        let devices = devices
+            .iter()
+            .map(TopologyDevice::new)
+            .collect::<Result<_>>()?;
         Ok(Topology { devices, links })
     }
 }
@@ -71,8 +78,15 @@ impl Topology {
         heading.extend(["NUMA", "PCI", "name"].map(str::to_owned));
         let rows = self.devices.iter().enumerate().map(|(from, device)| {
             let mut row = vec![from.to_string()];
-            row.extend((0..count).map(|to| self.link(from, to).map_or_else(|| "-".to_owned(), PeerLink::to_string)));
-            row.push(device.numa_node.map_or_else(|| "-".to_owned(), |node| node.to_string()));
+            row.extend((0..count).map(|to| {
+                self.link(from, to)
+                    .map_or_else(|| "-".to_owned(), PeerLink::to_string)
+            }));
+            row.push(
+                device
+                    .numa_node
+                    .map_or_else(|| "-".to_owned(), |node| node.to_string()),
+            );
             row.extend([device.pci_bus_id.clone(), device.name.clone()]);
             row
         });
@@ -105,10 +119,19 @@ fn link(from: &Device, to: &Device) -> Result<Option<PeerLink>> {
 impl fmt::Display for Topology {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cells = self.cells();
-        let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+        let width = |column: usize| {
+            cells
+                .iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or_default()
+        };
         let widths: Vec<usize> = (0..cells[0].len()).map(width).collect();
         for (number, row) in cells.iter().enumerate() {
-            let padded = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            let padded = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell:width$}"));
             let line = padded.collect::<Vec<_>>().join("  ");
             let end = if number + 1 < cells.len() { "\n" } else { "" };
             write!(formatter, "{}{end}", line.trim_end())?;
@@ -137,12 +160,20 @@ mod tests {
     use super::*;
 
     fn device(name: &str, numa_node: Option<u32>) -> TopologyDevice {
-        TopologyDevice { name: name.to_owned(), pci_bus_id: "0000:01:00.0".to_owned(), numa_node }
+        TopologyDevice {
+            name: name.to_owned(),
+            pci_bus_id: "0000:01:00.0".to_owned(),
+            numa_node,
+        }
     }
 
     #[test]
     fn topology_prints_a_table_with_a_cell_for_each_pair() {
-        let fast = PeerLink { access: true, all_atomics: true, ..PeerLink::default() };
+        let fast = PeerLink {
+            access: true,
+            all_atomics: true,
+            ..PeerLink::default()
+        };
         let topology = Topology {
             devices: vec![device("A", Some(0)), device("B", None)],
             links: vec![None, Some(fast), Some(PeerLink::default()), None],
@@ -153,14 +184,24 @@ from  to 0  to 1              NUMA  PCI           name
 1     none  -                 -     0000:01:00.0  B";
         assert_eq!(topology.to_string(), expected);
         assert_eq!(topology.link(0, 1), Some(&fast));
-        assert_eq!((topology.link(0, 0), topology.link(0, 2), topology.link(2, 0)), (None, None, None));
+        assert_eq!(
+            (
+                topology.link(0, 0),
+                topology.link(0, 2),
+                topology.link(2, 0)
+            ),
+            (None, None, None)
+        );
         assert_eq!(topology.link(usize::MAX, 1), None);
     }
 
     #[test]
     fn invalid_device_has_no_link() {
         let devices = ["A", "B", "C"].map(|name| device(name, None)).to_vec();
-        let topology = Topology { devices, links: vec![Some(PeerLink::default()); 9] };
+        let topology = Topology {
+            devices,
+            links: vec![Some(PeerLink::default()); 9],
+        };
         assert!(topology.link(2, 2).is_some());
         // Without the check, the index would overflow.
         assert_eq!(topology.link(usize::MAX / 3, 1), None);

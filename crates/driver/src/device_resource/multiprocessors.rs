@@ -5,8 +5,8 @@ use std::ptr;
 
 use bitflags::bitflags;
 use curium_sys::{
-    CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUdevResource, CUdevResourceType, CUdevSmResource, CUdevSmResourceGroup_flags,
-    CUdevSmResourceSplitByCount_flags,
+    CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUdevResource, CUdevResourceType, CUdevSmResource,
+    CUdevSmResourceGroup_flags, CUdevSmResourceSplitByCount_flags,
 };
 
 use super::Description;
@@ -77,7 +77,10 @@ impl Device {
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetDevResource")]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
-        Ok(Multiprocessors { description: Description::of_device(self, KIND)?, device: self.clone() })
+        Ok(Multiprocessors {
+            description: Description::of_device(self, KIND)?,
+            device: self.clone(),
+        })
     }
 }
 
@@ -92,7 +95,10 @@ impl Context {
     #[doc(alias = "cuCtxGetDevResource")]
     #[doc(alias = "cuGreenCtxGetDevResource")]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
-        Ok(Multiprocessors { description: Description::of_context(self, KIND)?, device: self.device().clone() })
+        Ok(Multiprocessors {
+            description: Description::of_context(self, KIND)?,
+            device: self.device().clone(),
+        })
     }
 }
 
@@ -107,7 +113,10 @@ impl Stream {
     #[doc(alias = "cuStreamGetDevResource")]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         let device = self.context().device().clone();
-        Ok(Multiprocessors { description: Description::of_stream(self, KIND)?, device })
+        Ok(Multiprocessors {
+            description: Description::of_stream(self, KIND)?,
+            device,
+        })
     }
 }
 
@@ -157,7 +166,14 @@ impl Multiprocessors {
         unsafe {
             call!(
                 self.device.driver(),
-                cuDevSmResourceSplitByCount(none, parts_place, &raw const input, ptr::null_mut(), flags, at_least)
+                cuDevSmResourceSplitByCount(
+                    none,
+                    parts_place,
+                    &raw const input,
+                    ptr::null_mut(),
+                    flags,
+                    at_least
+                )
             )
         }
         .map_err(|error| self.about(error, &format!("parts of {at_least}")))?;
@@ -179,13 +195,17 @@ impl Multiprocessors {
     #[doc(alias = "cuDevSmResourceSplitByCount")]
     pub fn split(self, parts: u32, at_least: u32, flags: SplitFlags) -> Result<Partitioning> {
         if parts == 0 {
-            return Err(Error::argument("Multiprocessors::split", "no parts requested"));
+            return Err(Error::argument(
+                "Multiprocessors::split",
+                "no parts requested",
+            ));
         }
         // There cannot be more sets than multiprocessors.
         let mut count = parts.min(self.count().max(1));
         let mut raw = vec![CUdevResource::default(); count as usize];
         let mut remainder = CUdevResource::default();
-        let (input, place, count_place) = (self.description.raw(), raw.as_mut_ptr(), &raw mut count);
+        let (input, place, count_place) =
+            (self.description.raw(), raw.as_mut_ptr(), &raw mut count);
         // SAFETY: `place` has room for `count` sets, and all pointers and `input` outlive the call.
         unsafe {
             call!(
@@ -218,16 +238,30 @@ impl Multiprocessors {
         let mut wanted: Vec<_> = parts.iter().map(Partition::as_raw).collect();
         let count = u32::try_from(wanted.len()).unwrap_or_default();
         if count == 0 {
-            return Err(Error::argument("Multiprocessors::split_into", format!("{} parts", parts.len())));
+            return Err(Error::argument(
+                "Multiprocessors::split_into",
+                format!("{} parts", parts.len()),
+            ));
         }
         let mut raw = vec![CUdevResource::default(); wanted.len()];
         let mut remainder = CUdevResource::default();
-        let (input, place, wanted_place) = (self.description.raw(), raw.as_mut_ptr(), wanted.as_mut_ptr());
+        let (input, place, wanted_place) = (
+            self.description.raw(),
+            raw.as_mut_ptr(),
+            wanted.as_mut_ptr(),
+        );
         // SAFETY: `place` and `wanted_place` have `count` entries each, and all pointers and `input` outlive the call.
         unsafe {
             call!(
                 self.device.driver(),
-                cuDevSmResourceSplit(place, count, &raw const input, &raw mut remainder, 0, wanted_place)
+                cuDevSmResourceSplit(
+                    place,
+                    count,
+                    &raw const input,
+                    &raw mut remainder,
+                    0,
+                    wanted_place
+                )
             )
         }
         .map_err(|error| self.about(error, &format!("{parts:?}")))?;
@@ -236,9 +270,17 @@ impl Multiprocessors {
 
     fn partitioning(self, parts: Vec<CUdevResource>, remainder: CUdevResource) -> Partitioning {
         let device = self.device;
-        let set = |raw| Self { description: Description(raw), device: device.clone() };
-        let remainder = (remainder.type_ == KIND).then(|| set(remainder)).filter(|remainder| remainder.count() > 0);
-        Partitioning { parts: parts.into_iter().map(set).collect(), remainder }
+        let set = |raw| Self {
+            description: Description(raw),
+            device: device.clone(),
+        };
+        let remainder = (remainder.type_ == KIND)
+            .then(|| set(remainder))
+            .filter(|remainder| remainder.count() > 0);
+        Partitioning {
+            parts: parts.into_iter().map(set).collect(),
+            remainder,
+        }
     }
 
     fn sm(&self) -> CUdevSmResource {
@@ -257,7 +299,14 @@ impl Partition {
     /// Creates the requirements of a set of `count` multiprocessors; 0 selects as many as are available.
     #[must_use]
     pub const fn new(count: u32) -> Self {
-        Self { count, coscheduled: 0, preferred_coscheduled: 0, backfill: false, locality: None, supplemental: false }
+        Self {
+            count,
+            coscheduled: 0,
+            preferred_coscheduled: 0,
+            backfill: false,
+            locality: None,
+            supplemental: false,
+        }
     }
 
     /// Sets the number of multiprocessors that must be able to run one cluster together.
@@ -301,14 +350,24 @@ impl Partition {
         use CUdevSmResourceGroup_flags as Flags;
         let flags = [
             (self.backfill, Flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL),
-            (self.locality.is_some(), Flags::CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID),
-            (self.supplemental, Flags::CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_SUPPLEMENTAL_SMS),
+            (
+                self.locality.is_some(),
+                Flags::CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID,
+            ),
+            (
+                self.supplemental,
+                Flags::CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_SUPPLEMENTAL_SMS,
+            ),
         ];
         CU_DEV_SM_RESOURCE_GROUP_PARAMS {
             smCount: self.count,
             coscheduledSmCount: self.coscheduled,
             preferredCoscheduledSmCount: self.preferred_coscheduled,
-            flags: flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag.0).sum(),
+            flags: flags
+                .iter()
+                .filter(|(set, _)| *set)
+                .map(|(_, flag)| flag.0)
+                .sum(),
             localityDomainId: self.locality.unwrap_or_default(),
             ..Default::default()
         }
@@ -317,7 +376,12 @@ impl Partition {
 
 impl fmt::Debug for Multiprocessors {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Multiprocessors({} of {:?})", self.count(), self.device)
+        write!(
+            formatter,
+            "Multiprocessors({} of {:?})",
+            self.count(),
+            self.device
+        )
     }
 }
 
@@ -327,8 +391,19 @@ mod tests {
 
     #[test]
     fn partition_sets_a_flag_for_each_wish() {
-        let raw = Partition::new(8).with_coscheduled(4).with_backfill().with_locality(1).as_raw();
-        assert_eq!((raw.smCount, raw.coscheduledSmCount, raw.preferredCoscheduledSmCount), (8, 4, 0));
+        let raw = Partition::new(8)
+            .with_coscheduled(4)
+            .with_backfill()
+            .with_locality(1)
+            .as_raw();
+        assert_eq!(
+            (
+                raw.smCount,
+                raw.coscheduledSmCount,
+                raw.preferredCoscheduledSmCount
+            ),
+            (8, 4, 0)
+        );
         assert_eq!((raw.flags, raw.localityDomainId), (0b011, 1));
         assert_eq!(Partition::new(0).with_supplemental().as_raw().flags, 0b100);
     }

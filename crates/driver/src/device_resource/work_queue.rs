@@ -43,7 +43,10 @@ impl Device {
     /// An error returned by the driver.
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
-        Ok(WorkQueueConfig { description: Description::of_device(self, kind)?, device: self.clone() })
+        Ok(WorkQueueConfig {
+            description: Description::of_device(self, kind)?,
+            device: self.clone(),
+        })
     }
 }
 
@@ -58,7 +61,10 @@ impl Context {
     /// An error returned by the driver.
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
-        Ok(WorkQueueConfig { description: Description::of_context(self, kind)?, device: self.device().clone() })
+        Ok(WorkQueueConfig {
+            description: Description::of_context(self, kind)?,
+            device: self.device().clone(),
+        })
     }
 
     /// Returns the work queues of this context, for use by another context too.
@@ -71,7 +77,10 @@ impl Context {
     /// An error returned by the driver.
     pub fn work_queue(&self) -> Result<WorkQueue> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE;
-        Ok(WorkQueue { description: Description::of_context(self, kind)?, context: self.clone() })
+        Ok(WorkQueue {
+            description: Description::of_context(self, kind)?,
+            context: self.clone(),
+        })
     }
 }
 
@@ -87,7 +96,9 @@ impl WorkQueueConfig {
     pub fn scope(&self) -> WorkQueueScope {
         match self.config().sharingScope {
             CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_DEVICE_CTX => WorkQueueScope::Device,
-            CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED => WorkQueueScope::Balanced,
+            CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED => {
+                WorkQueueScope::Balanced
+            }
             CUdevWorkqueueConfigScope(other) => WorkQueueScope::Unknown(other),
         }
     }
@@ -104,7 +115,9 @@ impl WorkQueueConfig {
         self.with(|config| {
             config.sharingScope = match scope {
                 WorkQueueScope::Device => CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_DEVICE_CTX,
-                WorkQueueScope::Balanced => CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED,
+                WorkQueueScope::Balanced => {
+                    CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED
+                }
                 WorkQueueScope::Unknown(other) => CUdevWorkqueueConfigScope(other),
             };
         })
@@ -139,7 +152,12 @@ impl WorkQueue {
 
 impl fmt::Debug for WorkQueueConfig {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "WorkQueueConfig({} streams, {:?})", self.concurrency(), self.scope())
+        write!(
+            formatter,
+            "WorkQueueConfig({} streams, {:?})",
+            self.concurrency(),
+            self.scope()
+        )
     }
 }
 

@@ -21,12 +21,23 @@ impl Image<'static> {
     /// # Errors
     ///
     /// As for [`Linker::add_image`] and [`Linker::complete`].
-    pub fn compile_cached(cache: &DiskCache, context: &Context, ptx: &str, options: &JitOptions<'_>) -> Result<Self> {
+    pub fn compile_cached(
+        cache: &DiskCache,
+        context: &Context,
+        ptx: &str,
+        options: &JitOptions<'_>,
+    ) -> Result<Self> {
         let image = Image::ptx("Image::compile_cached", ptx)?;
         if options.borrows() {
             return compile(context, &image, options);
         }
-        Ok(find_or_compile(cache, &key(context, &image, options)?, context, (&image, options))?.0)
+        Ok(find_or_compile(
+            cache,
+            &key(context, &image, options)?,
+            context,
+            (&image, options),
+        )?
+        .0)
     }
 }
 
@@ -95,7 +106,10 @@ fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<C
     Ok(key
         .with("driver", context.driver().version().to_string().as_bytes())
         .with("release", release.trim().as_bytes())
-        .with("architecture", format!("{}.{}", capability.major, capability.minor).as_bytes())
+        .with(
+            "architecture",
+            format!("{}.{}", capability.major, capability.minor).as_bytes(),
+        )
         .with("options", &choices)
         .with("ptx", ptx.as_bytes()))
 }
@@ -117,7 +131,11 @@ fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
     }
 }
 
-fn compile(context: &Context, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Image<'static>> {
+fn compile(
+    context: &Context,
+    image: &Image<'_>,
+    options: &JitOptions<'_>,
+) -> Result<Image<'static>> {
     let mut linker = Linker::new(context, options)?;
     linker.add_image("ptx", image, options)?;
     Ok(linker.complete()?.image().into_owned())

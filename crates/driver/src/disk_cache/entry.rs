@@ -31,14 +31,28 @@ pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
 pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Fault> {
     let (header, rest) = entry.split_at_checked(HEADER).ok_or(Fault::Broken)?;
     let (magic, numbers) = header.split_at(MAGIC.len());
-    let number = |index: usize| numbers.as_chunks::<8>().0.get(index).map(|bytes| u64::from_le_bytes(*bytes));
-    let (Some(key_len), Some(len), Some(sum)) = (number(0), number(1), number(2)) else { return Err(Fault::Broken) };
-    let found = usize::try_from(key_len).ok().and_then(|key_len| rest.split_at_checked(key_len));
+    let number = |index: usize| {
+        numbers
+            .as_chunks::<8>()
+            .0
+            .get(index)
+            .map(|bytes| u64::from_le_bytes(*bytes))
+    };
+    let (Some(key_len), Some(len), Some(sum)) = (number(0), number(1), number(2)) else {
+        return Err(Fault::Broken);
+    };
+    let found = usize::try_from(key_len)
+        .ok()
+        .and_then(|key_len| rest.split_at_checked(key_len));
     let (found, contents) = found.ok_or(Fault::Broken)?;
     if magic != MAGIC || contents.len() as u64 != len || checksum(&[found, contents]) != sum {
         return Err(Fault::Broken);
     }
-    if found == key { Ok(contents) } else { Err(Fault::OtherKey) }
+    if found == key {
+        Ok(contents)
+    } else {
+        Err(Fault::OtherKey)
+    }
 }
 
 /// Computes a checksum that detects damage by a disk or a crash. Words are mixed by multiplication and rotation.
@@ -49,7 +63,9 @@ pub(super) fn checksum(parts: &[&[u8]]) -> u64 {
         let (words, rest) = part.as_chunks::<8>();
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        let sum = words.iter().fold(sum, |sum, word| mix(sum, u64::from_le_bytes(*word)));
+        let sum = words
+            .iter()
+            .fold(sum, |sum, word| mix(sum, u64::from_le_bytes(*word)));
         mix(mix(sum, u64::from_le_bytes(last)), part.len() as u64)
     };
     let sum = parts.iter().fold(PRIME, sum_of);

@@ -41,7 +41,9 @@ fn expect_owned(what: &str, metadata: &fs::Metadata) -> io::Result<()> {
     if owner == user {
         return Ok(());
     }
-    Err(io::Error::other(format!("the {what} belongs to user {owner}, and this is user {user}")))
+    Err(io::Error::other(format!(
+        "the {what} belongs to user {owner}, and this is user {user}"
+    )))
 }
 
 /// Creates `folder` if it does not exist; a user's directories are private on this system.
@@ -83,7 +85,9 @@ fn expect_private(file: &fs::Metadata) -> io::Result<()> {
     expect_owned("file", file)?;
     let mode = std::os::unix::fs::MetadataExt::mode(file) & 0o777;
     if mode & 0o022 != 0 {
-        return Err(io::Error::other(format!("file writable by other users (mode {mode:o})")));
+        return Err(io::Error::other(format!(
+            "file writable by other users (mode {mode:o})"
+        )));
     }
     Ok(())
 }
@@ -102,7 +106,11 @@ pub(super) fn sync(_: &Path) -> io::Result<()> {
 
 /// Returns the user's cache directory.
 pub(super) fn for_caches() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     if cfg!(windows) {
         return variable("LOCALAPPDATA");
     }

@@ -51,11 +51,19 @@ mod tests {
     use super::*;
 
     /// Returns the outcome of renames of which the first `refusals` are refused, and the number of renames.
-    fn outcome(refusals: u32, same: bool, refuses_open_files: bool) -> (Result<bool, Option<i32>>, u32) {
+    fn outcome(
+        refusals: u32,
+        same: bool,
+        refuses_open_files: bool,
+    ) -> (Result<bool, Option<i32>>, u32) {
         let mut renames = 0;
         let rename = || {
             renames += 1;
-            if renames <= refusals { Err(io::Error::from_raw_os_error(32)) } else { Ok(()) }
+            if renames <= refusals {
+                Err(io::Error::from_raw_os_error(32))
+            } else {
+                Ok(())
+            }
         };
         let result = repeat(rename, || same, refuses_open_files);
         (result.map_err(|error| error.raw_os_error()), renames)
@@ -77,6 +85,9 @@ mod tests {
     fn other_errors_are_returned_at_once() {
         assert_eq!(outcome(u32::MAX, true, false), (Err(Some(32)), 1));
         let refused = repeat(|| Err(io::ErrorKind::NotFound.into()), || true, true);
-        assert_eq!(refused.map_err(|error| error.kind()), Err(io::ErrorKind::NotFound));
+        assert_eq!(
+            refused.map_err(|error| error.kind()),
+            Err(io::ErrorKind::NotFound)
+        );
     }
 }

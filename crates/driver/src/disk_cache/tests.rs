@@ -19,7 +19,10 @@ impl Scratch {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        fs::read_dir(&self.0).expect("a folder").map(|file| file.expect("a file").path()).collect()
+        fs::read_dir(&self.0)
+            .expect("a folder")
+            .map(|file| file.expect("a file").path())
+            .collect()
     }
 }
 
@@ -36,12 +39,21 @@ fn key(name: &str) -> CacheKey {
 #[test]
 fn entry_is_read_by_the_next_process_under_its_key_only() {
     let scratch = Scratch::new("put");
-    scratch.cache().put(&key("a"), b"contents").expect("it is written");
+    scratch
+        .cache()
+        .put(&key("a"), b"contents")
+        .expect("it is written");
     let cache = scratch.cache();
-    assert_eq!(cache.get(&key("a")).expect("it is read").as_deref(), Some(b"contents".as_slice()));
+    assert_eq!(
+        cache.get(&key("a")).expect("it is read").as_deref(),
+        Some(b"contents".as_slice())
+    );
     assert_eq!(cache.get(&key("b")).expect("it is no error"), None);
     cache.put(&key("a"), b"other").expect("it is replaced");
-    assert_eq!(cache.get(&key("a")).expect("it is read").as_deref(), Some(b"other".as_slice()));
+    assert_eq!(
+        cache.get(&key("a")).expect("it is read").as_deref(),
+        Some(b"other".as_slice())
+    );
     assert_eq!(cache.usage().expect("it is counted").entries, 1);
     cache.remove(&key("a")).expect("it is removed");
     cache.remove(&key("a")).expect("it is gone already");
@@ -52,7 +64,10 @@ fn entry_is_read_by_the_next_process_under_its_key_only() {
 fn parts_of_keys_do_not_run_into_each_other() {
     let joined = CacheKey::new("k").with("a", b"bc").with("d", b"");
     let other = CacheKey::new("k").with("a", b"b").with("cd", b"");
-    assert_ne!((joined.as_bytes(), joined.digest()), (other.as_bytes(), other.digest()));
+    assert_ne!(
+        (joined.as_bytes(), joined.digest()),
+        (other.as_bytes(), other.digest())
+    );
 }
 
 #[test]
@@ -91,14 +106,26 @@ fn least_recently_used_entries_are_evicted_first() {
     let cache = scratch.cache().with_limit(3 * 1200);
     for (name, age) in [("a", 30), ("b", 20), ("c", 10)] {
         cache.put(&key(name), &contents).expect("it is written");
-        let file = File::options().append(true).open(cache.path(&key(name))).expect("it is there");
-        file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("the test owns the file");
+        let file = File::options()
+            .append(true)
+            .open(cache.path(&key(name)))
+            .expect("it is there");
+        file.set_modified(SystemTime::now() - Duration::from_secs(age))
+            .expect("the test owns the file");
     }
-    assert!(cache.get(&key("a")).expect("it is read").is_some(), "this use counts");
+    assert!(
+        cache.get(&key("a")).expect("it is read").is_some(),
+        "this use counts"
+    );
     cache.put(&key("d"), &contents).expect("it is written");
-    let left: Vec<_> = ["a", "b", "c", "d"].into_iter().filter(|name| cache.path(&key(name)).exists()).collect();
+    let left: Vec<_> = ["a", "b", "c", "d"]
+        .into_iter()
+        .filter(|name| cache.path(&key(name)).exists())
+        .collect();
     assert_eq!(left, ["a", "c", "d"]);
-    cache.put(&key("e"), &[0; 5000]).expect("what is too large is not kept");
+    cache
+        .put(&key("e"), &[0; 5000])
+        .expect("what is too large is not kept");
     assert_eq!(cache.usage().expect("it is counted").entries, 3);
     cache.clear().expect("it is cleared");
     assert_eq!(cache.usage().expect("it is counted"), CacheUsage::default());
@@ -108,13 +135,17 @@ fn least_recently_used_entries_are_evicted_first() {
 fn old_files_of_dead_processes_are_removed() {
     let scratch = Scratch::new("left");
     let cache = scratch.cache();
-    let (old, new) = (scratch.0.join("1-0.unfinished"), scratch.0.join("2-0.unfinished"));
+    let (old, new) = (
+        scratch.0.join("1-0.unfinished"),
+        scratch.0.join("2-0.unfinished"),
+    );
     for path in [&old, &new] {
         fs::write(path, b"half").expect("the test owns the folder");
     }
     let make_old = || {
         let file = File::create(&old).expect("the test owns the folder");
-        file.set_modified(SystemTime::now() - 2 * ABANDONED).expect("the test owns the file");
+        file.set_modified(SystemTime::now() - 2 * ABANDONED)
+            .expect("the test owns the file");
     };
     make_old();
     cache.put(&key("a"), b"").expect("it is written");
@@ -128,11 +159,23 @@ fn old_files_of_dead_processes_are_removed() {
 fn files_that_a_process_of_the_same_number_writes_are_left_to_it() {
     let scratch = Scratch::new("number");
     let cache = scratch.cache();
-    let of_another: Vec<_> =
-        (0..500).map(|number| scratch.0.join(format!("{}-{number}.unfinished", std::process::id()))).collect();
-    of_another.iter().for_each(|path| fs::write(path, b"half").expect("the test owns the folder"));
-    cache.put(&key("a"), b"whole").expect("another name is found");
-    assert_eq!(cache.get(&key("a")).expect("it is read").as_deref(), Some(b"whole".as_slice()));
+    let of_another: Vec<_> = (0..500)
+        .map(|number| {
+            scratch
+                .0
+                .join(format!("{}-{number}.unfinished", std::process::id()))
+        })
+        .collect();
+    of_another
+        .iter()
+        .for_each(|path| fs::write(path, b"half").expect("the test owns the folder"));
+    cache
+        .put(&key("a"), b"whole")
+        .expect("another name is found");
+    assert_eq!(
+        cache.get(&key("a")).expect("it is read").as_deref(),
+        Some(b"whole".as_slice())
+    );
     assert!(of_another.iter().all(|path| path.exists()));
 }
 
@@ -144,7 +187,13 @@ fn concurrent_writers_and_readers_read_complete_entries_or_none() {
     thread::scope(|scope| {
         for writer in 1..=4 {
             let cache = &cache;
-            scope.spawn(move || (0..10).for_each(|_| cache.put(&key("a"), &contents(writer)).expect("it is written")));
+            scope.spawn(move || {
+                (0..10).for_each(|_| {
+                    cache
+                        .put(&key("a"), &contents(writer))
+                        .expect("it is written")
+                })
+            });
         }
         for _ in 0..40 {
             if let Some(found) = cache.get(&key("a")).expect("it is read") {
@@ -163,20 +212,43 @@ fn folder_and_entries_are_private_and_a_folder_that_is_not_is_refused() {
     let scratch = Scratch::new("private");
     let cache = scratch.cache();
     cache.put(&key("a"), b"").expect("it is written");
-    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
-    assert_eq!((mode(&scratch.0), mode(&cache.path(&key("a")))), (0o700, 0o600));
-    fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).expect("the test owns the folder");
-    let error = DiskCache::open(&scratch.0).expect_err("others can read it").to_string();
-    assert!(error.starts_with("DiskCache::open: ") && error.ends_with("(mode 755); set the mode to 700"), "{error}");
+    let mode = |path: &Path| {
+        fs::metadata(path)
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!(
+        (mode(&scratch.0), mode(&cache.path(&key("a")))),
+        (0o700, 0o600)
+    );
+    fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755))
+        .expect("the test owns the folder");
+    let error = DiskCache::open(&scratch.0)
+        .expect_err("others can read it")
+        .to_string();
+    assert!(
+        error.starts_with("DiskCache::open: ")
+            && error.ends_with("(mode 755); set the mode to 700"),
+        "{error}"
+    );
 }
 
 #[test]
 fn folder_that_cannot_be_is_an_error_that_names_it() {
     let scratch = Scratch::new("file");
     fs::write(&scratch.0, b"").expect("the folder is writable");
-    let error = DiskCache::open(&scratch.0).expect_err("it is a file").to_string();
-    assert!(error.contains(scratch.0.to_str().expect("the path is text")), "{error}");
-    let below = DiskCache::open(scratch.0.join("below")).expect_err("its parent is a file").to_string();
+    let error = DiskCache::open(&scratch.0)
+        .expect_err("it is a file")
+        .to_string();
+    assert!(
+        error.contains(scratch.0.to_str().expect("the path is text")),
+        "{error}"
+    );
+    let below = DiskCache::open(scratch.0.join("below"))
+        .expect_err("its parent is a file")
+        .to_string();
     assert!(below.contains("below"), "{below}");
     fs::remove_file(&scratch.0).expect("the test owns the file");
 }
@@ -191,10 +263,19 @@ fn entry_writable_by_other_users_is_an_error_and_not_read() {
     cache.put(&key("a"), b"contents").expect("it is written");
     let file = scratch.files().pop().expect("there is an entry");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).expect("the test owns the file");
-    let error = cache.get(&key("a")).expect_err("others can write it").to_string();
-    assert!(error.contains("file writable by other users (mode 622)"), "{error}");
+    let error = cache
+        .get(&key("a"))
+        .expect_err("others can write it")
+        .to_string();
+    assert!(
+        error.contains("file writable by other users (mode 622)"),
+        "{error}"
+    );
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("the test owns the file");
-    assert_eq!(cache.get(&key("a")).expect("it is private").as_deref(), Some(b"contents".as_slice()));
+    assert_eq!(
+        cache.get(&key("a")).expect("it is private").as_deref(),
+        Some(b"contents".as_slice())
+    );
 }
 
 #[test]
@@ -204,6 +285,9 @@ fn key_of_code_equals_no_key_of_a_program() {
     assert!(!code.as_bytes().starts_with(CacheKey::new("ptx").as_bytes()));
     for kind in ["ptx", "code", "", "kind"] {
         let key = CacheKey::new(kind).with("code", b"ptx");
-        assert!(key != code && !key.as_bytes().starts_with(code.as_bytes()), "{kind}");
+        assert!(
+            key != code && !key.as_bytes().starts_with(code.as_bytes()),
+            "{kind}"
+        );
     }
 }

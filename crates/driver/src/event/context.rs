@@ -18,13 +18,24 @@ impl Context {
     #[doc(alias = "cuCtxRecordEvent")]
     #[doc(alias = "cuGreenCtxRecordEvent")]
     pub fn record_event(&self, event: &Event) -> Result<()> {
-        self.driver().expect_same(event.driver(), "Context::record_event")?;
+        self.driver()
+            .expect_same(event.driver(), "Context::record_event")?;
         capture_guard::refuse("Context::record_event")?;
         match &self.owned() {
             // SAFETY: the context and the event are live and belong to this driver.
-            Owned::Green(green) => unsafe { call!(self.driver(), cuGreenCtxRecordEvent(green.raw(), event.as_raw())) },
+            Owned::Green(green) => unsafe {
+                call!(
+                    self.driver(),
+                    cuGreenCtxRecordEvent(green.raw(), event.as_raw())
+                )
+            },
             // SAFETY: the context and the event are live and belong to this driver.
-            _ => unsafe { call!(self.driver(), cuCtxRecordEvent(self.as_raw(), event.as_raw())) },
+            _ => unsafe {
+                call!(
+                    self.driver(),
+                    cuCtxRecordEvent(self.as_raw(), event.as_raw())
+                )
+            },
         }
     }
 
@@ -40,11 +51,17 @@ impl Context {
     #[doc(alias = "cuCtxWaitEvent")]
     #[doc(alias = "cuGreenCtxWaitEvent")]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
-        self.driver().expect_same(event.driver(), "Context::wait_event")?;
+        self.driver()
+            .expect_same(event.driver(), "Context::wait_event")?;
         capture_guard::refuse("Context::wait_event")?;
         match &self.owned() {
             // SAFETY: the context and the event are live and belong to this driver.
-            Owned::Green(green) => unsafe { call!(self.driver(), cuGreenCtxWaitEvent(green.raw(), event.as_raw())) },
+            Owned::Green(green) => unsafe {
+                call!(
+                    self.driver(),
+                    cuGreenCtxWaitEvent(green.raw(), event.as_raw())
+                )
+            },
             // SAFETY: the context and the event are live and belong to this driver.
             _ => unsafe { call!(self.driver(), cuCtxWaitEvent(self.as_raw(), event.as_raw())) },
         }

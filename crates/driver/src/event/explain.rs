@@ -11,9 +11,9 @@ impl Event {
     pub(super) fn explain_record(&self, error: Error, stream: &Stream) -> Error {
         let error = error.about(format!("{self:?} on {stream:?}"));
         match other_context(&error, self.context(), stream.context()) {
-            Some([own, other]) => {
-                error.advised(|_| Some(format!("the event belongs to {own}, and the stream to {other}").into()))
-            }
+            Some([own, other]) => error.advised(|_| {
+                Some(format!("the event belongs to {own}, and the stream to {other}").into())
+            }),
             None => error,
         }
     }
@@ -24,11 +24,17 @@ impl Event {
     pub(super) fn explain_elapsed(&self, error: Error, start: &Self) -> Error {
         let error = error.about(format!("from {start:?} to {self:?}"));
         match other_context(&error, start.context(), self.context()) {
-            Some([first, second]) => error
-                .advised(|_| Some(format!("the first event belongs to {first}, and the second to {second}").into())),
+            Some([first, second]) => error.advised(|_| {
+                Some(
+                    format!("the first event belongs to {first}, and the second to {second}")
+                        .into(),
+                )
+            }),
             None => error.advised(|error| {
                 let is_unusable = error.code == CUresult::CUDA_ERROR_INVALID_HANDLE;
-                is_unusable.then(|| "an event was never recorded, or was created with `DISABLE_TIMING`".into())
+                is_unusable.then(|| {
+                    "an event was never recorded, or was created with `DISABLE_TIMING`".into()
+                })
             }),
         }
     }
@@ -36,6 +42,7 @@ impl Event {
 
 /// Returns the contexts of two handles if the driver rejected a handle and the contexts differ.
 fn other_context(error: &Error, first: &Context, second: &Context) -> Option<[String; 2]> {
-    let differ = error.code() == Some(CUresult::CUDA_ERROR_INVALID_HANDLE) && first.as_raw() != second.as_raw();
+    let differ = error.code() == Some(CUresult::CUDA_ERROR_INVALID_HANDLE)
+        && first.as_raw() != second.as_raw();
     differ.then(|| [first, second].map(|context| format!("{context:?}")))
 }

@@ -28,7 +28,9 @@ impl Event {
             // SAFETY: `handle` is valid for writes, the event is live, and its context is current.
             unsafe { call!(driver, cuIpcGetEventHandle(&raw mut handle, self.as_raw())) }
         })?;
-        Ok(IpcEventHandle(handle.reserved.map(|byte| byte.to_ne_bytes()[0])))
+        Ok(IpcEventHandle(
+            handle.reserved.map(|byte| byte.to_ne_bytes()[0]),
+        ))
     }
 
     /// Opens an event of another process in `context`. It can be recorded, waited for and queried like any other event.
@@ -41,7 +43,9 @@ impl Event {
     /// without interprocess events. The simulator does not open events of other processes.
     #[doc(alias = "cuIpcOpenEventHandle")]
     pub fn open_ipc(context: &Context, handle: IpcEventHandle) -> Result<Self> {
-        let handle = CUipcEventHandle_st { reserved: handle.0.map(|byte| std::ffi::c_char::from_ne_bytes([byte])) };
+        let handle = CUipcEventHandle_st {
+            reserved: handle.0.map(|byte| std::ffi::c_char::from_ne_bytes([byte])),
+        };
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, the context is current, and the driver checks the bytes of the handle.

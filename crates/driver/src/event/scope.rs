@@ -48,7 +48,11 @@ impl Event {
     #[inline]
     pub(crate) fn expect_scope_of(&self, guard: &AccessGuard<'_>) -> Result<()> {
         let recorded = self.shared.scope.load(Ordering::Acquire);
-        if recorded == scope_of(guard) { Ok(()) } else { self.expect_same_scope(recorded, guard) }
+        if recorded == scope_of(guard) {
+            Ok(())
+        } else {
+            self.expect_same_scope(recorded, guard)
+        }
     }
 
     /// Returns an argument error of `operation` if the event was last recorded in a capture.
@@ -56,15 +60,22 @@ impl Event {
         if self.shared.scope.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
-        Err(Error::argument(operation, format!("{self:?} was recorded in a capture, so it has no time")))
+        Err(Error::argument(
+            operation,
+            format!("{self:?} was recorded in a capture, so it has no time"),
+        ))
     }
 
     #[cold]
     fn expect_same_scope(&self, recorded: u64, guard: &AccessGuard<'_>) -> Result<()> {
         let stream = guard.stream();
         let reason = match (recorded, scope_of(guard)) {
-            (0, _) => format!("{stream:?} is being captured, and {self:?} was not recorded in that capture"),
-            (_, 0) => format!("{self:?} was recorded in a capture, and {stream:?} is not being captured"),
+            (0, _) => format!(
+                "{stream:?} is being captured, and {self:?} was not recorded in that capture"
+            ),
+            (_, 0) => {
+                format!("{self:?} was recorded in a capture, and {stream:?} is not being captured")
+            }
             _ => format!("{self:?} was recorded in a capture that {stream:?} does not belong to"),
         };
         Err(Error::argument("Stream::wait_event", reason))

@@ -4,7 +4,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use curium_sys::{CUgraph, CUstreamCaptureMode, CUstreamUpdateCaptureDependencies_flags_enum as Flags};
+use curium_sys::{
+    CUgraph, CUstreamCaptureMode, CUstreamUpdateCaptureDependencies_flags_enum as Flags,
+};
 
 use super::host::closure;
 use super::kept::{Kept, Resource};
@@ -108,7 +110,12 @@ impl Graph {
     ) -> Result<Self, E> {
         let mut scope = CaptureScope::begin(context, "Graph::capture", None, |root| {
             // SAFETY: the stream is live, and no other code has its handle.
-            unsafe { call!(context.driver(), cuStreamBeginCapture_v2(root.as_raw(), MODE)) }
+            unsafe {
+                call!(
+                    context.driver(),
+                    cuStreamBeginCapture_v2(root.as_raw(), MODE)
+                )
+            }
         })?;
         let recorded = scope.record(work);
         let captured = scope.end();
@@ -167,11 +174,16 @@ impl CaptureScope {
             return Err(foreign(stream, operation));
         }
         let Some((tree, graph)) = &self.target else {
-            return Err(Error::argument(operation, "the capture creates a new graph, which has no earlier nodes"));
+            return Err(Error::argument(
+                operation,
+                "the capture creates a new graph, which has no earlier nodes",
+            ));
         };
         let _guard = AccessGuard::new(stream)?;
         let state = tree.lock()?;
-        let nodes = nodes.iter().map(|node| state.member_in_use(operation, *graph, *node));
+        let nodes = nodes
+            .iter()
+            .map(|node| state.member_in_use(operation, *graph, *node));
         let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
         let (list, no_data, count) = (nodes.as_mut_ptr(), std::ptr::null(), nodes.len());
         // Only adds dependencies: none that hazard tracking relies on is removed.
@@ -179,7 +191,10 @@ impl CaptureScope {
         // SAFETY: the stream is live and in the capture, the nodes are live and in its graph, and the list has the
         // given length.
         unsafe {
-            call!(stream.driver(), cuStreamUpdateCaptureDependencies_v2(stream.as_raw(), list, no_data, count, flags))
+            call!(
+                stream.driver(),
+                cuStreamUpdateCaptureDependencies_v2(stream.as_raw(), list, no_data, count, flags)
+            )
         }
     }
 
@@ -195,17 +210,29 @@ impl CaptureScope {
     /// # Errors
     ///
     /// An argument error if `stream` is not part of this capture. The function is then dropped.
-    pub fn add_host(&self, stream: &Stream, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
+    pub fn add_host(
+        &self,
+        stream: &Stream,
+        function: impl Fn() + Send + Sync + 'static,
+    ) -> Result<()> {
         if !self.scope.is_that_of(stream) {
             return Err(foreign(stream, "CaptureScope::add_host"));
         }
         let (object, params) = closure(self.root.driver(), function)?;
         let _guard = AccessGuard::new(stream)?;
         // The graph retains the closure once the capture ends; nothing runs before.
-        self.scope.keep(Key::HostFunction(object.as_raw().addr()), || Arc::new(object.clone()));
+        self.scope
+            .keep(Key::HostFunction(object.as_raw().addr()), || {
+                Arc::new(object.clone())
+            });
         // SAFETY: the stream is live and in the capture, whose graph retains the closure for as long as it can be
         // called.
-        unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), params.fn_, params.userData)) }
+        unsafe {
+            call!(
+                stream.driver(),
+                cuLaunchHostFunc(stream.as_raw(), params.fn_, params.userData)
+            )
+        }
     }
 
     /// Creates a stream on which `begin` has started a capture.
@@ -220,7 +247,12 @@ impl CaptureScope {
         let root = Stream::of_scope(context, &scope)?;
         begin(&root)?;
         scope.open(&root);
-        Ok(Self { root, scope, target, is_ended: false })
+        Ok(Self {
+            root,
+            scope,
+            target,
+            is_ended: false,
+        })
     }
 
     /// Runs `work`, whose thread may enqueue work on the streams of this capture only.
@@ -245,22 +277,35 @@ impl CaptureScope {
             let _ordering = Ordering::begin();
             // If the first attempt failed, the second leaves no capture in progress. Nothing else can be done.
             let raw = self.end_capture();
-            let left = if raw.is_err() { self.end_capture().ok() } else { None };
+            let left = if raw.is_err() {
+                self.end_capture().ok()
+            } else {
+                None
+            };
             (joined, raw, left)
         });
         let Some((log, (joined, raw, left))) = closed else {
-            return Err(Error::argument("Graph::capture", "the capture has ended already"));
+            return Err(Error::argument(
+                "Graph::capture",
+                "the capture has ended already",
+            ));
         };
         left.into_iter().for_each(|raw| self.discard(raw));
         let (kept, objects) = kept(log);
         joined.inspect_err(|_| raw.iter().for_each(|raw| self.discard(*raw)))?;
-        Ok(Captured { raw: raw?, kept, objects })
+        Ok(Captured {
+            raw: raw?,
+            kept,
+            objects,
+        })
     }
 
     fn end_capture(&self) -> Result<CUgraph> {
         let mut raw: CUgraph = std::ptr::null_mut();
         // SAFETY: the stream is live, and `raw` is valid for writes.
-        unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw) creates raw) }?;
+        unsafe {
+            call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw) creates raw)
+        }?;
         Ok(raw)
     }
 
@@ -280,15 +325,23 @@ impl CaptureScope {
 
     /// Makes the root stream wait for every branch, and frees the memory allocated in the capture and not yet freed.
     fn join_all(&self, log: &mut CaptureLog) -> Result<()> {
-        let (branches, allocations) = (std::mem::take(log.branches()), std::mem::take(log.allocations()));
-        branches
-            .iter()
-            .try_for_each(|branch| wait(&self.root, branch, branch.sync_points().count(), None).map(drop))?;
+        let (branches, allocations) = (
+            std::mem::take(log.branches()),
+            std::mem::take(log.allocations()),
+        );
+        branches.iter().try_for_each(|branch| {
+            wait(&self.root, branch, branch.sync_points().count(), None).map(drop)
+        })?;
         let _ordering = Ordering::begin();
         allocations.into_iter().try_for_each(|address| {
             // SAFETY: the memory was allocated in this capture and not freed, and the root stream waits for every
             // stream of the capture.
-            unsafe { call!(self.root.driver(), cuMemFreeAsync(address, self.root.as_raw())) }
+            unsafe {
+                call!(
+                    self.root.driver(),
+                    cuMemFreeAsync(address, self.root.as_raw())
+                )
+            }
         })
     }
 }
@@ -297,7 +350,9 @@ impl CaptureScope {
 fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
     let (leases, others) = log.into_parts();
     let (mut kept, mut objects) = (Kept::default(), Vec::new());
-    leases.into_iter().for_each(|lease| kept.add(&Resource::Lease(lease)));
+    leases
+        .into_iter()
+        .for_each(|lease| kept.add(&Resource::Lease(lease)));
     for other in others.into_values() {
         match other.downcast::<ObjectReference>() {
             Ok(object) => objects.push((*object).clone()),
@@ -309,7 +364,10 @@ fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
 
 #[cold]
 fn foreign(stream: &Stream, operation: &'static str) -> Error {
-    Error::argument(operation, format!("{stream:?} does not belong to the capture"))
+    Error::argument(
+        operation,
+        format!("{stream:?} does not belong to the capture"),
+    )
 }
 
 impl Deref for CaptureScope {

@@ -89,13 +89,19 @@ impl Graph {
         let mut addition = Addition::begin(self, after)?;
         addition.scope.record(work)?;
         let last = addition.settle()?;
-        Ok(if last.is_empty() { after.to_vec() } else { last })
+        Ok(if last.is_empty() {
+            after.to_vec()
+        } else {
+            last
+        })
     }
 
     /// Returns the raw handles of the graph and of the given nodes.
     fn raw_with(&self, state: &State, nodes: &[Node]) -> Result<(CUgraph, Vec<CUgraphNode>)> {
         let raw = state.graph(OPERATION, self.number)?;
-        let nodes = nodes.iter().map(|node| state.member(OPERATION, self.number, *node));
+        let nodes = nodes
+            .iter()
+            .map(|node| state.member(OPERATION, self.number, *node));
         Ok((raw, nodes.collect::<Result<_>>()?))
     }
 
@@ -108,7 +114,12 @@ impl Graph {
         let (driver, stream) = (self.driver(), root.as_raw());
         // SAFETY: the stream is live, and no other code has its handle; graph and nodes are live, and not used until
         // the capture ends.
-        unsafe { call!(driver, cuStreamBeginCaptureToGraph(stream, raw, after, no_data, count, MODE)) }?;
+        unsafe {
+            call!(
+                driver,
+                cuStreamBeginCaptureToGraph(stream, raw, after, no_data, count, MODE)
+            )
+        }?;
         state.refuse(Some(BUSY));
         Ok(before)
     }
@@ -127,7 +138,12 @@ impl<'graph> Addition<'graph> {
             before = graph.begin_capture(root, after)?;
             Ok(())
         })?;
-        Ok(Self { graph, scope, before, is_settled: false })
+        Ok(Self {
+            graph,
+            scope,
+            before,
+            is_settled: false,
+        })
     }
 
     /// Ends the capture and returns the last captured nodes.
@@ -148,7 +164,10 @@ impl<'graph> Addition<'graph> {
         let parts = self.parts(graph.nodes_in(state)?, &edges);
         if graph.must_follow(state, OPERATION, &captured.kept)? {
             let there: HashSet<_> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
-            let pairs = parts.leaves.iter().flat_map(|leaf| parts.first.iter().map(|first| (*leaf, *first)));
+            let pairs = parts
+                .leaves
+                .iter()
+                .flat_map(|leaf| parts.first.iter().map(|first| (*leaf, *first)));
             let missing: Vec<_> = pairs.filter(|pair| !there.contains(pair)).collect();
             if !missing.is_empty() {
                 graph.add_edges_in(state, OPERATION, &missing)?;
@@ -161,16 +180,28 @@ impl<'graph> Addition<'graph> {
 
     /// Returns the nodes at the boundary between existing and captured work, and at the end.
     fn parts(&self, nodes: Vec<Node>, edges: &[Edge]) -> Parts {
-        let (old, new): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| self.before.contains(node));
+        let (old, new): (Vec<_>, Vec<_>) = nodes
+            .into_iter()
+            .partition(|node| self.before.contains(node));
         let is_old = |node: &Node| self.before.contains(node);
-        let within =
-            |side: bool| edges.iter().filter(move |edge| is_old(&edge.from) == side && is_old(&edge.to) == side);
-        let continued: HashSet<_> = within(true).chain(within(false)).map(|edge| edge.from).collect();
+        let within = |side: bool| {
+            edges
+                .iter()
+                .filter(move |edge| is_old(&edge.from) == side && is_old(&edge.to) == side)
+        };
+        let continued: HashSet<_> = within(true)
+            .chain(within(false))
+            .map(|edge| edge.from)
+            .collect();
         let behind: HashSet<_> = within(false).map(|edge| edge.to).collect();
         let ends = |node: &Node| !continued.contains(node);
         Parts {
             leaves: old.into_iter().filter(ends).collect(),
-            first: new.iter().filter(|node| !behind.contains(*node)).copied().collect(),
+            first: new
+                .iter()
+                .filter(|node| !behind.contains(*node))
+                .copied()
+                .collect(),
             last: new.into_iter().filter(ends).collect(),
         }
     }

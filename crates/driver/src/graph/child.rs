@@ -57,7 +57,9 @@ impl Graph {
         let raw = state.member("Graph::child", self.number, *node)?;
         let mut graph = std::ptr::null_mut();
         // SAFETY: the node is live, and `graph` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphChildGraphNodeGetGraph(raw, &raw mut graph) creates graph) }?;
+        unsafe {
+            call!(self.driver(), cuGraphChildGraphNodeGetGraph(raw, &raw mut graph) creates graph)
+        }?;
         let part = state.add_part(*node, graph);
         Ok(Self::of(Arc::clone(&self.tree), part))
     }
@@ -72,7 +74,10 @@ impl Graph {
     #[doc(alias = "cuGraphClone")]
     pub fn try_clone(&self) -> Result<Self> {
         let state = self.tree.lock()?;
-        let (graph, mut clone) = (state.graph("Graph::try_clone", self.number)?, std::ptr::null_mut());
+        let (graph, mut clone) = (
+            state.graph("Graph::try_clone", self.number)?,
+            std::ptr::null_mut(),
+        );
         // SAFETY: the graph is live, `clone` is valid for writes, and the lock gives this thread exclusive access to
         // the graph.
         unsafe { call!(self.driver(), cuGraphClone(&raw mut clone, graph) creates clone) }?;
@@ -113,10 +118,16 @@ impl Graph {
     ) -> Result<T> {
         self.driver().expect_same(other.driver(), operation)?;
         if self.context().as_raw() != other.context().as_raw() {
-            return Err(Error::argument(operation, "context mismatch (the graphs belong to different contexts)"));
+            return Err(Error::argument(
+                operation,
+                "context mismatch (the graphs belong to different contexts)",
+            ));
         }
         if Arc::ptr_eq(&self.tree, &other.tree) {
-            return Err(Error::argument(operation, "both graphs are the same, or parts of one graph"));
+            return Err(Error::argument(
+                operation,
+                "both graphs are the same, or parts of one graph",
+            ));
         }
         // Locks the older tree first, to avoid a deadlock.
         if self.tree.identity() < other.tree.identity() {

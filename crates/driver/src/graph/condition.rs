@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use curium_sys::{
-    CU_GRAPH_COND_ASSIGN_DEFAULT, CUDA_CONDITIONAL_NODE_PARAMS, CUgraphConditionalHandle, CUgraphConditionalNodeType,
-    CUgraphNodeParams, CUgraphNodeType,
+    CU_GRAPH_COND_ASSIGN_DEFAULT, CUDA_CONDITIONAL_NODE_PARAMS, CUgraphConditionalHandle,
+    CUgraphConditionalNodeType, CUgraphNodeParams, CUgraphNodeType,
 };
 
 use super::{Graph, Node};
@@ -85,11 +85,20 @@ impl Graph {
         let state = self.tree.lock()?;
         let (graph, mut handle) = (state.graph("Graph::condition", self.number)?, 0);
         let (context, place) = (self.context().as_raw(), &raw mut handle);
-        let flags = if default.is_some() { CU_GRAPH_COND_ASSIGN_DEFAULT } else { 0 };
+        let flags = if default.is_some() {
+            CU_GRAPH_COND_ASSIGN_DEFAULT
+        } else {
+            0
+        };
         let value = default.unwrap_or_default();
         // The handle is a number that may be 0; only the result marks a failure.
         // SAFETY: the graph and the context are live, and `place` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphConditionalHandleCreate(place, graph, context, value, flags)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphConditionalHandleCreate(place, graph, context, value, flags)
+            )
+        }?;
         Ok(Condition(handle))
     }
 
@@ -116,9 +125,17 @@ impl Graph {
             ..CUgraphNodeParams::default()
         };
         let bodies = std::ptr::null_mut();
-        params.__bindgen_anon_1.conditional =
-            CUDA_CONDITIONAL_NODE_PARAMS { handle: condition.0, type_, size, phGraph_out: bodies, ctx };
-        let after: Vec<_> = after.iter().map(|node| (*node, super::EdgeData::new())).collect();
+        params.__bindgen_anon_1.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
+            handle: condition.0,
+            type_,
+            size,
+            phGraph_out: bodies,
+            ctx,
+        };
+        let after: Vec<_> = after
+            .iter()
+            .map(|node| (*node, super::EdgeData::new()))
+            .collect();
         // One lock until the bodies are registered: another handle of the graph could remove the node.
         let mut state = self.tree.lock()?;
         // SAFETY: the parameters are those of a conditional node, and everything that they refer to is live.
@@ -126,7 +143,10 @@ impl Graph {
         // SAFETY: the parameters are still those of a conditional node.
         let bodies = unsafe { params.__bindgen_anon_1.conditional }.phGraph_out;
         if bodies.is_null() {
-            return Err(Error::argument(operation, "the driver returned no body graphs"));
+            return Err(Error::argument(
+                operation,
+                "the driver returned no body graphs",
+            ));
         }
         let part = |index| {
             // SAFETY: the driver has written a pointer to the requested number of graphs, which live as long as the
@@ -136,6 +156,9 @@ impl Graph {
             let raw = unsafe { *place };
             Self::of(Arc::clone(&self.tree), state.add_part(node, raw))
         };
-        Ok(ConditionalNode { node, bodies: (0..size as usize).map(part).collect() })
+        Ok(ConditionalNode {
+            node,
+            bodies: (0..size as usize).map(part).collect(),
+        })
     }
 }

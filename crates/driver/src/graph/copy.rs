@@ -71,7 +71,13 @@ impl GraphCopy {
     /// Creates the operands of a copy of `bytes` bytes.
     #[must_use]
     pub const fn new(from: CopyPlace, to: CopyPlace, bytes: usize) -> Self {
-        Self { from, to, bytes, rows: 1, layers: 1 }
+        Self {
+            from,
+            to,
+            bytes,
+            rows: 1,
+            layers: 1,
+        }
     }
 
     /// Sets the number of rows in a layer.
@@ -105,12 +111,16 @@ impl GraphCopy {
         raw.srcMemoryType = self.from.memory.kind();
         raw.dstMemoryType = self.to.memory.kind();
         match self.from.memory {
-            CopyMemory::Device(address) | CopyMemory::Unified(address) => raw.srcDevice = address.as_raw(),
+            CopyMemory::Device(address) | CopyMemory::Unified(address) => {
+                raw.srcDevice = address.as_raw()
+            }
             CopyMemory::Host(address) => raw.srcHost = address,
             CopyMemory::Array(array) => raw.srcArray = array,
         }
         match self.to.memory {
-            CopyMemory::Device(address) | CopyMemory::Unified(address) => raw.dstDevice = address.as_raw(),
+            CopyMemory::Device(address) | CopyMemory::Unified(address) => {
+                raw.dstDevice = address.as_raw()
+            }
             CopyMemory::Host(address) => raw.dstHost = address,
             CopyMemory::Array(array) => raw.dstArray = array,
         }
@@ -119,18 +129,34 @@ impl GraphCopy {
 
     fn from_raw(raw: &CUDA_MEMCPY3D) -> Self {
         let from = CopyPlace {
-            memory: CopyMemory::from_raw(raw.srcMemoryType, raw.srcDevice, raw.srcHost.cast_mut(), raw.srcArray),
+            memory: CopyMemory::from_raw(
+                raw.srcMemoryType,
+                raw.srcDevice,
+                raw.srcHost.cast_mut(),
+                raw.srcArray,
+            ),
             pitch: raw.srcPitch,
             layer_rows: raw.srcHeight,
             origin: (raw.srcXInBytes, raw.srcY, raw.srcZ),
         };
         let to = CopyPlace {
-            memory: CopyMemory::from_raw(raw.dstMemoryType, raw.dstDevice, raw.dstHost, raw.dstArray),
+            memory: CopyMemory::from_raw(
+                raw.dstMemoryType,
+                raw.dstDevice,
+                raw.dstHost,
+                raw.dstArray,
+            ),
             pitch: raw.dstPitch,
             layer_rows: raw.dstHeight,
             origin: (raw.dstXInBytes, raw.dstY, raw.dstZ),
         };
-        Self { from, to, bytes: raw.WidthInBytes, rows: raw.Height, layers: raw.Depth }
+        Self {
+            from,
+            to,
+            bytes: raw.WidthInBytes,
+            rows: raw.Height,
+            layers: raw.Depth,
+        }
     }
 }
 
@@ -150,7 +176,12 @@ impl CopyPlace {
     /// The start of `memory`, with contiguous rows and layers.
     #[must_use]
     pub const fn new(memory: CopyMemory) -> Self {
-        Self { memory, pitch: 0, layer_rows: 0, origin: (0, 0, 0) }
+        Self {
+            memory,
+            pitch: 0,
+            layer_rows: 0,
+            origin: (0, 0, 0),
+        }
     }
 
     /// Sets the row pitch in bytes: the distance between the starts of consecutive rows.
@@ -175,11 +206,19 @@ impl CopyPlace {
     }
 
     const fn row_pitch(&self, bytes: usize) -> usize {
-        if self.pitch == 0 { bytes.saturating_add(self.origin.0) } else { self.pitch }
+        if self.pitch == 0 {
+            bytes.saturating_add(self.origin.0)
+        } else {
+            self.pitch
+        }
     }
 
     const fn layer_pitch(&self, rows: usize) -> usize {
-        if self.layer_rows == 0 { rows.saturating_add(self.origin.1) } else { self.layer_rows }
+        if self.layer_rows == 0 {
+            rows.saturating_add(self.origin.1)
+        } else {
+            self.layer_rows
+        }
     }
 }
 
@@ -271,7 +310,12 @@ impl Graph {
         let node = state.member("Graph::copy", self.number, *node)?;
         let mut raw = CUDA_MEMCPY3D::default();
         // SAFETY: the node is live, and `raw` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphMemcpyNodeGetParams(node, &raw mut raw)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphMemcpyNodeGetParams(node, &raw mut raw)
+            )
+        }?;
         Ok(GraphCopy::from_raw(&raw))
     }
 }
@@ -279,7 +323,10 @@ impl Graph {
 impl GraphCopy {
     #[cold]
     pub(super) fn describe(&self) -> String {
-        format!("{} layers of {} rows of {} bytes", self.layers, self.rows, self.bytes)
+        format!(
+            "{} layers of {} rows of {} bytes",
+            self.layers, self.rows, self.bytes
+        )
     }
 }
 
@@ -290,10 +337,21 @@ mod tests {
     #[test]
     fn copy_of_rows_that_follow_each_other_has_their_length_as_pitch() {
         let place = |address| CopyPlace::device(DevicePointer::from_raw(address));
-        let copy = GraphCopy::new(place(64).with_origin(8, 2, 0), place(128).with_pitch(512), 256).with_rows(4);
+        let copy = GraphCopy::new(
+            place(64).with_origin(8, 2, 0),
+            place(128).with_pitch(512),
+            256,
+        )
+        .with_rows(4);
         let raw = copy.to_raw();
-        assert_eq!((raw.srcPitch, raw.srcHeight, raw.dstPitch, raw.dstHeight), (264, 6, 512, 4));
-        assert_eq!((raw.srcXInBytes, raw.srcY, raw.srcDevice, raw.dstDevice), (8, 2, 64, 128));
+        assert_eq!(
+            (raw.srcPitch, raw.srcHeight, raw.dstPitch, raw.dstHeight),
+            (264, 6, 512, 4)
+        );
+        assert_eq!(
+            (raw.srcXInBytes, raw.srcY, raw.srcDevice, raw.dstDevice),
+            (8, 2, 64, 128)
+        );
         assert_eq!((raw.WidthInBytes, raw.Height, raw.Depth), (256, 4, 1));
     }
 }

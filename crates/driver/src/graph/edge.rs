@@ -53,30 +53,49 @@ impl EdgeData {
     /// Creates a full dependency: the dependent node starts after the first node has completed.
     #[must_use]
     pub const fn new() -> Self {
-        Self { from_port: 0, to_port: 0, kind: EdgeKind::Full }
+        Self {
+            from_port: 0,
+            to_port: 0,
+            kind: EdgeKind::Full,
+        }
     }
 
     /// Creates a programmatic dependency between kernels. The dependent kernel starts once every block of the first
     /// kernel has triggered it, and itself waits for the completion of the first kernel.
     #[must_use]
     pub const fn programmatic() -> Self {
-        Self { from_port: PROGRAMMATIC_PORT, to_port: 0, kind: EdgeKind::Programmatic }
+        Self {
+            from_port: PROGRAMMATIC_PORT,
+            to_port: 0,
+            kind: EdgeKind::Programmatic,
+        }
     }
 
     /// Creates a programmatic dependency between kernels. The dependent kernel starts once every block of the first
     /// kernel has started, and itself waits for the completion of the first kernel.
     #[must_use]
     pub const fn launch_order() -> Self {
-        Self { from_port: LAUNCH_ORDER_PORT, to_port: 0, kind: EdgeKind::Programmatic }
+        Self {
+            from_port: LAUNCH_ORDER_PORT,
+            to_port: 0,
+            kind: EdgeKind::Programmatic,
+        }
     }
 
     pub(super) const fn to_raw(self) -> CUgraphEdgeData {
         let kind = match self.kind {
             EdgeKind::Full => CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT.0 as u8,
-            EdgeKind::Programmatic => CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.0 as u8,
+            EdgeKind::Programmatic => {
+                CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.0 as u8
+            }
             EdgeKind::Unknown(kind) => kind,
         };
-        CUgraphEdgeData { from_port: self.from_port, to_port: self.to_port, type_: kind, reserved: [0; 5] }
+        CUgraphEdgeData {
+            from_port: self.from_port,
+            to_port: self.to_port,
+            type_: kind,
+            reserved: [0; 5],
+        }
     }
 
     const fn from_raw(raw: CUgraphEdgeData) -> Self {
@@ -85,7 +104,11 @@ impl EdgeData {
             1 => EdgeKind::Programmatic,
             other => EdgeKind::Unknown(other),
         };
-        Self { from_port: raw.from_port, to_port: raw.to_port, kind }
+        Self {
+            from_port: raw.from_port,
+            to_port: raw.to_port,
+            kind,
+        }
     }
 
     fn is_plain(self) -> bool {
@@ -113,7 +136,10 @@ impl Graph {
             // SAFETY: the graph is live, and the addresses are valid for writes of `count` nodes.
             unsafe { call!(self.driver(), cuGraphGetNodes(graph, nodes, count)) }
         })?;
-        Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
+        Ok(nodes
+            .into_iter()
+            .map(|node| state.known(self.number, node))
+            .collect())
     }
 
     /// Returns the nodes without dependencies.
@@ -131,7 +157,10 @@ impl Graph {
             // SAFETY: the graph is live, and the addresses are valid for writes of `count` nodes.
             unsafe { call!(self.driver(), cuGraphGetRootNodes(graph, nodes, count)) }
         })?;
-        Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
+        Ok(nodes
+            .into_iter()
+            .map(|node| state.known(self.number, node))
+            .collect())
     }
 
     /// Returns the edges of the graph.
@@ -152,17 +181,30 @@ impl Graph {
         let (driver, mut count) = (self.driver(), 0);
         let (none, no_data) = (std::ptr::null_mut(), std::ptr::null_mut());
         get_edges(driver, graph, [none, none], no_data, &mut count)?;
-        let (mut from, mut to) = (vec![std::ptr::null_mut(); count], vec![std::ptr::null_mut(); count]);
+        let (mut from, mut to) = (
+            vec![std::ptr::null_mut(); count],
+            vec![std::ptr::null_mut(); count],
+        );
         let mut data = vec![CUgraphEdgeData::default(); count];
         if count > 0 {
-            get_edges(driver, graph, [from.as_mut_ptr(), to.as_mut_ptr()], data.as_mut_ptr(), &mut count)?;
+            get_edges(
+                driver,
+                graph,
+                [from.as_mut_ptr(), to.as_mut_ptr()],
+                data.as_mut_ptr(),
+                &mut count,
+            )?;
         }
         let ends = from.into_iter().zip(to).zip(data).take(count);
         let number = self.number;
         Ok(ends
             .map(|((from, to), data)| {
                 let (from, to) = (state.known(number, from), state.known(number, to));
-                Edge { from, to, data: EdgeData::from_raw(data) }
+                Edge {
+                    from,
+                    to,
+                    data: EdgeData::from_raw(data),
+                }
             })
             .collect())
     }
@@ -182,7 +224,12 @@ impl Graph {
         let nodes = list_with_data(|nodes, data, count| {
             if has_data {
                 // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
-                return unsafe { call!(self.driver(), cuGraphNodeGetDependencies_v2(raw, nodes, data, count)) };
+                return unsafe {
+                    call!(
+                        self.driver(),
+                        cuGraphNodeGetDependencies_v2(raw, nodes, data, count)
+                    )
+                };
             }
             // SAFETY: as above.
             unsafe { call!(self.driver(), cuGraphNodeGetDependencies(raw, nodes, count)) }
@@ -205,10 +252,20 @@ impl Graph {
         let nodes = list_with_data(|nodes, data, count| {
             if has_data {
                 // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
-                return unsafe { call!(self.driver(), cuGraphNodeGetDependentNodes_v2(raw, nodes, data, count)) };
+                return unsafe {
+                    call!(
+                        self.driver(),
+                        cuGraphNodeGetDependentNodes_v2(raw, nodes, data, count)
+                    )
+                };
             }
             // SAFETY: as above.
-            unsafe { call!(self.driver(), cuGraphNodeGetDependentNodes(raw, nodes, count)) }
+            unsafe {
+                call!(
+                    self.driver(),
+                    cuGraphNodeGetDependentNodes(raw, nodes, count)
+                )
+            }
         })?;
         Ok(self.known(&mut state, nodes))
     }
@@ -244,29 +301,52 @@ impl Graph {
         let (operation, driver) = ("Graph::add_edge", self.driver());
         let state = self.tree.lock()?;
         let graph = state.graph(operation, self.number)?;
-        let (start, end) = (state.member(operation, self.number, from)?, state.member(operation, self.number, to)?);
+        let (start, end) = (
+            state.member(operation, self.number, from)?,
+            state.member(operation, self.number, to)?,
+        );
         let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
         if data.is_plain() && !driver.has(Function::cuGraphAddDependencies_v2) {
             // SAFETY: the graph and the nodes are live, and the arrays contain one edge.
             return unsafe { call!(driver, cuGraphAddDependencies(graph, start, end, count)) };
         }
         // SAFETY: as above; the caller is responsible for the edge data.
-        let added = unsafe { call!(driver, cuGraphAddDependencies_v2(graph, start, end, &raw const raw, count)) };
+        let added = unsafe {
+            call!(
+                driver,
+                cuGraphAddDependencies_v2(graph, start, end, &raw const raw, count)
+            )
+        };
         added.map_err(|error| error.about(format!("{to} after {from}")))
     }
 
     /// Makes the second node of each pair depend on the first, in a graph whose tree this thread has locked. Requires a
     /// driver for CUDA 12.3.
-    pub(super) fn add_edges_in(&self, state: &State, operation: &'static str, edges: &[(Node, Node)]) -> Result<()> {
+    pub(super) fn add_edges_in(
+        &self,
+        state: &State,
+        operation: &'static str,
+        edges: &[(Node, Node)],
+    ) -> Result<()> {
         let graph = state.graph(operation, self.number)?;
         let members = |nodes: &mut dyn Iterator<Item = Node>| {
-            nodes.map(|node| state.member(operation, self.number, node)).collect::<Result<Vec<_>>>()
+            nodes
+                .map(|node| state.member(operation, self.number, node))
+                .collect::<Result<Vec<_>>>()
         };
-        let (from, to) =
-            (members(&mut edges.iter().map(|edge| edge.0))?, members(&mut edges.iter().map(|edge| edge.1))?);
-        let (from, to, no_data, count) = (from.as_ptr(), to.as_ptr(), std::ptr::null(), edges.len());
+        let (from, to) = (
+            members(&mut edges.iter().map(|edge| edge.0))?,
+            members(&mut edges.iter().map(|edge| edge.1))?,
+        );
+        let (from, to, no_data, count) =
+            (from.as_ptr(), to.as_ptr(), std::ptr::null(), edges.len());
         // SAFETY: the graph and the nodes are live, and both arrays have the given length.
-        unsafe { call!(self.driver(), cuGraphAddDependencies_v2(graph, from, to, no_data, count)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphAddDependencies_v2(graph, from, to, no_data, count)
+            )
+        }
     }
 
     /// Removes the edge from `from` to `to` with `data`.
@@ -283,18 +363,30 @@ impl Graph {
         let state = self.tree.lock()?;
         state.expect_loose(operation)?;
         let graph = state.graph(operation, self.number)?;
-        let (start, end) = (state.member(operation, self.number, from)?, state.member(operation, self.number, to)?);
+        let (start, end) = (
+            state.member(operation, self.number, from)?,
+            state.member(operation, self.number, to)?,
+        );
         let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
         if data.is_plain() && !driver.has(Function::cuGraphRemoveDependencies_v2) {
             // SAFETY: the graph and the nodes are live, and the arrays contain one edge.
             return unsafe { call!(driver, cuGraphRemoveDependencies(graph, start, end, count)) };
         }
         // SAFETY: as above.
-        let removed = unsafe { call!(driver, cuGraphRemoveDependencies_v2(graph, start, end, &raw const raw, count)) };
+        let removed = unsafe {
+            call!(
+                driver,
+                cuGraphRemoveDependencies_v2(graph, start, end, &raw const raw, count)
+            )
+        };
         removed.map_err(|error| error.about(format!("{to} after {from}")))
     }
 
-    fn known(&self, state: &mut State, nodes: Vec<(CUgraphNode, CUgraphEdgeData)>) -> Vec<(Node, EdgeData)> {
+    fn known(
+        &self,
+        state: &mut State,
+        nodes: Vec<(CUgraphNode, CUgraphEdgeData)>,
+    ) -> Vec<(Node, EdgeData)> {
         let known = |(node, data)| (state.known(self.number, node), EdgeData::from_raw(data));
         nodes.into_iter().map(known).collect()
     }
@@ -316,7 +408,10 @@ fn get_edges(
 }
 
 /// Calls a driver function twice: for the length of a list, and for its contents.
-fn list<T: Copy>(empty: T, mut call: impl FnMut(*mut T, *mut usize) -> Result<()>) -> Result<Vec<T>> {
+fn list<T: Copy>(
+    empty: T,
+    mut call: impl FnMut(*mut T, *mut usize) -> Result<()>,
+) -> Result<Vec<T>> {
     let mut count = 0;
     call(std::ptr::null_mut(), &raw mut count)?;
     let mut found = vec![empty; count];
@@ -333,7 +428,10 @@ fn list_with_data(
 ) -> Result<Vec<(CUgraphNode, CUgraphEdgeData)>> {
     let mut count = 0;
     call(std::ptr::null_mut(), std::ptr::null_mut(), &raw mut count)?;
-    let (mut nodes, mut data) = (vec![std::ptr::null_mut(); count], vec![CUgraphEdgeData::default(); count]);
+    let (mut nodes, mut data) = (
+        vec![std::ptr::null_mut(); count],
+        vec![CUgraphEdgeData::default(); count],
+    );
     if count > 0 {
         call(nodes.as_mut_ptr(), data.as_mut_ptr(), &raw mut count)?;
     }

@@ -63,7 +63,12 @@ impl Graph {
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::set_event_record", self.number, *node)?;
         // SAFETY: the node and the event are live and belong to this driver.
-        unsafe { call!(self.driver(), cuGraphEventRecordNodeSetEvent(raw, event.as_raw())) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphEventRecordNodeSetEvent(raw, event.as_raw())
+            )
+        }?;
         let before = state.replace(*node, Some(Resource::Event(event.share())));
         drop(state);
         drop(before);
@@ -84,7 +89,12 @@ impl Graph {
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::set_event_wait", self.number, *node)?;
         // SAFETY: the node and the event are live and belong to this driver.
-        unsafe { call!(self.driver(), cuGraphEventWaitNodeSetEvent(raw, event.as_raw())) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphEventWaitNodeSetEvent(raw, event.as_raw())
+            )
+        }?;
         let before = state.replace(*node, Some(Resource::Event(event.share())));
         drop(state);
         drop(before);
@@ -104,7 +114,12 @@ impl Graph {
         let node = state.member("Graph::records", self.number, *node)?;
         let mut found = std::ptr::null_mut();
         // SAFETY: the node is live, and `found` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphEventRecordNodeGetEvent(node, &raw mut found)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphEventRecordNodeGetEvent(node, &raw mut found)
+            )
+        }?;
         Ok(found == event.as_raw())
     }
 
@@ -121,16 +136,28 @@ impl Graph {
         let node = state.member("Graph::waits_for", self.number, *node)?;
         let mut found = std::ptr::null_mut();
         // SAFETY: the node is live, and `found` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphEventWaitNodeGetEvent(node, &raw mut found)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphEventWaitNodeGetEvent(node, &raw mut found)
+            )
+        }?;
         Ok(found == event.as_raw())
     }
 }
 
 /// Returns an error of `operation` unless `event` belongs to `context`.
-pub(super) fn expect_event(context: &Context, event: &Event, operation: &'static str) -> Result<()> {
+pub(super) fn expect_event(
+    context: &Context,
+    event: &Event,
+    operation: &'static str,
+) -> Result<()> {
     context.driver().expect_same(event.driver(), operation)?;
     if event.context().as_raw() == context.as_raw() {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("context mismatch ({event:?} and the graph)")))
+    Err(Error::argument(
+        operation,
+        format!("context mismatch ({event:?} and the graph)"),
+    ))
 }

@@ -115,7 +115,11 @@ impl GraphExec {
         if !stream.runs_work_of(self.driver()) {
             refuse_captured(stream)?;
         }
-        if self.keeps.closures.is_some() { self.launch_with_closures(stream) } else { self.launch_plain(stream) }
+        if self.keeps.closures.is_some() {
+            self.launch_with_closures(stream)
+        } else {
+            self.launch_plain(stream)
+        }
     }
 
     /// Launches the graph without resolving leases; the stream must belong to the context.
@@ -145,7 +149,12 @@ impl GraphExec {
         expect_context(&self.context, stream, "GraphExec::upload")?;
         stream.expect_running("GraphExec::upload")?;
         // SAFETY: the executable graph and the stream are live and belong to this driver, and this value is not `Sync`.
-        unsafe { call!(stream.driver(), cuGraphUpload(self.raw.raw(), stream.as_raw())) }
+        unsafe {
+            call!(
+                stream.driver(),
+                cuGraphUpload(self.raw.raw(), stream.as_raw())
+            )
+        }
     }
 
     /// Destroys the executable graph and returns any error, instead of only reporting it as [`Drop`] does. Pending
@@ -179,7 +188,9 @@ impl GraphExec {
         call: impl FnOnce(&Context, CUgraphExec, CUgraphNode) -> Result<()>,
     ) -> Result<Option<CUgraphNode>> {
         let raw = self.raw.raw();
-        let Some(source) = &mut self.keeps.source else { return Err(unknown_source(operation)) };
+        let Some(source) = &mut self.keeps.source else {
+            return Err(unknown_source(operation));
+        };
         if let Some(source) = Arc::get_mut(source) {
             let node = source.state().node(operation, node)?;
             return call(&self.context, raw, node).map(|()| Some(node));
@@ -245,16 +256,28 @@ impl GraphExec {
     #[inline]
     pub(super) fn kept_now(&self) -> Kept {
         let mut all = self.keeps.all.clone();
-        self.keeps.changed.iter().flatten().for_each(|resource| all.add(resource));
+        self.keeps
+            .changed
+            .iter()
+            .flatten()
+            .for_each(|resource| all.add(resource));
         all
     }
 
     /// Returns the objects kept for a node: as of instantiation, and as updated.
     #[inline]
     pub(super) fn kept_for(&self, node: Node, source: &State) -> Kept {
-        let changed = self.keeps.changed.get(node.number as usize).and_then(Option::as_ref);
+        let changed = self
+            .keeps
+            .changed
+            .get(node.number as usize)
+            .and_then(Option::as_ref);
         let mut kept = Kept::default();
-        source.kept_by(node).into_iter().chain(changed).for_each(|resource| kept.add(resource));
+        source
+            .kept_by(node)
+            .into_iter()
+            .chain(changed)
+            .for_each(|resource| kept.add(resource));
         kept
     }
 
@@ -267,15 +290,34 @@ impl GraphExec {
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
         let leases = Leases::of(&kept);
         let (changed, kernels) = (Vec::new(), UpdatedKernels::default());
-        let keeps = Box::new(Keeps { source, leases, all: kept, changed, kernels, closures: None });
-        Self { raw: Handle::new(raw), keeps, context: context.clone(), _not_sync: PhantomData }
+        let keeps = Box::new(Keeps {
+            source,
+            leases,
+            all: kept,
+            changed,
+            kernels,
+            closures: None,
+        });
+        Self {
+            raw: Handle::new(raw),
+            keeps,
+            context: context.clone(),
+            _not_sync: PhantomData,
+        }
     }
 
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the executable graph is live, no other code has its handle, and it is not used again once it is destroyed.
-        unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }
-            .map_err(|error| error.about_handle("executable graph", self.raw.raw(), self.context.device().as_raw()))?;
+        unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }.map_err(
+            |error| {
+                error.about_handle(
+                    "executable graph",
+                    self.raw.raw(),
+                    self.context.device().as_raw(),
+                )
+            },
+        )?;
         self.raw.clear();
         Ok(())
     }

@@ -48,16 +48,28 @@ impl GraphExec {
     /// An argument error if the node does not belong to the source graph or was removed from it;
     /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node. The function is then dropped.
     #[doc(alias = "cuGraphExecHostNodeSetParams")]
-    pub fn set_host<F: Fn() + Send + Sync + 'static>(&mut self, node: HostNode, function: F) -> Result<()> {
+    pub fn set_host<F: Fn() + Send + Sync + 'static>(
+        &mut self,
+        node: HostNode,
+        function: F,
+    ) -> Result<()> {
         if self.closures().is_none() {
             let closures = Closures::new(self.context())?;
             *self.closures() = Some(Box::new(closures));
         }
         let function = Arc::new(function);
-        let params = CUDA_HOST_NODE_PARAMS { fn_: Some(run::<F>), userData: Arc::as_ptr(&function).cast_mut().cast() };
+        let params = CUDA_HOST_NODE_PARAMS {
+            fn_: Some(run::<F>),
+            userData: Arc::as_ptr(&function).cast_mut().cast(),
+        };
         self.with_node("GraphExec::set_host", *node, |driver, exec, raw| {
             // SAFETY: the executable graph and the node are live; the closure is kept until no launch can call it.
-            unsafe { call!(driver, cuGraphExecHostNodeSetParams(exec, raw, &raw const params)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphExecHostNodeSetParams(exec, raw, &raw const params)
+                )
+            }
         })?;
         if let Some(closures) = self.closures() {
             let before = closures.current.insert(node.number, function);
@@ -72,7 +84,9 @@ impl GraphExec {
         // A graph that captures this launch could call the closures at any time.
         stream.refuse_capture("GraphExec::launch", NOT_WHILE_CAPTURING)?;
         self.launch_plain(stream)?;
-        let Some(closures) = self.closures() else { return Ok(()) };
+        let Some(closures) = self.closures() else {
+            return Ok(());
+        };
         closures.ended.record(stream).inspect_err(|_| {
             // The completion of this launch cannot be recorded, so it is waited for here.
             if !is_over(stream.driver(), || stream.synchronize()) {
@@ -92,7 +106,10 @@ impl GraphExec {
 
 impl Closures {
     fn new(context: &Context) -> Result<Self> {
-        Ok(Self { ended: Event::new(context, EventFlags::DISABLE_TIMING)?, current: HashMap::new() })
+        Ok(Self {
+            ended: Event::new(context, EventFlags::DISABLE_TIMING)?,
+            current: HashMap::new(),
+        })
     }
 
     /// Drops closures once the launches so far have completed.
@@ -100,7 +117,10 @@ impl Closures {
         if closures.is_empty() {
             return;
         }
-        let retired = Arc::new(Retired { ended: self.ended.share(), _closures: closures });
+        let retired = Arc::new(Retired {
+            ended: self.ended.share(),
+            _closures: closures,
+        });
         let waiter: Arc<dyn Waiter> = Arc::<Retired>::clone(&retired);
         if watch::add("GraphExec::set_host", waiter, Pace::Polled).is_err() {
             // No thread could be started, so wait here.
@@ -125,5 +145,7 @@ impl Waiter for Retired {
 #[cold]
 fn leak<T: ?Sized>(closures: Arc<T>) {
     std::mem::forget(closures);
-    tracing::error!("leaked a host function of an executable graph, whose launch could not be waited for");
+    tracing::error!(
+        "leaked a host function of an executable graph, whose launch could not be waited for"
+    );
 }

@@ -37,7 +37,13 @@ impl GraphFill {
     /// Creates the operands for one row of `elements` elements.
     #[must_use]
     pub const fn new(address: DevicePointer<u8>, value: FillValue, elements: usize) -> Self {
-        Self { address, value, elements, rows: 1, pitch: 0 }
+        Self {
+            address,
+            value,
+            elements,
+            rows: 1,
+            pitch: 0,
+        }
     }
 
     /// Sets the number of rows and the row pitch in bytes.
@@ -65,7 +71,10 @@ impl GraphFill {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the value has the size that is looked at")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the value has the size that is looked at"
+    )]
     fn from_raw(raw: &CUDA_MEMSET_NODE_PARAMS) -> Self {
         let value = match raw.elementSize {
             1 => FillValue::U8(raw.value as u8),
@@ -73,12 +82,21 @@ impl GraphFill {
             _ => FillValue::U32(raw.value),
         };
         let address = DevicePointer::from_raw(raw.dst);
-        Self { address, value, elements: raw.width, rows: raw.height, pitch: raw.pitch }
+        Self {
+            address,
+            value,
+            elements: raw.width,
+            rows: raw.height,
+            pitch: raw.pitch,
+        }
     }
 
     #[cold]
     pub(super) fn describe(&self) -> String {
-        format!("{} rows of {} elements at {:?}", self.rows, self.elements, self.address)
+        format!(
+            "{} rows of {} elements at {:?}",
+            self.rows, self.elements, self.address
+        )
     }
 }
 
@@ -149,7 +167,12 @@ impl Graph {
         let node = state.member("Graph::fill", self.number, *node)?;
         let mut raw = CUDA_MEMSET_NODE_PARAMS::default();
         // SAFETY: the node is live, and `raw` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphMemsetNodeGetParams(node, &raw mut raw)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphMemsetNodeGetParams(node, &raw mut raw)
+            )
+        }?;
         Ok(GraphFill::from_raw(&raw))
     }
 }

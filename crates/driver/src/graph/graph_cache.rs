@@ -95,7 +95,12 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
     /// Creates an empty cache for `capacity` keys, at least one. The least recently used key is evicted.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { entries: HashMap::new(), capacity: capacity.max(1), clock: 0, counts: GraphCacheCounts::default() }
+        Self {
+            entries: HashMap::new(),
+            capacity: capacity.max(1),
+            clock: 0,
+            counts: GraphCacheCounts::default(),
+        }
     }
 
     /// Executes the work that `work` enqueues on `stream`, cached under `key`.
@@ -123,11 +128,15 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         stream.expect_captured("GraphCache::run", PASS_THE_SCOPE)?;
         self.clock += 1;
         let replayed = match self.entries.get_mut(&key) {
-            _ if stream.is_capture_active() => work(stream).map(|()| GraphCacheOutcome::Ran(None))?,
+            _ if stream.is_capture_active() => {
+                work(stream).map(|()| GraphCacheOutcome::Ran(None))?
+            }
             Some(entry) if entry.inputs == inputs => {
                 entry.used = self.clock;
                 match &mut entry.executable {
-                    Some(executable) => executable.launch(stream).map(|()| GraphCacheOutcome::Launched)?,
+                    Some(executable) => executable
+                        .launch(stream)
+                        .map(|()| GraphCacheOutcome::Launched)?,
                     None => work(stream).map(|()| GraphCacheOutcome::Ran(None))?,
                 }
             }
@@ -181,7 +190,14 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
             }
         };
         self.make_room();
-        self.entries.insert(key, Entry { inputs, executable, used: self.clock });
+        self.entries.insert(
+            key,
+            Entry {
+                inputs,
+                executable,
+                used: self.clock,
+            },
+        );
         Ok(replayed)
     }
 
@@ -189,7 +205,11 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         if self.entries.len() < self.capacity {
             return;
         }
-        let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+        let oldest = self
+            .entries
+            .iter()
+            .min_by_key(|(_, entry)| entry.used)
+            .map(|(key, _)| key.clone());
         if let Some(oldest) = oldest {
             self.entries.remove(&oldest);
             self.counts.evicted += 1;
@@ -204,7 +224,9 @@ fn executable<E: From<Error>>(
     work: &mut impl FnMut(&Stream) -> Result<(), E>,
 ) -> Result<(GraphExec, GraphCacheOutcome<E>), E> {
     let graph = Graph::capture(stream.context(), |scope| work(scope))?;
-    let Some(mut executable) = before else { return Ok((graph.instantiate()?, GraphCacheOutcome::Captured)) };
+    let Some(mut executable) = before else {
+        return Ok((graph.instantiate()?, GraphCacheOutcome::Captured));
+    };
     match executable.update(&graph)? {
         GraphUpdate::Done => Ok((executable, GraphCacheOutcome::Updated)),
         GraphUpdate::Failed(_) => Ok((graph.instantiate()?, GraphCacheOutcome::Recaptured)),
@@ -232,6 +254,12 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Default for GraphCache<K, I> {
 
 impl<K, I> fmt::Debug for GraphCache<K, I> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "GraphCache({} of {} keys, {:?})", self.entries.len(), self.capacity, self.counts)
+        write!(
+            formatter,
+            "GraphCache({} of {} keys, {:?})",
+            self.entries.len(),
+            self.capacity,
+            self.counts
+        )
     }
 }

@@ -27,7 +27,11 @@ impl Graph {
     ///
     /// An argument error if a node in `after` belongs to another graph or was removed. The function is then dropped.
     #[doc(alias = "cuGraphAddHostNode")]
-    pub fn add_host(&mut self, after: &[Node], function: impl Fn() + Send + Sync + 'static) -> Result<HostNode> {
+    pub fn add_host(
+        &mut self,
+        after: &[Node],
+        function: impl Fn() + Send + Sync + 'static,
+    ) -> Result<HostNode> {
         let (object, params) = closure(self.driver(), function)?;
         self.retain_reference(&*self.tree.lock()?, "Graph::add_host", &object)?;
         let kept = Some(Resource::Object(object.clone()));
@@ -52,7 +56,11 @@ impl Graph {
     ///
     /// An argument error if the node belongs to another graph or was removed. The function is then dropped.
     #[doc(alias = "cuGraphHostNodeSetParams")]
-    pub fn set_host(&mut self, node: HostNode, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
+    pub fn set_host(
+        &mut self,
+        node: HostNode,
+        function: impl Fn() + Send + Sync + 'static,
+    ) -> Result<()> {
         let operation = "Graph::set_host";
         let (object, params) = closure(self.driver(), function)?;
         // One lock until the object is kept: another handle of the graph could remove the node or replace its function.
@@ -60,7 +68,12 @@ impl Graph {
         let raw = state.member(operation, self.number, *node)?;
         self.retain_reference(&state, operation, &object)?;
         // SAFETY: the node is live, and the graph retains the closure for as long as it can be called.
-        let set = unsafe { call!(self.driver(), cuGraphHostNodeSetParams(raw, &raw const params)) };
+        let set = unsafe {
+            call!(
+                self.driver(),
+                cuGraphHostNodeSetParams(raw, &raw const params)
+            )
+        };
         let unused = match set {
             Ok(()) => state.replace(*node, Some(Resource::Object(object))),
             Err(_) => Some(Resource::Object(object)),
@@ -83,18 +96,32 @@ impl Graph {
         let node = state.member("Graph::raw_host", self.number, *node)?;
         let mut params = CUDA_HOST_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphHostNodeGetParams(node, &raw mut params)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphHostNodeGetParams(node, &raw mut params)
+            )
+        }?;
         Ok(params)
     }
 }
 
 /// Creates a user object that owns the closure, and the parameters of a node that calls it.
-pub(super) fn closure<F>(driver: &Driver, function: F) -> Result<(ObjectReference, CUDA_HOST_NODE_PARAMS)>
+pub(super) fn closure<F>(
+    driver: &Driver,
+    function: F,
+) -> Result<(ObjectReference, CUDA_HOST_NODE_PARAMS)>
 where
     F: Fn() + Send + Sync + 'static,
 {
     let (object, place) = ObjectReference::new(driver, Box::new(function))?;
-    Ok((object, CUDA_HOST_NODE_PARAMS { fn_: Some(run::<F>), userData: place.cast() }))
+    Ok((
+        object,
+        CUDA_HOST_NODE_PARAMS {
+            fn_: Some(run::<F>),
+            userData: place.cast(),
+        },
+    ))
 }
 
 /// Calls the closure of a node.

@@ -92,7 +92,12 @@ impl Graph {
         let own = state.graph("Graph::contains", self.number)?;
         let (node, mut graph) = (state.node("Graph::contains", node)?, std::ptr::null_mut());
         // SAFETY: the node is live, and `graph` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphNodeGetContainingGraph(node, &raw mut graph)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphNodeGetContainingGraph(node, &raw mut graph)
+            )
+        }?;
         Ok(graph == own)
     }
 
@@ -109,7 +114,12 @@ impl Graph {
         let state = self.tree.lock()?;
         let graph = state.graph("Graph::write_dot", self.number)?;
         // SAFETY: the graph is live, and the name is NUL-terminated.
-        let written = unsafe { call!(self.driver(), cuGraphDebugDotPrint(graph, name.as_ptr(), flags.bits())) };
+        let written = unsafe {
+            call!(
+                self.driver(),
+                cuGraphDebugDotPrint(graph, name.as_ptr(), flags.bits())
+            )
+        };
         written.map_err(|error| error.about(path.as_ref().display().to_string()))
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use bitflags::bitflags;
 use curium_sys::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphInstantiate_flags, CUgraphInstantiateResult,
-    CUgraphNode, CUgraphNodeType, Function,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphInstantiate_flags,
+    CUgraphInstantiateResult, CUgraphNode, CUgraphNodeType, Function,
 };
 
 use super::kept::Resource;
@@ -44,7 +44,10 @@ impl<'a> InstantiateOptions<'a> {
     /// Returns options without flags and without an upload.
     #[must_use]
     pub const fn new() -> Self {
-        Self { flags: InstantiateFlags::empty(), upload: None }
+        Self {
+            flags: InstantiateFlags::empty(),
+            upload: None,
+        }
     }
 
     /// Sets the flags.
@@ -118,19 +121,32 @@ impl Graph {
     }
 }
 
-fn with_params(driver: &Driver, state: &State, graph: CUgraph, options: InstantiateOptions<'_>) -> Result<CUgraphExec> {
-    let mut params =
-        CUDA_GRAPH_INSTANTIATE_PARAMS { flags: options.flags.bits(), ..CUDA_GRAPH_INSTANTIATE_PARAMS::default() };
+fn with_params(
+    driver: &Driver,
+    state: &State,
+    graph: CUgraph,
+    options: InstantiateOptions<'_>,
+) -> Result<CUgraphExec> {
+    let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS {
+        flags: options.flags.bits(),
+        ..CUDA_GRAPH_INSTANTIATE_PARAMS::default()
+    };
     if let Some(stream) = options.upload {
         params.flags |= u64::from(CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0);
         params.hUploadStream = stream.as_raw();
     }
     let mut raw = std::ptr::null_mut();
     // SAFETY: the graph and the stream are live, and both output pointers are valid.
-    let result =
-        unsafe { call!(driver, cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) creates raw) };
-    let fault = Fault { node: params.hErrNode_out, result: params.result_out };
-    result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
+    let result = unsafe {
+        call!(driver, cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) creates raw)
+    };
+    let fault = Fault {
+        node: params.hErrNode_out,
+        result: params.result_out,
+    };
+    result
+        .map(|()| raw)
+        .map_err(|error| fault.explain(error, driver, state))
 }
 
 fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> {
@@ -140,14 +156,21 @@ fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> 
     let result = unsafe {
         call!(driver, cuGraphInstantiate_v2(&raw mut raw, graph, &raw mut node, no_log, no_bytes) creates raw)
     };
-    let fault = Fault { node, result: CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR };
-    result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
+    let fault = Fault {
+        node,
+        result: CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR,
+    };
+    result
+        .map(|()| raw)
+        .map_err(|error| fault.explain(error, driver, state))
 }
 
 fn with_flags(driver: &Driver, graph: CUgraph, flags: InstantiateFlags) -> Result<CUgraphExec> {
     let mut raw = std::ptr::null_mut();
     // SAFETY: the graph is live, and the output pointer is valid.
-    unsafe { call!(driver, cuGraphInstantiateWithFlags(&raw mut raw, graph, flags.bits()) creates raw) }?;
+    unsafe {
+        call!(driver, cuGraphInstantiateWithFlags(&raw mut raw, graph, flags.bits()) creates raw)
+    }?;
     Ok(raw)
 }
 
@@ -188,8 +211,13 @@ pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> Stri
     let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
     // SAFETY: the driver has just returned this node, and `kind` is valid for writes.
     let known = unsafe { call!(driver, cuGraphNodeGetType(raw, &raw mut kind)) };
-    let kind = known.map_or_else(|_| "unknown kind".to_owned(), |()| NodeKind::from_raw(kind).to_string());
-    let Some(node) = state.find(raw) else { return format!("a node of a child or body graph: {kind}") };
+    let kind = known.map_or_else(
+        |_| "unknown kind".to_owned(),
+        |()| NodeKind::from_raw(kind).to_string(),
+    );
+    let Some(node) = state.find(raw) else {
+        return format!("a node of a child or body graph: {kind}");
+    };
     match state.kept_by(node) {
         Some(Resource::Kernel(kernel)) => format!("{node}: {kind} `{}`", kernel.name),
         _ => format!("{node}: {kind}"),
@@ -198,10 +226,17 @@ pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> Stri
 
 /// Returns an error of `operation` unless `stream` belongs to `context`.
 #[inline]
-pub(super) fn expect_context(context: &crate::Context, stream: &Stream, operation: &'static str) -> Result<()> {
+pub(super) fn expect_context(
+    context: &crate::Context,
+    stream: &Stream,
+    operation: &'static str,
+) -> Result<()> {
     context.driver().expect_same(stream.driver(), operation)?;
     if stream.context().as_raw() == context.as_raw() {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("context mismatch ({stream:?} and the graph)")))
+    Err(Error::argument(
+        operation,
+        format!("context mismatch ({stream:?} and the graph)"),
+    ))
 }

@@ -38,7 +38,9 @@ impl Kept {
             Resource::Child(kept) => self.extend(kept),
             Resource::Lease(lease) => self.add_lease(lease),
             resource => {
-                self.0.entry(resource.address()).or_insert_with(|| resource.clone());
+                self.0
+                    .entry(resource.address())
+                    .or_insert_with(|| resource.clone());
             }
         }
     }
@@ -62,12 +64,22 @@ impl Kept {
     }
 
     pub(super) fn leases(&self) -> impl Iterator<Item = &Lease> {
-        self.resources().filter_map(|resource| if let Resource::Lease(lease) = resource { Some(lease) } else { None })
+        self.resources().filter_map(|resource| {
+            if let Resource::Lease(lease) = resource {
+                Some(lease)
+            } else {
+                None
+            }
+        })
     }
 
     /// Returns the lease of the same memory.
     pub(super) fn lease_of(&self, lease: &Lease) -> Option<&Lease> {
-        if let Resource::Lease(own) = self.0.get(&lease.key())? { Some(own) } else { None }
+        if let Resource::Lease(own) = self.0.get(&lease.key())? {
+            Some(own)
+        } else {
+            None
+        }
     }
 
     pub(crate) fn extend(&mut self, other: &Self) {

@@ -74,7 +74,9 @@ impl Graph {
         refuse_events(attributes, "Graph::add_kernel_with")?;
         // SAFETY: the caller is responsible for the kernel and the arguments.
         let node = unsafe { self.add_kernel(after, kernel, config, arguments) }?;
-        self.keep_if(node, |graph, node| graph.set_attributes("Graph::add_kernel_with", **node, attributes))
+        self.keep_if(node, |graph, node| {
+            graph.set_attributes("Graph::add_kernel_with", **node, attributes)
+        })
     }
 
     /// Adds a kernel node that depends on the nodes in `after`. `arguments` contains a pointer to the value of each
@@ -102,8 +104,12 @@ impl Graph {
         refuse_events(attributes, "Graph::add_kernel_raw")?;
         let values = arguments.as_mut_ptr();
         // SAFETY: the caller is responsible for the kernel and the arguments.
-        let node = unsafe { self.add_kernel_node("Graph::add_kernel_raw", after, kernel, config, values) }?;
-        self.keep_if(node, |graph, node| graph.set_attributes("Graph::add_kernel_raw", **node, attributes))
+        let node = unsafe {
+            self.add_kernel_node("Graph::add_kernel_raw", after, kernel, config, values)
+        }?;
+        self.keep_if(node, |graph, node| {
+            graph.set_attributes("Graph::add_kernel_raw", **node, attributes)
+        })
     }
 
     /// Sets the kernel, the launch configuration and the arguments of a kernel node. Existing executable graphs are not
@@ -133,9 +139,12 @@ impl Graph {
         let raw = state.member("Graph::set_kernel", self.number, **node)?;
         let set = arguments.values_with(|values| {
             let params = params(kernel, self.context(), &config, values);
-            self.context().entered(|driver| set_params(driver, raw, &params))
+            self.context()
+                .entered(|driver| set_params(driver, raw, &params))
         });
-        set.map_err(|error| explain(error, kernel, self.context().device(), &config).during("Graph::set_kernel"))?;
+        set.map_err(|error| {
+            explain(error, kernel, self.context().device(), &config).during("Graph::set_kernel")
+        })?;
         let before = state.replace(**node, Some(Resource::Kernel(kernel.clone())));
         drop(state);
         drop(before);
@@ -179,11 +188,22 @@ impl Graph {
         expect_kernel(self.context(), inner, operation)?;
         let context = self.context().clone();
         let params = params(inner, &context, &config, values);
-        let added = self.add(operation, after, Some(Resource::Kernel(inner.clone())), |_, spot| {
-            let added = context.entered(|driver| add_params(driver, spot, &params));
-            added.map_err(|error| explain(error, inner, context.device(), &config).during(operation))
-        });
-        added.map(|node| KernelNode { node, kernel: kernel.clone(), config })
+        let added = self.add(
+            operation,
+            after,
+            Some(Resource::Kernel(inner.clone())),
+            |_, spot| {
+                let added = context.entered(|driver| add_params(driver, spot, &params));
+                added.map_err(|error| {
+                    explain(error, inner, context.device(), &config).during(operation)
+                })
+            },
+        );
+        added.map(|node| KernelNode {
+            node,
+            kernel: kernel.clone(),
+            config,
+        })
     }
 
     /// Removes `node` again if `check` fails.
@@ -193,7 +213,9 @@ impl Graph {
         node: KernelNode<S>,
         check: impl FnOnce(&mut Self, &KernelNode<S>) -> Result<()>,
     ) -> Result<KernelNode<S>> {
-        let Err(error) = check(self, &node) else { return Ok(node) };
+        let Err(error) = check(self, &node) else {
+            return Ok(node);
+        };
         // Returns the first error. No dependency on the new node exists yet.
         let _ = self.remove_if(*node, |_| Ok(()));
         Err(error)
@@ -202,7 +224,11 @@ impl Graph {
 
 /// Returns an error of `operation` unless nodes of `context` can run `kernel`.
 #[inline]
-pub(super) fn expect_kernel(context: &Context, kernel: &Inner, operation: &'static str) -> Result<()> {
+pub(super) fn expect_kernel(
+    context: &Context,
+    kernel: &Inner,
+    operation: &'static str,
+) -> Result<()> {
     context.driver().expect_same(&kernel.driver, operation)?;
     let own = match &kernel.owner {
         Owner::Library(_) => return Ok(()),
@@ -212,7 +238,10 @@ pub(super) fn expect_kernel(context: &Context, kernel: &Inner, operation: &'stat
     if own.as_raw() == context.as_raw() {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("context mismatch (kernel `{}` and the graph)", kernel.name)))
+    Err(Error::argument(
+        operation,
+        format!("context mismatch (kernel `{}` and the graph)", kernel.name),
+    ))
 }
 
 /// Returns the driver's parameters of a kernel node.
@@ -261,7 +290,12 @@ pub(super) fn older(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS
 
 #[inline]
 fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
-    let Spot { node, graph, after, count } = spot;
+    let Spot {
+        node,
+        graph,
+        after,
+        count,
+    } = spot;
     if driver.has(Function::cuGraphAddKernelNode_v2) {
         // SAFETY: the graph, the nodes and the kernel are live, and the caller that adds the node is responsible for
         // the parameters.
@@ -271,7 +305,9 @@ fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> 
     }
     let params = older(params);
     // SAFETY: as above.
-    unsafe { call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params) creates spot.created()) }
+    unsafe {
+        call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params) creates spot.created())
+    }
 }
 
 #[inline]
@@ -310,8 +346,10 @@ fn get_params(driver: &Driver, node: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PAR
     let mut older = CUDA_KERNEL_NODE_PARAMS_v1::default();
     // SAFETY: as above.
     unsafe { call!(driver, cuGraphKernelNodeGetParams(node, &raw mut older)) }?;
-    (params.gridDimX, params.gridDimY, params.gridDimZ) = (older.gridDimX, older.gridDimY, older.gridDimZ);
-    (params.blockDimX, params.blockDimY, params.blockDimZ) = (older.blockDimX, older.blockDimY, older.blockDimZ);
+    (params.gridDimX, params.gridDimY, params.gridDimZ) =
+        (older.gridDimX, older.gridDimY, older.gridDimZ);
+    (params.blockDimX, params.blockDimY, params.blockDimZ) =
+        (older.blockDimX, older.blockDimY, older.blockDimZ);
     params.sharedMemBytes = older.sharedMemBytes;
     Ok(params)
 }

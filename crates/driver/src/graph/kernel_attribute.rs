@@ -50,7 +50,12 @@ impl Graph {
         let raw = state.member("Graph::raw_kernel_attribute", self.number, **node)?;
         let mut value = CUkernelNodeAttrValue::default();
         // SAFETY: the node is live, and `value` is valid for writes of any attribute.
-        unsafe { call!(self.driver(), cuGraphKernelNodeGetAttribute(raw, attribute, &raw mut value)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphKernelNodeGetAttribute(raw, attribute, &raw mut value)
+            )
+        }?;
         Ok(value)
     }
 
@@ -67,10 +72,17 @@ impl Graph {
     /// An argument error if a node is in another graph or was removed.
     #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
     #[inline]
-    pub unsafe fn copy_kernel_attributes<S, T>(&mut self, to: &KernelNode<S>, from: &KernelNode<T>) -> Result<()> {
+    pub unsafe fn copy_kernel_attributes<S, T>(
+        &mut self,
+        to: &KernelNode<S>,
+        from: &KernelNode<T>,
+    ) -> Result<()> {
         let operation = "Graph::copy_kernel_attributes";
         let state = self.tree.lock()?;
-        let (to, from) = (state.member(operation, self.number, **to)?, state.member(operation, self.number, **from)?);
+        let (to, from) = (
+            state.member(operation, self.number, **to)?,
+            state.member(operation, self.number, **from)?,
+        );
         // SAFETY: both nodes are live kernel nodes, and the lock gives this thread exclusive access to the graph.
         unsafe { call!(self.driver(), cuGraphKernelNodeCopyAttributes(to, from)) }
     }
@@ -87,13 +99,21 @@ impl Graph {
         attributes.as_raw().iter().try_for_each(|attribute| {
             let value = &raw const attribute.value;
             // SAFETY: the node is live, and the value belongs to this attribute.
-            unsafe { call!(self.driver(), cuGraphKernelNodeSetAttribute(raw, attribute.id, value)) }
+            unsafe {
+                call!(
+                    self.driver(),
+                    cuGraphKernelNodeSetAttribute(raw, attribute.id, value)
+                )
+            }
         })
     }
 }
 
 #[inline]
-pub(super) fn refuse_events(attributes: &LaunchAttributes<'_>, operation: &'static str) -> Result<()> {
+pub(super) fn refuse_events(
+    attributes: &LaunchAttributes<'_>,
+    operation: &'static str,
+) -> Result<()> {
     if attributes.has_events() {
         let reason = "a kernel node cannot record an event; add an event node or a programmatic edge instead";
         return Err(Error::argument(operation, reason));

@@ -110,9 +110,15 @@ impl GraphExec {
         };
         let params = params(kernel, self.context(), config, values);
         // SAFETY: the executable graph, the node and the kernel are live, and the caller is responsible for the rest.
-        let set =
-            unsafe { call!(&kernel.driver, cuGraphExecKernelNodeSetParams_v2(self.as_raw(), raw, &raw const params)) };
-        set.map_err(|error| explain(error, kernel, self.context().device(), config).during(OPERATION))
+        let set = unsafe {
+            call!(
+                &kernel.driver,
+                cuGraphExecKernelNodeSetParams_v2(self.as_raw(), raw, &raw const params)
+            )
+        };
+        set.map_err(|error| {
+            explain(error, kernel, self.context().device(), config).during(OPERATION)
+        })
     }
 
     /// Updates a node with a kernel that has not been checked yet.
@@ -135,7 +141,9 @@ impl GraphExec {
             // rest.
             unsafe { set_params(context, exec, raw, &params) }
         });
-        let set = set.map_err(|error| explain(error, kernel, self.context().device(), config).during(OPERATION))?;
+        let set = set.map_err(|error| {
+            explain(error, kernel, self.context().device(), config).during(OPERATION)
+        })?;
         let settled = set.filter(|_| needs_no_context(self.driver(), &params));
         self.updated_kernels_mut().keep(node, kernel, settled);
         Ok(())
@@ -147,7 +155,8 @@ impl UpdatedKernels {
     #[inline]
     fn settled(&self, node: Node, kernel: &Inner) -> Option<CUgraphNode> {
         let known = self.0.get(node.number as usize)?.as_ref()?;
-        (known.settled_in == node.tree && known.kernel.is_clone_of(kernel)).then(|| known.node.raw())
+        (known.settled_in == node.tree && known.kernel.is_clone_of(kernel))
+            .then(|| known.node.raw())
     }
 
     /// Keeps the kernel of a node, replacing the previous one. `settled` is the node's handle if it stays valid.
@@ -162,8 +171,11 @@ impl UpdatedKernels {
             _ => kernel.clone(),
         };
         let settled_in = if settled.is_some() { node.tree } else { 0 };
-        self.0[index] =
-            Some(UpdatedKernel { kernel, settled_in, node: Handle::new(settled.unwrap_or(std::ptr::null_mut())) });
+        self.0[index] = Some(UpdatedKernel {
+            kernel,
+            settled_in,
+            node: Handle::new(settled.unwrap_or(std::ptr::null_mut())),
+        });
     }
 
     /// Removes all kernels.
@@ -196,15 +208,30 @@ unsafe fn set_params(
     let driver = context.driver();
     if needs_no_context(driver, params) {
         // SAFETY: the caller is responsible for all of it.
-        return unsafe { call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, node, params)) };
+        return unsafe {
+            call!(
+                driver,
+                cuGraphExecKernelNodeSetParams_v2(exec, node, params)
+            )
+        };
     }
     context.entered(|driver| {
         if driver.has(Function::cuGraphExecKernelNodeSetParams_v2) {
             // SAFETY: the caller is responsible for all of it.
-            return unsafe { call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, node, params)) };
+            return unsafe {
+                call!(
+                    driver,
+                    cuGraphExecKernelNodeSetParams_v2(exec, node, params)
+                )
+            };
         }
         let params = older(params);
         // SAFETY: the caller is responsible for all of it.
-        unsafe { call!(driver, cuGraphExecKernelNodeSetParams(exec, node, &raw const params)) }
+        unsafe {
+            call!(
+                driver,
+                cuGraphExecKernelNodeSetParams(exec, node, &raw const params)
+            )
+        }
     })
 }

@@ -19,21 +19,38 @@ impl Leases {
     pub(super) fn of(kept: &Kept) -> Self {
         Self {
             memory: LaunchLeases::new(kept.leases().cloned()),
-            semaphores: kept.resources().flat_map(|resource| owners(resource).iter().cloned()).collect(),
+            semaphores: kept
+                .resources()
+                .flat_map(|resource| owners(resource).iter().cloned())
+                .collect(),
         }
     }
 
     /// Enqueues `launch` on `stream` as an access to all leased memory.
     #[inline]
-    pub(super) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(super) fn launch(
+        &self,
+        stream: &Stream,
+        launch: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         // Before the launch: if the launch fails, an owner waits once more than necessary.
-        self.semaphores.iter().for_each(|owner| owner.launched(stream));
-        if self.memory.is_empty() { launch() } else { self.memory.launch(stream, launch) }
+        self.semaphores
+            .iter()
+            .for_each(|owner| owner.launched(stream));
+        if self.memory.is_empty() {
+            launch()
+        } else {
+            self.memory.launch(stream, launch)
+        }
     }
 }
 
 /// Returns the semaphore owners that the resource keeps, if any.
 #[inline]
 fn owners(resource: &Resource) -> &[Arc<dyn SemaphoreOwner>] {
-    if let Resource::Semaphores(owners) = resource { owners } else { &[] }
+    if let Resource::Semaphores(owners) = resource {
+        owners
+    } else {
+        &[]
+    }
 }

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 
 use curium_sys::{
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraphMem_attribute, CUmemAllocationType, CUmemLocationType,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraphMem_attribute, CUmemAllocationType,
+    CUmemLocationType,
 };
 
 use super::node::{Found, FoundNode};
@@ -55,7 +56,10 @@ impl TypedNode for AllocationNode {}
 
 impl FoundNode for AllocationNode {
     fn at(&self, found: Found) -> Self {
-        Self { node: found.0, ..*self }
+        Self {
+            node: found.0,
+            ..*self
+        }
     }
 }
 
@@ -88,7 +92,10 @@ impl Graph {
     #[doc(alias = "cuGraphAddMemAllocNode")]
     pub fn add_allocation(&mut self, after: &[Node], bytes: usize) -> Result<AllocationNode> {
         let context = self.context().clone();
-        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: bytes, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
+        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
+            bytesize: bytes,
+            ..CUDA_MEM_ALLOC_NODE_PARAMS::default()
+        };
         params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
         params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
         params.poolProps.location.__bindgen_anon_1.id = context.device().as_raw();
@@ -103,7 +110,11 @@ impl Graph {
             });
             added.map_err(|error| error.about(format!("{bytes} bytes")))
         })?;
-        Ok(AllocationNode { node, address: DevicePointer::from_raw(params.dptr), bytes })
+        Ok(AllocationNode {
+            node,
+            address: DevicePointer::from_raw(params.dptr),
+            bytes,
+        })
     }
 
     /// Adds a memory free node that depends on the nodes in `after`. It frees the memory of an allocation node of the
@@ -121,7 +132,9 @@ impl Graph {
     /// frees the memory.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     pub unsafe fn add_free(&mut self, after: &[Node], allocation: &AllocationNode) -> Result<Node> {
-        self.tree.lock()?.member("Graph::add_free", self.number, allocation.node)?;
+        self.tree
+            .lock()?
+            .member("Graph::add_free", self.number, allocation.node)?;
         let address = allocation.address.as_raw();
         self.add("Graph::add_free", after, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
@@ -143,8 +156,17 @@ impl Graph {
         let raw = state.member("Graph::allocation", self.number, node)?;
         let mut params = CUDA_MEM_ALLOC_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphMemAllocNodeGetParams(raw, &raw mut params)) }?;
-        Ok(AllocationNode { node, address: DevicePointer::from_raw(params.dptr), bytes: params.bytesize })
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphMemAllocNodeGetParams(raw, &raw mut params)
+            )
+        }?;
+        Ok(AllocationNode {
+            node,
+            address: DevicePointer::from_raw(params.dptr),
+            bytes: params.bytesize,
+        })
     }
 
     /// Returns the address of the memory that a memory free node frees.
@@ -160,7 +182,12 @@ impl Graph {
         let raw = state.member("Graph::freed", self.number, node)?;
         let mut address: CUdeviceptr = 0;
         // SAFETY: the node is live, and `address` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphMemFreeNodeGetParams(raw, &raw mut address)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphMemFreeNodeGetParams(raw, &raw mut address)
+            )
+        }?;
         Ok(DevicePointer::from_raw(address))
     }
 }
@@ -179,7 +206,12 @@ impl Device {
             let mut value = 0_u64;
             let place: *mut c_void = (&raw mut value).cast();
             // SAFETY: `place` is valid for writes of a 64-bit integer, the type of every attribute.
-            unsafe { call!(self.driver(), cuDeviceGetGraphMemAttribute(self.as_raw(), attribute, place)) }?;
+            unsafe {
+                call!(
+                    self.driver(),
+                    cuDeviceGetGraphMemAttribute(self.as_raw(), attribute, place)
+                )
+            }?;
             Ok(value)
         };
         Ok(GraphMemory {
@@ -203,7 +235,12 @@ impl Device {
             let mut zero = 0_u64;
             let place: *mut c_void = (&raw mut zero).cast();
             // SAFETY: `place` holds a 64-bit integer, and 0 is the only value that a high-water mark can be set to.
-            unsafe { call!(self.driver(), cuDeviceSetGraphMemAttribute(self.as_raw(), attribute, place)) }
+            unsafe {
+                call!(
+                    self.driver(),
+                    cuDeviceSetGraphMemAttribute(self.as_raw(), attribute, place)
+                )
+            }
         };
         reset(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)?;
         reset(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)

@@ -61,7 +61,12 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::set_memory_operations", self.number, *node)?;
         // SAFETY: the node is live, and the caller is responsible for the addresses.
-        unsafe { call!(self.driver(), cuGraphBatchMemOpNodeSetParams(node, &raw const params)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphBatchMemOpNodeSetParams(node, &raw const params)
+            )
+        }
     }
 
     /// Returns the number of operations of a batch memory operation node.
@@ -77,7 +82,12 @@ impl Graph {
         let node = state.member("Graph::memory_operation_count", self.number, *node)?;
         let mut params = CUDA_BATCH_MEM_OP_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphBatchMemOpNodeGetParams(node, &raw mut params)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphBatchMemOpNodeGetParams(node, &raw mut params)
+            )
+        }?;
         Ok(params.count as usize)
     }
 }
@@ -88,14 +98,23 @@ pub(super) fn raw_operations(
     operation: &'static str,
 ) -> Result<Vec<CUstreamBatchMemOpParams>> {
     if operations.len() > MAX_BATCH {
-        let reason = format!("too many operations ({}, at most {MAX_BATCH})", operations.len());
+        let reason = format!(
+            "too many operations ({}, at most {MAX_BATCH})",
+            operations.len()
+        );
         return Err(Error::argument(operation, reason));
     }
-    Ok(operations.iter().map(|operation| operation.as_raw()).collect())
+    Ok(operations
+        .iter()
+        .map(|operation| operation.as_raw())
+        .collect())
 }
 
 /// Returns the driver's parameters of a node that performs `operations`, which they point to.
-pub(super) fn params(context: &Context, operations: &mut [CUstreamBatchMemOpParams]) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
+pub(super) fn params(
+    context: &Context,
+    operations: &mut [CUstreamBatchMemOpParams],
+) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
     CUDA_BATCH_MEM_OP_NODE_PARAMS {
         ctx: context.as_raw(),
         count: operations.len() as u32,

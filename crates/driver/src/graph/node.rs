@@ -185,7 +185,10 @@ impl<S> TypedNode for KernelNode<S> {}
 
 impl<S> FoundNode for KernelNode<S> {
     fn at(&self, found: Found) -> Self {
-        Self { node: found.0, ..self.clone() }
+        Self {
+            node: found.0,
+            ..self.clone()
+        }
     }
 }
 
@@ -205,13 +208,22 @@ impl<S> From<KernelNode<S>> for Node {
 
 impl<S> Clone for KernelNode<S> {
     fn clone(&self) -> Self {
-        Self { node: self.node, kernel: self.kernel.clone(), config: self.config }
+        Self {
+            node: self.node,
+            kernel: self.kernel.clone(),
+            config: self.config,
+        }
     }
 }
 
 impl<S> fmt::Debug for KernelNode<S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "KernelNode({}, `{}`)", self.node, self.kernel.name())
+        write!(
+            formatter,
+            "KernelNode({}, `{}`)",
+            self.node,
+            self.kernel.name()
+        )
     }
 }
 
@@ -231,7 +243,11 @@ impl Graph {
     }
 
     /// Removes a node if `check` of the locked tree succeeds.
-    pub(super) fn remove_if(&mut self, node: Node, check: impl FnOnce(&State) -> Result<()>) -> Result<()> {
+    pub(super) fn remove_if(
+        &mut self,
+        node: Node,
+        check: impl FnOnce(&State) -> Result<()>,
+    ) -> Result<()> {
         let mut state = self.tree.lock()?;
         state.member("Graph::remove", self.number, node)?;
         check(&state)?;
@@ -245,7 +261,8 @@ impl Graph {
     pub(super) fn remove_in(&self, state: &mut State, node: Node) -> Result<Vec<Resource>> {
         let raw = state.member("Graph::remove", self.number, node)?;
         // SAFETY: the node is live, and its handle is not used again once it is destroyed.
-        unsafe { call!(self.driver(), cuGraphDestroyNode(raw)) }.map_err(|error| error.about(node.to_string()))?;
+        unsafe { call!(self.driver(), cuGraphDestroyNode(raw)) }
+            .map_err(|error| error.about(node.to_string()))?;
         Ok(state.remove(node))
     }
 
@@ -272,7 +289,9 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     pub fn as_raw_node(&self, node: Node) -> Result<CUgraphNode> {
-        self.tree.lock()?.member("Graph::as_raw_node", self.number, node)
+        self.tree
+            .lock()?
+            .member("Graph::as_raw_node", self.number, node)
     }
 
     /// Returns the node of this graph with the given raw handle.

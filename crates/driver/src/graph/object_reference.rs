@@ -25,7 +25,10 @@ impl ObjectReference {
     pub(super) fn new<T: Send + 'static>(driver: &Driver, value: Box<T>) -> Result<(Self, *mut T)> {
         let place = Box::into_raw(value);
         let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
-        let (mut raw, destroy) = (std::ptr::null_mut(), end::<T> as unsafe extern "C" fn(*mut c_void));
+        let (mut raw, destroy) = (
+            std::ptr::null_mut(),
+            end::<T> as unsafe extern "C" fn(*mut c_void),
+        );
         // SAFETY: `raw` is valid for writes; `destroy` is called once, when the value is no longer used.
         let created = unsafe {
             call!(driver, cuUserObjectCreate(&raw mut raw, place.cast(), Some(destroy), 1, flags) creates raw)
@@ -35,7 +38,13 @@ impl ObjectReference {
             drop(unsafe { Box::from_raw(place) });
             return Err(error);
         }
-        Ok((Self(Arc::new(Reference { raw: Handle::new(raw), driver: driver.clone() })), place))
+        Ok((
+            Self(Arc::new(Reference {
+                raw: Handle::new(raw),
+                driver: driver.clone(),
+            })),
+            place,
+        ))
     }
 
     pub(super) fn as_raw(&self) -> CUuserObject {

@@ -27,10 +27,16 @@ impl Graph {
 
     /// Returns `true` if work that uses `added`, a child graph or captured work, must depend on the nodes of the graph,
     /// whose tree this thread has locked.
-    pub(super) fn must_follow(&self, state: &mut State, operation: &'static str, added: &Kept) -> Result<bool> {
+    pub(super) fn must_follow(
+        &self,
+        state: &mut State,
+        operation: &'static str,
+        added: &Kept,
+    ) -> Result<bool> {
         let met = state.met_by(added);
-        let (within, elsewhere): (Vec<_>, Vec<_>) =
-            met.into_iter().partition(|part| state.is_within(*part, self.number));
+        let (within, elsewhere): (Vec<_>, Vec<_>) = met
+            .into_iter()
+            .partition(|part| state.is_within(*part, self.number));
         for part in elsewhere {
             if !self.is_in_order_with(state, part)? {
                 let reason = "it conflicts with work in another part of the graph on the same memory, and the two are not ordered; make the \
@@ -48,7 +54,8 @@ impl Graph {
             if state.is_within(part, outer) {
                 // Of the body graphs of one node, only one runs at a time.
                 let is_same_node = state.is_within_node(part, node);
-                return Ok(is_same_node || Self::of(Arc::clone(&self.tree), outer).is_in_line(state, node)?);
+                return Ok(is_same_node
+                    || Self::of(Arc::clone(&self.tree), outer).is_in_line(state, node)?);
             }
             inner = outer;
         }
@@ -66,8 +73,13 @@ impl Graph {
             }
             reached
         };
-        let (after, before) = (reached(|edge| (edge.from, edge.to)), reached(|edge| (edge.to, edge.from)));
-        Ok(nodes.iter().all(|other| after.contains(other) || before.contains(other)))
+        let (after, before) = (
+            reached(|edge| (edge.from, edge.to)),
+            reached(|edge| (edge.to, edge.from)),
+        );
+        Ok(nodes
+            .iter()
+            .all(|other| after.contains(other) || before.contains(other)))
     }
 }
 
@@ -78,22 +90,32 @@ impl State {
             return HashSet::new();
         }
         let met = |resource: &Resource| resource.leases().any(|lease| added.disturbs(lease));
-        self.each_kept().filter(|(_, resource)| met(resource)).map(|(owner, _)| owner).collect()
+        self.each_kept()
+            .filter(|(_, resource)| met(resource))
+            .map(|(owner, _)| owner)
+            .collect()
     }
 
     /// Returns `true` if a graph is `outer` or is contained in it.
     fn is_within(&self, part: u32, outer: u32) -> bool {
-        part == outer || self.around(part).is_some_and(|(_, around)| self.is_within(around, outer))
+        part == outer
+            || self
+                .around(part)
+                .is_some_and(|(_, around)| self.is_within(around, outer))
     }
 
     /// Returns `true` if a graph is contained in `node`.
     fn is_within_node(&self, part: u32, node: Node) -> bool {
-        self.around(part).is_some_and(|(own, around)| own == node || self.is_within_node(around, node))
+        self.around(part)
+            .is_some_and(|(own, around)| own == node || self.is_within_node(around, node))
     }
 
     /// Returns an error of `operation` if captured work that writes memory depends on the order of nodes.
     pub(super) fn expect_loose(&self, operation: &'static str) -> Result<()> {
-        if !self.each_kept().any(|(_, resource)| resource.leases().any(Lease::is_write)) {
+        if !self
+            .each_kept()
+            .any(|(_, resource)| resource.leases().any(Lease::is_write))
+        {
             return Ok(());
         }
         let reason = "the order of the nodes cannot change, because the graph has captured work that writes memory";
@@ -109,20 +131,24 @@ impl Resource {
             Self::Child(kept) => (None, Some(kept)),
             _ => (None, None),
         };
-        own.into_iter().chain(within.into_iter().flat_map(Kept::leases))
+        own.into_iter()
+            .chain(within.into_iter().flat_map(Kept::leases))
     }
 }
 
 impl Kept {
     /// Returns `true` if a lease conflicts with one kept here: one of the two writes the same memory.
     fn disturbs(&self, lease: &Lease) -> bool {
-        self.lease_of(lease).is_some_and(|met| met.is_write() || lease.is_write())
+        self.lease_of(lease)
+            .is_some_and(|met| met.is_write() || lease.is_write())
     }
 
     /// Returns `true` if `self` can replace `old` without a new conflict with the work that uses `whole`.
     pub(super) fn can_replace(&self, old: &Self, whole: &Self) -> bool {
         self.leases().all(|lease| {
-            let is_known = old.lease_of(lease).is_some_and(|known| known.is_write() || !lease.is_write());
+            let is_known = old
+                .lease_of(lease)
+                .is_some_and(|known| known.is_write() || !lease.is_write());
             is_known || !whole.disturbs(lease)
         })
     }

@@ -39,7 +39,10 @@ impl Graph {
     /// An error returned by the driver.
     pub fn to_svg(&self) -> Result<String> {
         let (nodes, edges) = (self.nodes()?, self.edges()?);
-        let labels = nodes.iter().map(|node| self.label(*node)).collect::<Result<Vec<_>>>()?;
+        let labels = nodes
+            .iter()
+            .map(|node| self.label(*node))
+            .collect::<Result<Vec<_>>>()?;
         let layout = Layout::new(&nodes, &edges);
         let (width, height) = layout.size();
         let mut svg = format!(
@@ -49,8 +52,13 @@ impl Graph {
              <polygon points=\"0,0 8,4 0,8\" fill=\"#667\"/></marker></defs>\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
         );
-        edges.iter().for_each(|edge| layout.draw_edge(&mut svg, edge));
-        nodes.iter().zip(&labels).for_each(|(node, label)| layout.draw_node(&mut svg, *node, label));
+        edges
+            .iter()
+            .for_each(|edge| layout.draw_edge(&mut svg, edge));
+        nodes
+            .iter()
+            .zip(&labels)
+            .for_each(|(node, label)| layout.draw_node(&mut svg, *node, label));
         svg.push_str("</svg>\n");
         Ok(svg)
     }
@@ -63,7 +71,10 @@ impl Graph {
             return Ok(kernel.name.to_string());
         }
         let name = match kind {
-            NodeKind::Kernel => name_of(self.driver(), state.member("Graph::to_svg", self.number, node)?)?,
+            NodeKind::Kernel => name_of(
+                self.driver(),
+                state.member("Graph::to_svg", self.number, node)?,
+            )?,
             _ => None,
         };
         Ok(name.unwrap_or_else(|| kind.to_string()))
@@ -78,7 +89,10 @@ impl Layout {
         for _ in nodes {
             let mut is_settled = true;
             for edge in edges {
-                let below = layer.get(&edge.from).map_or(0, |from| from + 1).min(nodes.len());
+                let below = layer
+                    .get(&edge.from)
+                    .map_or(0, |from| from + 1)
+                    .min(nodes.len());
                 if let Some(to) = layer.get_mut(&edge.to).filter(|to| **to < below) {
                     (*to, is_settled) = (below, false);
                 }
@@ -93,25 +107,45 @@ impl Layout {
             places.insert(*node, (layer, filled[layer]));
             filled[layer] += 1;
         }
-        let layers = filled.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
-        Self { places, layers, widest: filled.into_iter().max().unwrap_or_default() }
+        let layers = filled
+            .iter()
+            .rposition(|count| *count > 0)
+            .map_or(0, |last| last + 1);
+        Self {
+            places,
+            layers,
+            widest: filled.into_iter().max().unwrap_or_default(),
+        }
     }
 
     fn size(&self) -> (usize, usize) {
-        (ACROSS + self.widest * (WIDTH + ACROSS), DOWN + self.layers * (HEIGHT + DOWN))
+        (
+            ACROSS + self.widest * (WIDTH + ACROSS),
+            DOWN + self.layers * (HEIGHT + DOWN),
+        )
     }
 
     /// Returns the upper left corner of a node's box.
     fn corner(&self, node: Node) -> (usize, usize) {
         let (layer, place) = self.places.get(&node).copied().unwrap_or_default();
-        (ACROSS + place * (WIDTH + ACROSS), DOWN + layer * (HEIGHT + DOWN))
+        (
+            ACROSS + place * (WIDTH + ACROSS),
+            DOWN + layer * (HEIGHT + DOWN),
+        )
     }
 
     fn draw_edge(&self, svg: &mut String, edge: &Edge) {
-        let dashes = if edge.data.kind == EdgeKind::Full { "" } else { " stroke-dasharray=\"4 3\"" };
+        let dashes = if edge.data.kind == EdgeKind::Full {
+            ""
+        } else {
+            " stroke-dasharray=\"4 3\""
+        };
         let path = self.path(edge);
         // Writing to a string cannot fail.
-        let _ = writeln!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"#667\" marker-end=\"url(#end)\"{dashes}/>");
+        let _ = writeln!(
+            svg,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"#667\" marker-end=\"url(#end)\"{dashes}/>"
+        );
     }
 
     /// Returns the path of an edge: straight to the next layer, otherwise between the columns, where no box hides it.
@@ -135,8 +169,15 @@ impl Layout {
         let (x, y) = self.corner(node);
         let (center, base) = (x + WIDTH / 2, y + HEIGHT / 2 + 4);
         let is_long = label.chars().count() > LETTERS;
-        let shown: String = label.chars().take(if is_long { LETTERS - 1 } else { LETTERS }).collect();
-        let (shown, rest, whole) = (escaped(&shown), if is_long { "…" } else { "" }, escaped(label));
+        let shown: String = label
+            .chars()
+            .take(if is_long { LETTERS - 1 } else { LETTERS })
+            .collect();
+        let (shown, rest, whole) = (
+            escaped(&shown),
+            if is_long { "…" } else { "" },
+            escaped(label),
+        );
         // Writing to a string cannot fail.
         let _ = writeln!(
             svg,
@@ -148,7 +189,9 @@ impl Layout {
 
 /// Escapes text for XML.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -161,7 +204,11 @@ mod tests {
     }
 
     fn edge(from: u32, to: u32) -> Edge {
-        Edge { from: node(from), to: node(to), data: EdgeData::new() }
+        Edge {
+            from: node(from),
+            to: node(to),
+            data: EdgeData::new(),
+        }
     }
 
     #[test]
@@ -178,7 +225,11 @@ mod tests {
         let nodes = [0, 1, 2].map(node);
         let layout = Layout::new(&nodes, &[edge(0, 1), edge(1, 2), edge(0, 2)]);
         let lane = ACROSS + WIDTH + ACROSS / 2;
-        assert!(layout.path(&edge(0, 2)).contains(&format!(" {lane} ")), "{}", layout.path(&edge(0, 2)));
+        assert!(
+            layout.path(&edge(0, 2)).contains(&format!(" {lane} ")),
+            "{}",
+            layout.path(&edge(0, 2))
+        );
         assert!(!layout.path(&edge(0, 1)).contains('V'));
     }
 

@@ -26,7 +26,11 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; an error returned by the driver
     /// for invalid parameters.
     #[doc(alias = "cuGraphAddNode")]
-    pub unsafe fn add_raw(&mut self, after: &[(Node, EdgeData)], params: &mut CUgraphNodeParams) -> Result<Node> {
+    pub unsafe fn add_raw(
+        &mut self,
+        after: &[(Node, EdgeData)],
+        params: &mut CUgraphNodeParams,
+    ) -> Result<Node> {
         // SAFETY: the caller is responsible for the parameters and the edges.
         unsafe { self.add_described(&mut *self.tree.lock()?, "Graph::add_raw", after, params) }
     }
@@ -88,10 +92,19 @@ impl Graph {
         after: &[(Node, EdgeData)],
         params: &mut CUgraphNodeParams,
     ) -> Result<Node> {
-        let (nodes, data): (Vec<_>, Vec<CUgraphEdgeData>) =
-            after.iter().map(|(node, data)| (*node, data.to_raw())).unzip();
+        let (nodes, data): (Vec<_>, Vec<CUgraphEdgeData>) = after
+            .iter()
+            .map(|(node, data)| (*node, data.to_raw()))
+            .unzip();
         let is_plain = after.iter().all(|(_, data)| *data == EdgeData::new());
-        let (context, data) = (self.context().clone(), if data.is_empty() { std::ptr::null() } else { data.as_ptr() });
+        let (context, data) = (
+            self.context().clone(),
+            if data.is_empty() {
+                std::ptr::null()
+            } else {
+                data.as_ptr()
+            },
+        );
         state.add_node(self.driver(), self.number, operation, &nodes, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             context.entered(|_| {

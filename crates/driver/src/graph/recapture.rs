@@ -26,7 +26,8 @@ const OPERATION: &str = "Graph::recapture";
 
 /// The reason in the error of every other use of the graph.
 const BUSY: &str = "the work of the graph is being captured again";
-const SPOILED: &str = "a recapture of the graph has failed, which leaves it undefined; capture a new graph";
+const SPOILED: &str =
+    "a recapture of the graph has failed, which leaves it undefined; capture a new graph";
 
 impl Graph {
     /// Captures the work of the graph again, which replaces the parameters of its nodes: buffers, values, launch configurations. The work
@@ -58,7 +59,10 @@ impl Graph {
     /// The error of `work`; `CUDA_ERROR_GRAPH_RECAPTURE_FAILURE` from the operation that differs, or from the end if operations are
     /// missing; an argument error if the graph is a child graph or a body graph.
     #[doc(alias = "cuStreamBeginRecaptureToGraph")]
-    pub fn recapture<E: From<Error>>(&mut self, work: impl FnOnce(&CaptureScope) -> Result<(), E>) -> Result<(), E> {
+    pub fn recapture<E: From<Error>>(
+        &mut self,
+        work: impl FnOnce(&CaptureScope) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut recapture = Recapture::begin(self)?;
         recapture.scope.record(work)?;
         Ok(recapture.settle()?)
@@ -67,10 +71,19 @@ impl Graph {
     /// Begins to capture `root`, and refuses every other use of the graph. The driver releases the graph's user objects.
     fn begin_recapture(&self, root: &Stream) -> Result<()> {
         let mut state = self.tree.lock()?;
-        let (driver, raw, stream) = (self.driver(), state.graph(OPERATION, self.number)?, root.as_raw());
+        let (driver, raw, stream) = (
+            self.driver(),
+            state.graph(OPERATION, self.number)?,
+            root.as_raw(),
+        );
         // SAFETY: the stream is live, and nothing else owns it; the graph is live, and nothing else uses it until the capture ends.
         // Without a callback, every parameter of a node may change.
-        unsafe { call!(driver, cuStreamBeginRecaptureToGraph(stream, MODE, raw, None, std::ptr::null_mut())) }?;
+        unsafe {
+            call!(
+                driver,
+                cuStreamBeginRecaptureToGraph(stream, MODE, raw, None, std::ptr::null_mut())
+            )
+        }?;
         state.refuse(Some(BUSY));
         state.retains(HashMap::new());
         Ok(())
@@ -84,13 +97,22 @@ impl<'graph> Recapture<'graph> {
             return Err(graph.driver().missing(function));
         }
         if graph.number != ROOT {
-            return Err(Error::argument(OPERATION, "the graph is part of another graph"));
+            return Err(Error::argument(
+                OPERATION,
+                "the graph is part of another graph",
+            ));
         }
         // A graph that cannot be used is refused before a stream is created.
         graph.tree.lock()?.graph(OPERATION, ROOT)?;
         let target = (Arc::clone(&graph.tree), ROOT);
-        let scope = CaptureScope::begin(graph.context(), OPERATION, Some(target), |root| graph.begin_recapture(root))?;
-        Ok(Self { graph, scope, is_settled: false })
+        let scope = CaptureScope::begin(graph.context(), OPERATION, Some(target), |root| {
+            graph.begin_recapture(root)
+        })?;
+        Ok(Self {
+            graph,
+            scope,
+            is_settled: false,
+        })
     }
 
     /// Ends the capture. The graph keeps what the new work needs instead of what the old work needed.
@@ -98,7 +120,9 @@ impl<'graph> Recapture<'graph> {
         let captured = self.scope.finish()?;
         let mut state = self.graph.tree.lock()?;
         state.refuse(None);
-        let retained = self.graph.retain_references(&state, OPERATION, &captured.objects);
+        let retained = self
+            .graph
+            .retain_references(&state, OPERATION, &captured.objects);
         state.refuse(retained.is_err().then_some(BUSY));
         retained?;
         let replaced = state.replace_kept(captured.kept);

@@ -1,6 +1,8 @@
 //! Whole-graph update of executable graphs.
 
-use curium_sys::{CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Function};
+use curium_sys::{
+    CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Function,
+};
 
 use super::instantiate::describe;
 use super::{Graph, GraphExec, Node};
@@ -70,7 +72,10 @@ impl GraphExec {
         let operation = "GraphExec::update";
         self.driver().expect_same(graph.driver(), operation)?;
         if self.context().as_raw() != graph.context().as_raw() {
-            return Err(Error::argument(operation, "context mismatch (the graph and the executable graph)"));
+            return Err(Error::argument(
+                operation,
+                "context mismatch (the graph and the executable graph)",
+            ));
         }
         let state = graph.tree.lock()?;
         let raw = state.graph(operation, graph.number)?;
@@ -79,7 +84,12 @@ impl GraphExec {
             if driver.has(Function::cuGraphExecUpdate_v2) {
                 // SAFETY: the executable graph and the graph are live, `info` is valid for writes, and this thread has
                 // exclusive access to both.
-                return unsafe { call!(driver, cuGraphExecUpdate_v2(self.as_raw(), raw, &raw mut info)) };
+                return unsafe {
+                    call!(
+                        driver,
+                        cuGraphExecUpdate_v2(self.as_raw(), raw, &raw mut info)
+                    )
+                };
             }
             let (node, result) = (&raw mut info.errorNode, &raw mut info.result);
             // SAFETY: as above.
@@ -99,7 +109,11 @@ impl GraphExec {
                 drop(state);
                 self.keep_also(&kept);
                 let reason = UpdateFailureReason::from_raw(info.result);
-                Ok(GraphUpdate::Failed(Box::new(UpdateFailure { reason, node, error })))
+                Ok(GraphUpdate::Failed(Box::new(UpdateFailure {
+                    reason,
+                    node,
+                    error,
+                })))
             }
             Err(error) => {
                 drop(state);
@@ -124,9 +138,15 @@ impl UpdateFailureReason {
             CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED => Self::Topology,
             CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED => Self::NodeKind,
             CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED => Self::Kernel,
-            CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE => Self::UnsupportedKernel,
-            CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED => Self::Parameters,
-            CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED => Self::Attributes,
+            CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE => {
+                Self::UnsupportedKernel
+            }
+            CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED => {
+                Self::Parameters
+            }
+            CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED => {
+                Self::Attributes
+            }
             CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED => Self::NotSupported,
             other => Self::Unknown(other.0),
         }
@@ -135,7 +155,12 @@ impl UpdateFailureReason {
 
 /// Adds the failing node to the error of an update.
 #[cold]
-fn name_node(error: Error, driver: &Driver, node: CUgraphNode, state: &super::tree::State) -> Error {
+fn name_node(
+    error: Error,
+    driver: &Driver,
+    node: CUgraphNode,
+    state: &super::tree::State,
+) -> Error {
     if node.is_null() {
         return error;
     }

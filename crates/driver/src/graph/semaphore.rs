@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use curium_sys::{
-    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
-    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore,
+    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    CUexternalSemaphore,
 };
 
 use super::kept::Resource;
@@ -50,8 +51,18 @@ impl GraphSemaphore {
     ///
     /// `raw` is a semaphore of this context that is live for as long as `owner` exists.
     #[must_use]
-    pub unsafe fn new(context: &Context, raw: CUexternalSemaphore, value: u64, owner: Arc<dyn SemaphoreOwner>) -> Self {
-        Self { raw: Handle::new(raw), value, context: context.clone(), owner }
+    pub unsafe fn new(
+        context: &Context,
+        raw: CUexternalSemaphore,
+        value: u64,
+        owner: Arc<dyn SemaphoreOwner>,
+    ) -> Self {
+        Self {
+            raw: Handle::new(raw),
+            value,
+            context: context.clone(),
+            owner,
+        }
     }
 }
 
@@ -92,7 +103,11 @@ impl Graph {
     /// An argument error if a semaphore belongs to another context or driver, or if a node in `after` belongs to
     /// another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
-    pub fn add_semaphore_wait(&mut self, after: &[Node], semaphores: &[GraphSemaphore]) -> Result<SemaphoreWaitNode> {
+    pub fn add_semaphore_wait(
+        &mut self,
+        after: &[Node],
+        semaphores: &[GraphSemaphore],
+    ) -> Result<SemaphoreWaitNode> {
         expect_semaphores(self.context(), semaphores, "Graph::add_semaphore_wait")?;
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
@@ -114,13 +129,27 @@ impl Graph {
     /// An argument error if a semaphore belongs to another context or driver, or if the node belongs to another graph
     /// or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
-    pub fn set_semaphore_signal(&mut self, node: SemaphoreSignalNode, semaphores: &[GraphSemaphore]) -> Result<()> {
+    pub fn set_semaphore_signal(
+        &mut self,
+        node: SemaphoreSignalNode,
+        semaphores: &[GraphSemaphore],
+    ) -> Result<()> {
         let mut signals = Signals::new(semaphores);
         let params = signals.params();
-        self.set_semaphores("Graph::set_semaphore_signal", *node, semaphores, |driver, raw| {
-            // SAFETY: the node and the semaphores are live.
-            unsafe { call!(driver, cuGraphExternalSemaphoresSignalNodeSetParams(raw, &raw const params)) }
-        })
+        self.set_semaphores(
+            "Graph::set_semaphore_signal",
+            *node,
+            semaphores,
+            |driver, raw| {
+                // SAFETY: the node and the semaphores are live.
+                unsafe {
+                    call!(
+                        driver,
+                        cuGraphExternalSemaphoresSignalNodeSetParams(raw, &raw const params)
+                    )
+                }
+            },
+        )
     }
 
     /// Sets the semaphores that a node waits for. Existing executable graphs are not affected.
@@ -132,13 +161,27 @@ impl Graph {
     /// An argument error if a semaphore belongs to another context or driver, or if the node belongs to another graph
     /// or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
-    pub fn set_semaphore_wait(&mut self, node: SemaphoreWaitNode, semaphores: &[GraphSemaphore]) -> Result<()> {
+    pub fn set_semaphore_wait(
+        &mut self,
+        node: SemaphoreWaitNode,
+        semaphores: &[GraphSemaphore],
+    ) -> Result<()> {
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
-        self.set_semaphores("Graph::set_semaphore_wait", *node, semaphores, |driver, raw| {
-            // SAFETY: the node and the semaphores are live.
-            unsafe { call!(driver, cuGraphExternalSemaphoresWaitNodeSetParams(raw, &raw const params)) }
-        })
+        self.set_semaphores(
+            "Graph::set_semaphore_wait",
+            *node,
+            semaphores,
+            |driver, raw| {
+                // SAFETY: the node and the semaphores are live.
+                unsafe {
+                    call!(
+                        driver,
+                        cuGraphExternalSemaphoresWaitNodeSetParams(raw, &raw const params)
+                    )
+                }
+            },
+        )
     }
 
     /// Returns the number of semaphores that a node signals.
@@ -154,7 +197,12 @@ impl Graph {
         let raw = state.member("Graph::semaphore_signal_count", self.number, *node)?;
         let mut params = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphExternalSemaphoresSignalNodeGetParams(raw, &raw mut params)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphExternalSemaphoresSignalNodeGetParams(raw, &raw mut params)
+            )
+        }?;
         Ok(params.numExtSems as usize)
     }
 
@@ -171,7 +219,12 @@ impl Graph {
         let raw = state.member("Graph::semaphore_wait_count", self.number, *node)?;
         let mut params = CUDA_EXT_SEM_WAIT_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphExternalSemaphoresWaitNodeGetParams(raw, &raw mut params)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphExternalSemaphoresWaitNodeGetParams(raw, &raw mut params)
+            )
+        }?;
         Ok(params.numExtSems as usize)
     }
 
@@ -199,7 +252,10 @@ impl Signals {
             params.params.fence.value = semaphore.value;
             params
         };
-        Self { semaphores: handles(semaphores), params: semaphores.iter().map(params).collect() }
+        Self {
+            semaphores: handles(semaphores),
+            params: semaphores.iter().map(params).collect(),
+        }
     }
 
     pub(super) fn params(&mut self) -> CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
@@ -218,7 +274,10 @@ impl Waits {
             params.params.fence.value = semaphore.value;
             params
         };
-        Self { semaphores: handles(semaphores), params: semaphores.iter().map(params).collect() }
+        Self {
+            semaphores: handles(semaphores),
+            params: semaphores.iter().map(params).collect(),
+        }
     }
 
     pub(super) fn params(&mut self) -> CUDA_EXT_SEM_WAIT_NODE_PARAMS {
@@ -243,19 +302,32 @@ pub(super) fn expect_semaphores(
     operation: &'static str,
 ) -> Result<()> {
     semaphores.iter().try_for_each(|semaphore| {
-        context.driver().expect_same(semaphore.context.driver(), operation)?;
+        context
+            .driver()
+            .expect_same(semaphore.context.driver(), operation)?;
         if semaphore.context.as_raw() == context.as_raw() {
             return Ok(());
         }
-        Err(Error::argument(operation, format!("context mismatch ({semaphore:?} and the graph)")))
+        Err(Error::argument(
+            operation,
+            format!("context mismatch ({semaphore:?} and the graph)"),
+        ))
     })
 }
 
 fn handles(semaphores: &[GraphSemaphore]) -> Vec<CUexternalSemaphore> {
-    semaphores.iter().map(|semaphore| semaphore.raw.raw()).collect()
+    semaphores
+        .iter()
+        .map(|semaphore| semaphore.raw.raw())
+        .collect()
 }
 
 /// Returns the owners of a node's semaphores.
 pub(super) fn owners(semaphores: &[GraphSemaphore]) -> Option<Resource> {
-    Some(Resource::Semaphores(semaphores.iter().map(|semaphore| Arc::clone(&semaphore.owner)).collect()))
+    Some(Resource::Semaphores(
+        semaphores
+            .iter()
+            .map(|semaphore| Arc::clone(&semaphore.owner))
+            .collect(),
+    ))
 }

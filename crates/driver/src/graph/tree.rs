@@ -68,8 +68,21 @@ impl Tree {
         let graphs = vec![Some(Handle::new(raw))];
         let (nodes, numbers, objects) = Default::default();
         let (inherited, refusal) = (HashMap::from([(ROOT, inherited)]), None);
-        let state = State { identity, graphs, nodes, numbers, inherited, objects, refusal };
-        Self { raw: Handle::new(raw), identity, state: Exclusive::new(state), context: context.clone() }
+        let state = State {
+            identity,
+            graphs,
+            nodes,
+            numbers,
+            inherited,
+            objects,
+            refusal,
+        };
+        Self {
+            raw: Handle::new(raw),
+            identity,
+            state: Exclusive::new(state),
+            context: context.clone(),
+        }
     }
 
     pub(super) fn context(&self) -> &Context {
@@ -96,8 +109,9 @@ impl Tree {
 
     pub(super) fn destroy(&mut self) -> Result<()> {
         // SAFETY: the graph is live, no other code has its handle, and it is not used again once it is destroyed.
-        unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }
-            .map_err(|error| error.about_handle("graph", self.raw.raw(), self.context.device().as_raw()))?;
+        unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }.map_err(
+            |error| error.about_handle("graph", self.raw.raw(), self.context.device().as_raw()),
+        )?;
         self.raw.clear();
         Ok(())
     }
@@ -116,7 +130,10 @@ impl State {
         self.expect_usable(operation)?;
         match self.graphs.get(number as usize) {
             Some(Some(raw)) => Ok(raw.raw()),
-            _ => Err(Error::argument(operation, "the node that contains this graph was removed")),
+            _ => Err(Error::argument(
+                operation,
+                "the node that contains this graph was removed",
+            )),
         }
     }
 
@@ -127,30 +144,50 @@ impl State {
     }
 
     /// Returns the raw handle of a node of one graph of the tree.
-    pub(super) fn member(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
+    pub(super) fn member(
+        &self,
+        operation: &'static str,
+        graph: u32,
+        node: Node,
+    ) -> Result<CUgraphNode> {
         self.expect_usable(operation)?;
         self.member_in_use(operation, graph, node)
     }
 
     /// Returns the raw handle of a node, for the operation that blocks every other use.
-    pub(super) fn member_in_use(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
+    pub(super) fn member_in_use(
+        &self,
+        operation: &'static str,
+        graph: u32,
+        node: Node,
+    ) -> Result<CUgraphNode> {
         let entry = self.entry(operation, node)?;
         if entry.graph == graph {
             return Ok(entry.raw.raw());
         }
-        Err(Error::argument(operation, format!("{node} is in another graph")))
+        Err(Error::argument(
+            operation,
+            format!("{node} is in another graph"),
+        ))
     }
 
     fn entry(&self, operation: &'static str, node: Node) -> Result<&Entry> {
         if node.tree != self.identity {
-            return Err(Error::argument(operation, format!("{node} is in another graph")));
+            return Err(Error::argument(
+                operation,
+                format!("{node} is in another graph"),
+            ));
         }
-        let entry = self.nodes.get(node.number as usize).and_then(Option::as_ref);
+        let entry = self
+            .nodes
+            .get(node.number as usize)
+            .and_then(Option::as_ref);
         entry.ok_or_else(|| Error::argument(operation, format!("{node} was removed")))
     }
 
     fn expect_usable(&self, operation: &'static str) -> Result<()> {
-        self.refusal.map_or(Ok(()), |reason| Err(Error::argument(operation, reason)))
+        self.refusal
+            .map_or(Ok(()), |reason| Err(Error::argument(operation, reason)))
     }
 
     /// Refuses every use of the graphs of the tree for this reason, or allows it again.
@@ -165,8 +202,12 @@ impl State {
 
     /// Returns the user objects that a graph retains, as entries of an outermost graph.
     pub(super) fn objects_of(&self, graph: u32) -> HashMap<(u32, usize), u32> {
-        let own = self.objects.iter().filter(|((owner, _), _)| *owner == graph);
-        own.map(|((_, address), count)| ((ROOT, *address), *count)).collect()
+        let own = self
+            .objects
+            .iter()
+            .filter(|((owner, _), _)| *owner == graph);
+        own.map(|((_, address), count)| ((ROOT, *address), *count))
+            .collect()
     }
 
     /// Records that the outermost graph retains these user objects.
@@ -185,36 +226,64 @@ impl State {
         call: impl FnOnce(&Driver, Spot) -> Result<()>,
     ) -> Result<Node> {
         let raw = self.graph(operation, graph)?;
-        let after = after.iter().map(|node| self.member(operation, graph, *node)).collect::<Result<Vec<_>>>()?;
+        let after = after
+            .iter()
+            .map(|node| self.member(operation, graph, *node))
+            .collect::<Result<Vec<_>>>()?;
         let mut node = std::ptr::null_mut();
-        call(driver, Spot { node: &raw mut node, graph: raw, after: after.as_ptr(), count: after.len() })?;
+        call(
+            driver,
+            Spot {
+                node: &raw mut node,
+                graph: raw,
+                after: after.as_ptr(),
+                count: after.len(),
+            },
+        )?;
         Ok(self.add(graph, node, kept))
     }
 
     /// Returns the node with this raw handle, registering it if it is new.
     pub(super) fn known(&mut self, graph: u32, raw: CUgraphNode) -> Node {
         match self.numbers.get(&raw.addr()) {
-            Some(number) => Node { tree: self.identity, number: *number },
+            Some(number) => Node {
+                tree: self.identity,
+                number: *number,
+            },
             None => self.add(graph, raw, None),
         }
     }
 
     /// Returns the node with this raw handle, if it is registered.
     pub(super) fn find(&self, raw: CUgraphNode) -> Option<Node> {
-        self.numbers.get(&raw.addr()).map(|number| Node { tree: self.identity, number: *number })
+        self.numbers.get(&raw.addr()).map(|number| Node {
+            tree: self.identity,
+            number: *number,
+        })
     }
 
     pub(super) fn add(&mut self, graph: u32, raw: CUgraphNode, kept: Option<Resource>) -> Node {
         let number = self.nodes.len() as u32;
-        self.nodes.push(Some(Entry { raw: Handle::new(raw), parts: Vec::new(), graph, kept }));
+        self.nodes.push(Some(Entry {
+            raw: Handle::new(raw),
+            parts: Vec::new(),
+            graph,
+            kept,
+        }));
         self.numbers.insert(raw.addr(), number);
-        Node { tree: self.identity, number }
+        Node {
+            tree: self.identity,
+            number,
+        }
     }
 
     /// Registers `raw` as a graph contained in a node and returns its number. Returns the existing number if it is
     /// registered already.
     pub(super) fn add_part(&mut self, node: Node, raw: CUgraph) -> u32 {
-        let known = self.graphs.iter().position(|graph| graph.as_ref().is_some_and(|graph| graph.raw() == raw));
+        let known = self
+            .graphs
+            .iter()
+            .position(|graph| graph.as_ref().is_some_and(|graph| graph.raw() == raw));
         if let Some(known) = known {
             return known as u32;
         }
@@ -228,14 +297,28 @@ impl State {
 
     /// Returns the node that contains a graph, and the graph of that node.
     pub(super) fn around(&self, part: u32) -> Option<(Node, u32)> {
-        let mut entries = self.nodes.iter().zip(0..).filter_map(|(entry, number)| Some((entry.as_ref()?, number)));
+        let mut entries = self
+            .nodes
+            .iter()
+            .zip(0..)
+            .filter_map(|(entry, number)| Some((entry.as_ref()?, number)));
         let (entry, number) = entries.find(|(entry, _)| entry.parts.contains(&part))?;
-        Some((Node { tree: self.identity, number }, entry.graph))
+        Some((
+            Node {
+                tree: self.identity,
+                number,
+            },
+            entry.graph,
+        ))
     }
 
     /// Returns the object that a node keeps, if any.
     pub(super) fn kept_by(&self, node: Node) -> Option<&Resource> {
-        self.nodes.get(node.number as usize)?.as_ref()?.kept.as_ref()
+        self.nodes
+            .get(node.number as usize)?
+            .as_ref()?
+            .kept
+            .as_ref()
     }
 
     /// Replaces the object that a node keeps and returns the old one, which may be dropped only after the lock is
@@ -250,17 +333,32 @@ impl State {
     /// released.
     #[must_use]
     pub(super) fn remove(&mut self, node: Node) -> Vec<Resource> {
-        let entry = self.nodes.get_mut(node.number as usize).and_then(Option::take);
-        let Some(entry) = entry else { return Vec::new() };
+        let entry = self
+            .nodes
+            .get_mut(node.number as usize)
+            .and_then(Option::take);
+        let Some(entry) = entry else {
+            return Vec::new();
+        };
         self.numbers.remove(&entry.raw.raw().addr());
         let mut kept: Vec<_> = entry.kept.into_iter().collect();
         for part in entry.parts {
             self.graphs[part as usize] = None;
             kept.extend(self.inherited.remove(&part).map(Resource::Child));
-            let is_in_part = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.graph == part);
-            let inner = self.nodes.iter().enumerate().filter(|(_, entry)| is_in_part(entry));
+            let is_in_part =
+                |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.graph == part);
+            let inner = self
+                .nodes
+                .iter()
+                .enumerate()
+                .filter(|(_, entry)| is_in_part(entry));
             let inner: Vec<_> = inner.map(|(number, _)| number as u32).collect();
-            kept.extend(inner.into_iter().flat_map(|number| self.remove(Node { tree: self.identity, number })));
+            kept.extend(inner.into_iter().flat_map(|number| {
+                self.remove(Node {
+                    tree: self.identity,
+                    number,
+                })
+            }));
         }
         kept
     }
@@ -268,7 +366,8 @@ impl State {
     /// Returns all kept objects, each with the graph whose nodes use it.
     pub(super) fn each_kept(&self) -> impl Iterator<Item = (u32, &Resource)> {
         let inherited = self.inherited.iter();
-        let inherited = inherited.flat_map(|(graph, kept)| kept.resources().map(|resource| (*graph, resource)));
+        let inherited =
+            inherited.flat_map(|(graph, kept)| kept.resources().map(|resource| (*graph, resource)));
         let own = self.nodes.iter().flatten();
         inherited.chain(own.filter_map(|entry| entry.kept.as_ref().map(|kept| (entry.graph, kept))))
     }
@@ -282,7 +381,11 @@ impl State {
     /// after the lock is released.
     #[must_use]
     pub(super) fn replace_kept(&mut self, kept: Kept) -> (Option<Kept>, Vec<Resource>) {
-        let own = self.nodes.iter_mut().flatten().filter(|entry| entry.graph == ROOT);
+        let own = self
+            .nodes
+            .iter_mut()
+            .flatten()
+            .filter(|entry| entry.graph == ROOT);
         let replaced = own.filter_map(|entry| entry.kept.take()).collect();
         (self.inherited.insert(ROOT, kept), replaced)
     }
@@ -290,7 +393,8 @@ impl State {
     /// Returns the objects that all nodes of the tree keep.
     pub(super) fn kept(&self) -> Kept {
         let mut kept = Kept::default();
-        self.each_kept().for_each(|(_, resource)| kept.add(resource));
+        self.each_kept()
+            .for_each(|(_, resource)| kept.add(resource));
         kept
     }
 }

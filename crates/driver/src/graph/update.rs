@@ -11,8 +11,9 @@ use super::kept::Resource;
 use super::semaphore::{GraphSemaphore, Signals, Waits, expect_semaphores, owners};
 use super::tree::ROOT;
 use super::{
-    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, InstantiateFlags,
-    MemoryOperationNode, Node, SemaphoreSignalNode, SemaphoreWaitNode, memory_operation,
+    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec,
+    InstantiateFlags, MemoryOperationNode, Node, SemaphoreSignalNode, SemaphoreWaitNode,
+    memory_operation,
 };
 use crate::call;
 use crate::{Driver, Error, Event, MemoryOperation, Result};
@@ -37,7 +38,12 @@ impl GraphExec {
         let set = self.with_node("GraphExec::set_copy", *node, |driver, exec, node| {
             // SAFETY: the executable graph, the node and the context are live, and the caller is responsible for the
             // operands.
-            unsafe { call!(driver, cuGraphExecMemcpyNodeSetParams(exec, node, &raw const raw, context)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphExecMemcpyNodeSetParams(exec, node, &raw const raw, context)
+                )
+            }
         });
         set.map_err(|error| error.about(copy.describe()))
     }
@@ -60,7 +66,12 @@ impl GraphExec {
         let set = self.with_node("GraphExec::set_fill", *node, |driver, exec, node| {
             // SAFETY: the executable graph, the node and the context are live, and the caller is responsible for the
             // memory.
-            unsafe { call!(driver, cuGraphExecMemsetNodeSetParams(exec, node, &raw const raw, context)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphExecMemsetNodeSetParams(exec, node, &raw const raw, context)
+                )
+            }
         });
         set.map_err(|error| error.about(fill.describe()))
     }
@@ -78,7 +89,12 @@ impl GraphExec {
         expect_event(self.context(), event, "GraphExec::set_event_record")?;
         self.with_node("GraphExec::set_event_record", *node, |driver, exec, raw| {
             // SAFETY: the executable graph, the node and the event are live and belong to this driver.
-            unsafe { call!(driver, cuGraphExecEventRecordNodeSetEvent(exec, raw, event.as_raw())) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphExecEventRecordNodeSetEvent(exec, raw, event.as_raw())
+                )
+            }
         })?;
         self.keep(*node, Resource::Event(event.share()));
         Ok(())
@@ -97,7 +113,12 @@ impl GraphExec {
         expect_event(self.context(), event, "GraphExec::set_event_wait")?;
         self.with_node("GraphExec::set_event_wait", *node, |driver, exec, raw| {
             // SAFETY: the executable graph, the node and the event are live and belong to this driver.
-            unsafe { call!(driver, cuGraphExecEventWaitNodeSetEvent(exec, raw, event.as_raw())) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphExecEventWaitNodeSetEvent(exec, raw, event.as_raw())
+                )
+            }
         })?;
         self.keep(*node, Resource::Event(event.share()));
         Ok(())
@@ -112,15 +133,38 @@ impl GraphExec {
     /// An argument error if a semaphore belongs to another context; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecExternalSemaphoresSignalNodeSetParams")]
     #[inline]
-    pub fn set_semaphore_signal(&mut self, node: SemaphoreSignalNode, semaphores: &[GraphSemaphore]) -> Result<()> {
-        expect_semaphores(self.context(), semaphores, "GraphExec::set_semaphore_signal")?;
+    pub fn set_semaphore_signal(
+        &mut self,
+        node: SemaphoreSignalNode,
+        semaphores: &[GraphSemaphore],
+    ) -> Result<()> {
+        expect_semaphores(
+            self.context(),
+            semaphores,
+            "GraphExec::set_semaphore_signal",
+        )?;
         let mut signals = Signals::new(semaphores);
         let params = signals.params();
-        self.with_node("GraphExec::set_semaphore_signal", *node, |driver, exec, raw| {
-            // SAFETY: the executable graph, the node and the semaphores are live.
-            unsafe { call!(driver, cuGraphExecExternalSemaphoresSignalNodeSetParams(exec, raw, &raw const params)) }
-        })?;
-        owners(semaphores).into_iter().for_each(|owners| self.keep(*node, owners));
+        self.with_node(
+            "GraphExec::set_semaphore_signal",
+            *node,
+            |driver, exec, raw| {
+                // SAFETY: the executable graph, the node and the semaphores are live.
+                unsafe {
+                    call!(
+                        driver,
+                        cuGraphExecExternalSemaphoresSignalNodeSetParams(
+                            exec,
+                            raw,
+                            &raw const params
+                        )
+                    )
+                }
+            },
+        )?;
+        owners(semaphores)
+            .into_iter()
+            .for_each(|owners| self.keep(*node, owners));
         Ok(())
     }
 
@@ -133,15 +177,34 @@ impl GraphExec {
     /// An argument error if a semaphore belongs to another context; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecExternalSemaphoresWaitNodeSetParams")]
     #[inline]
-    pub fn set_semaphore_wait(&mut self, node: SemaphoreWaitNode, semaphores: &[GraphSemaphore]) -> Result<()> {
+    pub fn set_semaphore_wait(
+        &mut self,
+        node: SemaphoreWaitNode,
+        semaphores: &[GraphSemaphore],
+    ) -> Result<()> {
         expect_semaphores(self.context(), semaphores, "GraphExec::set_semaphore_wait")?;
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
-        self.with_node("GraphExec::set_semaphore_wait", *node, |driver, exec, raw| {
-            // SAFETY: the executable graph, the node and the semaphores are live.
-            unsafe { call!(driver, cuGraphExecExternalSemaphoresWaitNodeSetParams(exec, raw, &raw const params)) }
-        })?;
-        owners(semaphores).into_iter().for_each(|owners| self.keep(*node, owners));
+        self.with_node(
+            "GraphExec::set_semaphore_wait",
+            *node,
+            |driver, exec, raw| {
+                // SAFETY: the executable graph, the node and the semaphores are live.
+                unsafe {
+                    call!(
+                        driver,
+                        cuGraphExecExternalSemaphoresWaitNodeSetParams(
+                            exec,
+                            raw,
+                            &raw const params
+                        )
+                    )
+                }
+            },
+        )?;
+        owners(semaphores)
+            .into_iter()
+            .for_each(|owners| self.keep(*node, owners));
         Ok(())
     }
 
@@ -163,12 +226,22 @@ impl GraphExec {
         node: MemoryOperationNode,
         operations: &[MemoryOperation],
     ) -> Result<()> {
-        let mut values = memory_operation::raw_operations(operations, "GraphExec::set_memory_operations")?;
+        let mut values =
+            memory_operation::raw_operations(operations, "GraphExec::set_memory_operations")?;
         let params = memory_operation::params(self.context(), &mut values);
-        self.with_node("GraphExec::set_memory_operations", *node, |driver, exec, raw| {
-            // SAFETY: the executable graph and the node are live, and the caller is responsible for the addresses.
-            unsafe { call!(driver, cuGraphExecBatchMemOpNodeSetParams(exec, raw, &raw const params)) }
-        })
+        self.with_node(
+            "GraphExec::set_memory_operations",
+            *node,
+            |driver, exec, raw| {
+                // SAFETY: the executable graph and the node are live, and the caller is responsible for the addresses.
+                unsafe {
+                    call!(
+                        driver,
+                        cuGraphExecBatchMemOpNodeSetParams(exec, raw, &raw const params)
+                    )
+                }
+            },
+        )
     }
 
     /// Updates a child graph node with the current parameters in `child` for subsequent launches. `child` must have the
@@ -184,19 +257,31 @@ impl GraphExec {
     #[inline]
     pub fn set_child(&mut self, node: ChildNode, child: &Graph) -> Result<()> {
         let operation = "GraphExec::set_child";
-        let Some(source) = self.source() else { return Err(unknown_source(operation)) };
+        let Some(source) = self.source() else {
+            return Err(unknown_source(operation));
+        };
         let own = Graph::of(Arc::clone(source), ROOT);
         let kept = own.apart(operation, child, |state, other| {
-            let (raw, graph) = (state.node(operation, *node)?, other.graph(operation, child.number)?);
+            let (raw, graph) = (
+                state.node(operation, *node)?,
+                other.graph(operation, child.number)?,
+            );
             let (kept, old) = (other.kept(), self.kept_for(*node, state));
             if !kept.can_replace(&old, &self.kept_now()) {
                 let node = *node;
-                let reason = format!("the new child of {node} conflicts with other work; the previous child does not");
+                let reason = format!(
+                    "the new child of {node} conflicts with other work; the previous child does not"
+                );
                 return Err(Error::argument(operation, reason));
             }
             // SAFETY: the executable graph, the node and the graph are live, and this thread has exclusive access to
             // all of them.
-            unsafe { call!(self.driver(), cuGraphExecChildGraphNodeSetParams(self.as_raw(), raw, graph)) }?;
+            unsafe {
+                call!(
+                    self.driver(),
+                    cuGraphExecChildGraphNodeSetParams(self.as_raw(), raw, graph)
+                )
+            }?;
             Ok(kept)
         })?;
         self.keep(*node, Resource::Child(kept));
@@ -220,7 +305,8 @@ impl GraphExec {
         let context = self.context();
         self.with_node("GraphExec::set_raw", node, |driver, exec, raw| {
             // SAFETY: the executable graph and the node are live, and the caller is responsible for the parameters.
-            context.entered(|_| unsafe { call!(driver, cuGraphExecNodeSetParams(exec, raw, params)) })
+            context
+                .entered(|_| unsafe { call!(driver, cuGraphExecNodeSetParams(exec, raw, params)) })
         })
     }
 
@@ -272,7 +358,12 @@ impl GraphExec {
     pub fn flags(&self) -> Result<InstantiateFlags> {
         let mut flags: cuuint64_t = 0;
         // SAFETY: the executable graph is live, and `flags` is valid for writes.
-        unsafe { call!(self.driver(), cuGraphExecGetFlags(self.as_raw(), &raw mut flags)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphExecGetFlags(self.as_raw(), &raw mut flags)
+            )
+        }?;
         Ok(InstantiateFlags::from_bits_retain(flags))
     }
 
@@ -284,7 +375,9 @@ impl GraphExec {
         node: Node,
         call: impl FnOnce(&Driver, CUgraphExec, CUgraphNode) -> Result<()>,
     ) -> Result<()> {
-        let Some(source) = self.source() else { return Err(unknown_source(operation)) };
+        let Some(source) = self.source() else {
+            return Err(unknown_source(operation));
+        };
         let state = source.lock()?;
         call(self.driver(), self.as_raw(), state.node(operation, node)?)
     }
@@ -292,5 +385,8 @@ impl GraphExec {
 
 #[cold]
 pub(super) fn unknown_source(operation: &'static str) -> Error {
-    Error::argument(operation, "the source graph is unknown, because the executable graph was created by `from_raw`")
+    Error::argument(
+        operation,
+        "the source graph is unknown, because the executable graph was created by `from_raw`",
+    )
 }

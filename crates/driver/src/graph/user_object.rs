@@ -47,7 +47,9 @@ impl UserObject {
     /// An error returned by the driver. The value is then dropped.
     #[doc(alias = "cuUserObjectCreate")]
     pub fn new<T: Send + 'static>(driver: &Driver, value: T) -> Result<Self> {
-        Ok(Self { reference: ObjectReference::new(driver, Box::new(value))?.0 })
+        Ok(Self {
+            reference: ObjectReference::new(driver, Box::new(value))?.0,
+        })
     }
 
     /// Returns the raw handle. It is valid for as long as this value exists.
@@ -66,7 +68,12 @@ impl UserObject {
     #[doc(alias = "cuUserObjectRetain")]
     pub fn retain_raw(&self, count: u32) -> Result<CUuserObject> {
         // SAFETY: the object is live.
-        unsafe { call!(self.reference.driver(), cuUserObjectRetain(self.as_raw(), count)) }?;
+        unsafe {
+            call!(
+                self.reference.driver(),
+                cuUserObjectRetain(self.as_raw(), count)
+            )
+        }?;
         Ok(self.as_raw())
     }
 
@@ -84,7 +91,12 @@ impl UserObject {
     #[doc(alias = "cuUserObjectRelease")]
     pub unsafe fn release_raw(&self, count: u32) -> Result<()> {
         // SAFETY: the object is live, and the caller is responsible for the references.
-        unsafe { call!(self.reference.driver(), cuUserObjectRelease(self.as_raw(), count)) }
+        unsafe {
+            call!(
+                self.reference.driver(),
+                cuUserObjectRelease(self.as_raw(), count)
+            )
+        }
     }
 }
 
@@ -99,7 +111,8 @@ impl Graph {
     #[doc(alias = "cuGraphRetainUserObject")]
     pub fn retain_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::retain_object";
-        self.driver().expect_same(object.reference.driver(), operation)?;
+        self.driver()
+            .expect_same(object.reference.driver(), operation)?;
         let mut state = self.tree.lock()?;
         self.retain_reference(&state, operation, &object.reference)?;
         *state.retained(self.number, object.as_raw().addr()) += 1;
@@ -117,11 +130,15 @@ impl Graph {
     #[doc(alias = "cuGraphReleaseUserObject")]
     pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::release_object";
-        self.driver().expect_same(object.reference.driver(), operation)?;
+        self.driver()
+            .expect_same(object.reference.driver(), operation)?;
         let mut state = self.tree.lock()?;
         if *state.retained(self.number, object.as_raw().addr()) == 0 {
             // The driver would succeed and release a reference that other code relies on.
-            return Err(Error::argument(operation, format!("the graph does not retain {object:?}")));
+            return Err(Error::argument(
+                operation,
+                format!("the graph does not retain {object:?}"),
+            ));
         }
         self.release_reference(&state, operation, &object.reference)?;
         *state.retained(self.number, object.as_raw().addr()) -= 1;
@@ -129,7 +146,11 @@ impl Graph {
     }
 
     /// Retains these objects and returns the graph.
-    pub(super) fn retaining(self, operation: &'static str, objects: &[ObjectReference]) -> Result<Self> {
+    pub(super) fn retaining(
+        self,
+        operation: &'static str,
+        objects: &[ObjectReference],
+    ) -> Result<Self> {
         let retained = self.retain_references(&*self.tree.lock()?, operation, objects);
         retained.map(|()| self)
     }
@@ -149,7 +170,8 @@ impl Graph {
         });
         if all.is_err() {
             let retained = objects.iter().take(retained);
-            retained.for_each(|object| release(|| self.release_reference(state, operation, object)));
+            retained
+                .for_each(|object| release(|| self.release_reference(state, operation, object)));
         }
         all
     }
@@ -163,7 +185,12 @@ impl Graph {
         let (graph, no_flags) = (state.graph(operation, self.number)?, 0);
         // SAFETY: the graph and the object are live and belong to this driver; the lock gives this thread exclusive
         // access to the graph.
-        unsafe { call!(self.driver(), cuGraphRetainUserObject(graph, object.as_raw(), 1, no_flags)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphRetainUserObject(graph, object.as_raw(), 1, no_flags)
+            )
+        }
     }
 
     pub(super) fn release_reference(
@@ -175,7 +202,12 @@ impl Graph {
         let graph = state.graph(operation, self.number)?;
         // SAFETY: the graph and the object are live and belong to this driver; the lock gives this thread exclusive
         // access to the graph.
-        unsafe { call!(self.driver(), cuGraphReleaseUserObject(graph, object.as_raw(), 1)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuGraphReleaseUserObject(graph, object.as_raw(), 1)
+            )
+        }
     }
 }
 
@@ -183,7 +215,9 @@ impl Graph {
     /// Releases the objects of removed or updated nodes.
     pub(super) fn let_go(&mut self, operation: &'static str, unused: &[Resource]) -> Result<()> {
         unused.iter().try_for_each(|resource| match resource {
-            Resource::Object(object) => self.release_reference(&*self.tree.lock()?, operation, object),
+            Resource::Object(object) => {
+                self.release_reference(&*self.tree.lock()?, operation, object)
+            }
             _ => Ok(()),
         })
     }

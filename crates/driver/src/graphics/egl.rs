@@ -23,10 +23,16 @@ impl GraphicsResource {
     ///
     /// `CUDA_ERROR_INVALID_HANDLE` if the image does not exist.
     #[doc(alias = "cuGraphicsEGLRegisterImage")]
-    pub unsafe fn from_egl_image(context: &Context, image: EGLImageKHR, flags: GraphicsFlags) -> Result<Self> {
+    pub unsafe fn from_egl_image(
+        context: &Context,
+        image: EGLImageKHR,
+        flags: GraphicsFlags,
+    ) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the image.
-            unsafe { call!(driver, cuGraphicsEGLRegisterImage(place, image, flags.bits()) creates *place) }
+            unsafe {
+                call!(driver, cuGraphicsEGLRegisterImage(place, image, flags.bits()) creates *place)
+            }
         });
         resource.map_err(|error| error.about(format!("image {image:?} of EGL")))
     }
@@ -46,7 +52,11 @@ impl Event {
     ///
     /// [`Error::Missing`](crate::Error::Missing) if the driver lacks the function; any error returned by the driver.
     #[doc(alias = "cuEventCreateFromEGLSync")]
-    pub unsafe fn from_egl_sync(context: &Context, sync: EGLSyncKHR, flags: EventFlags) -> Result<Self> {
+    pub unsafe fn from_egl_sync(
+        context: &Context,
+        sync: EGLSyncKHR,
+        flags: EventFlags,
+    ) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, the context is current, and the caller is responsible for the fence.

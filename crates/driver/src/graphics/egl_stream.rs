@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use curium_sys::{
-    CUeglFrame, CUeglResourceLocationFlags, CUeglStreamConnection, CUeglStreamConnection_st, CUgraphicsResource,
-    EGLStreamKHR,
+    CUeglFrame, CUeglResourceLocationFlags, CUeglStreamConnection, CUeglStreamConnection_st,
+    CUgraphicsResource, EGLStreamKHR,
 };
 
 use super::mapped::mapped_egl_frame;
@@ -63,16 +63,26 @@ impl EglConsumer {
     /// An error returned by the driver.
     #[doc(alias = "cuEGLStreamConsumerConnect")]
     #[doc(alias = "cuEGLStreamConsumerConnectWithFlags")]
-    pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, location: Option<EglLocation>) -> Result<Self> {
-        let connection = Connection::new(context, disconnect_consumer, |driver, place| match location {
-            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
-            None => unsafe { call!(driver, cuEGLStreamConsumerConnect(place, stream) creates *place) },
-            // SAFETY: as above.
-            Some(location) => unsafe {
-                call!(driver, cuEGLStreamConsumerConnectWithFlags(place, stream, location.as_raw()) creates *place)
-            },
+    pub unsafe fn connect(
+        context: &Context,
+        stream: EGLStreamKHR,
+        location: Option<EglLocation>,
+    ) -> Result<Self> {
+        let connection = Connection::new(context, disconnect_consumer, |driver, place| {
+            match location {
+                // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
+                None => unsafe {
+                    call!(driver, cuEGLStreamConsumerConnect(place, stream) creates *place)
+                },
+                // SAFETY: as above.
+                Some(location) => unsafe {
+                    call!(driver, cuEGLStreamConsumerConnectWithFlags(place, stream, location.as_raw()) creates *place)
+                },
+            }
         });
-        Ok(Self { connection: connection? })
+        Ok(Self {
+            connection: connection?,
+        })
     }
 
     /// Acquires the newest frame for work on `stream`. Blocks until a frame is available, at most for `timeout` if it
@@ -86,16 +96,31 @@ impl EglConsumer {
     /// before the first frame.
     #[doc(alias = "cuEGLStreamConsumerAcquireFrame")]
     pub fn acquire(&mut self, stream: &Stream, timeout: Option<Duration>) -> Result<EglFrame<'_>> {
-        self.connection.context.driver().expect_same(stream.driver(), "EglConsumer::acquire")?;
+        self.connection
+            .context
+            .driver()
+            .expect_same(stream.driver(), "EglConsumer::acquire")?;
         stream.expect_running("EglConsumer::acquire")?;
-        let microseconds = timeout.map_or(u32::MAX, |timeout| timeout.as_micros().min(u128::from(u32::MAX - 1)) as u32);
+        let microseconds = timeout.map_or(u32::MAX, |timeout| {
+            timeout.as_micros().min(u128::from(u32::MAX - 1)) as u32
+        });
         let (mut resource, mut raw) = (std::ptr::null_mut(), stream.as_raw());
         let (place, stream_place) = (&raw mut resource, &raw mut raw);
         self.connection.with(|driver, connection| {
             // SAFETY: the connection is live, `place` is valid for writes, and `stream_place` holds a live stream.
-            unsafe { call!(driver, cuEGLStreamConsumerAcquireFrame(connection, place, stream_place, microseconds)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuEGLStreamConsumerAcquireFrame(connection, place, stream_place, microseconds)
+                )
+            }
         })?;
-        Ok(EglFrame { consumer: self, resource, stream: stream.clone(), is_held: true })
+        Ok(EglFrame {
+            consumer: self,
+            resource,
+            stream: stream.clone(),
+            is_held: true,
+        })
     }
 
     /// Disconnects and returns any error, instead of only reporting it as [`Drop`] does.
@@ -107,7 +132,9 @@ impl EglConsumer {
     /// Returns the connection to the caller if the driver call fails.
     #[doc(alias = "cuEGLStreamConsumerDisconnect")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        self.connection.end().map_err(|error| Returned::new(self, error))
+        self.connection
+            .end()
+            .map_err(|error| Returned::new(self, error))
     }
 }
 
@@ -140,7 +167,12 @@ impl EglFrame<'_> {
         let stream_place = &raw mut raw;
         self.consumer.connection.with(|driver, connection| {
             // SAFETY: the connection is live, the frame was acquired from it, and `stream_place` holds a live stream.
-            unsafe { call!(driver, cuEGLStreamConsumerReleaseFrame(connection, resource, stream_place)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuEGLStreamConsumerReleaseFrame(connection, resource, stream_place)
+                )
+            }
         })?;
         self.is_held = false;
         Ok(())
@@ -160,12 +192,20 @@ impl EglProducer {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuEGLStreamProducerConnect")]
-    pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, (width, height): (i32, i32)) -> Result<Self> {
+    pub unsafe fn connect(
+        context: &Context,
+        stream: EGLStreamKHR,
+        (width, height): (i32, i32),
+    ) -> Result<Self> {
         let connection = Connection::new(context, disconnect_producer, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
-            unsafe { call!(driver, cuEGLStreamProducerConnect(place, stream, width, height) creates *place) }
+            unsafe {
+                call!(driver, cuEGLStreamProducerConnect(place, stream, width, height) creates *place)
+            }
         });
-        Ok(Self { connection: connection? })
+        Ok(Self {
+            connection: connection?,
+        })
     }
 
     /// Presents a frame, after the work currently enqueued on `stream`.
@@ -182,13 +222,21 @@ impl EglProducer {
     /// An error returned by the driver.
     #[doc(alias = "cuEGLStreamProducerPresentFrame")]
     pub unsafe fn present(&mut self, frame: CUeglFrame, stream: &Stream) -> Result<()> {
-        self.connection.context.driver().expect_same(stream.driver(), "EglProducer::present")?;
+        self.connection
+            .context
+            .driver()
+            .expect_same(stream.driver(), "EglProducer::present")?;
         stream.expect_running("EglProducer::present")?;
         let mut raw = stream.as_raw();
         let stream_place = &raw mut raw;
         self.connection.with(|driver, connection| {
             // SAFETY: the connection is live, the caller is responsible for the frame, and `stream_place` holds a live stream.
-            unsafe { call!(driver, cuEGLStreamProducerPresentFrame(connection, frame, stream_place)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuEGLStreamProducerPresentFrame(connection, frame, stream_place)
+                )
+            }
         })
     }
 
@@ -202,13 +250,21 @@ impl EglProducer {
     /// `CUDA_ERROR_LAUNCH_TIMEOUT` if no frame is available, which does not affect the context.
     #[doc(alias = "cuEGLStreamProducerReturnFrame")]
     pub fn take_back(&mut self, stream: &Stream) -> Result<CUeglFrame> {
-        self.connection.context.driver().expect_same(stream.driver(), "EglProducer::take_back")?;
+        self.connection
+            .context
+            .driver()
+            .expect_same(stream.driver(), "EglProducer::take_back")?;
         stream.expect_running("EglProducer::take_back")?;
         let (mut frame, mut raw) = (CUeglFrame::default(), stream.as_raw());
         let (place, stream_place) = (&raw mut frame, &raw mut raw);
         self.connection.with(|driver, connection| {
             // SAFETY: the connection is live, `place` is valid for writes, and `stream_place` holds a live stream.
-            unsafe { call!(driver, cuEGLStreamProducerReturnFrame(connection, place, stream_place)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuEGLStreamProducerReturnFrame(connection, place, stream_place)
+                )
+            }
         })?;
         Ok(frame)
     }
@@ -222,7 +278,9 @@ impl EglProducer {
     /// Returns the connection to the caller if the driver call fails.
     #[doc(alias = "cuEGLStreamProducerDisconnect")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        self.connection.end().map_err(|error| Returned::new(self, error))
+        self.connection
+            .end()
+            .map_err(|error| Returned::new(self, error))
     }
 }
 
@@ -243,11 +301,18 @@ impl Connection {
     ) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         context.entered(|driver| connect(driver, &mut raw))?;
-        Ok(Self { raw: Handle::new(raw), context: context.clone(), disconnect })
+        Ok(Self {
+            raw: Handle::new(raw),
+            context: context.clone(),
+            disconnect,
+        })
     }
 
     /// Calls the driver with a pointer to the connection, in its context.
-    fn with<T>(&self, call: impl FnOnce(&Driver, *mut CUeglStreamConnection) -> Result<T>) -> Result<T> {
+    fn with<T>(
+        &self,
+        call: impl FnOnce(&Driver, *mut CUeglStreamConnection) -> Result<T>,
+    ) -> Result<T> {
         let mut raw = self.raw.raw();
         self.context.entered(|driver| call(driver, &raw mut raw))
     }
@@ -273,7 +338,11 @@ impl fmt::Debug for EglProducer {
 
 impl fmt::Debug for EglFrame<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "EglFrame({:?} on {:?})", self.resource, self.stream)
+        write!(
+            formatter,
+            "EglFrame({:?} on {:?})",
+            self.resource, self.stream
+        )
     }
 }
 

@@ -34,10 +34,16 @@ impl GraphicsResource {
     /// `CUDA_ERROR_INVALID_HANDLE` if the buffer does not exist; `CUDA_ERROR_OPERATING_SYSTEM` if the OpenGL context
     /// does not support CUDA interoperability.
     #[doc(alias = "cuGraphicsGLRegisterBuffer")]
-    pub unsafe fn from_gl_buffer(context: &Context, buffer: u32, flags: GraphicsFlags) -> Result<Self> {
+    pub unsafe fn from_gl_buffer(
+        context: &Context,
+        buffer: u32,
+        flags: GraphicsFlags,
+    ) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the buffer.
-            unsafe { call!(driver, cuGraphicsGLRegisterBuffer(place, buffer, flags.bits()) creates *place) }
+            unsafe {
+                call!(driver, cuGraphicsGLRegisterBuffer(place, buffer, flags.bits()) creates *place)
+            }
         });
         resource.map_err(|error| error.about(format!("buffer {buffer} of OpenGL")))
     }
@@ -54,12 +60,20 @@ impl GraphicsResource {
     ///
     /// As for [`GraphicsResource::from_gl_buffer`]; `CUDA_ERROR_INVALID_VALUE` for a format that CUDA does not support.
     #[doc(alias = "cuGraphicsGLRegisterImage")]
-    pub unsafe fn from_gl_image(context: &Context, image: u32, target: u32, flags: GraphicsFlags) -> Result<Self> {
+    pub unsafe fn from_gl_image(
+        context: &Context,
+        image: u32,
+        target: u32,
+        flags: GraphicsFlags,
+    ) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the image.
-            unsafe { call!(driver, cuGraphicsGLRegisterImage(place, image, target, flags.bits()) creates *place) }
+            unsafe {
+                call!(driver, cuGraphicsGLRegisterImage(place, image, target, flags.bits()) creates *place)
+            }
         });
-        resource.map_err(|error| error.about(format!("image {image} of OpenGL, target {target:#x}")))
+        resource
+            .map_err(|error| error.about(format!("image {image} of OpenGL, target {target:#x}")))
     }
 }
 
@@ -79,7 +93,10 @@ impl Driver {
         // SAFETY: `place` is valid for writes, and `first` for writes of as many devices as exist.
         unsafe { call!(self, cuGLGetDevices_v2(place, first, room, which.as_raw())) }?;
         devices.truncate(count as usize);
-        Ok(devices.into_iter().map(|raw| Device::from_raw(self, raw)).collect())
+        Ok(devices
+            .into_iter()
+            .map(|raw| Device::from_raw(self, raw))
+            .collect())
     }
 }
 

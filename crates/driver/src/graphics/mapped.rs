@@ -30,16 +30,27 @@ impl GraphicsResource {
     #[doc(alias = "cuGraphicsMapResources")]
     pub fn map<'a>(resources: &'a mut [Self], stream: &Stream) -> Result<MappedGraphics<'a>> {
         for resource in &*resources {
-            stream.driver().expect_same(resource.context().driver(), "GraphicsResource::map")?;
+            stream
+                .driver()
+                .expect_same(resource.context().driver(), "GraphicsResource::map")?;
         }
         stream.expect_running("GraphicsResource::map")?;
         let mut raw = raw_handles(resources);
         let (count, first) = (raw.len() as u32, raw.as_mut_ptr());
         stream.context().entered(|driver| {
             // SAFETY: `first` points to `count` live resources, and the stream and its current context are live.
-            unsafe { call!(driver, cuGraphicsMapResources(count, first, stream.as_raw())) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphicsMapResources(count, first, stream.as_raw())
+                )
+            }
         })?;
-        Ok(MappedGraphics { resources, stream: stream.clone(), is_mapped: true })
+        Ok(MappedGraphics {
+            resources,
+            stream: stream.clone(),
+            is_mapped: true,
+        })
     }
 }
 
@@ -58,7 +69,12 @@ impl MappedGraphics<'_> {
         let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
         self.stream.context().entered(|driver| {
             // SAFETY: both pointers are valid for writes, and the resource is mapped.
-            unsafe { call!(driver, cuGraphicsResourceGetMappedPointer_v2(address_place, bytes_place, resource)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphicsResourceGetMappedPointer_v2(address_place, bytes_place, resource)
+                )
+            }
         })?;
         Ok((DevicePointer::from_raw(address), bytes))
     }
@@ -77,7 +93,12 @@ impl MappedGraphics<'_> {
         let place = &raw mut array;
         self.stream.context().entered(|driver| {
             // SAFETY: `place` is valid for writes, and the resource is mapped.
-            unsafe { call!(driver, cuGraphicsSubResourceGetMappedArray(place, resource, layer, level)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphicsSubResourceGetMappedArray(place, resource, layer, level)
+                )
+            }
         })?;
         Ok(array)
     }
@@ -96,7 +117,12 @@ impl MappedGraphics<'_> {
         let place = &raw mut array;
         self.stream.context().entered(|driver| {
             // SAFETY: `place` is valid for writes, and the resource is mapped.
-            unsafe { call!(driver, cuGraphicsResourceGetMappedMipmappedArray(place, resource)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphicsResourceGetMappedMipmappedArray(place, resource)
+                )
+            }
         })?;
         Ok(array)
     }
@@ -115,8 +141,16 @@ impl MappedGraphics<'_> {
 
     fn raw(&self, operation: &'static str, index: usize) -> Result<CUgraphicsResource> {
         let count = self.resources.len();
-        let refuse = || Error::argument(operation, format!("resource index out of bounds ({index} of {count})"));
-        self.resources.get(index).map(GraphicsResource::as_raw).ok_or_else(refuse)
+        let refuse = || {
+            Error::argument(
+                operation,
+                format!("resource index out of bounds ({index} of {count})"),
+            )
+        };
+        self.resources
+            .get(index)
+            .map(GraphicsResource::as_raw)
+            .ok_or_else(refuse)
     }
 
     fn unmap(&mut self) -> Result<()> {
@@ -124,7 +158,12 @@ impl MappedGraphics<'_> {
         let (count, first) = (raw.len() as u32, raw.as_mut_ptr());
         self.stream.context().entered(|driver| {
             // SAFETY: `first` points to `count` mapped resources, and the stream and its current context are live.
-            unsafe { call!(driver, cuGraphicsUnmapResources(count, first, self.stream.as_raw())) }
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphicsUnmapResources(count, first, self.stream.as_raw())
+                )
+            }
         })?;
         self.is_mapped = false;
         Ok(())
@@ -156,7 +195,12 @@ pub(super) fn mapped_egl_frame(
     let place = &raw mut frame;
     context.entered(|driver| {
         // SAFETY: `place` is valid for writes, and the resource is live.
-        unsafe { call!(driver, cuGraphicsResourceGetMappedEglFrame(place, resource, index, level)) }
+        unsafe {
+            call!(
+                driver,
+                cuGraphicsResourceGetMappedEglFrame(place, resource, index, level)
+            )
+        }
     })?;
     Ok(frame)
 }
@@ -167,7 +211,11 @@ fn raw_handles(resources: &[GraphicsResource]) -> Vec<CUgraphicsResource> {
 
 impl fmt::Debug for MappedGraphics<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "MappedGraphics({:?} on {:?})", self.resources, self.stream)
+        write!(
+            formatter,
+            "MappedGraphics({:?} on {:?})",
+            self.resources, self.stream
+        )
     }
 }
 

@@ -23,7 +23,11 @@ fn step(counter: &AtomicUsize, count: isize) -> CUresult {
     }
 }
 
-unsafe extern "C" fn register_buffer(place: *mut CUgraphicsResource, buffer: GLuint, flags: c_uint) -> CUresult {
+unsafe extern "C" fn register_buffer(
+    place: *mut CUgraphicsResource,
+    buffer: GLuint,
+    flags: c_uint,
+) -> CUresult {
     if buffer == 0 || flags != GraphicsFlags::READ_ONLY.bits() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
@@ -47,7 +51,11 @@ unsafe extern "C" fn unmap(count: c_uint, _: *mut CUgraphicsResource, _: CUstrea
     step(&MAPPED, -(count as isize))
 }
 
-unsafe extern "C" fn pointer(address: *mut CUdeviceptr, size: *mut usize, resource: CUgraphicsResource) -> CUresult {
+unsafe extern "C" fn pointer(
+    address: *mut CUdeviceptr,
+    size: *mut usize,
+    resource: CUgraphicsResource,
+) -> CUresult {
     // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { address.write(resource.addr() as u64 * 2) };
     // SAFETY: as above.
@@ -55,7 +63,10 @@ unsafe extern "C" fn pointer(address: *mut CUdeviceptr, size: *mut usize, resour
     CUresult::CUDA_SUCCESS
 }
 
-unsafe extern "C" fn connect(place: *mut CUeglStreamConnection, _: curium_sys::EGLStreamKHR) -> CUresult {
+unsafe extern "C" fn connect(
+    place: *mut CUeglStreamConnection,
+    _: curium_sys::EGLStreamKHR,
+) -> CUresult {
     // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x700)) };
     step(&CONNECTED, 1)
@@ -81,13 +92,25 @@ unsafe extern "C" fn acquire(
     step(&HELD, 1)
 }
 
-unsafe extern "C" fn give_back(_: *mut CUeglStreamConnection, frame: CUgraphicsResource, _: *mut CUstream) -> CUresult {
+unsafe extern "C" fn give_back(
+    _: *mut CUeglStreamConnection,
+    frame: CUgraphicsResource,
+    _: *mut CUstream,
+) -> CUresult {
     assert_eq!(frame.addr(), 0x900);
     step(&HELD, -1)
 }
 
-unsafe extern "C" fn frame(place: *mut CUeglFrame, _: CUgraphicsResource, _: c_uint, _: c_uint) -> CUresult {
-    let frame = CUeglFrame { width: 640, ..CUeglFrame::default() };
+unsafe extern "C" fn frame(
+    place: *mut CUeglFrame,
+    _: CUgraphicsResource,
+    _: c_uint,
+    _: c_uint,
+) -> CUresult {
+    let frame = CUeglFrame {
+        width: 640,
+        ..CUeglFrame::default()
+    };
     // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(frame) };
     CUresult::CUDA_SUCCESS
@@ -108,41 +131,73 @@ fn driver() -> (Driver, Simulator) {
     api.cuGraphicsResourceGetMappedEglFrame = Some(frame);
     // SAFETY: the functions implement their CUDA contract as far as the tests call them, and the simulator outlives the
     // driver.
-    (unsafe { Driver::from_api(api) }.expect("the driver initializes"), simulator)
+    (
+        unsafe { Driver::from_api(api) }.expect("the driver initializes"),
+        simulator,
+    )
 }
 
 /// One test, since the counts are global.
 #[test]
 fn resources_and_frames_are_given_back_once_and_in_order() {
     let (driver, simulator) = driver();
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("a context");
+    let context = driver
+        .device(0)
+        .and_then(|device| device.primary_context())
+        .expect("a context");
     let stream = context.stream().expect("a stream");
     // SAFETY: the buffers of this test are plain numbers.
-    let register = |buffer| unsafe { GraphicsResource::from_gl_buffer(&context, buffer, GraphicsFlags::READ_ONLY) };
+    let register = |buffer| unsafe {
+        GraphicsResource::from_gl_buffer(&context, buffer, GraphicsFlags::READ_ONLY)
+    };
 
-    let error = register(0).expect_err("there is no such buffer").to_string();
+    let error = register(0)
+        .expect_err("there is no such buffer")
+        .to_string();
     assert!(error.contains("buffer 0 of OpenGL"), "{error}");
-    let mut resources = [register(1).expect("it is registered"), register(2).expect("it is registered")];
+    let mut resources = [
+        register(1).expect("it is registered"),
+        register(2).expect("it is registered"),
+    ];
     let mapped = GraphicsResource::map(&mut resources, &stream).expect("they are mapped");
     assert_eq!(MAPPED.load(Ordering::Acquire), 2);
-    assert_eq!(mapped.pointer(1).expect("it is a buffer"), (crate::DevicePointer::from_raw(0x400), 4096));
+    assert_eq!(
+        mapped.pointer(1).expect("it is a buffer"),
+        (crate::DevicePointer::from_raw(0x400), 4096)
+    );
     let error = mapped.pointer(2).expect_err("there are two").to_string();
-    assert_eq!(error, "MappedGraphics::pointer: resource index out of bounds (2 of 2)");
+    assert_eq!(
+        error,
+        "MappedGraphics::pointer: resource index out of bounds (2 of 2)"
+    );
     drop(mapped);
     assert_eq!(MAPPED.load(Ordering::Acquire), 0);
     drop(resources);
     assert_eq!(REGISTERED.load(Ordering::Acquire), 0);
 
     // SAFETY: the stream of this test is a plain number.
-    let mut consumer = unsafe { EglConsumer::connect(&context, ptr::null_mut(), None) }.expect("it connects");
+    let mut consumer =
+        unsafe { EglConsumer::connect(&context, ptr::null_mut(), None) }.expect("it connects");
     let timeout = std::time::Duration::from_millis(1);
-    let error = consumer.acquire(&stream, Some(timeout)).map(drop).expect_err("the time is too short");
+    let error = consumer
+        .acquire(&stream, Some(timeout))
+        .map(drop)
+        .expect_err("the time is too short");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT));
-    assert!(!error.is_sticky() && !error.to_string().contains("lost"), "no frame came in time, no more: {error}");
+    assert!(
+        !error.is_sticky() && !error.to_string().contains("lost"),
+        "no frame came in time, no more: {error}"
+    );
     let frame = consumer.acquire(&stream, None).expect("there is a frame");
     assert_eq!(frame.planes().expect("the frame is known").width, 640);
     drop(frame);
-    assert_eq!((HELD.load(Ordering::Acquire), CONNECTED.load(Ordering::Acquire)), (0, 1));
+    assert_eq!(
+        (
+            HELD.load(Ordering::Acquire),
+            CONNECTED.load(Ordering::Acquire)
+        ),
+        (0, 1)
+    );
     consumer.close().expect("it disconnects");
     assert_eq!(CONNECTED.load(Ordering::Acquire), 0);
     drop((stream, context, driver));

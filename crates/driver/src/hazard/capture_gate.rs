@@ -29,8 +29,16 @@ struct Ending<'a, T>(&'a CaptureGate<T>);
 impl<T> CaptureGate<T> {
     #[inline]
     pub(crate) fn new() -> Self {
-        let state = State { log: None, entered: 0, is_closing: false, is_ending: false };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
+        let state = State {
+            log: None,
+            entered: 0,
+            is_closing: false,
+            is_ending: false,
+        };
+        Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
     }
 
     /// Opens the gate.
@@ -70,7 +78,11 @@ impl<T> CaptureGate<T> {
     /// Ends the capture with `end` once no thread is in it, and runs `closed` before other threads continue. Returns
     /// `None` if it had already ended.
     #[inline]
-    pub(crate) fn close<R>(&self, end: impl FnOnce(&mut T) -> R, closed: impl FnOnce()) -> Option<(T, R)> {
+    pub(crate) fn close<R>(
+        &self,
+        end: impl FnOnce(&mut T) -> R,
+        closed: impl FnOnce(),
+    ) -> Option<(T, R)> {
         let mut log = self.begin_end()?;
         let ending = Ending(self);
         let result = end(&mut log);

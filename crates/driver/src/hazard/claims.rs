@@ -35,12 +35,18 @@ pub(crate) fn launch_holding<L: Log, A: Leases<L>, E>(
         wanted.sort_unstable();
         wanted.dedup();
         // Claims of an earlier round have been released, so all of them are acquired in address order.
-        let mut claims = Claims { leases, claimed: Vec::with_capacity(wanted.len()), log: PhantomData };
+        let mut claims = Claims {
+            leases,
+            claimed: Vec::with_capacity(wanted.len()),
+            log: PhantomData,
+        };
         for &index in &wanted {
             let lease = &leases[index];
             lease.lock().claim(lease.is_write());
             claims.claimed.push(index);
-            lease.lock().hold(record, index, lease.is_write(), |log| order(lease, log))?;
+            lease
+                .lock()
+                .hold(record, index, lease.is_write(), |log| order(lease, log))?;
         }
         let mut launches = record.lock();
         // A thread that is enqueuing an access may have recalled an allocation in the meantime: it does not wait for
@@ -55,7 +61,9 @@ impl<L: Log, A: Leases<L>> Drop for Claims<'_, L, A> {
     #[inline]
     fn drop(&mut self) {
         for &index in &self.claimed {
-            self.leases[index].lock().unclaim(self.leases[index].is_write());
+            self.leases[index]
+                .lock()
+                .unclaim(self.leases[index].is_write());
         }
     }
 }

@@ -69,7 +69,11 @@ impl<'a> AccessGuard<'a> {
     #[inline]
     pub fn new(stream: &'a Stream) -> Result<Self> {
         // In separate functions, so that the guard of an operation outside captures is written once, and not copied.
-        if stream.scope().is_none() { Ok(Self::outside_captures(stream)) } else { Self::within_capture(stream) }
+        if stream.scope().is_none() {
+            Ok(Self::outside_captures(stream))
+        } else {
+            Self::within_capture(stream)
+        }
     }
 
     #[cold]
@@ -99,7 +103,11 @@ impl<'a> AccessGuard<'a> {
     /// Creates the guard of an operation on a stream that belongs to no capture.
     #[inline]
     pub(crate) fn outside_captures(stream: &'a Stream) -> Self {
-        Self { stream, held: ManuallyDrop::new(Held::Nothing), _not_send: PhantomData }
+        Self {
+            stream,
+            held: ManuallyDrop::new(Held::Nothing),
+            _not_send: PhantomData,
+        }
     }
 
     /// Returns the stream on which the operation is enqueued.
@@ -120,7 +128,9 @@ impl<'a> AccessGuard<'a> {
     #[inline]
     pub fn keep<T: Any + Send + Sync>(&self, value: &Arc<T>) {
         if let Some(scope) = self.scope() {
-            scope.keep(Key::Shared(Arc::as_ptr(value).addr()), || Arc::clone(value) as _);
+            scope.keep(Key::Shared(Arc::as_ptr(value).addr()), || {
+                Arc::clone(value) as _
+            });
         }
     }
 
@@ -133,7 +143,11 @@ impl<'a> AccessGuard<'a> {
     /// - No code frees it without [`AccessGuard::remove_allocation`].
     #[inline]
     pub unsafe fn add_allocation(&self, address: CUdeviceptr) -> bool {
-        self.scope().is_some_and(|scope| scope.with(|seen| seen.allocations().push(address)).is_some())
+        self.scope().is_some_and(|scope| {
+            scope
+                .with(|seen| seen.allocations().push(address))
+                .is_some()
+        })
     }
 
     /// Deregisters memory that the graph would free at its end. Returns `false` if it is not an allocation of the
@@ -148,13 +162,19 @@ impl<'a> AccessGuard<'a> {
             let index = allocations.iter().position(|known| *known == address);
             index.map(|index| allocations.swap_remove(index)).is_some()
         };
-        self.scope().and_then(|scope| scope.with(|seen| remove(seen.allocations()))).unwrap_or(false)
+        self.scope()
+            .and_then(|scope| scope.with(|seen| remove(seen.allocations())))
+            .unwrap_or(false)
     }
 
     /// Returns the capture that receives the operation.
     #[inline]
     pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
-        if let Held::Locks(locks) = &*self.held { locks.capture.as_ref() } else { None }
+        if let Held::Locks(locks) = &*self.held {
+            locks.capture.as_ref()
+        } else {
+            None
+        }
     }
 
     /// Orders an access to leased memory and locks the memory.
@@ -220,9 +240,14 @@ impl<'a> AccessGuard<'a> {
     /// Removes an access to leased memory, to end it. Returns `false` if it was ordered before the memory was leased.
     #[inline]
     pub(super) fn take(&mut self, leased: &Arc<Leased>, is_write: bool) -> bool {
-        let Held::Locks(locks) = &mut *self.held else { return false };
-        let is_it = |(known, write): &(Arc<Leased>, bool)| Arc::ptr_eq(known, leased) && *write == is_write;
-        let Some(index) = locks.leases.iter().rposition(is_it) else { return false };
+        let Held::Locks(locks) = &mut *self.held else {
+            return false;
+        };
+        let is_it =
+            |(known, write): &(Arc<Leased>, bool)| Arc::ptr_eq(known, leased) && *write == is_write;
+        let Some(index) = locks.leases.iter().rposition(is_it) else {
+            return false;
+        };
         locks.leases.swap_remove(index);
         HELD.set(HELD.get() - 1);
         true
@@ -253,10 +278,16 @@ impl<'a> AccessGuard<'a> {
     fn locks(&mut self) -> &mut Locks {
         if !matches!(*self.held, Held::Locks(_)) {
             let is_blocking = matches!(*self.held, Held::Blocking);
-            let locks = Locks { is_blocking, is_operation: self.is_operation(), ..Locks::default() };
+            let locks = Locks {
+                is_blocking,
+                is_operation: self.is_operation(),
+                ..Locks::default()
+            };
             *self.held = Held::Locks(Box::new(locks));
         }
-        let Held::Locks(locks) = &mut *self.held else { unreachable!("the locks were made above") };
+        let Held::Locks(locks) = &mut *self.held else {
+            unreachable!("the locks were made above")
+        };
         locks
     }
 
@@ -283,7 +314,10 @@ impl<'a> AccessGuard<'a> {
             self.end_operation();
         }
         HELD.set(HELD.get() - locks.leases.len() - usize::from(locks.capture.is_some()));
-        locks.leases.iter().for_each(|(leased, is_write)| leased.cancel(*is_write));
+        locks
+            .leases
+            .iter()
+            .for_each(|(leased, is_write)| leased.cancel(*is_write));
         locks.capture.iter().for_each(|scope| scope.leave());
     }
 }
@@ -308,7 +342,10 @@ pub(crate) struct Ordering {
 impl Ordering {
     #[inline]
     pub(crate) fn begin() -> Self {
-        Self { was_ordering: IS_ORDERING.replace(true), _not_send: PhantomData }
+        Self {
+            was_ordering: IS_ORDERING.replace(true),
+            _not_send: PhantomData,
+        }
     }
 }
 
@@ -347,7 +384,11 @@ pub(crate) fn expect_not_ordering(operation: &'static str) -> Result<()> {
 /// itself.
 #[inline]
 pub(crate) fn expect_idle(operation: &'static str) -> Result<()> {
-    if is_nested() { Err(reentrant(operation)) } else { Ok(()) }
+    if is_nested() {
+        Err(reentrant(operation))
+    } else {
+        Ok(())
+    }
 }
 
 #[cold]

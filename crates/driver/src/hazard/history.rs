@@ -53,7 +53,10 @@ pub(crate) struct Access {
 /// A list of accesses that is one null pointer until it has an entry. Most memory is used on one stream only.
 #[derive(Debug, Default)]
 pub(crate) struct AccessList {
-    #[expect(clippy::box_collection, reason = "a `Vec` is three words, and takes longer to drop")]
+    #[expect(
+        clippy::box_collection,
+        reason = "a `Vec` is three words, and takes longer to drop"
+    )]
     entries: Option<Box<Vec<Access>>>,
 }
 
@@ -67,7 +70,12 @@ impl History {
     /// Creates the history of memory allocated on `stream`.
     #[inline]
     pub(super) fn allocated(stream: &Stream, memory: Memory) -> Self {
-        Self::since(stream, stream.sync_points().count(), stream.free_identity(), memory)
+        Self::since(
+            stream,
+            stream.sync_points().count(),
+            stream.free_identity(),
+            memory,
+        )
     }
 
     /// Creates the history of memory written when `stream` had this many sync points.
@@ -121,7 +129,8 @@ impl History {
     /// Returns `true` if a write just enqueued on `stream` needs no further record.
     #[inline]
     pub(super) fn has_recorded_write(&self, stream: &Stream) -> bool {
-        self.writer == *stream && stream.sync_points().count() <= self.written.load(Ordering::Relaxed)
+        self.writer == *stream
+            && stream.sync_points().count() <= self.written.load(Ordering::Relaxed)
     }
 
     /// Records a write of the whole, which is borrowed exclusively, on the stream whose writes need no wait.
@@ -162,14 +171,25 @@ impl History {
     #[inline]
     pub(super) fn record_past(&mut self, stream: &Stream, sync_points: u64, is_write: bool) {
         if self.writer == *stream {
-            let last = if is_write { &mut self.written } else { &mut self.read };
+            let last = if is_write {
+                &mut self.written
+            } else {
+                &mut self.read
+            };
             *last.get_mut() = (*last.get_mut()).max(sync_points);
             return;
         }
         let others = self.others.get_mut();
-        match others.iter_mut().find(|other| other.is_write == is_write && other.stream == *stream) {
+        match others
+            .iter_mut()
+            .find(|other| other.is_write == is_write && other.stream == *stream)
+        {
             Some(access) => access.sync_points = access.sync_points.max(sync_points),
-            None => others.push(Access { stream: stream.clone(), is_write, sync_points }),
+            None => others.push(Access {
+                stream: stream.clone(),
+                is_write,
+                sync_points,
+            }),
         }
         *self.writes_freely.get_mut() = NOBODY;
         if is_write {
@@ -209,27 +229,46 @@ impl History {
 
     /// Makes `stream` wait for the accesses that a read, or a write, must wait for.
     #[inline]
-    pub(crate) fn before(&self, others: &mut AccessList, stream: &Stream, is_write: bool) -> Result<()> {
-        if is_write { self.wait_for_all(others, stream) } else { self.wait_for_writes(others, stream) }
+    pub(crate) fn before(
+        &self,
+        others: &mut AccessList,
+        stream: &Stream,
+        is_write: bool,
+    ) -> Result<()> {
+        if is_write {
+            self.wait_for_all(others, stream)
+        } else {
+            self.wait_for_writes(others, stream)
+        }
     }
 
     /// Records a read, or a write of a part or the whole, enqueued on `stream`.
     #[inline]
     pub(crate) fn after(&self, others: &mut AccessList, stream: &Stream, is_write: bool) {
-        if is_write { self.record_write(others, stream) } else { self.record_read(others, stream) }
+        if is_write {
+            self.record_write(others, stream)
+        } else {
+            self.record_read(others, stream)
+        }
     }
 
     #[inline]
     fn wait_for_writes(&self, others: &[Access], stream: &Stream) -> Result<()> {
         let hazard = self.hazard(HazardKind::ReadAfterWrite);
-        let mut has_waited = wait(stream, &self.writer, self.written.load(Ordering::Relaxed), hazard)?;
+        let mut has_waited = wait(
+            stream,
+            &self.writer,
+            self.written.load(Ordering::Relaxed),
+            hazard,
+        )?;
         for write in others.iter().filter(|other| other.is_write) {
             has_waited &= write.wait(stream, hazard)?;
         }
         if self.writer == *stream && has_waited {
             // The writes stay in the list: readers on other streams must wait for them, but not for the work on this
             // stream.
-            self.reads_freely.store(stream.free_identity(), Ordering::Release);
+            self.reads_freely
+                .store(stream.free_identity(), Ordering::Release);
         }
         Ok(())
     }
@@ -238,19 +277,36 @@ impl History {
     /// the list empty waits for that stream in its current state.
     #[inline]
     fn wait_for_all(&self, others: &mut AccessList, stream: &Stream) -> Result<()> {
-        let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
-        let kind = |is_write| if is_write { HazardKind::WriteAfterWrite } else { HazardKind::WriteAfterRead };
-        let mut has_waited = wait(stream, &self.writer, written.max(read), self.hazard(kind(written >= read)))?;
+        let (written, read) = (
+            self.written.load(Ordering::Relaxed),
+            self.read.load(Ordering::Relaxed),
+        );
+        let kind = |is_write| {
+            if is_write {
+                HazardKind::WriteAfterWrite
+            } else {
+                HazardKind::WriteAfterRead
+            }
+        };
+        let mut has_waited = wait(
+            stream,
+            &self.writer,
+            written.max(read),
+            self.hazard(kind(written >= read)),
+        )?;
         for other in others.iter() {
             has_waited &= other.wait(stream, self.hazard(kind(other.is_write)))?;
         }
         self.has_waited.store(has_waited, Ordering::Relaxed);
         if self.writer == *stream && has_waited {
             // A stream that waits for this one from now on waits for the others too.
-            self.written.fetch_max(stream.sync_points().count(), Ordering::Relaxed);
+            self.written
+                .fetch_max(stream.sync_points().count(), Ordering::Relaxed);
             others.clear();
-            self.reads_freely.store(stream.free_identity(), Ordering::Release);
-            self.writes_freely.store(stream.free_identity(), Ordering::Relaxed);
+            self.reads_freely
+                .store(stream.free_identity(), Ordering::Release);
+            self.writes_freely
+                .store(stream.free_identity(), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -262,9 +318,16 @@ impl History {
             self.read.fetch_max(sync_points, Ordering::Relaxed);
             return;
         }
-        match others.iter_mut().find(|other| !other.is_write && other.stream == *stream) {
+        match others
+            .iter_mut()
+            .find(|other| !other.is_write && other.stream == *stream)
+        {
             Some(read) => read.sync_points = read.sync_points.max(sync_points),
-            None => others.push(Access { stream: stream.clone(), is_write: false, sync_points }),
+            None => others.push(Access {
+                stream: stream.clone(),
+                is_write: false,
+                sync_points,
+            }),
         }
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
     }
@@ -272,14 +335,21 @@ impl History {
     #[inline]
     fn record_write(&self, others: &mut AccessList, stream: &Stream) {
         if self.writer == *stream {
-            self.written.fetch_max(stream.sync_points().count(), Ordering::Relaxed);
+            self.written
+                .fetch_max(stream.sync_points().count(), Ordering::Relaxed);
             return;
         }
         let own = stream.sync_points();
-        others.retain(|other| other.stream != *stream && !own.has_waited(&other.stream, other.sync_points));
+        others.retain(|other| {
+            other.stream != *stream && !own.has_waited(&other.stream, other.sync_points)
+        });
         // Reads the count after pruning, so that later sync points cover the pruned accesses.
         let sync_points = own.count();
-        others.push(Access { stream: stream.clone(), is_write: true, sync_points });
+        others.push(Access {
+            stream: stream.clone(),
+            is_write: true,
+            sync_points,
+        });
         self.reads_freely.store(NOBODY, Ordering::Relaxed);
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
     }
@@ -302,16 +372,29 @@ impl History {
     #[inline]
     pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
         let others = self.others();
-        let others = others.iter().filter(|other| other.is_write || !only_writes).map(|other| &other.stream);
-        std::iter::once(&self.writer).chain(others).cloned().collect()
+        let others = others
+            .iter()
+            .filter(|other| other.is_write || !only_writes)
+            .map(|other| &other.stream);
+        std::iter::once(&self.writer)
+            .chain(others)
+            .cloned()
+            .collect()
     }
 
     /// Moves the history out. The remaining history allows no access without a lock and records none.
     #[inline]
     pub(super) fn leave(&self, others: &mut AccessList) -> Self {
         self.order_next();
-        let moved = Self::since(&self.writer, self.written.swap(0, Ordering::Relaxed), NOBODY, self.memory);
-        moved.read.store(self.read.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+        let moved = Self::since(
+            &self.writer,
+            self.written.swap(0, Ordering::Relaxed),
+            NOBODY,
+            self.memory,
+        );
+        moved
+            .read
+            .store(self.read.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         *moved.others() = std::mem::take(others);
         moved
     }
@@ -325,7 +408,10 @@ impl History {
 
     #[inline]
     fn hazard(&self, kind: HazardKind) -> Option<Hazard> {
-        Some(Hazard { kind, memory: self.memory })
+        Some(Hazard {
+            kind,
+            memory: self.memory,
+        })
     }
 }
 
@@ -360,7 +446,9 @@ impl Deref for AccessList {
 impl DerefMut for AccessList {
     #[inline]
     fn deref_mut(&mut self) -> &mut [Access] {
-        self.entries.as_deref_mut().map_or(&mut [], Vec::as_mut_slice)
+        self.entries
+            .as_deref_mut()
+            .map_or(&mut [], Vec::as_mut_slice)
     }
 }
 

@@ -41,16 +41,29 @@ impl LaunchLeases {
 
     /// Enqueues `launch` on `stream` as an access to all leased memory.
     #[inline]
-    pub(crate) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn launch(
+        &self,
+        stream: &Stream,
+        launch: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         // Nothing has to be ordered, and nothing waits for the launch.
-        if self.is_empty() { launch() } else { self.launch_leasing(stream, launch) }
+        if self.is_empty() {
+            launch()
+        } else {
+            self.launch_leasing(stream, launch)
+        }
     }
 
     #[inline]
     fn launch_leasing(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         expect_idle(OPERATION)?;
         let mut launches = self.record.lock();
-        if launches.missing.is_empty() && launches.latest.as_ref().is_some_and(|latest| latest.stream == *stream) {
+        if launches.missing.is_empty()
+            && launches
+                .latest
+                .as_ref()
+                .is_some_and(|latest| latest.stream == *stream)
+        {
             return enqueue(&mut launches, launch);
         }
         drop(launches);
@@ -62,8 +75,11 @@ impl LaunchLeases {
     #[inline(never)]
     fn launch_on_other(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         self.follow(stream)?;
-        let order = |lease: &Lease, allocation: &mut Allocation| lease.order_launch(allocation, stream);
-        launch_holding(&self.record, &self.leases, order, |launches| enqueue(launches, launch))
+        let order =
+            |lease: &Lease, allocation: &mut Allocation| lease.order_launch(allocation, stream);
+        launch_holding(&self.record, &self.leases, order, |launches| {
+            enqueue(launches, launch)
+        })
     }
 
     /// Makes `stream` wait for the previous launches, so that one point in it covers them all.
@@ -100,12 +116,17 @@ impl LaunchLeases {
     /// Records the launches in the logs of all allocations.
     #[inline]
     fn let_go(&self) {
-        self.leases.iter().for_each(|lease| lease.lock().let_go(&self.record));
+        self.leases
+            .iter()
+            .for_each(|lease| lease.lock().let_go(&self.record));
     }
 }
 
 #[inline]
-fn enqueue(launches: &mut Launches<LatestLaunch>, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+fn enqueue(
+    launches: &mut Launches<LatestLaunch>,
+    launch: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let _ordering = Ordering::begin();
     launch()?;
     if let Some(latest) = &mut launches.latest {
@@ -117,7 +138,10 @@ fn enqueue(launches: &mut Launches<LatestLaunch>, launch: impl FnOnce() -> Resul
 impl LatestLaunch {
     #[inline]
     fn on(stream: &Stream) -> Self {
-        Self { stream: stream.clone(), sync_points: stream.sync_points().count() }
+        Self {
+            stream: stream.clone(),
+            sync_points: stream.sync_points().count(),
+        }
     }
 }
 

@@ -59,9 +59,22 @@ impl Leased {
     #[inline]
     pub(super) fn new(history: History) -> Self {
         let home = Arc::clone(history.writer().sync_points().operations());
-        let lock = LeaseLock::new(Allocation { history, is_gone: false }, home);
+        let lock = LeaseLock::new(
+            Allocation {
+                history,
+                is_gone: false,
+            },
+            home,
+        );
         let (readers, writers, end, views, is_viewed_to_write) = Default::default();
-        Self { lock, readers, writers, end, views, is_viewed_to_write }
+        Self {
+            lock,
+            readers,
+            writers,
+            end,
+            views,
+            is_viewed_to_write,
+        }
     }
 
     /// Returns a key that is unique among all leased memory for as long as this exists.
@@ -72,7 +85,12 @@ impl Leased {
 
     /// Returns `true` if an access on `stream` needs no lock. `begin` registers its operation there.
     #[inline]
-    pub(super) fn begin_home(&self, stream: &Stream, is_write: bool, begin: impl FnOnce() -> bool) -> bool {
+    pub(super) fn begin_home(
+        &self,
+        stream: &Stream,
+        is_write: bool,
+        begin: impl FnOnce() -> bool,
+    ) -> bool {
         self.is_home(stream) && self.lock.begin_home(is_write, begin)
     }
 
@@ -84,20 +102,25 @@ impl Leased {
     /// Records an access on the home stream whose operation is still registered.
     #[inline]
     pub(super) fn record_home(&self, stream: &Stream, is_write: bool) {
-        self.lock.record_home(is_write, stream.sync_points().count());
+        self.lock
+            .record_home(is_write, stream.sync_points().count());
     }
 
     /// Starts an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
     #[inline]
     pub(super) fn begin(&self, stream: &Stream, is_write: bool) -> Result<()> {
         expect_not_ordering(super::OPERATION)?;
-        self.lock.begin(is_write, is_nested(), |allocation| allocation.history.order(stream, is_write))
+        self.lock.begin(is_write, is_nested(), |allocation| {
+            allocation.history.order(stream, is_write)
+        })
     }
 
     /// Records an access of the owner and ends it.
     #[inline]
     pub(super) fn end(&self, stream: &Stream, is_write: bool) {
-        self.lock.end(is_write, |allocation| allocation.history.record(stream, is_write));
+        self.lock.end(is_write, |allocation| {
+            allocation.history.record(stream, is_write)
+        });
     }
 
     /// Ends an access of the owner that was not enqueued.
@@ -109,20 +132,24 @@ impl Leased {
     /// Records an access that was ordered before the memory was leased.
     #[inline]
     pub(super) fn record(&self, stream: &Stream, is_write: bool) {
-        self.lock.peek(|allocation| allocation.history.record(stream, is_write));
+        self.lock
+            .peek(|allocation| allocation.history.record(stream, is_write));
     }
 
     /// Returns the streams of all accesses, or of writes.
     #[inline]
     pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
         // Only launches that write conflict with a read.
-        self.lock.with(!only_writes, is_nested(), |allocation| allocation.history.streams(only_writes))
+        self.lock.with(!only_writes, is_nested(), |allocation| {
+            allocation.history.streams(only_writes)
+        })
     }
 
     /// Creates a history of the same memory for the work of a capture, starting with a write on `root`.
     #[inline]
     pub(super) fn captured_since(&self, root: &Stream, sync_points: u64) -> History {
-        self.lock.peek(|allocation| allocation.history.captured_since(root, sync_points))
+        self.lock
+            .peek(|allocation| allocation.history.captured_since(root, sync_points))
     }
 
     /// Sets the function that frees the memory when no graph leases it any more.
@@ -134,17 +161,30 @@ impl Leased {
     /// Revokes the leases of all graphs: they cannot be launched any more.
     #[inline]
     pub(super) fn revoke(&self) {
-        self.lock.with(true, is_nested(), |allocation| allocation.is_gone = true);
+        self.lock
+            .with(true, is_nested(), |allocation| allocation.is_gone = true);
     }
 
     /// Starts a host view, which has yet to wait for the device.
     #[inline]
-    pub(super) fn view(self: &Arc<Self>, operation: &'static str, is_write: bool) -> Result<HostAccess> {
+    pub(super) fn view(
+        self: &Arc<Self>,
+        operation: &'static str,
+        is_write: bool,
+    ) -> Result<HostAccess> {
         expect_not_ordering(operation)?;
-        let is_free = self.lock.with(is_write, is_nested(), |_| self.begin_view(is_write));
+        let is_free = self
+            .lock
+            .with(is_write, is_nested(), |_| self.begin_view(is_write));
         match is_free {
-            true => Ok(HostAccess { leased: Some(Arc::clone(self)), is_write }),
-            false => Err(Error::argument(operation, "another view of the memory exists")),
+            true => Ok(HostAccess {
+                leased: Some(Arc::clone(self)),
+                is_write,
+            }),
+            false => Err(Error::argument(
+                operation,
+                "another view of the memory exists",
+            )),
         }
     }
 
@@ -173,12 +213,18 @@ impl Leased {
     /// Returns `true` if a host view conflicts with a read, or a write.
     #[inline]
     fn is_viewed(&self, is_write: bool) -> bool {
-        self.is_viewed_to_write.load(Ordering::Acquire) || (is_write && self.views.load(Ordering::Acquire) > 0)
+        self.is_viewed_to_write.load(Ordering::Acquire)
+            || (is_write && self.views.load(Ordering::Acquire) > 0)
     }
 
     /// Makes `stream` wait for the accesses that conflict with a launch.
     #[inline]
-    fn order_launch(&self, allocation: &mut Allocation, stream: &Stream, is_write: bool) -> Result<()> {
+    fn order_launch(
+        &self,
+        allocation: &mut Allocation,
+        stream: &Stream,
+        is_write: bool,
+    ) -> Result<()> {
         let reason = if allocation.is_gone {
             "memory that the graph uses was freed with its buffer: the buffer's resource was borrowed, and could not outlive it"
         } else if self.is_viewed(is_write) {
@@ -202,7 +248,11 @@ impl Leased {
 
     #[inline]
     fn count(&self, is_write: bool) -> &AtomicUsize {
-        if is_write { &self.writers } else { &self.readers }
+        if is_write {
+            &self.writers
+        } else {
+            &self.readers
+        }
     }
 }
 
@@ -211,7 +261,8 @@ impl Log for Allocation {
 
     #[inline]
     fn record_launches(&mut self, launches: &LatestLaunch, is_write: bool) {
-        self.history.record_past(&launches.stream, launches.sync_points, is_write);
+        self.history
+            .record_past(&launches.stream, launches.sync_points, is_write);
     }
 
     #[inline]
@@ -268,7 +319,10 @@ impl HostAccess {
     /// Creates a view of memory that no graph leases.
     #[inline]
     pub(super) fn of_owner(is_write: bool) -> Self {
-        Self { leased: None, is_write }
+        Self {
+            leased: None,
+            is_write,
+        }
     }
 
     /// Leaves the view of a writer open until [`Accesses::end_view_to_write`].
@@ -293,14 +347,20 @@ impl fmt::Debug for Leased {
 
 impl fmt::Debug for HostAccess {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.is_write { "HostAccess(write)" } else { "HostAccess(read)" })
+        formatter.write_str(if self.is_write {
+            "HostAccess(write)"
+        } else {
+            "HostAccess(read)"
+        })
     }
 }
 
 impl Drop for Lease {
     #[inline]
     fn drop(&mut self) {
-        self.leased.count(self.is_write).fetch_sub(1, Ordering::AcqRel);
+        self.leased
+            .count(self.is_write)
+            .fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -326,6 +386,7 @@ impl Drop for Leased {
 /// Returns the error for memory that a graph cannot keep alive.
 #[cold]
 pub(super) fn not_leasable(stream: &Stream) -> Error {
-    let reason = format!("{stream:?} is being captured, and this kind of memory cannot be kept by a graph");
+    let reason =
+        format!("{stream:?} is being captured, and this kind of memory cannot be kept by a graph");
     Error::argument(super::OPERATION, reason)
 }

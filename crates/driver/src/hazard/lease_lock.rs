@@ -109,11 +109,23 @@ pub(crate) struct Launches<U> {
 impl<L: Log> LeaseLock<L> {
     #[inline]
     pub(crate) fn new(log: L, home: Arc<Operations>) -> Self {
-        let state =
-            State { log, accesses: Users::default(), claims: Users::default(), holders: Vec::new(), waiting: 0 };
+        let state = State {
+            log,
+            accesses: Users::default(),
+            claims: Users::default(),
+            holders: Vec::new(),
+            waiting: 0,
+        };
         let (read, written) = (AtomicU64::new(0), AtomicU64::new(0));
         let free = AtomicU64::new(FreeAccesses::None as u64);
-        Self { home, free, read, written, state: Mutex::new(state), changed: Condvar::new() }
+        Self {
+            home,
+            free,
+            read,
+            written,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
     }
 
     /// Returns `true` if `operations` belong to the home stream.
@@ -126,7 +138,11 @@ impl<L: Log> LeaseLock<L> {
     /// necessary, and returns `false` if it cannot; the operation ends after [`LeaseLock::record_home`].
     #[inline]
     pub(crate) fn begin_home(&self, is_write: bool, begin: impl FnOnce() -> bool) -> bool {
-        let needed = if is_write { FreeAccesses::All } else { FreeAccesses::Reads } as u64;
+        let needed = if is_write {
+            FreeAccesses::All
+        } else {
+            FreeAccesses::Reads
+        } as u64;
         self.free.load(Relaxed) >= needed && begin() && self.free.load(SeqCst) >= needed
     }
 
@@ -141,7 +157,10 @@ impl<L: Log> LeaseLock<L> {
 
     #[inline]
     fn lock(&self) -> Locked<'_, L> {
-        let mut locked = Locked { state: self.state.lock(), lock: self };
+        let mut locked = Locked {
+            state: self.state.lock(),
+            lock: self,
+        };
         locked.absorb();
         locked
     }
@@ -177,7 +196,12 @@ impl<L: Log> LeaseLock<L> {
     /// Passes the log, including everything that conflicts with a read or a write, to `operation`. No launch takes
     /// place in the meantime.
     #[inline]
-    pub(crate) fn with<T>(&self, is_write: bool, is_nested: bool, operation: impl FnOnce(&mut L) -> T) -> T {
+    pub(crate) fn with<T>(
+        &self,
+        is_write: bool,
+        is_nested: bool,
+        operation: impl FnOnce(&mut L) -> T,
+    ) -> T {
         let mut state = self.lock();
         while !is_nested && state.claims.conflict(is_write) {
             state.wait();
@@ -235,12 +259,20 @@ impl<L: Log> LeaseLock<L> {
         while state.accesses.conflict(is_write) {
             state.wait();
         }
-        if state.holders.iter().any(|holder| Arc::ptr_eq(&holder.record, record)) {
+        if state
+            .holders
+            .iter()
+            .any(|holder| Arc::ptr_eq(&holder.record, record))
+        {
             return Ok(());
         }
         state.recall(is_write);
         order(&mut state.log)?;
-        state.holders.push(Holder { record: Arc::clone(record), index, is_write });
+        state.holders.push(Holder {
+            record: Arc::clone(record),
+            index,
+            is_write,
+        });
         record.lock().missing.retain(|missing| *missing != index);
         Ok(())
     }
@@ -248,7 +280,8 @@ impl<L: Log> LeaseLock<L> {
     /// Records the launches of the executable graph, which is about to be dropped.
     #[inline]
     pub(crate) fn let_go(&self, record: &Arc<LaunchRecord<L::Launches>>) {
-        self.lock().recall_if(|holder| Arc::ptr_eq(&holder.record, record));
+        self.lock()
+            .recall_if(|holder| Arc::ptr_eq(&holder.record, record));
     }
 
     #[inline]
@@ -263,7 +296,10 @@ impl<L: Log> Locked<'_, L> {
     /// Records the accesses that took no lock.
     #[inline]
     fn absorb(&mut self) {
-        let (read, written) = (self.lock.read.load(Relaxed), self.lock.written.load(Relaxed));
+        let (read, written) = (
+            self.lock.read.load(Relaxed),
+            self.lock.written.load(Relaxed),
+        );
         self.state.log.record_home(read, written);
     }
 
@@ -314,7 +350,8 @@ impl<L: Log> Drop for Locked<'_, L> {
 impl<L: Log> State<L> {
     #[inline]
     fn free_accesses(&mut self) -> FreeAccesses {
-        let is_written = self.claims.writing > 0 || self.holders.iter().any(|holder| holder.is_write);
+        let is_written =
+            self.claims.writing > 0 || self.holders.iter().any(|holder| holder.is_write);
         let is_read = self.claims.reading > 0 || !self.holders.is_empty();
         match (is_written, is_read) {
             (true, _) => FreeAccesses::None,
@@ -357,7 +394,11 @@ impl Users {
 
     #[inline]
     fn of(&mut self, is_write: bool) -> &mut usize {
-        if is_write { &mut self.writing } else { &mut self.reading }
+        if is_write {
+            &mut self.writing
+        } else {
+            &mut self.reading
+        }
     }
 }
 
@@ -365,7 +406,10 @@ impl<U> LaunchRecord<U> {
     /// Creates the record of an executable graph with this many leases, none of which it holds.
     #[inline]
     pub(crate) fn new(leases: usize) -> Self {
-        Self(Mutex::new(Launches { missing: (0..leases).collect(), latest: None }))
+        Self(Mutex::new(Launches {
+            missing: (0..leases).collect(),
+            latest: None,
+        }))
     }
 
     #[inline]

@@ -66,6 +66,10 @@ impl Operations {
 impl Default for Operations {
     #[inline]
     fn default() -> Self {
-        Self { state: AtomicU64::new(0), lock: Mutex::new(()), ended: Condvar::new() }
+        Self {
+            state: AtomicU64::new(0),
+            lock: Mutex::new(()),
+            ended: Condvar::new(),
+        }
     }
 }

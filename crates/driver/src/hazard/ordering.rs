@@ -15,7 +15,9 @@ impl Accesses {
     /// calling thread.
     #[inline]
     pub fn begin_home(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> bool {
-        let Some(lease) = self.lease.get() else { return false };
+        let Some(lease) = self.lease.get() else {
+            return false;
+        };
         lease.begin_home(guard.stream(), is_write, || guard.begin_operation())
     }
 
@@ -37,7 +39,9 @@ impl Accesses {
         }
         expect_not_ordering(OPERATION)?;
         let mut others = self.history.others();
-        let Some(lease) = self.lease.get() else { return self.history.before(&mut others, stream, is_write) };
+        let Some(lease) = self.lease.get() else {
+            return self.history.before(&mut others, stream, is_write);
+        };
         drop(others);
         guard.hold(lease, is_write)
     }
@@ -45,7 +49,9 @@ impl Accesses {
     /// Records an access to leased memory if it took no lock.
     #[inline]
     fn end_home(&self, guard: &AccessGuard<'_>, is_write: bool) -> bool {
-        let Some(lease) = self.lease.get() else { return false };
+        let Some(lease) = self.lease.get() else {
+            return false;
+        };
         let is_home = guard.holds_no_lock() && lease.is_home(guard.stream());
         if is_home {
             lease.record_home(guard.stream(), is_write);
@@ -71,7 +77,13 @@ impl Accesses {
         if guard::is_ordering() {
             return self.after_in_observer(stream, is_write);
         }
-        let Some(lease) = self.lease.get().or_else(|| self.after_of_owner(stream, is_write)) else { return };
+        let Some(lease) = self
+            .lease
+            .get()
+            .or_else(|| self.after_of_owner(stream, is_write))
+        else {
+            return;
+        };
         if guard.take(lease, is_write) {
             lease.end(stream, is_write);
         } else if guard.is_operation() && lease.is_home(stream) {
@@ -113,7 +125,11 @@ impl Accesses {
             if !self.end_home(guard, true) {
                 self.after_locked(guard, true);
             }
-            if self.lease.get().is_some_and(|lease| Arc::strong_count(lease) == 1) {
+            if self
+                .lease
+                .get()
+                .is_some_and(|lease| Arc::strong_count(lease) == 1)
+            {
                 self.reclaim();
             }
         } else if let Some(writer) = self.history.record_whole_write(guard.stream()) {
@@ -124,7 +140,9 @@ impl Accesses {
     /// Makes the history the owner's alone if no graph shares it any more. Returns `true` if it is.
     #[cold]
     pub(super) fn reclaim(&mut self) -> bool {
-        let Some(lease) = self.lease.take() else { return true };
+        let Some(lease) = self.lease.take() else {
+            return true;
+        };
         match Arc::try_unwrap(lease) {
             Ok(leased) => {
                 self.history = leased.into_history();

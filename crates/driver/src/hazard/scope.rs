@@ -57,7 +57,11 @@ impl Scope {
     #[inline]
     pub(crate) fn new() -> Arc<Self> {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { identity, is_open: AtomicBool::new(false), gate: CaptureGate::new() })
+        Arc::new(Self {
+            identity,
+            is_open: AtomicBool::new(false),
+            gate: CaptureGate::new(),
+        })
     }
 
     /// Opens the log of the capture, which has started on `root`.
@@ -65,18 +69,36 @@ impl Scope {
     pub(crate) fn open(&self, root: &Stream) {
         let (memory, kept, allocations, branches) = Default::default();
         let sync_points = root.sync_points().count();
-        root.driver().open_captures().lock().push(root.context().as_raw().addr());
-        self.gate.open(CaptureLog { root: root.clone(), sync_points, memory, kept, allocations, branches });
+        root.driver()
+            .open_captures()
+            .lock()
+            .push(root.context().as_raw().addr());
+        self.gate.open(CaptureLog {
+            root: root.clone(),
+            sync_points,
+            memory,
+            kept,
+            allocations,
+            branches,
+        });
         self.is_open.store(true, Ordering::Release);
     }
 
     /// Ends the capture with `end`, once the work that other threads are enqueuing has been recorded. Work that they
     /// enqueue later runs outside of it.
     #[inline]
-    pub(crate) fn close<T>(&self, end: impl FnOnce(&mut CaptureLog) -> T) -> Option<(CaptureLog, T)> {
-        let closed = self.gate.close(end, || self.is_open.store(false, Ordering::Release));
+    pub(crate) fn close<T>(
+        &self,
+        end: impl FnOnce(&mut CaptureLog) -> T,
+    ) -> Option<(CaptureLog, T)> {
+        let closed = self
+            .gate
+            .close(end, || self.is_open.store(false, Ordering::Release));
         if let Some((log, _)) = &closed {
-            let (mut open, context) = (log.root.driver().open_captures().lock(), log.root.context().as_raw().addr());
+            let (mut open, context) = (
+                log.root.driver().open_captures().lock(),
+                log.root.context().as_raw().addr(),
+            );
             if let Some(index) = open.iter().position(|known| *known == context) {
                 open.swap_remove(index);
             }
@@ -110,7 +132,9 @@ impl Scope {
     /// Returns `true` if `stream` was created for this capture.
     #[inline]
     pub(crate) fn is_that_of(&self, stream: &Stream) -> bool {
-        stream.scope().is_some_and(|scope| std::ptr::eq(self, &raw const **scope))
+        stream
+            .scope()
+            .is_some_and(|scope| std::ptr::eq(self, &raw const **scope))
     }
 
     /// Runs `operation` with the log of the capture, unless it has ended.
@@ -129,8 +153,14 @@ impl Scope {
 
     /// Orders an access by work that is about to be captured on `stream`. The capture was entered.
     #[inline]
-    pub(super) fn before(&self, accesses: &Accesses, stream: &Stream, is_write: bool) -> Result<()> {
-        self.with(|log| log.before(self, accesses, stream, is_write)).unwrap_or(Ok(()))
+    pub(super) fn before(
+        &self,
+        accesses: &Accesses,
+        stream: &Stream,
+        is_write: bool,
+    ) -> Result<()> {
+        self.with(|log| log.before(self, accesses, stream, is_write))
+            .unwrap_or(Ok(()))
     }
 
     /// Records an access by work that was captured on `stream`. The capture was entered.
@@ -154,12 +184,26 @@ impl CaptureLog {
     /// Returns the memory that the captured work accesses, and the other objects that it uses.
     #[inline]
     pub(crate) fn into_parts(self) -> (Vec<Lease>, HashMap<Key, Arc<dyn Any + Send + Sync>>) {
-        (self.memory.into_values().map(|memory| memory.lease).collect(), self.kept)
+        (
+            self.memory
+                .into_values()
+                .map(|memory| memory.lease)
+                .collect(),
+            self.kept,
+        )
     }
 
     #[inline]
-    fn before(&mut self, scope: &Scope, accesses: &Accesses, stream: &Stream, is_write: bool) -> Result<()> {
-        stream.driver().expect_same(accesses.home().driver(), OPERATION)?;
+    fn before(
+        &mut self,
+        scope: &Scope,
+        accesses: &Accesses,
+        stream: &Stream,
+        is_write: bool,
+    ) -> Result<()> {
+        stream
+            .driver()
+            .expect_same(accesses.home().driver(), OPERATION)?;
         match accesses.home().scope() {
             Some(home) if !std::ptr::eq(&raw const **home, scope) => return Err(in_another_graph()),
             _ if !accesses.is_leasable() => return Err(not_leasable(stream)),
@@ -179,26 +223,38 @@ impl CaptureLog {
         if is_write {
             memory.lease.write_as_well();
         }
-        memory.history.before(&mut memory.history.others(), stream, is_write)
+        memory
+            .history
+            .before(&mut memory.history.others(), stream, is_write)
     }
 
     #[inline]
     fn after(&mut self, leased: Option<&Arc<Leased>>, stream: &Stream, is_write: bool) {
         let Some(leased) = leased else { return };
         if let Some(memory) = self.memory.get(&leased.key()) {
-            memory.history.after(&mut memory.history.others(), stream, is_write);
+            memory
+                .history
+                .after(&mut memory.history.others(), stream, is_write);
         }
     }
 }
 
 impl fmt::Debug for Scope {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Scope({}, {})", self.identity, if self.is_open() { "open" } else { "ended" })
+        write!(
+            formatter,
+            "Scope({}, {})",
+            self.identity,
+            if self.is_open() { "open" } else { "ended" }
+        )
     }
 }
 
 /// Returns the error for a use, outside a capture, of memory that was allocated in it.
 #[cold]
 pub(super) fn in_another_graph() -> Error {
-    Error::argument(OPERATION, "the memory was allocated in a capture, and exists only while that graph runs")
+    Error::argument(
+        OPERATION,
+        "the memory was allocated in a capture, and exists only while that graph runs",
+    )
 }

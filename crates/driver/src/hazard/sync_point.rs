@@ -76,7 +76,9 @@ impl SyncPoints {
     #[inline]
     pub(super) fn has_waited(&self, stream: &Stream, sync_points: u64) -> bool {
         let waited = self.waited.lock();
-        waited.iter().any(|known| known.stream == stream.identity() && known.sync_point > sync_points)
+        waited
+            .iter()
+            .any(|known| known.stream == stream.identity() && known.sync_point > sync_points)
     }
 
     /// Makes `waiting` wait for all work enqueued on `stream`, whose sync points these are. Returns the number of the
@@ -84,9 +86,14 @@ impl SyncPoints {
     #[inline]
     fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
         // A stream created for a capture is never part of another capture, and executes no work while its own is active.
-        let is_one_scope = stream.scope().is_some_and(|scope| scope.is_that_of(waiting));
-        let (source, target) =
-            if is_one_scope { (None, None) } else { (stream.capture_number()?, waiting.capture_number()?) };
+        let is_one_scope = stream
+            .scope()
+            .is_some_and(|scope| scope.is_that_of(waiting));
+        let (source, target) = if is_one_scope {
+            (None, None)
+        } else {
+            (stream.capture_number()?, waiting.capture_number()?)
+        };
         if source.is_some() && source != target {
             return Err(in_capture(waiting, stream));
         }
@@ -111,14 +118,25 @@ impl Default for SyncPoints {
     #[inline]
     fn default() -> Self {
         let (event, waited, inserted_waits, operations) = Default::default();
-        Self { count: AtomicU64::new(1), event, waited, inserted_waits, operations }
+        Self {
+            count: AtomicU64::new(1),
+            event,
+            waited,
+            inserted_waits,
+            operations,
+        }
     }
 }
 
 /// Makes `waiting` wait for an access on `stream` that was recorded with this count, unless it already has. Returns
 /// `false` if the wait exists only in a graph of other code. A `hazard` is reported as an inserted wait.
 #[inline]
-pub(crate) fn wait(waiting: &Stream, stream: &Stream, sync_points: u64, hazard: Option<Hazard>) -> Result<bool> {
+pub(crate) fn wait(
+    waiting: &Stream,
+    stream: &Stream,
+    sync_points: u64,
+    hazard: Option<Hazard>,
+) -> Result<bool> {
     if waiting == stream {
         return Ok(true);
     }
@@ -127,23 +145,35 @@ pub(crate) fn wait(waiting: &Stream, stream: &Stream, sync_points: u64, hazard: 
 
 #[cold]
 #[inline(never)]
-fn wait_for_other(waiting: &Stream, stream: &Stream, sync_points: u64, hazard: Option<Hazard>) -> Result<bool> {
+fn wait_for_other(
+    waiting: &Stream,
+    stream: &Stream,
+    sync_points: u64,
+    hazard: Option<Hazard>,
+) -> Result<bool> {
     waiting.driver().expect_same(stream.driver(), OPERATION)?;
     expect_not_ordering(OPERATION)?;
     let _ordering = Ordering::begin();
     let mut waited = waiting.sync_points().waited.lock();
-    let known = waited.iter().position(|known| known.stream == stream.identity());
+    let known = waited
+        .iter()
+        .position(|known| known.stream == stream.identity());
     if known.is_some_and(|index| waited[index].sync_point > sync_points) {
         return Ok(true);
     }
-    let Some(sync_point) = stream.sync_points().pass(stream, waiting)? else { return Ok(false) };
+    let Some(sync_point) = stream.sync_points().pass(stream, waiting)? else {
+        return Ok(false);
+    };
     match known {
         Some(index) => waited[index].sync_point = sync_point,
         None => {
             if waited.len() == REMEMBERED_STREAMS {
                 waited.remove(0);
             }
-            waited.push(Waited { stream: stream.identity(), sync_point });
+            waited.push(Waited {
+                stream: stream.identity(),
+                sync_point,
+            });
         }
     }
     drop(waited);
@@ -156,7 +186,10 @@ fn wait_for_other(waiting: &Stream, stream: &Stream, sync_points: u64, hazard: O
 impl Hazard {
     #[inline]
     fn report(self, waiting: &Stream, stream: &Stream) {
-        waiting.sync_points().inserted_waits.fetch_add(1, MemoryOrdering::Relaxed);
+        waiting
+            .sync_points()
+            .inserted_waits
+            .fetch_add(1, MemoryOrdering::Relaxed);
         let Memory { address, bytes } = self.memory;
         tracing::trace!(
             target: "curium_driver::hazard",
@@ -182,7 +215,9 @@ impl fmt::Display for HazardKind {
 
 #[cold]
 fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
-    let reason = format!("{waiting:?} would wait for work on {stream:?}, which is being captured into another graph");
+    let reason = format!(
+        "{waiting:?} would wait for work on {stream:?}, which is being captured into another graph"
+    );
     Error::argument(OPERATION, reason)
 }
 
@@ -192,7 +227,9 @@ fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
     if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {
         return Ok(());
     }
-    let reason = format!("{waiting:?} is being captured, and would wait for pending work outside the capture");
+    let reason = format!(
+        "{waiting:?} is being captured, and would wait for pending work outside the capture"
+    );
     Err(Error::argument(OPERATION, reason))
 }
 

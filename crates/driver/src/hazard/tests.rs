@@ -34,7 +34,11 @@ impl Log for Numbers {
         if !self.is_forgetful {
             self.recorded.extend(launches);
         }
-        let free = if is_write { FreeAccesses::None } else { FreeAccesses::Reads };
+        let free = if is_write {
+            FreeAccesses::None
+        } else {
+            FreeAccesses::Reads
+        };
         self.free_at_home = self.free_at_home.min(free);
     }
 
@@ -82,14 +86,26 @@ impl Device {
     }
 
     fn enqueue(&self, number: usize, is_write: bool, after: &[usize]) {
-        self.0.lock().unwrap().push(Enqueued { number, is_write, after: after.to_vec() });
+        self.0.lock().unwrap().push(Enqueued {
+            number,
+            is_write,
+            after: after.to_vec(),
+        });
     }
 
     fn assert_ordered(&self) {
         let list = self.0.lock().unwrap();
         for (index, later) in list.iter().enumerate() {
-            for earlier in list[..index].iter().filter(|earlier| earlier.is_write || later.is_write) {
-                assert!(later.after.contains(&earlier.number), "{} missed {}", later.number, earlier.number);
+            for earlier in list[..index]
+                .iter()
+                .filter(|earlier| earlier.is_write || later.is_write)
+            {
+                assert!(
+                    later.after.contains(&earlier.number),
+                    "{} missed {}",
+                    later.number,
+                    earlier.number
+                );
             }
         }
     }
@@ -104,7 +120,11 @@ struct Executable {
 
 impl Executable {
     fn new(leases: Vec<Lease>) -> Self {
-        Self { record: Arc::new(LaunchRecord::new(leases.len())), leases, after: Vec::new() }
+        Self {
+            record: Arc::new(LaunchRecord::new(leases.len())),
+            leases,
+            after: Vec::new(),
+        }
     }
 
     fn launch(&mut self, device: &Device, number: usize) {
@@ -134,7 +154,9 @@ impl Executable {
 
 impl Drop for Executable {
     fn drop(&mut self) {
-        self.leases.iter().for_each(|lease| lease.allocation.let_go(&self.record));
+        self.leases
+            .iter()
+            .for_each(|lease| lease.allocation.let_go(&self.record));
     }
 }
 
@@ -146,11 +168,19 @@ struct Home {
 
 impl Home {
     fn new(operations: &Arc<Operations>) -> Self {
-        Self { operations: Arc::clone(operations), after: Vec::new() }
+        Self {
+            operations: Arc::clone(operations),
+            after: Vec::new(),
+        }
     }
 
     /// Performs an access of the owner to all of `allocations` in one operation.
-    fn access(&mut self, allocations: &[Arc<LeaseLock<Numbers>>], device: &Device, (number, is_write): (usize, bool)) {
+    fn access(
+        &mut self,
+        allocations: &[Arc<LeaseLock<Numbers>>],
+        device: &Device,
+        (number, is_write): (usize, bool),
+    ) {
         let (mut is_operation, mut locked) = (false, Vec::new());
         for allocation in allocations {
             let begin = || {
@@ -162,12 +192,18 @@ impl Home {
             }
             let order = |log: &mut Numbers| -> Result<(), Infallible> {
                 self.after.extend(&log.recorded);
-                let free = if is_write { FreeAccesses::All } else { FreeAccesses::Reads };
+                let free = if is_write {
+                    FreeAccesses::All
+                } else {
+                    FreeAccesses::Reads
+                };
                 log.free_at_home = log.free_at_home.max(free);
                 Ok(())
             };
             let is_nested = is_operation || !locked.is_empty();
-            allocation.begin(is_write, is_nested, order).unwrap_or_else(|never| match never {});
+            allocation
+                .begin(is_write, is_nested, order)
+                .unwrap_or_else(|never| match never {});
             locked.push(Arc::as_ptr(allocation));
         }
         device.enqueue(number, is_write, &self.after);
@@ -186,13 +222,27 @@ impl Home {
 }
 
 /// Returns allocations on whose home stream the owner's accesses have numbers from `home`.
-fn allocations<const N: usize>(operations: &Arc<Operations>, home: usize) -> [Arc<LeaseLock<Numbers>>; N] {
-    let log = || Numbers { recorded: Vec::new(), home, free_at_home: FreeAccesses::None, is_forgetful: false };
+fn allocations<const N: usize>(
+    operations: &Arc<Operations>,
+    home: usize,
+) -> [Arc<LeaseLock<Numbers>>; N] {
+    let log = || Numbers {
+        recorded: Vec::new(),
+        home,
+        free_at_home: FreeAccesses::None,
+        is_forgetful: false,
+    };
     [(); N].map(|()| Arc::new(LeaseLock::new(log(), Arc::clone(operations))))
 }
 
 fn leases(allocations: &[Arc<LeaseLock<Numbers>>], is_write: bool) -> Vec<Lease> {
-    allocations.iter().map(|allocation| Lease { allocation: Arc::clone(allocation), is_write }).collect()
+    allocations
+        .iter()
+        .map(|allocation| Lease {
+            allocation: Arc::clone(allocation),
+            is_write,
+        })
+        .collect()
 }
 
 /// Runs `model` for every interleaving with up to three preemptive context switches.
@@ -208,7 +258,11 @@ fn access_against_launch(is_launch_write: bool, is_other_stream: bool, is_forget
     check(move || {
         let (device, operations) = (Device::new(), Arc::new(Operations::default()));
         let mut home = Home::new(&operations);
-        let waited_for = if is_other_stream { Arc::default() } else { operations };
+        let waited_for = if is_other_stream {
+            Arc::default()
+        } else {
+            operations
+        };
         let allocations = allocations::<1>(&waited_for, 3);
         allocations[0].peek(|log| log.is_forgetful = is_forgetful);
         // From here on the owner needs no lock.
@@ -268,13 +322,16 @@ fn launches_of_two_executables_find_each_other() {
         let (device, operations) = (Device::new(), Arc::new(Operations::default()));
         let (mut home, allocations) = (Home::new(&operations), allocations::<2>(&operations, 5));
         let threads = [1, 3].map(|number| {
-            let (device, mut executable) = (device.clone(), Executable::new(leases(&allocations, true)));
+            let (device, mut executable) =
+                (device.clone(), Executable::new(leases(&allocations, true)));
             thread::spawn(move || {
                 executable.launch(&device, number);
                 executable.launch(&device, number + 1);
             })
         });
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
         home.access(&allocations, &device, (5, true));
         device.assert_ordered();
     });
@@ -325,7 +382,11 @@ fn capture_against_end(enters: bool) {
         let threads = [1, 2].map(|number| {
             let (gate, driver) = (Arc::clone(&gate), Arc::clone(&driver));
             thread::spawn(move || {
-                let is_in = if enters { gate.enter(false) } else { gate.with(|_| ()).is_some() };
+                let is_in = if enters {
+                    gate.enter(false)
+                } else {
+                    gate.with(|_| ()).is_some()
+                };
                 if is_in {
                     gate.with(|kept: &mut Vec<usize>| kept.push(number));
                 }
@@ -344,7 +405,9 @@ fn capture_against_end(enters: bool) {
         });
         let closed = gate.close(|_| driver.lock().unwrap().0 = false, || {});
         let (mut kept, ()) = closed.expect("it is closed once");
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
         let mut captured = std::mem::take(&mut driver.lock().unwrap().1);
         kept.sort_unstable();
         captured.sort_unstable();

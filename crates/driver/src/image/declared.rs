@@ -37,15 +37,26 @@ fn symbols(file: &[u8]) -> Option<Vec<Box<str>>> {
     const SYMBOL_SIZE: usize = 24;
     const SYMBOLS: u64 = 2;
     const OBJECT: u8 = 1;
-    let sections = file.get(index(number::<8>(file, 0x28)?)?..)?.chunks_exact(SECTION_SIZE);
+    let sections = file
+        .get(index(number::<8>(file, 0x28)?)?..)?
+        .chunks_exact(SECTION_SIZE);
     let sections: Vec<&[u8]> = sections.take(index(number::<2>(file, 0x3c)?)?).collect();
-    let contents =
-        |section: &[u8]| file.get(index(number::<8>(section, 0x18)?)?..)?.get(..index(number::<8>(section, 0x20)?)?);
-    let table = sections.iter().find(|section| number::<4>(section, 0x04) == Some(SYMBOLS))?;
+    let contents = |section: &[u8]| {
+        file.get(index(number::<8>(section, 0x18)?)?..)?
+            .get(..index(number::<8>(section, 0x20)?)?)
+    };
+    let table = sections
+        .iter()
+        .find(|section| number::<4>(section, 0x04) == Some(SYMBOLS))?;
     let names = contents(sections.get(index(number::<4>(table, 0x28)?)?)?)?;
-    let objects = contents(table)?.chunks_exact(SYMBOL_SIZE).filter(|symbol| symbol[4] & 0xf == OBJECT);
+    let objects = contents(table)?
+        .chunks_exact(SYMBOL_SIZE)
+        .filter(|symbol| symbol[4] & 0xf == OBJECT);
     let text = |symbol: &[u8]| {
-        let name = names.get(index(number::<4>(symbol, 0)?)?..)?.split(|byte| *byte == 0).next()?;
+        let name = names
+            .get(index(number::<4>(symbol, 0)?)?..)?
+            .split(|byte| *byte == 0)
+            .next()?;
         std::str::from_utf8(name).ok().map(Box::from)
     };
     Some(objects.filter_map(text).collect())

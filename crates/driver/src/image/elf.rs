@@ -25,14 +25,19 @@ pub(super) fn is_elf(bytes: &[u8]) -> bool {
 /// Returns an error unless `bytes`, which start like ELF, are a complete cubin.
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() < HEADER_SIZE {
-        return Err(format!("truncated cubin ({} bytes, the header has {HEADER_SIZE})", bytes.len()));
+        return Err(format!(
+            "truncated cubin ({} bytes, the header has {HEADER_SIZE})",
+            bytes.len()
+        ));
     }
     if bytes[4..6] != CLASS_64_LITTLE {
         return Err("unsupported ELF file (not 64-bit little-endian)".to_owned());
     }
     let machine = field::<2>(bytes, 0x12)?;
     if machine != MACHINE_CUDA {
-        return Err(format!("unsupported ELF file (machine {machine}, a cubin has {MACHINE_CUDA})"));
+        return Err(format!(
+            "unsupported ELF file (machine {machine}, a cubin has {MACHINE_CUDA})"
+        ));
     }
     check_segments(bytes)?;
     check_sections(bytes)
@@ -40,17 +45,41 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
 
 fn check_segments(bytes: &[u8]) -> Result<(), String> {
     let (offset, count) = (field::<8>(bytes, 0x20)?, field::<2>(bytes, 0x38)?);
-    for header in table(bytes, "program headers", offset, count, field::<2>(bytes, 0x36)?, SEGMENT_SIZE)? {
-        within(bytes, "a segment", field::<8>(header, 0x08)?, field::<8>(header, 0x20)?)?;
+    for header in table(
+        bytes,
+        "program headers",
+        offset,
+        count,
+        field::<2>(bytes, 0x36)?,
+        SEGMENT_SIZE,
+    )? {
+        within(
+            bytes,
+            "a segment",
+            field::<8>(header, 0x08)?,
+            field::<8>(header, 0x20)?,
+        )?;
     }
     Ok(())
 }
 
 fn check_sections(bytes: &[u8]) -> Result<(), String> {
     let (offset, count) = (field::<8>(bytes, 0x28)?, field::<2>(bytes, 0x3c)?);
-    for header in table(bytes, "section headers", offset, count, field::<2>(bytes, 0x3a)?, SECTION_SIZE)? {
+    for header in table(
+        bytes,
+        "section headers",
+        offset,
+        count,
+        field::<2>(bytes, 0x3a)?,
+        SECTION_SIZE,
+    )? {
         if !SECTIONS_WITHOUT_BYTES.contains(&field::<4>(header, 0x04)?) {
-            within(bytes, "a section", field::<8>(header, 0x18)?, field::<8>(header, 0x20)?)?;
+            within(
+                bytes,
+                "a section",
+                field::<8>(header, 0x18)?,
+                field::<8>(header, 0x20)?,
+            )?;
         }
     }
     Ok(())
@@ -66,7 +95,9 @@ fn table<'a>(
     expected: u64,
 ) -> Result<std::slice::ChunksExact<'a, u8>, String> {
     if count > 0 && size != expected {
-        return Err(format!("damaged cubin ({what} of {size} bytes, expected {expected})"));
+        return Err(format!(
+            "damaged cubin ({what} of {size} bytes, expected {expected})"
+        ));
     }
     let range = within(bytes, what, offset, count * expected)?;
     // The header sizes are small constants.
@@ -75,7 +106,10 @@ fn table<'a>(
 
 /// Returns the range of `length` bytes at `offset`, if it is within the file.
 fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<usize>, String> {
-    let (start, end) = (usize::try_from(offset), offset.checked_add(length).map(usize::try_from));
+    let (start, end) = (
+        usize::try_from(offset),
+        offset.checked_add(length).map(usize::try_from),
+    );
     match (start, end) {
         (Ok(start), Some(Ok(end))) if end <= bytes.len() => Ok(start..end),
         _ => Err(format!(
@@ -86,7 +120,8 @@ fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<us
 }
 
 fn field<const N: usize>(bytes: &[u8], offset: usize) -> Result<u64, String> {
-    number::<N>(bytes, offset).ok_or_else(|| format!("truncated cubin (in a header of {} bytes)", bytes.len()))
+    number::<N>(bytes, offset)
+        .ok_or_else(|| format!("truncated cubin (in a header of {} bytes)", bytes.len()))
 }
 
 #[cfg(test)]
@@ -98,9 +133,15 @@ mod tests {
         let mut program = vec![0; 128];
         program[..6].copy_from_slice(b"\x7fELF\x02\x01");
         program[0x12] = 62;
-        assert_eq!(check(&program), Err("unsupported ELF file (machine 62, a cubin has 190)".to_owned()));
+        assert_eq!(
+            check(&program),
+            Err("unsupported ELF file (machine 62, a cubin has 190)".to_owned())
+        );
         program[4] = 1;
-        assert_eq!(check(&program), Err("unsupported ELF file (not 64-bit little-endian)".to_owned()));
+        assert_eq!(
+            check(&program),
+            Err("unsupported ELF file (not 64-bit little-endian)".to_owned())
+        );
     }
 
     #[test]

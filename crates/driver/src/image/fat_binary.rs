@@ -26,11 +26,18 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     let header = number::<2>(bytes, 6).ok_or_else(cut)?;
     let content = number::<8>(bytes, 8).ok_or_else(cut)?;
     if header < HEADER_SIZE as u64 {
-        return Err(format!("damaged fat binary (header of {header} bytes, expected {HEADER_SIZE})"));
+        return Err(format!(
+            "damaged fat binary (header of {header} bytes, expected {HEADER_SIZE})"
+        ));
     }
-    let end = header.checked_add(content).and_then(|end| usize::try_from(end).ok());
+    let end = header
+        .checked_add(content)
+        .and_then(|end| usize::try_from(end).ok());
     let end = end.filter(|end| *end <= bytes.len()).ok_or_else(|| {
-        format!("truncated fat binary ({} bytes, header of {header} bytes, content of {content} bytes)", bytes.len())
+        format!(
+            "truncated fat binary ({} bytes, header of {header} bytes, content of {content} bytes)",
+            bytes.len()
+        )
     })?;
     // The header is no longer than the file, whose length is a `usize`.
     let mut entries = &bytes[header as usize..end];
@@ -43,14 +50,26 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
 
 /// Returns the size of the first of `entries`, including its header.
 fn check_entry(entries: &[u8]) -> Result<usize, String> {
-    let cut = || format!("truncated or damaged image in the fat binary ({} bytes before the end)", entries.len());
-    let field = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).ok_or_else(cut);
+    let cut = || {
+        format!(
+            "truncated or damaged image in the fat binary ({} bytes before the end)",
+            entries.len()
+        )
+    };
+    let field = |value: Option<u64>| {
+        value
+            .and_then(|value| usize::try_from(value).ok())
+            .ok_or_else(cut)
+    };
     let kind = number::<2>(entries, 0).ok_or_else(cut)?;
     let header = field(number::<4>(entries, 4))?;
     let padded = field(number::<8>(entries, 8))?;
     let compressed = field(number::<4>(entries, 16))?;
     let flags = number::<8>(entries, 40).ok_or_else(cut)?;
-    let end = header.checked_add(padded).filter(|end| *end <= entries.len()).ok_or_else(cut)?;
+    let end = header
+        .checked_add(padded)
+        .filter(|end| *end <= entries.len())
+        .ok_or_else(cut)?;
     if header < ENTRY_HEADER_SIZE || compressed > padded {
         return Err(cut());
     }
@@ -82,7 +101,10 @@ mod tests {
         assert!(check(&damaged).is_err());
         let mut damaged = include_bytes!("../../tests/images/bump.compressed.fatbin").to_vec();
         damaged[HEADER_SIZE + 16 + 3] = 1;
-        assert!(check(&damaged).is_err(), "more compressed bytes than the image has");
+        assert!(
+            check(&damaged).is_err(),
+            "more compressed bytes than the image has"
+        );
     }
 
     #[test]

@@ -27,7 +27,10 @@ pub(crate) fn entries(text: &str) -> Box<[Entry]> {
             continue;
         }
         if let Some(name) = tokens.next() {
-            entries.push(Entry { name: name.into(), parameters: parameters(tokens.clone()) });
+            entries.push(Entry {
+                name: name.into(),
+                parameters: parameters(tokens.clone()),
+            });
         }
     }
     entries.into()
@@ -37,7 +40,9 @@ pub(crate) fn entries(text: &str) -> Box<[Entry]> {
 pub(crate) fn variables(text: &str) -> Box<[Box<str>]> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for linkage in [".visible", ".weak", ".common"] {
-        let declarations = text.match_indices(linkage).map(|(at, _)| (at, &text[at + linkage.len()..]));
+        let declarations = text
+            .match_indices(linkage)
+            .map(|(at, _)| (at, &text[at + linkage.len()..]));
         found.extend(declarations.filter_map(|(at, rest)| Some((at, variable(Tokens { rest })?))));
     }
     found.sort_unstable();
@@ -51,7 +56,9 @@ fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
     }
     loop {
         let token = tokens.next()?;
-        if token.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '$' | '%')) {
+        if token
+            .starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '$' | '%'))
+        {
             return Some(token);
         }
     }
@@ -80,8 +87,13 @@ fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
             }
         };
         if let Some(size) = declaration.size()? {
-            let end = parameters.last().map_or(Some(0), |last| last.offset.checked_add(last.size))?;
-            parameters.push(KernelParameter { offset: end.checked_next_multiple_of(declaration.align(size))?, size });
+            let end = parameters
+                .last()
+                .map_or(Some(0), |last| last.offset.checked_add(last.size))?;
+            parameters.push(KernelParameter {
+                offset: end.checked_next_multiple_of(declaration.align(size))?,
+                size,
+            });
         }
         if end == ")" {
             return Some(parameters.into());
@@ -121,7 +133,9 @@ impl Declaration {
                 return (tokens.next()? == "]").then_some(());
             }
             ".texref" | ".samplerref" | ".surfref" => self.element = Some(8),
-            directive if directive.starts_with('.') => self.element = type_size(directive).or(self.element),
+            directive if directive.starts_with('.') => {
+                self.element = type_size(directive).or(self.element)
+            }
             _name => {}
         }
         Some(())
@@ -143,13 +157,19 @@ impl Declaration {
 
 /// Returns the size in bytes of a fundamental type such as `.f32` or `.b8`.
 fn type_size(directive: &str) -> Option<usize> {
-    let bits: usize = directive.strip_prefix(['.'])?.strip_prefix(['u', 's', 'b', 'f'])?.parse().ok()?;
+    let bits: usize = directive
+        .strip_prefix(['.'])?
+        .strip_prefix(['u', 's', 'b', 'f'])?
+        .parse()
+        .ok()?;
     matches!(bits, 8 | 16 | 32 | 64 | 128).then_some(bits / 8)
 }
 
 fn integer(token: &str) -> Option<usize> {
     let token = token.trim_end_matches('U');
-    let hexadecimal = token.strip_prefix("0x").or_else(|| token.strip_prefix("0X"));
+    let hexadecimal = token
+        .strip_prefix("0x")
+        .or_else(|| token.strip_prefix("0X"));
     match hexadecimal {
         Some(digits) => usize::from_str_radix(digits, 16).ok(),
         None if token.len() > 1 && token.starts_with('0') => usize::from_str_radix(token, 8).ok(),
@@ -185,9 +205,18 @@ impl<'a> Iterator for Tokens<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         self.skip_blanks();
-        let is_word = |character: char| character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%');
-        let word = self.rest.find(|character| !is_word(character)).unwrap_or(self.rest.len());
-        let end = if word > 0 { word } else { self.rest.chars().next()?.len_utf8() };
+        let is_word = |character: char| {
+            character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%')
+        };
+        let word = self
+            .rest
+            .find(|character| !is_word(character))
+            .unwrap_or(self.rest.len());
+        let end = if word > 0 {
+            word
+        } else {
+            self.rest.chars().next()?.len_utf8()
+        };
         let (token, rest) = self.rest.split_at(end);
         self.rest = rest;
         Some(token)
@@ -204,21 +233,27 @@ mod tests {
     use super::*;
 
     fn sizes(text: &str) -> Option<Vec<(usize, usize)>> {
-        let [entry] = &*entries(text) else { panic!("{text:?} has one kernel") };
-        entry.parameters.as_ref().map(|parameters| parameters.iter().map(|p| (p.offset, p.size)).collect())
+        let [entry] = &*entries(text) else {
+            panic!("{text:?} has one kernel")
+        };
+        entry
+            .parameters
+            .as_ref()
+            .map(|parameters| parameters.iter().map(|p| (p.offset, p.size)).collect())
     }
 
     #[test]
     fn parameters_have_the_offsets_and_sizes_of_their_types() {
-        let text =
-            ".visible .entry k(.param .u8 a, .param .u16 b, .param .f32 c, .param .u64 d, .param .align 4 .b8 e[12])";
-        assert_eq!(sizes(text), Some(vec![(0, 1), (2, 2), (4, 4), (8, 8), (16, 12)]));
+        let text = ".visible .entry k(.param .u8 a, .param .u16 b, .param .f32 c, .param .u64 d, .param .align 4 .b8 e[12])";
+        assert_eq!(
+            sizes(text),
+            Some(vec![(0, 1), (2, 2), (4, 4), (8, 8), (16, 12)])
+        );
     }
 
     #[test]
     fn qualifiers_of_pointers_are_not_those_of_the_parameter() {
-        let text =
-            ".entry k(.param .u32 a, .param .u64 .ptr .global .align 16 p, .param .align 16 .b8 q[0x20]) { ret; }";
+        let text = ".entry k(.param .u32 a, .param .u64 .ptr .global .align 16 p, .param .align 16 .b8 q[0x20]) { ret; }";
         assert_eq!(sizes(text), Some(vec![(0, 4), (8, 8), (16, 32)]));
     }
 
@@ -226,13 +261,15 @@ mod tests {
     fn kernels_without_parameters_have_none() {
         assert_eq!(sizes(".entry k() { ret; }"), Some(vec![]));
         assert_eq!(sizes(".entry k { ret; }"), Some(vec![]));
-        assert_eq!(sizes(".entry k\n(\n)\n.maxntid 1, 1, 1 { ret; }"), Some(vec![]));
+        assert_eq!(
+            sizes(".entry k\n(\n)\n.maxntid 1, 1, 1 { ret; }"),
+            Some(vec![])
+        );
     }
 
     #[test]
     fn comments_and_strings_declare_nothing() {
-        let text =
-            "// .entry a()\n/* .entry b() */ .file 1 \".entry c()\"\n.entry d(/* .param .u32 x */ .param .u8 y) { }";
+        let text = "// .entry a()\n/* .entry b() */ .file 1 \".entry c()\"\n.entry d(/* .param .u32 x */ .param .u8 y) { }";
         assert_eq!(sizes(text), Some(vec![(0, 1)]));
     }
 
@@ -243,7 +280,9 @@ mod tests {
         assert_eq!(sizes(".entry k(.param .u32 a"), None);
         assert_eq!(sizes(".entry k(.param .b8 a[0xffffffffffffffff][2])"), None);
         assert_eq!(
-            sizes(".entry k(.param .b8 a[0xffffffffffffffff], .param .b8 b[0xffffffffffffffff], .param .u8 c)"),
+            sizes(
+                ".entry k(.param .b8 a[0xffffffffffffffff], .param .b8 b[0xffffffffffffffff], .param .u8 c)"
+            ),
             None
         );
     }
@@ -257,8 +296,7 @@ mod tests {
 
     #[test]
     fn every_kernel_is_found_in_order() {
-        let text =
-            ".version 7.8 .target sm_75 .func f() { ret; } .visible .entry a() { ret; } .weak .entry _Z1bv() { ret; }";
+        let text = ".version 7.8 .target sm_75 .func f() { ret; } .visible .entry a() { ret; } .weak .entry _Z1bv() { ret; }";
         let names: Vec<Box<str>> = entries(text).into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["a".into(), "_Z1bv".into()]);
         assert_eq!(version(text), Some((7, 8)));

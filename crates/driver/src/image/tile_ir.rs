@@ -12,7 +12,10 @@ pub(super) fn is_tile_ir(bytes: &[u8]) -> bool {
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     // The header is followed at least by the end marker, a zero byte.
     if bytes.len() <= HEADER_SIZE {
-        return Err(format!("truncated Tile IR ({} bytes, the header has {HEADER_SIZE})", bytes.len()));
+        return Err(format!(
+            "truncated Tile IR ({} bytes, the header has {HEADER_SIZE})",
+            bytes.len()
+        ));
     }
     Ok(())
 }

@@ -79,7 +79,8 @@ impl Compilation {
         JitReport {
             info: text(&self.info),
             errors: text(&self.errors),
-            wall_time: milliseconds.and_then(|time| Duration::try_from_secs_f64(f64::from(time) / 1e3).ok()),
+            wall_time: milliseconds
+                .and_then(|time| Duration::try_from_secs_f64(f64::from(time) / 1e3).ok()),
             threads_per_block: answer(CUjit_option::CU_JIT_THREADS_PER_BLOCK),
         }
     }
@@ -87,11 +88,19 @@ impl Compilation {
     /// Adds the error log to `error`, and a hint if the version of `ptx` is the cause.
     #[cold]
     pub(crate) fn explain(&self, driver: &Driver, ptx: Option<&str>, error: Error) -> Error {
-        error.with_log(&text(&self.errors)).advised(|error| version_advice(driver, ptx?, error))
+        error
+            .with_log(&text(&self.errors))
+            .advised(|error| version_advice(driver, ptx?, error))
     }
 
     fn empty() -> Self {
-        Self { names: Vec::new(), values: Vec::new(), errors: Vec::new(), info: Vec::new(), _pointers: Vec::new() }
+        Self {
+            names: Vec::new(),
+            values: Vec::new(),
+            errors: Vec::new(),
+            info: Vec::new(),
+            _pointers: Vec::new(),
+        }
     }
 
     fn add_options(&mut self, options: &JitOptions<'_>) {
@@ -107,7 +116,10 @@ impl Compilation {
     fn add_logs(&mut self) {
         self.errors = vec![0; LOG_SIZE];
         self.info = vec![0; LOG_SIZE];
-        let (errors, info) = (self.errors.as_mut_ptr().cast(), self.info.as_mut_ptr().cast());
+        let (errors, info) = (
+            self.errors.as_mut_ptr().cast(),
+            self.info.as_mut_ptr().cast(),
+        );
         self.add(CUjit_option::CU_JIT_ERROR_LOG_BUFFER, errors);
         self.add_number(CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, LOG_SIZE);
         self.add(CUjit_option::CU_JIT_INFO_LOG_BUFFER, info);
@@ -116,21 +128,47 @@ impl Compilation {
 
     fn add_names(&mut self, options: &JitOptions<'_>) {
         let lto = options.lto.unwrap_or_default();
-        let kernels = lto.referenced_kernels.iter().map(|name| name.as_ptr()).collect();
-        let variables = lto.referenced_variables.iter().map(|name| name.as_ptr()).collect();
+        let kernels = lto
+            .referenced_kernels
+            .iter()
+            .map(|name| name.as_ptr())
+            .collect();
+        let variables = lto
+            .referenced_variables
+            .iter()
+            .map(|name| name.as_ptr())
+            .collect();
         let symbols: Vec<_> = options.symbols.iter().map(HostSymbol::name).collect();
         if !symbols.is_empty() {
             let addresses = options.symbols.iter().map(HostSymbol::address).collect();
             self.add_array(CUjit_option::CU_JIT_GLOBAL_SYMBOL_ADDRESSES, addresses);
         }
         for (names, array, count) in [
-            (symbols, CUjit_option::CU_JIT_GLOBAL_SYMBOL_NAMES, CUjit_option::CU_JIT_GLOBAL_SYMBOL_COUNT),
-            (kernels, CUjit_option::CU_JIT_REFERENCED_KERNEL_NAMES, CUjit_option::CU_JIT_REFERENCED_KERNEL_COUNT),
-            (variables, CUjit_option::CU_JIT_REFERENCED_VARIABLE_NAMES, CUjit_option::CU_JIT_REFERENCED_VARIABLE_COUNT),
+            (
+                symbols,
+                CUjit_option::CU_JIT_GLOBAL_SYMBOL_NAMES,
+                CUjit_option::CU_JIT_GLOBAL_SYMBOL_COUNT,
+            ),
+            (
+                kernels,
+                CUjit_option::CU_JIT_REFERENCED_KERNEL_NAMES,
+                CUjit_option::CU_JIT_REFERENCED_KERNEL_COUNT,
+            ),
+            (
+                variables,
+                CUjit_option::CU_JIT_REFERENCED_VARIABLE_NAMES,
+                CUjit_option::CU_JIT_REFERENCED_VARIABLE_COUNT,
+            ),
         ] {
             if !names.is_empty() {
                 self.add_number(count, names.len());
-                self.add_array(array, names.into_iter().map(|name: *const c_char| name.cast_mut().cast()).collect());
+                self.add_array(
+                    array,
+                    names
+                        .into_iter()
+                        .map(|name: *const c_char| name.cast_mut().cast())
+                        .collect(),
+                );
             }
         }
     }
@@ -150,13 +188,19 @@ impl Compilation {
     }
 
     fn value(&self, option: CUjit_option) -> Option<*mut c_void> {
-        self.names.iter().position(|name| *name == option).map(|index| self.values[index])
+        self.names
+            .iter()
+            .position(|name| *name == option)
+            .map(|index| self.values[index])
     }
 }
 
 /// Returns the text before the first NUL.
 fn text(bytes: &[u8]) -> Box<str> {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into()
 }
 
@@ -195,7 +239,10 @@ mod tests {
         assert_eq!(cuda_of_ptx(8, 5), Some(CudaVersion::new(12, 5)));
         assert_eq!(cuda_of_ptx(8, 8), Some(CudaVersion::new(12, 9)));
         assert_eq!(cuda_of_ptx(9, 0), Some(CudaVersion::new(13, 0)));
-        assert_eq!(cuda_of_ptx(8, u32::MAX), Some(CudaVersion::from_raw(u32::MAX)));
+        assert_eq!(
+            cuda_of_ptx(8, u32::MAX),
+            Some(CudaVersion::from_raw(u32::MAX))
+        );
     }
 
     #[test]
@@ -207,15 +254,23 @@ mod tests {
         let value = |option| compilation.value(option).map(<*mut c_void>::addr);
         assert_eq!(value(CUjit_option::CU_JIT_GLOBAL_SYMBOL_COUNT), Some(1));
         assert_eq!(compilation._pointers[0], [(&raw mut target).cast()]);
-        assert_eq!(compilation._pointers[1], [c"table".as_ptr().cast_mut().cast()]);
+        assert_eq!(
+            compilation._pointers[1],
+            [c"table".as_ptr().cast_mut().cast()]
+        );
         assert_eq!(value(CUjit_option::CU_JIT_REFERENCED_KERNEL_COUNT), None);
     }
 
     #[test]
     fn answers_are_read_from_the_values() {
-        let options = JitOptions::new().with_measure_time(true).with_threads_per_block(64);
+        let options = JitOptions::new()
+            .with_measure_time(true)
+            .with_threads_per_block(64);
         let mut compilation = Compilation::new(&options);
-        let time = compilation.names.iter().position(|name| *name == CUjit_option::CU_JIT_WALL_TIME);
+        let time = compilation
+            .names
+            .iter()
+            .position(|name| *name == CUjit_option::CU_JIT_WALL_TIME);
         compilation.values[time.expect("the option is present")] =
             std::ptr::without_provenance_mut(1.5_f32.to_bits() as usize);
         compilation.info[..3].copy_from_slice(b"abc");
@@ -223,6 +278,9 @@ mod tests {
         assert_eq!(report.wall_time, Some(Duration::from_micros(1500)));
         assert_eq!(report.threads_per_block, Some(64));
         assert_eq!((&*report.info, &*report.errors), ("abc", ""));
-        assert_eq!(Compilation::new(&JitOptions::new()).report().wall_time, None);
+        assert_eq!(
+            Compilation::new(&JitOptions::new()).report().wall_time,
+            None
+        );
     }
 }

@@ -238,7 +238,9 @@ impl<'a> JitOptions<'a> {
     /// Returns `true` if the options borrow names or symbols.
     pub(crate) fn borrows(&self) -> bool {
         let lto = self.lto.unwrap_or_default();
-        !(self.symbols.is_empty() && lto.referenced_kernels.is_empty() && lto.referenced_variables.is_empty())
+        !(self.symbols.is_empty()
+            && lto.referenced_kernels.is_empty()
+            && lto.referenced_variables.is_empty())
     }
 
     /// Returns the options that are set and have an integer value.
@@ -248,26 +250,68 @@ impl<'a> JitOptions<'a> {
         let lto = self.lto.unwrap_or_default();
         [
             (CUjit_option::CU_JIT_MAX_REGISTERS, self.max_registers),
-            (CUjit_option::CU_JIT_THREADS_PER_BLOCK, self.threads_per_block),
-            (CUjit_option::CU_JIT_OPTIMIZATION_LEVEL, self.optimization_level),
-            (CUjit_option::CU_JIT_TARGET, self.target.map(|target| target.0.0)),
-            (CUjit_option::CU_JIT_FALLBACK_STRATEGY, self.fallback.map(JitFallback::raw)),
-            (CUjit_option::CU_JIT_GENERATE_DEBUG_INFO, flag(self.debug_info)),
-            (CUjit_option::CU_JIT_GENERATE_LINE_INFO, flag(self.line_info)),
+            (
+                CUjit_option::CU_JIT_THREADS_PER_BLOCK,
+                self.threads_per_block,
+            ),
+            (
+                CUjit_option::CU_JIT_OPTIMIZATION_LEVEL,
+                self.optimization_level,
+            ),
+            (
+                CUjit_option::CU_JIT_TARGET,
+                self.target.map(|target| target.0.0),
+            ),
+            (
+                CUjit_option::CU_JIT_FALLBACK_STRATEGY,
+                self.fallback.map(JitFallback::raw),
+            ),
+            (
+                CUjit_option::CU_JIT_GENERATE_DEBUG_INFO,
+                flag(self.debug_info),
+            ),
+            (
+                CUjit_option::CU_JIT_GENERATE_LINE_INFO,
+                flag(self.line_info),
+            ),
             (CUjit_option::CU_JIT_LOG_VERBOSE, flag(self.verbose)),
-            (CUjit_option::CU_JIT_CACHE_MODE, self.cache_mode.map(JitCacheMode::raw)),
-            (CUjit_option::CU_JIT_POSITION_INDEPENDENT_CODE, choice(self.position_independent_code)),
-            (CUjit_option::CU_JIT_MIN_CTA_PER_SM, self.min_blocks_per_multiprocessor),
-            (CUjit_option::CU_JIT_MAX_THREADS_PER_BLOCK, self.max_threads_per_block),
-            (CUjit_option::CU_JIT_OVERRIDE_DIRECTIVE_VALUES, choice(self.override_directives)),
+            (
+                CUjit_option::CU_JIT_CACHE_MODE,
+                self.cache_mode.map(JitCacheMode::raw),
+            ),
+            (
+                CUjit_option::CU_JIT_POSITION_INDEPENDENT_CODE,
+                choice(self.position_independent_code),
+            ),
+            (
+                CUjit_option::CU_JIT_MIN_CTA_PER_SM,
+                self.min_blocks_per_multiprocessor,
+            ),
+            (
+                CUjit_option::CU_JIT_MAX_THREADS_PER_BLOCK,
+                self.max_threads_per_block,
+            ),
+            (
+                CUjit_option::CU_JIT_OVERRIDE_DIRECTIVE_VALUES,
+                choice(self.override_directives),
+            ),
             (CUjit_option::CU_JIT_SPLIT_COMPILE, self.split_compile),
-            (CUjit_option::CU_JIT_BINARY_LOADER_THREAD_COUNT, self.loader_threads),
+            (
+                CUjit_option::CU_JIT_BINARY_LOADER_THREAD_COUNT,
+                self.loader_threads,
+            ),
             (CUjit_option::CU_JIT_LTO, flag(self.lto.is_some())),
             (CUjit_option::CU_JIT_FTZ, choice(lto.flush_to_zero)),
             (CUjit_option::CU_JIT_PREC_DIV, choice(lto.precise_division)),
-            (CUjit_option::CU_JIT_PREC_SQRT, choice(lto.precise_square_root)),
+            (
+                CUjit_option::CU_JIT_PREC_SQRT,
+                choice(lto.precise_square_root),
+            ),
             (CUjit_option::CU_JIT_FMA, choice(lto.fused_multiply_add)),
-            (CUjit_option::CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES, flag(lto.remove_unused_variables)),
+            (
+                CUjit_option::CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES,
+                flag(lto.remove_unused_variables),
+            ),
         ]
         .into_iter()
         .filter_map(|(option, value)| Some((option, value?)))
@@ -279,7 +323,12 @@ impl JitTarget {
     #[must_use]
     pub const fn new(capability: ComputeCapability) -> Self {
         // An invalid version becomes a target that the driver rejects.
-        Self(CUjit_target(capability.major.saturating_mul(10).saturating_add(capability.minor)))
+        Self(CUjit_target(
+            capability
+                .major
+                .saturating_mul(10)
+                .saturating_add(capability.minor),
+        ))
     }
 
     /// Enables architecture-specific features, such as `sm_90a`.
@@ -334,28 +383,46 @@ mod tests {
     fn targets_have_the_numbers_of_the_driver() {
         let target = |major, minor| JitTarget::new(ComputeCapability { major, minor });
         assert_eq!(target(7, 5).as_raw(), CUjit_target::CU_TARGET_COMPUTE_75);
-        assert_eq!(target(9, 0).architecture_specific().as_raw(), CUjit_target::CU_TARGET_COMPUTE_90A);
-        assert_eq!(target(12, 1).family_specific().as_raw(), CUjit_target::CU_TARGET_COMPUTE_121F);
+        assert_eq!(
+            target(9, 0).architecture_specific().as_raw(),
+            CUjit_target::CU_TARGET_COMPUTE_90A
+        );
+        assert_eq!(
+            target(12, 1).family_specific().as_raw(),
+            CUjit_target::CU_TARGET_COMPUTE_121F
+        );
     }
 
     #[test]
     fn last_suffix_of_a_target_counts() {
-        let target = JitTarget::new(ComputeCapability { major: 10, minor: 0 });
+        let target = JitTarget::new(ComputeCapability {
+            major: 10,
+            minor: 0,
+        });
         let last = target.architecture_specific().family_specific();
         assert_eq!(last.as_raw(), CUjit_target::CU_TARGET_COMPUTE_100F);
-        assert_eq!(last.architecture_specific().as_raw(), CUjit_target::CU_TARGET_COMPUTE_100A);
+        assert_eq!(
+            last.architecture_specific().as_raw(),
+            CUjit_target::CU_TARGET_COMPUTE_100A
+        );
     }
 
     #[test]
     fn version_that_no_architecture_has_is_no_targets_number() {
-        let target = JitTarget::new(ComputeCapability { major: u32::MAX, minor: 1 });
+        let target = JitTarget::new(ComputeCapability {
+            major: u32::MAX,
+            minor: 1,
+        });
         assert_eq!(target.as_raw().0, u32::MAX);
     }
 
     #[test]
     fn only_options_that_were_set_are_passed() {
         assert_eq!(JitOptions::new().numbers().count(), 0);
-        let options = JitOptions::new().with_max_registers(32).with_override_directives(false).with_debug_info(true);
+        let options = JitOptions::new()
+            .with_max_registers(32)
+            .with_override_directives(false)
+            .with_debug_info(true);
         let passed: Vec<_> = options.numbers().collect();
         assert_eq!(
             passed,

@@ -38,6 +38,10 @@ impl<'a> HostSymbol<'a> {
 
 impl fmt::Debug for HostSymbol<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "HostSymbol({:?} at {:p})", self.name, self.address)
+        write!(
+            formatter,
+            "HostSymbol({:?} at {:p})",
+            self.name, self.address
+        )
     }
 }

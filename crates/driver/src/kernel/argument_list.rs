@@ -72,7 +72,9 @@ impl<'a> ArgumentList<'a> {
     /// Creates an empty list.
     #[inline]
     pub const fn new() -> Self {
-        Self { arguments: Vec::new() }
+        Self {
+            arguments: Vec::new(),
+        }
     }
 
     /// Appends a scalar, or another value that is passed by value. Pass `DevicePointer::null()` for a null pointer.
@@ -96,7 +98,10 @@ impl<'a> ArgumentList<'a> {
     /// Appends an argument for a parameter of type `P`, such as `&texture` for a `TextureObject`.
     #[inline]
     pub fn argument<P: Parameter + 'a>(mut self, argument: impl Argument<P> + 'a) -> Self {
-        self.arguments.push(Box::new(Entry::<P, _> { argument, value: MaybeUninit::uninit() }));
+        self.arguments.push(Box::new(Entry::<P, _> {
+            argument,
+            value: MaybeUninit::uninit(),
+        }));
         self
     }
 
@@ -117,7 +122,10 @@ impl<'a> ArgumentList<'a> {
     /// Returns the Rust types of the parameters.
     #[inline]
     fn type_names(&self) -> Vec<&'static str> {
-        self.arguments.iter().map(|argument| argument.type_name()).collect()
+        self.arguments
+            .iter()
+            .map(|argument| argument.type_name())
+            .collect()
     }
 }
 
@@ -127,9 +135,14 @@ impl<'a> ArgumentList<'a> {
 unsafe impl Arguments<Untyped> for ArgumentList<'_> {
     #[inline]
     fn check(&self, kernel: &Kernel<Untyped>) -> Result<()> {
-        let sizes: SmallVec<[usize; INLINE_ARGUMENTS]> =
-            self.arguments.iter().map(|argument| argument.size()).collect();
-        let compared = kernel.inner.compare_parameters(&sizes, || self.type_names());
+        let sizes: SmallVec<[usize; INLINE_ARGUMENTS]> = self
+            .arguments
+            .iter()
+            .map(|argument| argument.size())
+            .collect();
+        let compared = kernel
+            .inner
+            .compare_parameters(&sizes, || self.type_names());
         compared.map_err(|error: Error| error.during("Kernel::launch"))
     }
 

@@ -92,7 +92,12 @@ impl<S> Kernel<S> {
     /// bound to a context on another device.
     #[doc(alias = "cuKernelSetAttribute")]
     #[doc(alias = "cuFuncSetAttribute")]
-    pub unsafe fn set_attribute(&self, device: &Device, attribute: CUfunction_attribute, value: i32) -> Result<()> {
+    pub unsafe fn set_attribute(
+        &self,
+        device: &Device,
+        attribute: CUfunction_attribute,
+        value: i32,
+    ) -> Result<()> {
         self.inner().set_attribute(device, attribute, value)
     }
 
@@ -119,7 +124,8 @@ impl<S> Kernel<S> {
     /// As for [`Kernel::set_attribute`], if the percentage is above 100.
     pub fn set_preferred_carveout(&self, device: &Device, carveout: Carveout) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-        self.inner().set_attribute(device, attribute, carveout.as_raw())
+        self.inner()
+            .set_attribute(device, attribute, carveout.as_raw())
     }
 
     /// Returns the required cluster size in blocks, set at compile time or with [`Kernel::set_required_cluster`];
@@ -152,14 +158,31 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`], if the kernel was compiled for another cluster size.
-    pub unsafe fn set_required_cluster(&self, device: &Device, cluster: impl Into<Dimensions>) -> Result<()> {
+    pub unsafe fn set_required_cluster(
+        &self,
+        device: &Device,
+        cluster: impl Into<Dimensions>,
+    ) -> Result<()> {
         let cluster = cluster.into();
         for (attribute, value) in [
-            (CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, cluster.x),
-            (CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, cluster.y),
-            (CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, cluster.z),
+            (
+                CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+                cluster.x,
+            ),
+            (
+                CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+                cluster.y,
+            ),
+            (
+                CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH,
+                cluster.z,
+            ),
         ] {
-            self.inner().set_attribute(device, attribute, i32::try_from(value).unwrap_or(i32::MAX))?;
+            self.inner().set_attribute(
+                device,
+                attribute,
+                i32::try_from(value).unwrap_or(i32::MAX),
+            )?;
         }
         Ok(())
     }
@@ -171,9 +194,14 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`].
-    pub fn set_non_portable_cluster_size_allowed(&self, device: &Device, allowed: bool) -> Result<()> {
+    pub fn set_non_portable_cluster_size_allowed(
+        &self,
+        device: &Device,
+        allowed: bool,
+    ) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-        self.inner().set_attribute(device, attribute, i32::from(allowed))
+        self.inner()
+            .set_attribute(device, attribute, i32::from(allowed))
     }
 
     /// Sets the scheduling policy for clusters. Since 11.8.
@@ -183,9 +211,15 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`].
-    pub fn set_cluster_scheduling(&self, device: &Device, scheduling: ClusterScheduling) -> Result<()> {
-        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
-        self.inner().set_attribute(device, attribute, scheduling.as_raw().0.cast_signed())
+    pub fn set_cluster_scheduling(
+        &self,
+        device: &Device,
+        scheduling: ClusterScheduling,
+    ) -> Result<()> {
+        let attribute =
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
+        self.inner()
+            .set_attribute(device, attribute, scheduling.as_raw().0.cast_signed())
     }
 
     /// Sets the preferred cache configuration of the kernel on `device`.
@@ -204,10 +238,15 @@ impl<S> Kernel<S> {
         match kernel.owner {
             // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
             Owner::Library(_) => unsafe {
-                call!(driver, cuKernelSetCacheConfig(raw.cast(), raw_config, device.as_raw()))
+                call!(
+                    driver,
+                    cuKernelSetCacheConfig(raw.cast(), raw_config, device.as_raw())
+                )
             },
             // SAFETY: the function is live.
-            Owner::Module(_) | Owner::LibraryIn(..) => unsafe { call!(driver, cuFuncSetCacheConfig(raw, raw_config)) },
+            Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
+                call!(driver, cuFuncSetCacheConfig(raw, raw_config))
+            },
         }
         .map_err(|error| error.about(format!("{config:?} of kernel `{}`", kernel.name)))
     }
@@ -221,12 +260,17 @@ impl<S> Kernel<S> {
     /// As for [`Kernel::set_attribute`]; older drivers do not support the attribute.
     pub fn set_shared_memory_mode(&self, device: &Device, mode: SharedMemoryMode) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE;
-        self.inner().set_attribute(device, attribute, mode.as_raw().0.cast_signed())
+        self.inner()
+            .set_attribute(device, attribute, mode.as_raw().0.cast_signed())
     }
 }
 
 impl Inner {
-    pub(crate) fn attribute(&self, device: &Device, attribute: CUfunction_attribute) -> Result<i32> {
+    pub(crate) fn attribute(
+        &self,
+        device: &Device,
+        attribute: CUfunction_attribute,
+    ) -> Result<i32> {
         self.expect_device("Kernel::attribute", device)?;
         let mut value = 0;
         let (raw, driver, place) = (self.raw.raw(), &self.driver, &raw mut value);
@@ -234,31 +278,52 @@ impl Inner {
             // SAFETY: the kernel is live and belongs to a library, the device belongs to its driver, and `place` is
             // valid for writes.
             Owner::Library(_) => unsafe {
-                call!(driver, cuKernelGetAttribute(place, attribute, raw.cast(), device.as_raw()))
+                call!(
+                    driver,
+                    cuKernelGetAttribute(place, attribute, raw.cast(), device.as_raw())
+                )
             },
             // SAFETY: the function is live, and `place` is valid for writes.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
                 call!(driver, cuFuncGetAttribute(place, attribute, raw))
             },
         }
-        .map_err(|error| error.about(format!("attribute {} of kernel `{}`", attribute.0, self.name)))?;
+        .map_err(|error| {
+            error.about(format!(
+                "attribute {} of kernel `{}`",
+                attribute.0, self.name
+            ))
+        })?;
         Ok(value)
     }
 
-    fn set_attribute(&self, device: &Device, attribute: CUfunction_attribute, value: i32) -> Result<()> {
+    fn set_attribute(
+        &self,
+        device: &Device,
+        attribute: CUfunction_attribute,
+        value: i32,
+    ) -> Result<()> {
         self.expect_device("Kernel::set_attribute", device)?;
         let (raw, driver) = (self.raw.raw(), &self.driver);
         match self.owner {
             // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
             Owner::Library(_) => unsafe {
-                call!(driver, cuKernelSetAttribute(attribute, value, raw.cast(), device.as_raw()))
+                call!(
+                    driver,
+                    cuKernelSetAttribute(attribute, value, raw.cast(), device.as_raw())
+                )
             },
             // SAFETY: the function is live.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
                 call!(driver, cuFuncSetAttribute(raw, attribute, value))
             },
         }
-        .map_err(|error| error.about(format!("attribute {} of kernel `{}` to be {value}", attribute.0, self.name)))
+        .map_err(|error| {
+            error.about(format!(
+                "attribute {} of kernel `{}` to be {value}",
+                attribute.0, self.name
+            ))
+        })
     }
 
     /// Returns an error if the kernel is bound to a context on another device than `device`.
@@ -273,7 +338,10 @@ impl Inner {
             return Ok(());
         }
         let (own, device) = (own.as_raw(), device.as_raw());
-        Err(Error::argument(operation, format!("kernel `{}` is on device {own}, not {device}", self.name)))
+        Err(Error::argument(
+            operation,
+            format!("kernel `{}` is on device {own}, not {device}", self.name),
+        ))
     }
 }
 
@@ -291,5 +359,8 @@ fn flag(value: i32) -> bool {
 
 /// Converts an architecture that is encoded as ten times the major version plus the minor version.
 fn capability(value: i32) -> ComputeCapability {
-    ComputeCapability { major: count(value) / 10, minor: count(value) % 10 }
+    ComputeCapability {
+        major: count(value) / 10,
+        minor: count(value) % 10,
+    }
 }

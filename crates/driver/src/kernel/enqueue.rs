@@ -17,7 +17,11 @@ impl Inner {
     /// error.
     #[inline]
     pub(super) fn begin(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        if guard.stream().runs_work_of(&self.driver) { Ok(()) } else { self.begin_captured(guard) }
+        if guard.stream().runs_work_of(&self.driver) {
+            Ok(())
+        } else {
+            self.begin_captured(guard)
+        }
     }
 
     /// Prepares a launch if the stream belongs to another driver or is being captured (its graph keeps the kernel
@@ -30,7 +34,9 @@ impl Inner {
         stream.expect_captured("Kernel::launch", PASS_THE_SCOPE)?;
         guard.enter()?;
         if let Some(scope) = guard.scope() {
-            scope.keep(Key::Kernel(self.raw.raw().addr()), || Arc::new(self.clone()));
+            scope.keep(Key::Kernel(self.raw.raw().addr()), || {
+                Arc::new(self.clone())
+            });
         }
         Ok(())
     }
@@ -47,7 +53,11 @@ impl Inner {
         config: &LaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<()> {
-        let LaunchConfig { grid, block, shared_bytes } = config;
+        let LaunchConfig {
+            grid,
+            block,
+            shared_bytes,
+        } = config;
         let extra = std::ptr::null_mut();
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`.
         let result = unsafe {
@@ -113,7 +123,12 @@ impl Inner {
         let (kernel, extra) = (self.raw.raw(), std::ptr::null_mut());
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`
         // and the attributes.
-        let result = unsafe { call!(stream.driver(), cuLaunchKernelEx(raw_config, kernel, values, extra)) };
+        let result = unsafe {
+            call!(
+                stream.driver(),
+                cuLaunchKernelEx(raw_config, kernel, values, extra)
+            )
+        };
         result.map_err(|error| launch::explain(error, self, stream.device(), config))
     }
 
@@ -129,7 +144,11 @@ impl Inner {
         config: &LaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<()> {
-        let LaunchConfig { grid, block, shared_bytes } = *config;
+        let LaunchConfig {
+            grid,
+            block,
+            shared_bytes,
+        } = *config;
         let (kernel, stream_raw) = (self.raw.raw(), stream.as_raw());
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`.
         let result = unsafe {

@@ -39,8 +39,15 @@ impl<S> Kernel<S> {
             }
             Owner::Module(module) => Owner::Module(module.clone()),
         };
-        let inner = Inner { raw: Handle::new(raw), owner, ..self.inner.clone() };
-        Ok(Self { inner, _signature: PhantomData })
+        let inner = Inner {
+            raw: Handle::new(raw),
+            owner,
+            ..self.inner.clone()
+        };
+        Ok(Self {
+            inner,
+            _signature: PhantomData,
+        })
     }
 
     /// Returns the load state of the kernel's code in `context`.
@@ -136,7 +143,11 @@ impl Kernel<Untyped> {
 
 impl Inner {
     /// Returns the kernel's function in `context`.
-    pub(super) fn function(&self, operation: &'static str, context: &Context) -> Result<CUfunction> {
+    pub(super) fn function(
+        &self,
+        operation: &'static str,
+        context: &Context,
+    ) -> Result<CUfunction> {
         self.expect_context(operation, context)?;
         match self.owner {
             Owner::Module(_) | Owner::LibraryIn(..) => Ok(self.raw.raw()),
@@ -159,7 +170,10 @@ impl Inner {
         match self.context() {
             Some(own) if own != context.as_raw() => Err(Error::argument(
                 operation,
-                format!("context mismatch (kernel `{}` belongs to another context)", self.name),
+                format!(
+                    "context mismatch (kernel `{}` belongs to another context)",
+                    self.name
+                ),
             )),
             _ => Ok(()),
         }

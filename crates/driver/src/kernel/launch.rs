@@ -48,7 +48,11 @@ impl LaunchConfig {
     #[inline]
     #[must_use]
     pub fn new(grid: impl Into<Dimensions>, block: impl Into<Dimensions>) -> Self {
-        Self { grid: grid.into(), block: block.into(), shared_bytes: 0 }
+        Self {
+            grid: grid.into(),
+            block: block.into(),
+            shared_bytes: 0,
+        }
     }
 
     /// Creates a configuration with at least one thread for each of `count` elements, in blocks of 256 threads. The
@@ -105,7 +109,11 @@ impl fmt::Display for LaunchConfig {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} blocks of {} threads", self.grid, self.block)?;
         if self.shared_bytes > 0 {
-            write!(formatter, " with {} bytes of shared memory", self.shared_bytes)?;
+            write!(
+                formatter,
+                " with {} bytes of shared memory",
+                self.shared_bytes
+            )?;
         }
         Ok(())
     }

@@ -21,35 +21,53 @@ pub(crate) struct Candidates {
 impl Candidates {
     /// Returns the kernels reported by the driver, or else declared by the PTX.
     pub(crate) fn kernels(names: Result<Vec<String>>, declared: &Declared) -> Self {
-        let of_ptx = |_| declared.entries.iter().map(|entry| entry.name.to_string()).collect();
-        Self { kind: "kernel", names: names.unwrap_or_else(of_ptx) }
+        let of_ptx = |_| {
+            declared
+                .entries
+                .iter()
+                .map(|entry| entry.name.to_string())
+                .collect()
+        };
+        Self {
+            kind: "kernel",
+            names: names.unwrap_or_else(of_ptx),
+        }
     }
 
     /// Returns the global variables.
     pub(crate) fn variables(declared: &Declared) -> Self {
-        Self { kind: "variable", names: declared.variables.iter().map(ToString::to_string).collect() }
+        Self {
+            kind: "variable",
+            names: declared.variables.iter().map(ToString::to_string).collect(),
+        }
     }
 
     /// Returns the global variables, for the look-up of a managed variable.
     pub(crate) fn managed_variables(declared: &Declared) -> Self {
-        Self { kind: "managed variable", ..Self::variables(declared) }
+        Self {
+            kind: "managed variable",
+            ..Self::variables(declared)
+        }
     }
 
     /// Adds the nearest names to the error of a look-up of `name`.
     #[cold]
     pub(crate) fn explain(mut self, error: Error, name: &str) -> Error {
-        error.about(format!("{} `{name}`", self.kind)).advised(|error| {
-            if error.code != CUresult::CUDA_ERROR_NOT_FOUND || self.names.is_empty() {
-                return None;
-            }
-            if self.names.iter().any(|candidate| candidate == name) {
-                return Some(format!("`{name}` is not a {}", self.kind).into());
-            }
-            let count = self.names.len();
-            self.names.sort_by_cached_key(|candidate| (distance(name, candidate), candidate.clone()));
-            self.names.truncate(LISTED);
-            Some(sentence(self.kind, name, &self.names, count).into())
-        })
+        error
+            .about(format!("{} `{name}`", self.kind))
+            .advised(|error| {
+                if error.code != CUresult::CUDA_ERROR_NOT_FOUND || self.names.is_empty() {
+                    return None;
+                }
+                if self.names.iter().any(|candidate| candidate == name) {
+                    return Some(format!("`{name}` is not a {}", self.kind).into());
+                }
+                let count = self.names.len();
+                self.names
+                    .sort_by_cached_key(|candidate| (distance(name, candidate), candidate.clone()));
+                self.names.truncate(LISTED);
+                Some(sentence(self.kind, name, &self.names, count).into())
+            })
     }
 }
 
@@ -81,7 +99,9 @@ unsafe fn owned_text(text: *const c_char) -> String {
         return String::new();
     }
     // SAFETY: the caller is responsible for the text, which is copied immediately.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn sentence(kind: &str, name: &str, nearest: &[String], count: usize) -> String {
@@ -92,10 +112,21 @@ fn sentence(kind: &str, name: &str, nearest: &[String], count: usize) -> String 
     };
     for (index, candidate) in nearest.iter().enumerate() {
         // Writing to a string cannot fail.
-        let _ = write!(sentence, "{} `{candidate}`", if index > 0 { "," } else { "" });
+        let _ = write!(
+            sentence,
+            "{} `{candidate}`",
+            if index > 0 { "," } else { "" }
+        );
     }
-    if nearest.first().is_some_and(|first| first.starts_with("_Z") && first.contains(name)) {
-        write!(sentence, ": C++ mangles names, unless the {kind} is declared `extern \"C\"`").unwrap_or_default();
+    if nearest
+        .first()
+        .is_some_and(|first| first.starts_with("_Z") && first.contains(name))
+    {
+        write!(
+            sentence,
+            ": C++ mangles names, unless the {kind} is declared `extern \"C\"`"
+        )
+        .unwrap_or_default();
     }
     sentence
 }
@@ -132,9 +163,20 @@ mod tests {
 
     #[test]
     fn names_are_listed_nearest_first_and_not_too_many() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(sentence("kernel", "x", &names(&["a", "b"]), 2), "the image has `a`, `b`");
-        assert_eq!(sentence("kernel", "x", &names(&["a"]), 9), "the nearest of its 9 kernels are `a`");
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            sentence("kernel", "x", &names(&["a", "b"]), 2),
+            "the image has `a`, `b`"
+        );
+        assert_eq!(
+            sentence("kernel", "x", &names(&["a"]), 9),
+            "the nearest of its 9 kernels are `a`"
+        );
         let mangled = sentence("kernel", "fill", &names(&["_Z4fillPjjj"]), 1);
         assert!(mangled.contains("extern \"C\""), "{mangled}");
     }

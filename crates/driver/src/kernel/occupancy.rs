@@ -45,12 +45,25 @@ impl<S> Kernel<S> {
     ///
     /// An argument error if the kernel is bound to another context.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
-    pub fn max_active_blocks(&self, context: &Context, block: u32, shared_bytes: usize) -> Result<u32> {
+    pub fn max_active_blocks(
+        &self,
+        context: &Context,
+        block: u32,
+        shared_bytes: usize,
+    ) -> Result<u32> {
         let kernel = self.as_raw();
         self.occupancy("Kernel::max_active_blocks", context, |driver, place| {
             // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
             unsafe {
-                call!(driver, cuOccupancyMaxActiveBlocksPerMultiprocessor(place, kernel, signed(block), shared_bytes))
+                call!(
+                    driver,
+                    cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                        place,
+                        kernel,
+                        signed(block),
+                        shared_bytes
+                    )
+                )
             }
         })
     }
@@ -71,21 +84,25 @@ impl<S> Kernel<S> {
         flags: OccupancyFlags,
     ) -> Result<u32> {
         let (kernel, flags) = (self.as_raw(), flags.bits());
-        self.occupancy("Kernel::max_active_blocks_with_flags", context, |driver, place| {
-            // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
-            unsafe {
-                call!(
-                    driver,
-                    cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-                        place,
-                        kernel,
-                        signed(block),
-                        shared_bytes,
-                        flags
+        self.occupancy(
+            "Kernel::max_active_blocks_with_flags",
+            context,
+            |driver, place| {
+                // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
+                unsafe {
+                    call!(
+                        driver,
+                        cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                            place,
+                            kernel,
+                            signed(block),
+                            shared_bytes,
+                            flags
+                        )
                     )
-                )
-            }
-        })
+                }
+            },
+        )
     }
 
     /// Returns the dynamic shared memory per block, in bytes, that is available if `blocks` blocks of `block` threads
@@ -97,13 +114,24 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::max_active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if this many blocks do not fit.
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
-    pub fn available_dynamic_shared_bytes(&self, context: &Context, blocks: u32, block: u32) -> Result<usize> {
-        self.inner().expect_context("Kernel::available_dynamic_shared_bytes", context)?;
+    pub fn available_dynamic_shared_bytes(
+        &self,
+        context: &Context,
+        blocks: u32,
+        block: u32,
+    ) -> Result<usize> {
+        self.inner()
+            .expect_context("Kernel::available_dynamic_shared_bytes", context)?;
         let (kernel, mut bytes) = (self.as_raw(), 0);
         let (place, blocks, block) = (&raw mut bytes, signed(blocks), signed(block));
         let result = context.entered(|driver| {
             // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
-            unsafe { call!(driver, cuOccupancyAvailableDynamicSMemPerBlock(place, kernel, blocks, block)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuOccupancyAvailableDynamicSMemPerBlock(place, kernel, blocks, block)
+                )
+            }
         });
         result.map_err(|error| error.about(format!("kernel `{}`", self.name())))?;
         Ok(bytes)
@@ -118,13 +146,28 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::max_active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
-    pub fn suggested_size(&self, context: &Context, shared_bytes: usize, max_block: u32) -> Result<SuggestedSize> {
+    pub fn suggested_size(
+        &self,
+        context: &Context,
+        shared_bytes: usize,
+        max_block: u32,
+    ) -> Result<SuggestedSize> {
         let kernel = self.as_raw();
         self.suggestion("Kernel::suggested_size", context, |driver, grid, block| {
             let max_block = signed(max_block);
             // SAFETY: `grid` and `block` are valid for writes, the kernel is live, and a context of its driver is current.
             unsafe {
-                call!(driver, cuOccupancyMaxPotentialBlockSize(grid, block, kernel, None, shared_bytes, max_block))
+                call!(
+                    driver,
+                    cuOccupancyMaxPotentialBlockSize(
+                        grid,
+                        block,
+                        kernel,
+                        None,
+                        shared_bytes,
+                        max_block
+                    )
+                )
             }
         })
     }
@@ -147,25 +190,29 @@ impl<S> Kernel<S> {
     ) -> Result<SuggestedSize> {
         let (kernel, flags) = (self.as_raw(), flags.bits());
         with_block_function(&shared_bytes, |function| {
-            self.suggestion("Kernel::suggested_size_with", context, |driver, grid, block| {
-                let max_block = signed(max_block);
-                // SAFETY: `grid` and `block` are valid for writes, the kernel is live, a context of its driver is
-                // current, and `function` may be called on this thread until this returns.
-                unsafe {
-                    call!(
-                        driver,
-                        cuOccupancyMaxPotentialBlockSizeWithFlags(
-                            grid,
-                            block,
-                            kernel,
-                            Some(function),
-                            0,
-                            max_block,
-                            flags
+            self.suggestion(
+                "Kernel::suggested_size_with",
+                context,
+                |driver, grid, block| {
+                    let max_block = signed(max_block);
+                    // SAFETY: `grid` and `block` are valid for writes, the kernel is live, a context of its driver is
+                    // current, and `function` may be called on this thread until this returns.
+                    unsafe {
+                        call!(
+                            driver,
+                            cuOccupancyMaxPotentialBlockSizeWithFlags(
+                                grid,
+                                block,
+                                kernel,
+                                Some(function),
+                                0,
+                                max_block,
+                                flags
+                            )
                         )
-                    )
-                }
-            })
+                    }
+                },
+            )
         })
     }
 
@@ -203,7 +250,12 @@ impl<S> Kernel<S> {
         self.occupancy("Kernel::active_clusters", context, |driver, place| {
             // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a
             // context of its driver is current.
-            unsafe { call!(driver, cuOccupancyMaxActiveClusters(place, kernel, &raw const config)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuOccupancyMaxActiveClusters(place, kernel, &raw const config)
+                )
+            }
         })
     }
 
@@ -227,7 +279,12 @@ impl<S> Kernel<S> {
         self.occupancy("Kernel::max_cluster_size", context, |driver, place| {
             // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a
             // context of its driver is current.
-            unsafe { call!(driver, cuOccupancyMaxPotentialClusterSize(place, kernel, &raw const config)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuOccupancyMaxPotentialClusterSize(place, kernel, &raw const config)
+                )
+            }
         })
     }
 
@@ -256,7 +313,10 @@ impl<S> Kernel<S> {
         let (mut grid, mut block) = (0, 0);
         let result = context.entered(|driver| query(driver, &raw mut grid, &raw mut block));
         result.map_err(|error| self.named(error))?;
-        Ok(SuggestedSize { min_grid: grid.try_into().unwrap_or_default(), block: block.try_into().unwrap_or_default() })
+        Ok(SuggestedSize {
+            min_grid: grid.try_into().unwrap_or_default(),
+            block: block.try_into().unwrap_or_default(),
+        })
     }
 
     fn named(&self, error: Error) -> Error {
@@ -283,8 +343,14 @@ struct Restore(*const BlockState<'static>);
 
 /// Runs `operation` with a C callback that calls `function` on this thread. A panic of `function` is resumed
 /// afterwards.
-fn with_block_function<T>(function: &dyn Fn(u32) -> usize, operation: impl FnOnce(BlockFunction) -> T) -> T {
-    let state = BlockState { function, panic: Cell::new(None) };
+fn with_block_function<T>(
+    function: &dyn Fn(u32) -> usize,
+    operation: impl FnOnce(BlockFunction) -> T,
+) -> T {
+    let state = BlockState {
+        function,
+        panic: Cell::new(None),
+    };
     let place = (&raw const state).cast::<BlockState<'static>>();
     let restore = Restore(BLOCK_FUNCTION.replace(place));
     let value = operation(call_block_function);
@@ -302,7 +368,9 @@ fn with_block_function<T>(function: &dyn Fn(u32) -> usize, operation: impl FnOnc
 /// The caller is the `operation` of a `with_block_function`, on its thread.
 unsafe extern "C" fn call_block_function(block: c_int) -> usize {
     // SAFETY: the state lives until `with_block_function` returns, which is after the caller of this function returns.
-    let Some(state) = (unsafe { BLOCK_FUNCTION.get().as_ref() }) else { return 0 };
+    let Some(state) = (unsafe { BLOCK_FUNCTION.get().as_ref() }) else {
+        return 0;
+    };
     let block = block.try_into().unwrap_or_default();
     catch_unwind(AssertUnwindSafe(|| (state.function)(block))).unwrap_or_else(|panic| {
         state.panic.set(Some(panic));
@@ -333,7 +401,8 @@ mod tests {
     #[test]
     fn block_function_reaches_the_closure_also_when_nested() {
         let outer = with_block_function(&|block| block as usize * 2, |function| {
-            let inner = with_block_function(&|block| block as usize * 3, |function| call(function, 10));
+            let inner =
+                with_block_function(&|block| block as usize * 3, |function| call(function, 10));
             (inner, call(function, 10))
         });
         assert_eq!(outer, (30, 20));
@@ -344,9 +413,12 @@ mod tests {
     fn panic_of_the_closure_does_not_pass_through_c() {
         let mut returned = None;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            with_block_function(&|_| std::panic::panic_any("this panic is part of the test"), |function| {
-                returned = Some(call(function, 10));
-            });
+            with_block_function(
+                &|_| std::panic::panic_any("this panic is part of the test"),
+                |function| {
+                    returned = Some(call(function, 10));
+                },
+            );
         }));
         assert_eq!(returned, Some(0));
         assert!(outcome.is_err());

@@ -43,9 +43,13 @@ impl<S> Kernel<S> {
             // SAFETY: the kernel is live and belongs to a library, and `place` is valid for writes.
             Owner::Library(_) => unsafe { call!(driver, cuKernelGetParamCount(raw.cast(), place)) },
             // SAFETY: the function is live, and `place` is valid for writes.
-            Owner::Module(_) | Owner::LibraryIn(..) => unsafe { call!(driver, cuFuncGetParamCount(raw, place)) },
+            Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
+                call!(driver, cuFuncGetParamCount(raw, place))
+            },
         };
-        kernel.with_context(query).map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
+        kernel
+            .with_context(query)
+            .map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
         Ok(count)
     }
 }
@@ -53,7 +57,11 @@ impl<S> Kernel<S> {
 impl Inner {
     /// Returns an error unless the parameters have the declared sizes. Unknown parameters are not compared.
     #[inline]
-    pub(super) fn check_signature(&self, declared: &[usize], types: fn() -> Vec<&'static str>) -> Result<()> {
+    pub(super) fn check_signature(
+        &self,
+        declared: &[usize],
+        types: fn() -> Vec<&'static str>,
+    ) -> Result<()> {
         match self.parameters()? {
             Some(found) => compare(&self.name, &found, declared, types),
             None => Ok(()),
@@ -61,7 +69,11 @@ impl Inner {
     }
 
     /// Checks the signature like [`Inner::check_signature`] for a launch. Queries the parameters the first time only.
-    pub(super) fn compare_parameters(&self, passed: &[usize], types: impl FnOnce() -> Vec<&'static str>) -> Result<()> {
+    pub(super) fn compare_parameters(
+        &self,
+        passed: &[usize],
+        types: impl FnOnce() -> Vec<&'static str>,
+    ) -> Result<()> {
         let found = match self.parameters.get() {
             Some(found) => found,
             None => {
@@ -69,13 +81,21 @@ impl Inner {
                 self.parameters.get_or_init(|| found)
             }
         };
-        found.as_deref().map_or(Ok(()), |found| compare(&self.name, found, passed, types))
+        found
+            .as_deref()
+            .map_or(Ok(()), |found| compare(&self.name, found, passed, types))
     }
 
     fn parameters(&self) -> Result<Option<Vec<KernelParameter>>> {
         if !self.driver.has(self.info_function()) {
-            let entry = self.owner.entries().iter().find(|entry| *entry.name == *self.name);
-            return Ok(entry.and_then(|entry| entry.parameters.as_deref()).map(Vec::from));
+            let entry = self
+                .owner
+                .entries()
+                .iter()
+                .find(|entry| *entry.name == *self.name);
+            return Ok(entry
+                .and_then(|entry| entry.parameters.as_deref())
+                .map(Vec::from));
         }
         let query = || {
             let mut parameters = Vec::new();
@@ -112,11 +132,17 @@ impl Inner {
         let result = match self.owner {
             // SAFETY: the kernel is live and belongs to a library, and both pointers are valid for writes.
             Owner::Library(_) => unsafe {
-                call!(driver, cuKernelGetParamInfo(raw.cast(), index, offset_place, size_place))
+                call!(
+                    driver,
+                    cuKernelGetParamInfo(raw.cast(), index, offset_place, size_place)
+                )
             },
             // SAFETY: the function is live, and both pointers are valid for writes.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
-                call!(driver, cuFuncGetParamInfo(raw, index, offset_place, size_place))
+                call!(
+                    driver,
+                    cuFuncGetParamInfo(raw, index, offset_place, size_place)
+                )
             },
         };
         match result {
@@ -138,7 +164,10 @@ fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> 
             return device.primary_context()?.entered(|_| operation());
         }
     }
-    driver.device(0)?.primary_context()?.entered(|_| operation())
+    driver
+        .device(0)?
+        .primary_context()?
+        .entered(|_| operation())
 }
 
 /// Returns an error if the parameters of a kernel differ from the declared ones.
@@ -150,9 +179,15 @@ fn compare(
 ) -> Result<()> {
     if found.len() != declared.len() {
         let (found, declared, types) = (found.len(), declared.len(), types().join(", "));
-        return Err(refuse(&format!("kernel `{name}` has {found} parameters, and `({types})` declares {declared}")));
+        return Err(refuse(&format!(
+            "kernel `{name}` has {found} parameters, and `({types})` declares {declared}"
+        )));
     }
-    let Some(index) = found.iter().zip(declared).position(|(found, declared)| found.size != *declared) else {
+    let Some(index) = found
+        .iter()
+        .zip(declared)
+        .position(|(found, declared)| found.size != *declared)
+    else {
         return Ok(());
     };
     let (found, declared) = (found[index].size, declared[index]);

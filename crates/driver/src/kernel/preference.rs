@@ -69,7 +69,9 @@ impl ClusterScheduling {
         match CUclusterSchedulingPolicy(raw.cast_unsigned()) {
             CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT => Self::Default,
             CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_SPREAD => Self::Spread,
-            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING => Self::LoadBalancing,
+            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING => {
+                Self::LoadBalancing
+            }
             CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY => {
                 Self::RubinSharedMemoryLocality
             }
@@ -81,7 +83,9 @@ impl ClusterScheduling {
         match self {
             Self::Default => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT,
             Self::Spread => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_SPREAD,
-            Self::LoadBalancing => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING,
+            Self::LoadBalancing => {
+                CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING
+            }
             Self::RubinSharedMemoryLocality => {
                 CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY
             }
@@ -96,8 +100,12 @@ impl SharedMemoryMode {
             CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_DEFAULT => Self::Default,
             CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE => Self::RequirePortable,
             CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE => Self::AllowNonPortable,
-            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY => Self::AllowOversized,
-            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY => Self::PreferOversized,
+            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY => {
+                Self::AllowOversized
+            }
+            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY => {
+                Self::PreferOversized
+            }
             CUsharedMemoryMode(other) => Self::Unknown(other),
         }
     }
@@ -107,8 +115,12 @@ impl SharedMemoryMode {
             Self::Default => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_DEFAULT,
             Self::RequirePortable => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE,
             Self::AllowNonPortable => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE,
-            Self::AllowOversized => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY,
-            Self::PreferOversized => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY,
+            Self::AllowOversized => {
+                CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY
+            }
+            Self::PreferOversized => {
+                CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY
+            }
             Self::Unknown(other) => CUsharedMemoryMode(other),
         }
     }

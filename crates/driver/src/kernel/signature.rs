@@ -283,11 +283,51 @@ mod tests {
 
     #[test]
     fn signature_has_the_size_of_each_parameter_in_order() {
-        type Long = (u8, u16, f64, &'static [u8], &'static mut [u8], [u32; 3], u8, u8, u8, u8, u8, u8);
+        type Long = (
+            u8,
+            u16,
+            f64,
+            &'static [u8],
+            &'static mut [u8],
+            [u32; 3],
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+        );
         assert_eq!(<() as Signature>::SIZES, [0_usize; 0]);
-        assert_eq!(<Long as Signature>::SIZES, [1, 2, 8, 8, 8, 12, 1, 1, 1, 1, 1, 1]);
-        type Longest =
-            (u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u64);
+        assert_eq!(
+            <Long as Signature>::SIZES,
+            [1, 2, 8, 8, 8, 12, 1, 1, 1, 1, 1, 1]
+        );
+        type Longest = (
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u8,
+            u64,
+        );
         assert_eq!(<Longest as Signature>::SIZES.len(), 24);
         assert_eq!(<Longest as Signature>::SIZES[23], 8);
     }

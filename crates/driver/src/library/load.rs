@@ -24,7 +24,11 @@ impl Library {
     /// compiler.
     #[doc(alias = "cuLibraryLoadData")]
     pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {
-        Self::from_image(driver, &Image::ptx("Library::from_ptx", ptx)?, &JitOptions::new())
+        Self::from_image(
+            driver,
+            &Image::ptx("Library::from_ptx", ptx)?,
+            &JitOptions::new(),
+        )
     }
 
     /// Loads an image. PTX is compiled first.
@@ -36,7 +40,11 @@ impl Library {
     ///
     /// A compilation error contains the log of the JIT compiler. An argument error if `options` contain
     /// [`JitOptions::symbols`] or names, which only modules support.
-    pub fn from_image(driver: &impl AsRef<Driver>, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
+    pub fn from_image(
+        driver: &impl AsRef<Driver>,
+        image: &Image<'_>,
+        options: &JitOptions<'_>,
+    ) -> Result<Self> {
         Self::load(driver.as_ref(), image, options, &mut [])
     }
 
@@ -87,14 +95,22 @@ impl Library {
         let name = c_path("Library::from_file", path)?;
         let mut compilation = compilation("Library::from_file", options)?;
         let mut raw = std::ptr::null_mut();
-        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+        let (count, options, values) = (
+            compilation.len(),
+            compilation.options(),
+            compilation.values(),
+        );
         let (name, none, no_values) = (name.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: `name` is NUL-terminated, `compilation` holds `count` options with their values and outlives the
         // library, and the caller is responsible for the file.
         let result = unsafe {
             call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0) creates raw)
         };
-        result.map_err(|error| compilation.explain(driver, None, error).about(path.display().to_string()))?;
+        result.map_err(|error| {
+            compilation
+                .explain(driver, None, error)
+                .about(path.display().to_string())
+        })?;
         Ok(Self::new(raw, driver, Declared::default(), compilation))
     }
 
@@ -107,10 +123,15 @@ impl Library {
         let mut compilation = compilation("Library::from_image", options)?;
         let mut raw = std::ptr::null_mut();
         let bytes = image.as_ptr();
-        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+        let (count, options, values) = (
+            compilation.len(),
+            compilation.options(),
+            compilation.values(),
+        );
         // None of the library options passed here has a value.
         let mut library_values = vec![std::ptr::null_mut(); library_options.len()];
-        let (library_count, library_values) = (library_options.len() as u32, library_values.as_mut_ptr());
+        let (library_count, library_values) =
+            (library_options.len() as u32, library_values.as_mut_ptr());
         let library_options = library_options.as_mut_ptr();
         // SAFETY: `image` is PTX, the output of a compiler, or was created by `unsafe` code; `compilation` holds
         // `count` options with their values and outlives the library, and so does the image if the options require it.
@@ -129,7 +150,11 @@ impl Library {
                 ) creates raw
             )
         };
-        result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;
+        result.map_err(|error| {
+            compilation
+                .explain(driver, image.as_ptx(), error)
+                .about(format!("{image:?}"))
+        })?;
         let declared = Declared::by(image, driver, Function::cuKernelGetParamInfo);
         let library = Self::new(raw, driver, declared, compilation);
         library.check_compiled(image)?;
@@ -139,14 +164,22 @@ impl Library {
     /// Returns the compilation error, if the compiler wrote one to its log. Looking up a kernel that does not exist
     /// makes the driver compile.
     fn check_compiled(&self, image: &Image<'_>) -> Result<()> {
-        let Shared { driver, report, _compilation: Some(compilation), .. } = &*self.shared else { return Ok(()) };
+        let Shared {
+            driver,
+            report,
+            _compilation: Some(compilation),
+            ..
+        } = &*self.shared
+        else {
+            return Ok(());
+        };
         if report.errors.is_empty() {
             return Ok(());
         }
         match self.look_up(c"?") {
-            Err(error) if error.code() != Some(CUresult::CUDA_ERROR_NOT_FOUND) => {
-                Err(compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))
-            }
+            Err(error) if error.code() != Some(CUresult::CUDA_ERROR_NOT_FOUND) => Err(compilation
+                .explain(driver, image.as_ptx(), error)
+                .about(format!("{image:?}"))),
             _ => Ok(()),
         }
     }
@@ -161,7 +194,9 @@ impl Library {
             _compilation: Some(compilation),
             _image: None,
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 }
 
@@ -169,7 +204,10 @@ impl Library {
 /// rejected.
 fn compilation(operation: &'static str, options: &JitOptions<'_>) -> Result<Compilation> {
     if options.borrows() {
-        return Err(Error::argument(operation, "symbols and names are options of modules and linkers only"));
+        return Err(Error::argument(
+            operation,
+            "symbols and names are options of modules and linkers only",
+        ));
     }
     Ok(Compilation::new(options))
 }

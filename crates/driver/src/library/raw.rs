@@ -39,7 +39,9 @@ impl Library {
     pub fn into_raw(self) -> Result<CUlibrary, Self> {
         let mut library = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         if library.is_borrowed {
-            return Err(Self { shared: Arc::new(library) });
+            return Err(Self {
+                shared: Arc::new(library),
+            });
         }
         let raw = library.raw.raw();
         library.raw.clear();
@@ -57,6 +59,8 @@ impl Library {
             _compilation: None,
             _image: None,
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 }

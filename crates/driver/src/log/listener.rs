@@ -51,13 +51,22 @@ impl Driver {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuLogsRegisterCallback")]
-    pub fn on_log(&self, callback: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Result<LogListener> {
+    pub fn on_log(
+        &self,
+        callback: impl Fn(LogLevel, &str) + Send + Sync + 'static,
+    ) -> Result<LogListener> {
         let number = CALLBACKS.add(Arc::new(callback));
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
         // SAFETY: `raw` is valid for writes; `logged` accepts any number and may be called at any time.
-        unsafe { call!(self, cuLogsRegisterCallback(Some(logged), data, &raw mut raw) creates raw) }
-            .inspect_err(|_| CALLBACKS.forget(number))?;
-        Ok(LogListener { driver: self.clone(), raw: Handle::new(raw), number })
+        unsafe {
+            call!(self, cuLogsRegisterCallback(Some(logged), data, &raw mut raw) creates raw)
+        }
+        .inspect_err(|_| CALLBACKS.forget(number))?;
+        Ok(LogListener {
+            driver: self.clone(),
+            raw: Handle::new(raw),
+            number,
+        })
     }
 }
 
@@ -72,7 +81,8 @@ impl LogListener {
     /// Returns the listener, whose closure is no longer called, if the driver call fails.
     #[doc(alias = "cuLogsUnregisterCallback")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        self.unregister().map_err(|error| Returned::new(self, error))
+        self.unregister()
+            .map_err(|error| Returned::new(self, error))
     }
 
     fn unregister(&mut self) -> Result<()> {
@@ -114,7 +124,12 @@ impl Drop for LogListener {
 /// # Safety
 ///
 /// `message` points to `length` bytes for the duration of the call. `data` may be any number.
-unsafe extern "C" fn logged(data: *mut c_void, level: CUlogLevel, message: *mut c_char, length: usize) {
+unsafe extern "C" fn logged(
+    data: *mut c_void,
+    level: CUlogLevel,
+    message: *mut c_char,
+    length: usize,
+) {
     if message.is_null() {
         return;
     }
@@ -122,5 +137,7 @@ unsafe extern "C" fn logged(data: *mut c_void, level: CUlogLevel, message: *mut 
     let bytes = unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) };
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\0', '\n']);
-    CALLBACKS.call(data, "the callback of the driver's log", |callback| callback(LogLevel::from_raw(level), text));
+    CALLBACKS.call(data, "the callback of the driver's log", |callback| {
+        callback(LogLevel::from_raw(level), text)
+    });
 }

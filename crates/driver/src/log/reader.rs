@@ -40,7 +40,10 @@ impl Driver {
     #[doc(alias = "cuLogsCurrent")]
     pub fn log_reader(&self) -> Result<LogReader> {
         let position = current(self)?;
-        Ok(LogReader { driver: self.clone(), position: Some(position) })
+        Ok(LogReader {
+            driver: self.clone(),
+            position: Some(position),
+        })
     }
 
     /// Returns a reader positioned at the start of the log.
@@ -48,7 +51,10 @@ impl Driver {
     /// Requires CUDA 12.9.
     #[must_use]
     pub fn log_from_start(&self) -> LogReader {
-        LogReader { driver: self.clone(), position: None }
+        LogReader {
+            driver: self.clone(),
+            position: None,
+        }
     }
 }
 

@@ -18,7 +18,12 @@ impl Module {
     /// # Errors
     ///
     /// As for [`Module::from_ptx`] and [`Image::compile_cached`]. A failure of the cache is not an error.
-    pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
+    pub fn from_ptx_cached(
+        context: &Context,
+        ptx: &str,
+        options: &JitOptions<'_>,
+        cache: &DiskCache,
+    ) -> Result<Self> {
         let image = Image::ptx("Module::from_ptx_cached", ptx)?;
         let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
         let mut module = load_cached(cache, context, (&image, options), load)?;

@@ -16,7 +16,13 @@ impl Module {
     /// `raw` is a module in `context`, and no other code unloads it.
     #[must_use]
     pub unsafe fn from_raw(context: &Context, raw: CUmodule) -> Self {
-        Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default())
+        Self::new(
+            raw,
+            context,
+            Origin::Loaded,
+            Declared::default(),
+            JitReport::default(),
+        )
     }
 
     /// Borrows a module that other code owns.
@@ -27,7 +33,13 @@ impl Module {
     /// from it, exists.
     #[must_use]
     pub unsafe fn borrow_raw(context: &Context, raw: CUmodule) -> Self {
-        Self::new(raw, context, Origin::Borrowed, Declared::default(), JitReport::default())
+        Self::new(
+            raw,
+            context,
+            Origin::Borrowed,
+            Declared::default(),
+            JitReport::default(),
+        )
     }
 
     /// Returns the raw handle and transfers ownership to the caller.
@@ -38,7 +50,9 @@ impl Module {
     pub fn into_raw(self) -> Result<CUmodule, Self> {
         let mut module = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         if !matches!(module.origin, Origin::Loaded) {
-            return Err(Self { shared: Arc::new(module) });
+            return Err(Self {
+                shared: Arc::new(module),
+            });
         }
         let raw = module.raw.raw();
         module.raw.clear();

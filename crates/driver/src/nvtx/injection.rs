@@ -33,7 +33,8 @@ const VERSION_INFO: u32 = 3;
 const VERSION: u32 = 3;
 
 /// The slots, which a tool fills in.
-static SLOTS: [AtomicPtr<c_void>; CORE_FUNCTIONS] = [const { AtomicPtr::new(ptr::null_mut()) }; CORE_FUNCTIONS];
+static SLOTS: [AtomicPtr<c_void>; CORE_FUNCTIONS] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; CORE_FUNCTIONS];
 
 /// The table of slots passed to a tool: addresses of slots, terminated by null.
 struct Places([*const AtomicPtr<c_void>; CORE_FUNCTIONS + 1]);
@@ -54,7 +55,8 @@ static PLACES: Places = Places({
 #[repr(C)]
 struct Callbacks {
     size: usize,
-    get_module: unsafe extern "C" fn(c_uint, *mut *const *const AtomicPtr<c_void>, *mut c_uint) -> c_int,
+    get_module:
+        unsafe extern "C" fn(c_uint, *mut *const *const AtomicPtr<c_void>, *mut c_uint) -> c_int,
 }
 
 #[repr(C)]
@@ -65,9 +67,16 @@ struct VersionInfo {
     set_tool_version: extern "C" fn(u32),
 }
 
-static TABLE: Callbacks = Callbacks { size: size_of::<Callbacks>(), get_module };
-static INFO: VersionInfo =
-    VersionInfo { size: size_of::<VersionInfo>(), version: VERSION, reserved: 0, set_tool_version };
+static TABLE: Callbacks = Callbacks {
+    size: size_of::<Callbacks>(),
+    get_module,
+};
+static INFO: VersionInfo = VersionInfo {
+    size: size_of::<VersionInfo>(),
+    version: VERSION,
+    reserved: 0,
+    set_tool_version,
+};
 
 /// The name of the initialization function of a tool's library.
 const BEGIN: &[u8] = b"InitializeInjectionNvtx2\0";
@@ -75,7 +84,10 @@ type Begin = unsafe extern "C" fn(extern "C" fn(u32) -> *const c_void) -> c_int;
 
 /// Returns the tool's function in a slot for functions that take text.
 pub(super) fn text_function(slot: Slot) -> Option<TextFunction> {
-    debug_assert!(matches!(slot, Slot::Mark | Slot::RangePush), "these slots take text");
+    debug_assert!(
+        matches!(slot, Slot::Mark | Slot::RangePush),
+        "these slots take text"
+    );
     let address = address(slot);
     // SAFETY: by the protocol, the tool stores a function of this type, or null, in these slots.
     unsafe { std::mem::transmute::<*mut c_void, Option<TextFunction>>(address) }
@@ -98,7 +110,8 @@ fn address(slot: Slot) -> *mut c_void {
 /// Loads the tool's library, if any, for the lifetime of the process. A tool that fails to load is ignored. A process
 /// with elevated privileges loads none, since its user controls the environment.
 fn load() {
-    let path = std::env::var_os("NVTX_INJECTION64_PATH").filter(|path| !path.is_empty() && !has_raised_privileges());
+    let path = std::env::var_os("NVTX_INJECTION64_PATH")
+        .filter(|path| !path.is_empty() && !has_raised_privileges());
     let Some(path) = path else { return };
     // SAFETY: the user that started the process chose to load this library into it.
     let Ok(library) = (unsafe { Library::new(path) }) else {
@@ -165,11 +178,15 @@ mod tests {
         unsafe extern "C" fn push(name: *const c_char) -> c_int {
             // SAFETY: the caller passes NUL-terminated text.
             let name = unsafe { CStr::from_ptr(name) };
-            SEEN.lock().expect("no thread panics").push(format!("push {}", name.to_string_lossy()));
+            SEEN.lock()
+                .expect("no thread panics")
+                .push(format!("push {}", name.to_string_lossy()));
             0
         }
         unsafe extern "C" fn pop() -> c_int {
-            SEEN.lock().expect("no thread panics").push("pop".to_owned());
+            SEEN.lock()
+                .expect("no thread panics")
+                .push("pop".to_owned());
             0
         }
         assert!(export_table(99).is_null());
@@ -178,10 +195,16 @@ mod tests {
         let callbacks = unsafe { &*callbacks };
         let (mut places, mut count) = (ptr::null(), 0);
         // SAFETY: both are valid for writes.
-        assert_eq!(unsafe { (callbacks.get_module)(CORE, &raw mut places, &raw mut count) }, 1);
+        assert_eq!(
+            unsafe { (callbacks.get_module)(CORE, &raw mut places, &raw mut count) },
+            1
+        );
         assert_eq!(count, 16);
         // SAFETY: both output pointers may be null.
-        assert_eq!(unsafe { (callbacks.get_module)(7, ptr::null_mut(), ptr::null_mut()) }, 0);
+        assert_eq!(
+            unsafe { (callbacks.get_module)(7, ptr::null_mut(), ptr::null_mut()) },
+            0
+        );
         // SAFETY: the table has the reported number of entries, and one more.
         let places = unsafe { std::slice::from_raw_parts(places, count as usize + 1) };
         assert!(places[16].is_null());
@@ -202,6 +225,9 @@ mod tests {
         nvtx_mark("the tool has no function for marks");
         drop(inner);
         drop(outer);
-        assert_eq!(*SEEN.lock().expect("no thread panics"), ["push outer", "push inner", "pop", "pop"]);
+        assert_eq!(
+            *SEEN.lock().expect("no thread panics"),
+            ["push outer", "push inner", "pop", "pop"]
+        );
     }
 }

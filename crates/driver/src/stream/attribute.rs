@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use curium_sys::{
-    CUaccessPolicyWindow, CUaccessProperty, CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUstreamAttrID,
-    CUstreamAttrValue, CUsynchronizationPolicy,
+    CUaccessPolicyWindow, CUaccessProperty, CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap,
+    CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
 };
 
 use crate::call;
@@ -81,7 +81,13 @@ impl AccessPolicyWindow {
     /// Creates a window in which every access is treated as a persisting hit.
     #[must_use]
     pub const fn persisting(base: DevicePointer<u8>, bytes: usize) -> Self {
-        Self { base, bytes, hit_ratio: 1.0, hit: AccessProperty::Persisting, miss: AccessProperty::Streaming }
+        Self {
+            base,
+            bytes,
+            hit_ratio: 1.0,
+            hit: AccessProperty::Persisting,
+            miss: AccessProperty::Streaming,
+        }
     }
 
     /// Sets the fraction of accesses that are treated as hits, from 0 to 1.
@@ -180,9 +186,16 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the window exceeds the device's limit, or a value is out of range.
     pub fn set_access_policy_window(&self, window: AccessPolicyWindow) -> Result<()> {
-        let value = CUstreamAttrValue { accessPolicyWindow: window.as_raw() };
+        let value = CUstreamAttrValue {
+            accessPolicyWindow: window.as_raw(),
+        };
         // SAFETY: the value belongs to this attribute; its address is not accessed.
-        unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value) }
+        unsafe {
+            self.set_raw_attribute(
+                CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+                &value,
+            )
+        }
     }
 
     /// Returns the synchronization policy of the stream.
@@ -193,7 +206,8 @@ impl Stream {
     ///
     /// An error returned by the driver.
     pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
-        let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
+        let value =
+            self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
         // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
         let policy = unsafe { value.syncPolicy };
         Ok(SynchronizationPolicy::from_raw(policy))
@@ -207,9 +221,16 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a policy that the driver does not support.
     pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
-        let value = CUstreamAttrValue { syncPolicy: policy.as_raw() };
+        let value = CUstreamAttrValue {
+            syncPolicy: policy.as_raw(),
+        };
         // SAFETY: the value belongs to this attribute.
-        unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value) }
+        unsafe {
+            self.set_raw_attribute(
+                CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
+                &value,
+            )
+        }
     }
 
     /// Sets the priority of later work. Lower numbers have greater priority.
@@ -247,9 +268,13 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a domain that the driver does not support.
     pub fn set_memory_sync_domain(&self, domain: MemorySyncDomain) -> Result<()> {
-        let value = CUstreamAttrValue { memSyncDomain: domain.as_raw() };
+        let value = CUstreamAttrValue {
+            memSyncDomain: domain.as_raw(),
+        };
         // SAFETY: the value belongs to this attribute.
-        unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
+        unsafe {
+            self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value)
+        }
     }
 
     /// Returns the stream's map from logical to physical memory synchronization domains.
@@ -263,7 +288,10 @@ impl Stream {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
         // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
         let map = unsafe { value.memSyncDomainMap };
-        Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
+        Ok(MemorySyncDomainMap {
+            default: map.default_,
+            remote: map.remote,
+        })
     }
 
     /// Sets the stream's map from logical to physical memory synchronization domains.
@@ -274,10 +302,20 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the device has fewer domains.
     pub fn set_memory_sync_domain_map(&self, map: MemorySyncDomainMap) -> Result<()> {
-        let map = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
-        let value = CUstreamAttrValue { memSyncDomainMap: map };
+        let map = CUlaunchMemSyncDomainMap {
+            default_: map.default,
+            remote: map.remote,
+        };
+        let value = CUstreamAttrValue {
+            memSyncDomainMap: map,
+        };
         // SAFETY: the value belongs to this attribute.
-        unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value) }
+        unsafe {
+            self.set_raw_attribute(
+                CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+                &value,
+            )
+        }
     }
 
     /// Copies all attributes of `source` to this stream.
@@ -290,9 +328,15 @@ impl Stream {
     /// different contexts.
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
-        self.driver().expect_same(source.driver(), "Stream::copy_attributes_from")?;
+        self.driver()
+            .expect_same(source.driver(), "Stream::copy_attributes_from")?;
         // SAFETY: both streams are live and belong to this driver.
-        unsafe { call!(self.driver(), cuStreamCopyAttributes(self.as_raw(), source.as_raw())) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamCopyAttributes(self.as_raw(), source.as_raw())
+            )
+        }
     }
 
     /// Returns an attribute as a raw value. Fields of the union that do not belong to the attribute are zero.
@@ -306,7 +350,12 @@ impl Stream {
     pub fn raw_attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
         let mut value = CUstreamAttrValue::default();
         // SAFETY: `value` is valid for writes, and the stream is live.
-        let result = unsafe { call!(self.driver(), cuStreamGetAttribute(self.as_raw(), attribute, &raw mut value)) };
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetAttribute(self.as_raw(), attribute, &raw mut value)
+            )
+        };
         result.map_err(|error| error.about(format!("attribute {}", attribute.0)))?;
         Ok(value)
     }
@@ -324,9 +373,18 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not support.
     #[doc(alias = "cuStreamSetAttribute")]
-    pub unsafe fn set_raw_attribute(&self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result<()> {
+    pub unsafe fn set_raw_attribute(
+        &self,
+        attribute: CUstreamAttrID,
+        value: &CUstreamAttrValue,
+    ) -> Result<()> {
         // SAFETY: the stream is live, and the caller is responsible for the value.
-        let result = unsafe { call!(self.driver(), cuStreamSetAttribute(self.as_raw(), attribute, value)) };
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuStreamSetAttribute(self.as_raw(), attribute, value)
+            )
+        };
         result.map_err(|error| error.about(format!("attribute {}", attribute.0)))
     }
 }

@@ -12,7 +12,12 @@ impl Error {
     /// are returned unchanged.
     #[cold]
     #[must_use]
-    pub fn with_memory_figures(self, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
+    pub fn with_memory_figures(
+        self,
+        stream: &Stream,
+        requested: usize,
+        largest_free: Option<usize>,
+    ) -> Self {
         match self {
             Self::Call(call) if call.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
                 let error = OutOfMemoryError::new(*call, stream, requested, largest_free);
@@ -34,16 +39,27 @@ impl Error {
 }
 
 impl OutOfMemoryError {
-    fn new(call: CallError, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
-        let mut error = Self { call: Some(call), largest_free, ..Self::bare(requested) };
+    fn new(
+        call: CallError,
+        stream: &Stream,
+        requested: usize,
+        largest_free: Option<usize>,
+    ) -> Self {
+        let mut error = Self {
+            call: Some(call),
+            largest_free,
+            ..Self::bare(requested)
+        };
         error.look_up(stream);
         error
     }
 
     /// Queries the memory usage of the device.
     fn look_up(&mut self, stream: &Stream) {
-        let memory = with_relaxed_capture_mode(stream.driver(), || stream.context().memory_info()).ok();
-        let pool = with_relaxed_capture_mode(stream.driver(), || PoolFigures::of(stream.device())).ok();
+        let memory =
+            with_relaxed_capture_mode(stream.driver(), || stream.context().memory_info()).ok();
+        let pool =
+            with_relaxed_capture_mode(stream.driver(), || PoolFigures::of(stream.device())).ok();
         self.free = memory.map(|MemoryInfo { free, .. }| free);
         self.total = memory.map(|MemoryInfo { total, .. }| total);
         self.pool_used = pool.as_ref().map(|pool| pool.used);
@@ -63,8 +79,16 @@ impl PoolFigures {
         let mut pool: CUmemoryPool = std::ptr::null_mut();
         // SAFETY: `pool` is valid for writes, and the device belongs to this driver.
         unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device.as_raw()) creates pool) }?;
-        let used = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
-        let reserved = figure(driver, pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
+        let used = figure(
+            driver,
+            pool,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+        )?;
+        let reserved = figure(
+            driver,
+            pool,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+        )?;
         Ok(Self { used, reserved })
     }
 }

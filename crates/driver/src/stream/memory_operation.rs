@@ -1,15 +1,16 @@
 //! Stream memory operations, and attachment of managed memory.
 
 use curium_sys::{
-    CUmemAttach_flags, CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType, CUstreamBatchMemOpParams,
-    CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
+    CUmemAttach_flags, CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType,
+    CUstreamBatchMemOpParams, CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
     CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st,
     CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st,
-    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1, CUstreamBatchMemOpType,
-    CUstreamMemoryBarrier_flags, CUstreamWaitValue_flags, CUstreamWriteValue_flags,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1,
+    CUstreamBatchMemOpType, CUstreamMemoryBarrier_flags, CUstreamWaitValue_flags,
+    CUstreamWriteValue_flags,
 };
 
 use crate::base::capture_guard::PASS_THE_SCOPE;
@@ -104,7 +105,12 @@ impl Stream {
         self.expect_captured("Stream::wait_value_u32", PASS_THE_SCOPE)?;
         let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
         // SAFETY: the stream is live, and the caller is responsible for the address.
-        unsafe { call!(self.driver(), cuStreamWaitValue32_v2(stream, address, value, flags)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamWaitValue32_v2(stream, address, value, flags)
+            )
+        }
     }
 
     /// Makes later work wait on a 64-bit value, like [`Stream::wait_value_u32`].
@@ -128,7 +134,12 @@ impl Stream {
         self.expect_captured("Stream::wait_value_u64", PASS_THE_SCOPE)?;
         let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
         // SAFETY: the stream is live, and the caller is responsible for the address.
-        unsafe { call!(self.driver(), cuStreamWaitValue64_v2(stream, address, value, flags)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamWaitValue64_v2(stream, address, value, flags)
+            )
+        }
     }
 
     /// Writes `value` to `address` after all work currently enqueued on this stream has completed and its writes are
@@ -150,7 +161,12 @@ impl Stream {
         self.expect_captured("Stream::write_value_u32", PASS_THE_SCOPE)?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller is responsible for the address.
-        unsafe { call!(self.driver(), cuStreamWriteValue32_v2(self.as_raw(), address.as_raw(), value, flags)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamWriteValue32_v2(self.as_raw(), address.as_raw(), value, flags)
+            )
+        }
     }
 
     /// Writes a 64-bit value, like [`Stream::write_value_u32`].
@@ -170,7 +186,12 @@ impl Stream {
         self.expect_captured("Stream::write_value_u64", PASS_THE_SCOPE)?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller is responsible for the address.
-        unsafe { call!(self.driver(), cuStreamWriteValue64_v2(self.as_raw(), address.as_raw(), value, flags)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamWriteValue64_v2(self.as_raw(), address.as_raw(), value, flags)
+            )
+        }
     }
 
     /// Enqueues several operations at once, which costs less than enqueuing them one by one.
@@ -189,13 +210,28 @@ impl Stream {
     pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
         self.expect_captured("Stream::batch_memory_operations", PASS_THE_SCOPE)?;
         if operations.len() > MAX_BATCH {
-            let reason = format!("too many operations ({}, at most {MAX_BATCH})", operations.len());
+            let reason = format!(
+                "too many operations ({}, at most {MAX_BATCH})",
+                operations.len()
+            );
             return Err(Error::argument("Stream::batch_memory_operations", reason));
         }
-        let mut parameters: Vec<_> = operations.iter().map(|operation| operation.as_raw()).collect();
-        let (stream, count, parameters) = (self.as_raw(), operations.len() as u32, parameters.as_mut_ptr());
+        let mut parameters: Vec<_> = operations
+            .iter()
+            .map(|operation| operation.as_raw())
+            .collect();
+        let (stream, count, parameters) = (
+            self.as_raw(),
+            operations.len() as u32,
+            parameters.as_mut_ptr(),
+        );
         // SAFETY: the stream is live, there are `count` parameters, and the caller is responsible for their addresses.
-        let result = unsafe { call!(self.driver(), cuStreamBatchMemOp_v2(stream, count, parameters, 0)) };
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuStreamBatchMemOp_v2(stream, count, parameters, 0)
+            )
+        };
         result.map_err(|error| error.about(format!("{count} operations")))
     }
 
@@ -213,11 +249,21 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the range is not a whole allocation on a device that cannot attach parts.
     #[doc(alias = "cuStreamAttachMemAsync")]
-    pub unsafe fn attach_managed(&self, address: DevicePointer<u8>, bytes: usize, mode: AttachMode) -> Result<()> {
+    pub unsafe fn attach_managed(
+        &self,
+        address: DevicePointer<u8>,
+        bytes: usize,
+        mode: AttachMode,
+    ) -> Result<()> {
         self.expect_captured("Stream::attach_managed", PASS_THE_SCOPE)?;
         let flags = mode.flags();
         // SAFETY: the stream is live, and the caller is responsible for the range.
-        unsafe { call!(self.driver(), cuStreamAttachMemAsync(self.as_raw(), address.as_raw(), bytes, flags)) }
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamAttachMemAsync(self.as_raw(), address.as_raw(), bytes, flags)
+            )
+        }
     }
 }
 
@@ -259,20 +305,50 @@ impl MemoryOperation {
     pub(crate) fn as_raw(self) -> CUstreamBatchMemOpParams {
         match self {
             Self::WaitU32(address, condition, value) => {
-                let value = CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1 { value };
-                wait(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32, address.as_raw(), condition, value)
+                let value =
+                    CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1 {
+                        value,
+                    };
+                wait(
+                    CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32,
+                    address.as_raw(),
+                    condition,
+                    value,
+                )
             }
             Self::WaitU64(address, condition, value64) => {
-                let value = CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1 { value64 };
-                wait(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64, address.as_raw(), condition, value)
+                let value =
+                    CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1 {
+                        value64,
+                    };
+                wait(
+                    CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64,
+                    address.as_raw(),
+                    condition,
+                    value,
+                )
             }
             Self::WriteU32(address, value) => {
-                let value = CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1 { value };
-                write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32, address.as_raw(), value)
+                let value =
+                    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1 {
+                        value,
+                    };
+                write(
+                    CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32,
+                    address.as_raw(),
+                    value,
+                )
             }
             Self::WriteU64(address, value64) => {
-                let value = CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1 { value64 };
-                write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64, address.as_raw(), value)
+                let value =
+                    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1 {
+                        value64,
+                    };
+                write(
+                    CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64,
+                    address.as_raw(),
+                    value,
+                )
             }
             Self::ReduceU32(address, reduction, value) => {
                 let ty = CUstreamAtomicReductionDataType::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32;
@@ -283,13 +359,18 @@ impl MemoryOperation {
                 reduce(ty, address.as_raw(), reduction, value)
             }
             Self::FlushRemoteWrites => CUstreamBatchMemOpParams {
-                flushRemoteWrites: CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st {
-                    operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES,
-                    flags: 0,
-                },
+                flushRemoteWrites:
+                    CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st {
+                        operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES,
+                        flags: 0,
+                    },
             },
-            Self::Barrier => barrier(CUstreamMemoryBarrier_flags::CU_STREAM_MEMORY_BARRIER_TYPE_SYS),
-            Self::DeviceBarrier => barrier(CUstreamMemoryBarrier_flags::CU_STREAM_MEMORY_BARRIER_TYPE_GPU),
+            Self::Barrier => {
+                barrier(CUstreamMemoryBarrier_flags::CU_STREAM_MEMORY_BARRIER_TYPE_SYS)
+            }
+            Self::DeviceBarrier => {
+                barrier(CUstreamMemoryBarrier_flags::CU_STREAM_MEMORY_BARRIER_TYPE_GPU)
+            }
         }
     }
 }
@@ -337,15 +418,16 @@ fn reduce(
     value: u64,
 ) -> CUstreamBatchMemOpParams {
     let mut parameters = CUstreamBatchMemOpParams::default();
-    parameters.atomicReduction = CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st {
-        operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION,
-        flags: 0,
-        reductionOp: reduction.as_raw(),
-        dataType: ty,
-        address,
-        value,
-        alias: 0,
-    };
+    parameters.atomicReduction =
+        CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st {
+            operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION,
+            flags: 0,
+            reductionOp: reduction.as_raw(),
+            dataType: ty,
+            address,
+            value,
+            alias: 0,
+        };
     parameters
 }
 

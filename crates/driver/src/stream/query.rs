@@ -34,7 +34,12 @@ impl Stream {
     pub fn flags(&self) -> Result<StreamFlags> {
         let mut flags = 0;
         // SAFETY: `flags` is valid for writes, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetFlags(self.as_raw(), &raw mut flags)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetFlags(self.as_raw(), &raw mut flags)
+            )
+        }?;
         Ok(StreamFlags::from_bits_retain(flags))
     }
 
@@ -50,7 +55,12 @@ impl Stream {
     pub fn priority(&self) -> Result<i32> {
         let mut priority = 0;
         // SAFETY: `priority` is valid for writes, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetPriority(self.as_raw(), &raw mut priority)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetPriority(self.as_raw(), &raw mut priority)
+            )
+        }?;
         Ok(priority)
     }
 
@@ -67,7 +77,12 @@ impl Stream {
     pub fn context_raw(&self) -> Result<CUcontext> {
         let mut context = std::ptr::null_mut();
         // SAFETY: `context` is valid for writes, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetCtx(self.as_raw(), &raw mut context)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetCtx(self.as_raw(), &raw mut context)
+            )
+        }?;
         Ok(context)
     }
 
@@ -84,7 +99,12 @@ impl Stream {
         let (mut context, mut green) = (std::ptr::null_mut(), std::ptr::null_mut());
         let (context_place, green_place) = (&raw mut context, &raw mut green);
         // SAFETY: both pointers are valid for writes, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetCtx_v2(self.as_raw(), context_place, green_place)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetCtx_v2(self.as_raw(), context_place, green_place)
+            )
+        }?;
         Ok((context, green))
     }
 
@@ -101,7 +121,12 @@ impl Stream {
     pub fn device_raw(&self) -> Result<CUdevice> {
         let mut device = 0;
         // SAFETY: `device` is valid for writes, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetDevice(self.as_raw(), &raw mut device)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetDevice(self.as_raw(), &raw mut device)
+            )
+        }?;
         Ok(device)
     }
 }

@@ -58,7 +58,11 @@ impl Stream {
     /// - `raw` is a stream of this context and driver, and not a default stream.
     /// - It stays live for as long as `owner` exists.
     #[must_use]
-    pub unsafe fn borrow_raw(context: &Context, raw: CUstream, owner: impl Any + Send + Sync) -> Self {
+    pub unsafe fn borrow_raw(
+        context: &Context,
+        raw: CUstream,
+        owner: impl Any + Send + Sync,
+    ) -> Self {
         Self::with_ownership(context, raw, Ownership::Borrowed(Some(Box::new(owner))))
     }
 

@@ -21,10 +21,17 @@ impl Stream {
         let raw = context.entered(|driver| {
             let (mut raw, flags) = (std::ptr::null_mut(), StreamFlags::NON_BLOCKING.bits());
             // SAFETY: `raw` is valid for writes, and the context is current.
-            unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags, 0) creates raw) }?;
+            unsafe {
+                call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags, 0) creates raw)
+            }?;
             Ok(raw)
         })?;
-        Ok(Self::with_scope(context, raw, Ownership::Owned, Some(Arc::clone(scope))))
+        Ok(Self::with_scope(
+            context,
+            raw,
+            Ownership::Owned,
+            Some(Arc::clone(scope)),
+        ))
     }
 
     /// Returns the capture that the stream was created for, which may have ended.
@@ -71,7 +78,11 @@ impl Stream {
     /// that would invalidate the capture, or use memory that its graph does not keep alive.
     #[inline]
     pub(crate) fn expect_no_scope(&self, operation: &'static str) -> Result<()> {
-        if self.scope().is_none() { Ok(()) } else { self.expect_ended(operation) }
+        if self.scope().is_none() {
+            Ok(())
+        } else {
+            self.expect_ended(operation)
+        }
     }
 
     /// Returns an error if the stream belongs to a capture in progress, or if this thread is in a capture closure. For
@@ -98,7 +109,12 @@ impl Stream {
     pub fn is_capturing(&self) -> Result<bool> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: `status` is valid for writes, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamIsCapturing(self.as_raw(), &raw mut status)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamIsCapturing(self.as_raw(), &raw mut status)
+            )
+        }?;
         Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
@@ -116,13 +132,24 @@ impl Stream {
             return Ok(None);
         }
         let (mut status, mut capture) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, 0);
-        let (no_graph, no_nodes, no_count) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        let (no_graph, no_nodes, no_count) = (
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        );
         let (status_place, place) = (&raw mut status, &raw mut capture);
         // SAFETY: `status` and `capture` are valid for writes, and the other outputs are null, which the driver allows.
         unsafe {
             call!(
                 self.driver(),
-                cuStreamGetCaptureInfo_v2(self.as_raw(), status_place, place, no_graph, no_nodes, no_count)
+                cuStreamGetCaptureInfo_v2(
+                    self.as_raw(),
+                    status_place,
+                    place,
+                    no_graph,
+                    no_nodes,
+                    no_count
+                )
             )
         }?;
         Ok(Some(capture))
@@ -138,7 +165,11 @@ impl Stream {
     /// An argument error that names `operation`.
     #[inline]
     pub fn expect_captured(&self, operation: &'static str, instead: &str) -> Result<()> {
-        if capture_guard::key() == 0 { Ok(()) } else { self.expect_captured_now(operation, instead) }
+        if capture_guard::key() == 0 {
+            Ok(())
+        } else {
+            self.expect_captured_now(operation, instead)
+        }
     }
 
     /// Returns an error if the stream is being captured by any code, or if this thread is in a capture closure. For an
@@ -154,13 +185,20 @@ impl Stream {
     #[inline]
     pub fn refuse_capture(&self, operation: &'static str, instead: &str) -> Result<()> {
         self.expect_captured(operation, instead)?;
-        if self.is_capturing()? { Err(capture_guard::refused_on_captured(operation, instead)) } else { Ok(()) }
+        if self.is_capturing()? {
+            Err(capture_guard::refused_on_captured(operation, instead))
+        } else {
+            Ok(())
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn expect_captured_now(&self, operation: &'static str, instead: &str) -> Result<()> {
-        if self.scope().is_some_and(|scope| capture_guard::is_recording(scope.identity())) {
+        if self
+            .scope()
+            .is_some_and(|scope| capture_guard::is_recording(scope.identity()))
+        {
             return Ok(());
         }
         let reason = format!(

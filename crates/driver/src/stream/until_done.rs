@@ -38,8 +38,16 @@ pub fn until_done(stream: &Stream) -> Result<()> {
 /// Otherwise writes `reason` to standard error and aborts the process: the owner would reuse the memory, and leaking it is
 /// not possible.
 #[cold]
-pub fn retry_or_abort(driver: &Driver, error: &Error, reason: &str, mut attempt: impl FnMut() -> Result<()>) {
-    let (begin, patience) = (Instant::now(), patience(std::env::var_os(ABORT_AFTER).as_deref()));
+pub fn retry_or_abort(
+    driver: &Driver,
+    error: &Error,
+    reason: &str,
+    mut attempt: impl FnMut() -> Result<()>,
+) {
+    let (begin, patience) = (
+        Instant::now(),
+        patience(std::env::var_os(ABORT_AFTER).as_deref()),
+    );
     while !is_over(driver, &mut attempt) {
         if patience.is_some_and(|patience| begin.elapsed() >= patience) {
             report(error);
@@ -57,7 +65,9 @@ pub fn retry_or_abort(driver: &Driver, error: &Error, reason: &str, mut attempt:
 
 /// Returns the time limit from the value of the variable; `None` means no limit.
 fn patience(value: Option<&OsStr>) -> Option<Duration> {
-    let Some(value) = value.and_then(OsStr::to_str) else { return Some(PATIENCE) };
+    let Some(value) = value.and_then(OsStr::to_str) else {
+        return Some(PATIENCE);
+    };
     match value.parse() {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
         Err(_) if value == "never" => None,
@@ -68,7 +78,9 @@ fn patience(value: Option<&OsStr>) -> Option<Duration> {
 /// Calls `wait` in the relaxed capture mode, so that captures on other threads do not interfere. Returns `true` if the
 /// work has ended: the wait succeeded, or nothing runs any more, because the context is lost or the driver has shut down.
 pub(crate) fn is_over(driver: &Driver, wait: impl FnOnce() -> Result<()>) -> bool {
-    let is_lost = |error: Error| error.is_sticky() || error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED);
+    let is_lost = |error: Error| {
+        error.is_sticky() || error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED)
+    };
     with_relaxed_capture_mode(driver, wait).map_or_else(is_lost, |()| true)
 }
 
@@ -79,7 +91,13 @@ mod tests {
     #[test]
     fn patience_is_a_number_of_seconds_or_without_end() {
         let of = |value: &str| patience(Some(OsStr::new(value)));
-        assert_eq!((of("0"), of("3"), of("never")), (Some(Duration::ZERO), Some(Duration::from_secs(3)), None));
-        assert_eq!((of("soon"), patience(None)), (Some(PATIENCE), Some(PATIENCE)));
+        assert_eq!(
+            (of("0"), of("3"), of("never")),
+            (Some(Duration::ZERO), Some(Duration::from_secs(3)), None)
+        );
+        assert_eq!(
+            (of("soon"), patience(None)),
+            (Some(PATIENCE), Some(PATIENCE))
+        );
     }
 }

@@ -45,7 +45,11 @@ impl Stream {
             return None;
         }
         let last = Arc::clone(self.shared.last.get_or_init(Arc::default));
-        Some(WeakStream { stream: Arc::downgrade(&self.shared), last, identity: self.identity() })
+        Some(WeakStream {
+            stream: Arc::downgrade(&self.shared),
+            last,
+            identity: self.identity(),
+        })
     }
 
     /// Records an event of the stream's own pool after all work currently enqueued.
@@ -91,7 +95,9 @@ impl Shared {
     /// Records the point after all work of the stream for its weak references. The stream is about to be destroyed, and
     /// is still live.
     pub(super) fn leave_last(&mut self) {
-        let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else { return };
+        let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else {
+            return;
+        };
         // If this fails, waiters wait for the whole context.
         *last.event.lock() = self.last_event().map(Arc::new).ok();
     }

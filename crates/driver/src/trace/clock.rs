@@ -37,8 +37,15 @@ const ATTEMPTS: usize = 3;
 
 impl Clock {
     /// Returns the index of a recent point of `context`, and two events to record.
-    pub(super) fn events(&mut self, context: &Context) -> Result<(usize, PooledEvent, PooledEvent)> {
-        let index = match self.contexts.iter().position(|known| known.context == *context) {
+    pub(super) fn events(
+        &mut self,
+        context: &Context,
+    ) -> Result<(usize, PooledEvent, PooledEvent)> {
+        let index = match self
+            .contexts
+            .iter()
+            .position(|known| known.context == *context)
+        {
             Some(index) => index,
             None => self.learn(context)?,
         };
@@ -58,7 +65,11 @@ impl Clock {
     fn learn(&mut self, context: &Context) -> Result<usize> {
         let origin = self.add_origin(context)?;
         let events = EventPool::with_capacity(context, EventFlags::empty(), usize::MAX);
-        self.contexts.push(Known { context: context.clone(), events, origin });
+        self.contexts.push(Known {
+            context: context.clone(),
+            events,
+            origin,
+        });
         Ok(self.contexts.len() - 1)
     }
 
@@ -80,9 +91,16 @@ impl Origin {
             event.synchronize()?;
             let doubt = before.elapsed();
             if best.as_ref().is_none_or(|(least, _)| doubt < *least) {
-                best = Some((doubt, Self { event, time: before + doubt / 2 }));
+                best = Some((
+                    doubt,
+                    Self {
+                        event,
+                        time: before + doubt / 2,
+                    },
+                ));
             }
         }
-        best.map(|(_, origin)| origin).ok_or_else(|| crate::Error::argument("Trace", "the clocks were not correlated"))
+        best.map(|(_, origin)| origin)
+            .ok_or_else(|| crate::Error::argument("Trace", "the clocks were not correlated"))
     }
 }

@@ -32,13 +32,17 @@ struct FileTrace {
 pub(crate) fn begin_from_environment() {
     static ASKED: Once = Once::new();
     ASKED.call_once(|| {
-        let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty() && !has_raised_privileges()) else {
+        let Some(path) =
+            env::var_os(VARIABLE).filter(|path| !path.is_empty() && !has_raised_privileges())
+        else {
             return;
         };
         match FileTrace::open(Path::new(&path)) {
             // The observer is never removed: the trace ends with the process.
             Ok(trace) => std::mem::forget(observe_calls(trace)),
-            Err(error) => tracing::error!("{VARIABLE} is {path:?}, which cannot be written: {error}"),
+            Err(error) => {
+                tracing::error!("{VARIABLE} is {path:?}, which cannot be written: {error}")
+            }
         }
     });
 }
@@ -50,11 +54,19 @@ impl FileTrace {
                 file.write_all(b"[\n")?;
                 file
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => OpenOptions::new().append(true).open(path)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                OpenOptions::new().append(true).open(path)?
+            }
             Err(error) => return Err(error),
         };
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Ok(Self { file, begin: Instant::now(), since_1970 })
+        let since_1970 = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        Ok(Self {
+            file,
+            begin: Instant::now(),
+            since_1970,
+        })
     }
 
     fn event(&self, call: &Call<'_>) -> String {

@@ -19,33 +19,81 @@ pub(super) struct Microseconds(pub(super) Duration);
 pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
     write!(writer, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{")?;
     let (calls_dropped, work_dropped, lost) = (calls.dropped, work.dropped, work.lost);
-    write!(writer, "\"calls_dropped\":{calls_dropped},\"work_dropped\":{work_dropped},\"work_lost\":{lost}}},")?;
+    write!(
+        writer,
+        "\"calls_dropped\":{calls_dropped},\"work_dropped\":{work_dropped},\"work_lost\":{lost}}},"
+    )?;
     write!(writer, "\"traceEvents\":[")?;
     write_names(writer, calls, work)?;
-    calls.records.iter().try_for_each(|call| write_call(writer, call))?;
-    work.records.iter().try_for_each(|work| write_work(writer, work))?;
+    calls
+        .records
+        .iter()
+        .try_for_each(|call| write_call(writer, call))?;
+    work.records
+        .iter()
+        .try_for_each(|work| write_work(writer, work))?;
     writeln!(writer, "\n]}}")?;
     writer.flush()
 }
 
 /// Writes the names of the rows. The host comes first, so that every other event is preceded by a comma.
 fn write_names(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
-    write!(writer, "\n{}", Name { kind: "process_name", process: HOST, thread: 0, name: "host" })?;
+    write!(
+        writer,
+        "\n{}",
+        Name {
+            kind: "process_name",
+            process: HOST,
+            thread: 0,
+            name: "host"
+        }
+    )?;
     for (thread, name) in &calls.threads {
-        write!(writer, ",\n{}", Name { kind: "thread_name", process: HOST, thread: *thread, name })?;
+        write!(
+            writer,
+            ",\n{}",
+            Name {
+                kind: "thread_name",
+                process: HOST,
+                thread: *thread,
+                name
+            }
+        )?;
     }
-    let mut rows: Vec<(i64, u64)> = work.records.iter().map(|work| (process(work), work.stream)).collect();
+    let mut rows: Vec<(i64, u64)> = work
+        .records
+        .iter()
+        .map(|work| (process(work), work.stream))
+        .collect();
     rows.sort_unstable();
     rows.dedup();
     let mut last = HOST;
     for (process, stream) in rows {
         if process != last {
             let name = format!("device {}", process - HOST - 1);
-            write!(writer, ",\n{}", Name { kind: "process_name", process, thread: 0, name: &name })?;
+            write!(
+                writer,
+                ",\n{}",
+                Name {
+                    kind: "process_name",
+                    process,
+                    thread: 0,
+                    name: &name
+                }
+            )?;
             last = process;
         }
         let name = format!("stream {stream}");
-        write!(writer, ",\n{}", Name { kind: "thread_name", process, thread: stream, name: &name })?;
+        write!(
+            writer,
+            ",\n{}",
+            Name {
+                kind: "thread_name",
+                process,
+                thread: stream,
+                name: &name
+            }
+        )?;
     }
     Ok(())
 }
@@ -53,14 +101,23 @@ fn write_names(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::R
 fn write_call(writer: &mut impl io::Write, call: &CallRecord) -> io::Result<()> {
     let (name, thread, code) = (Text(call.function.name()), call.thread, call.code.0);
     let (started, duration) = (Microseconds(call.started), Microseconds(call.duration));
-    write!(writer, ",\n{{\"name\":{name},\"cat\":\"call\",\"ph\":\"X\",\"pid\":{HOST},\"tid\":{thread},")?;
-    write!(writer, "\"ts\":{started},\"dur\":{duration},\"args\":{{\"code\":{code}}}}}")
+    write!(
+        writer,
+        ",\n{{\"name\":{name},\"cat\":\"call\",\"ph\":\"X\",\"pid\":{HOST},\"tid\":{thread},"
+    )?;
+    write!(
+        writer,
+        "\"ts\":{started},\"dur\":{duration},\"args\":{{\"code\":{code}}}}}"
+    )
 }
 
 fn write_work(writer: &mut impl io::Write, work: &WorkRecord) -> io::Result<()> {
     let (name, process, stream) = (Text(&work.name), process(work), work.stream);
     let (started, duration) = (Microseconds(work.started), Microseconds(work.duration));
-    write!(writer, ",\n{{\"name\":{name},\"cat\":\"work\",\"ph\":\"X\",\"pid\":{process},\"tid\":{stream},")?;
+    write!(
+        writer,
+        ",\n{{\"name\":{name},\"cat\":\"work\",\"ph\":\"X\",\"pid\":{process},\"tid\":{stream},"
+    )?;
     write!(writer, "\"ts\":{started},\"dur\":{duration}}}")
 }
 
@@ -79,9 +136,17 @@ struct Name<'a> {
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, process, thread, name } = self;
+        let Self {
+            kind,
+            process,
+            thread,
+            name,
+        } = self;
         let name = Text(name);
-        write!(formatter, "{{\"name\":\"{kind}\",\"ph\":\"M\",\"pid\":{process},\"tid\":{thread},")?;
+        write!(
+            formatter,
+            "{{\"name\":\"{kind}\",\"ph\":\"M\",\"pid\":{process},\"tid\":{thread},"
+        )?;
         write!(formatter, "\"args\":{{\"name\":{name}}}}}")
     }
 }
@@ -93,7 +158,9 @@ impl fmt::Display for Text<'_> {
         for character in self.0.chars() {
             match character {
                 '"' | '\\' => write!(formatter, "\\{character}")?,
-                control if u32::from(control) < 0x20 => write!(formatter, "\\u{:04x}", u32::from(control))?,
+                control if u32::from(control) < 0x20 => {
+                    write!(formatter, "\\u{:04x}", u32::from(control))?
+                }
                 other => formatter.write_char(other)?,
             }
         }
@@ -104,7 +171,12 @@ impl fmt::Display for Text<'_> {
 impl fmt::Display for Microseconds {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanoseconds = self.0.as_nanos();
-        write!(formatter, "{}.{:03}", nanoseconds / 1_000, nanoseconds % 1_000)
+        write!(
+            formatter,
+            "{}.{:03}",
+            nanoseconds / 1_000,
+            nanoseconds % 1_000
+        )
     }
 }
 
@@ -123,7 +195,10 @@ mod tests {
 
     #[test]
     fn time_has_three_digits_after_the_point() {
-        assert_eq!(Microseconds(Duration::from_nanos(1_002_003)).to_string(), "1002.003");
+        assert_eq!(
+            Microseconds(Duration::from_nanos(1_002_003)).to_string(),
+            "1002.003"
+        );
         assert_eq!(Microseconds(Duration::from_nanos(7)).to_string(), "0.007");
     }
 }

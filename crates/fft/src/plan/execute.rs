@@ -60,7 +60,10 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if input and
     /// output of the plan have different layouts; an error of the library or of the driver.
-    pub fn forward_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
+    pub fn forward_in_place(
+        &mut self,
+        data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+    ) -> Result<()> {
         self.inside("Plan::forward_in_place", FORWARD, data)
     }
 
@@ -71,7 +74,10 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     /// # Errors
     ///
     /// As for [`Plan::forward_in_place`].
-    pub fn inverse_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
+    pub fn inverse_in_place(
+        &mut self,
+        data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+    ) -> Result<()> {
         self.inside("Plan::inverse_in_place", INVERSE, data)
     }
 }
@@ -104,7 +110,10 @@ impl<R: Real> Plan<R, Complex<R>> {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if the plan's
     /// layouts do not agree; an error of the library or of the driver.
-    pub fn forward_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
+    pub fn forward_in_place(
+        &mut self,
+        data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+    ) -> Result<()> {
         self.inside("Plan::forward_in_place", FORWARD, data)
     }
 }
@@ -130,8 +139,18 @@ impl<R: Real> Plan<Complex<R>, R> {
         let (mut input, mut output) = (input.as_device_slice_mut(), output.as_device_slice_mut());
         expect_len(OPERATION, "input", self.input_len(), input.len())?;
         expect_len(OPERATION, "output", self.output_len(), output.len())?;
-        expect_aligned(OPERATION, "input", input.as_pointer().as_raw(), size_of::<Complex<R>>())?;
-        expect_aligned(OPERATION, "output", output.as_pointer().as_raw(), size_of::<Complex<R>>())?;
+        expect_aligned(
+            OPERATION,
+            "input",
+            input.as_pointer().as_raw(),
+            size_of::<Complex<R>>(),
+        )?;
+        expect_aligned(
+            OPERATION,
+            "output",
+            output.as_pointer().as_raw(),
+            size_of::<Complex<R>>(),
+        )?;
         self.enqueue(OPERATION, INVERSE, &mut input, Some(&mut output))
     }
 
@@ -144,7 +163,10 @@ impl<R: Real> Plan<Complex<R>, R> {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if the plan's
     /// layouts do not agree; an error of the library or of the driver.
-    pub fn inverse_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
+    pub fn inverse_in_place(
+        &mut self,
+        data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+    ) -> Result<()> {
         self.inside("Plan::inverse_in_place", INVERSE, data)
     }
 }
@@ -161,7 +183,10 @@ impl<I, O> Plan<I, O> {
         let (mut input, mut output) = (input.as_device_slice(), output.as_device_slice_mut());
         expect_len(operation, "input", self.input_len(), input.len())?;
         expect_len(operation, "output", self.output_len(), output.len())?;
-        for (name, address) in [("input", input.as_pointer().as_raw()), ("output", output.as_pointer().as_raw())] {
+        for (name, address) in [
+            ("input", input.as_pointer().as_raw()),
+            ("output", output.as_pointer().as_raw()),
+        ] {
             // One of the types is complex.
             expect_aligned(operation, name, address, size_of::<I>().max(size_of::<O>()))?;
         }
@@ -176,8 +201,18 @@ impl<I, O> Plan<I, O> {
         data: &mut impl AsDeviceSliceMut<Element = T>,
     ) -> Result<()> {
         let mut data = data.as_device_slice_mut();
-        expect_len(operation, "data", self.layout.span_in_place(operation)?, data.len())?;
-        expect_aligned(operation, "data", data.as_pointer().as_raw(), size_of::<T>())?;
+        expect_len(
+            operation,
+            "data",
+            self.layout.span_in_place(operation)?,
+            data.len(),
+        )?;
+        expect_aligned(
+            operation,
+            "data",
+            data.as_pointer().as_raw(),
+            size_of::<T>(),
+        )?;
         self.enqueue(operation, direction, &mut data, None)
     }
 
@@ -191,7 +226,8 @@ impl<I, O> Plan<I, O> {
         input: &mut dyn Operand,
         mut output: Option<&mut dyn Operand>,
     ) -> Result<()> {
-        self.stream.expect_captured(operation, "create the plan on the capture scope")?;
+        self.stream
+            .expect_captured(operation, "create the plan on the capture scope")?;
         let Self { handle, stream, .. } = self;
         let mut guard = AccessGuard::new(stream)?;
         guard.keep(handle);
@@ -203,9 +239,15 @@ impl<I, O> Plan<I, O> {
             Some(output) => unsafe { output.bind(&mut guard) }?,
             None => from,
         };
-        let (api, raw, from, to) = (handle.library().api(), handle.raw(), address(from), address(to));
+        let (api, raw, from, to) = (
+            handle.library().api(),
+            handle.raw(),
+            address(from),
+            address(to),
+        );
         // SAFETY: the plan is live, its context is current, and the memory has the lengths that its layout needs.
-        let called = handle.entered(|| unsafe { call!(api, cufftXtExec(raw, from, to, direction)) });
+        let called =
+            handle.entered(|| unsafe { call!(api, cufftXtExec(raw, from, to, direction)) });
         // A failure may come after some work was enqueued.
         // SAFETY: `bind` succeeded with this guard.
         unsafe { input.launched(&mut guard) };
@@ -223,18 +265,30 @@ fn address(device: CUdeviceptr) -> *mut c_void {
 
 #[inline]
 fn expect_len(operation: &'static str, name: &str, needed: usize, found: usize) -> Result<()> {
-    if found >= needed { Ok(()) } else { Err(too_short(operation, name, needed, found)) }
+    if found >= needed {
+        Ok(())
+    } else {
+        Err(too_short(operation, name, needed, found))
+    }
 }
 
 #[cold]
 fn too_short(operation: &'static str, name: &str, needed: usize, found: usize) -> Error {
-    ShapeError::refused(operation, format!("{name} too short ({found} elements, the plan needs {needed})"))
+    ShapeError::refused(
+        operation,
+        format!("{name} too short ({found} elements, the plan needs {needed})"),
+    )
 }
 
 /// Checks that memory is aligned as C's complex numbers are, which cuFFT requires of real numbers, too. Rust's have half of the alignment.
 /// `alignment` is the size of a complex number, a power of two.
 #[inline]
-fn expect_aligned(operation: &'static str, name: &str, address: CUdeviceptr, alignment: usize) -> Result<()> {
+fn expect_aligned(
+    operation: &'static str,
+    name: &str,
+    address: CUdeviceptr,
+    alignment: usize,
+) -> Result<()> {
     if address & (alignment as CUdeviceptr - 1) == 0 {
         return Ok(());
     }
@@ -242,7 +296,14 @@ fn expect_aligned(operation: &'static str, name: &str, address: CUdeviceptr, ali
 }
 
 #[cold]
-fn misaligned(operation: &'static str, name: &str, address: CUdeviceptr, alignment: usize) -> Error {
-    let problem = format!("{name} misaligned (address {address:#x}, cuFFT needs multiples of {alignment} bytes)");
+fn misaligned(
+    operation: &'static str,
+    name: &str,
+    address: CUdeviceptr,
+    alignment: usize,
+) -> Error {
+    let problem = format!(
+        "{name} misaligned (address {address:#x}, cuFFT needs multiples of {alignment} bytes)"
+    );
     ShapeError::refused(operation, problem)
 }

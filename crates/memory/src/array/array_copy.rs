@@ -6,7 +6,8 @@ use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{
     CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUextent3D, CUmemcpy3DOperand,
     CUmemcpy3DOperand_st__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1,
-    CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2, CUmemcpy3DOperandType, CUmemorytype, CUoffset3D,
+    CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2, CUmemcpy3DOperandType, CUmemorytype,
+    CUoffset3D,
 };
 use curium_driver::{Context, Result, Stream, call};
 
@@ -36,7 +37,15 @@ impl<'a> ArrayCopy<'a> {
         is_to_array: bool,
     ) -> Self {
         let (array, uses, element) = (&array.handle, &**array.uses(), size_of::<T>());
-        Self { operation, array, uses, origin, element, memory, is_to_array }
+        Self {
+            operation,
+            array,
+            uses,
+            origin,
+            element,
+            memory,
+            is_to_array,
+        }
     }
 
     /// Enqueues the copy on `stream`.
@@ -51,8 +60,10 @@ impl<'a> ArrayCopy<'a> {
     /// Returns the array operand of a batch. Its lengths are in elements of the array.
     fn array_operand(&self) -> CUmemcpy3DOperand {
         let [x, y, z] = self.origin;
-        let array =
-            CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2 { array: self.array.raw, offset: CUoffset3D { x, y, z } };
+        let array = CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2 {
+            array: self.array.raw,
+            offset: CUoffset3D { x, y, z },
+        };
         CUmemcpy3DOperand {
             type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY,
             op: CUmemcpy3DOperand_st__bindgen_ty_1 { array },
@@ -66,7 +77,11 @@ impl<'a> ArrayCopy<'a> {
             ptr: self.memory.end.address,
             rowLength: place.pitch / self.element,
             layerHeight: place.layer,
-            locHint: if self.is_to_array { hints.srcLocHint } else { hints.dstLocHint },
+            locHint: if self.is_to_array {
+                hints.srcLocHint
+            } else {
+                hints.dstLocHint
+            },
         };
         CUmemcpy3DOperand {
             type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER,
@@ -92,20 +107,42 @@ impl BoxCopy for ArrayCopy<'_> {
     }
 
     fn is_at(&self, stream: &Stream) -> bool {
-        self.uses.stream().context().shares_objects_with(stream.context()) && self.memory.end.is_at(stream)
+        self.uses
+            .stream()
+            .context()
+            .shares_objects_with(stream.context())
+            && self.memory.end.is_at(stream)
     }
 
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
         let (place, hints) = (&self.memory.place, options.to_raw());
         let (array, memory) = (self.array_operand(), self.memory_operand(options));
-        let (src, dst) = if self.is_to_array { (memory, array) } else { (array, memory) };
-        let extent = CUextent3D { width: place.width / self.element, height: place.height, depth: place.depth };
-        CUDA_MEMCPY3D_BATCH_OP { src, dst, extent, srcAccessOrder: hints.srcAccessOrder, flags: hints.flags }
+        let (src, dst) = if self.is_to_array {
+            (memory, array)
+        } else {
+            (array, memory)
+        };
+        let extent = CUextent3D {
+            width: place.width / self.element,
+            height: place.height,
+            depth: place.depth,
+        };
+        CUDA_MEMCPY3D_BATCH_OP {
+            src,
+            dst,
+            extent,
+            srcAccessOrder: hints.srcAccessOrder,
+            flags: hints.flags,
+        }
     }
 
     fn enqueue(&self, stream: &Stream) -> Result<()> {
-        let (place, array, address, [x, y, z]) =
-            (&self.memory.place, self.array.raw, self.memory.end.address, self.origin);
+        let (place, array, address, [x, y, z]) = (
+            &self.memory.place,
+            self.array.raw,
+            self.memory.end.address,
+            self.origin,
+        );
         let mut copy = CUDA_MEMCPY3D {
             WidthInBytes: place.width,
             Height: place.height,
@@ -123,7 +160,10 @@ impl BoxCopy for ArrayCopy<'_> {
             (copy.srcMemoryType, copy.srcArray) = (CUmemorytype::CU_MEMORYTYPE_ARRAY, array);
             (copy.srcXInBytes, copy.srcY, copy.srcZ) = (x * self.element, y, z);
         }
-        let (own, other) = (self.uses.stream().context(), self.memory.end.stream().context());
+        let (own, other) = (
+            self.uses.stream().context(),
+            self.memory.end.stream().context(),
+        );
         let contexts = match self.is_at(stream) {
             true => None,
             false if self.is_to_array => Some((own, other)),
@@ -152,14 +192,23 @@ impl BoxCopy for ArrayCopy<'_> {
 ///
 /// Both operands are in bounds, belong to the contexts, and are live until the copy has completed. The stream has
 /// waited for conflicting accesses.
-pub(super) unsafe fn put(stream: &Stream, copy: &CUDA_MEMCPY3D, contexts: Option<(&Context, &Context)>) -> Result<()> {
+pub(super) unsafe fn put(
+    stream: &Stream,
+    copy: &CUDA_MEMCPY3D,
+    contexts: Option<(&Context, &Context)>,
+) -> Result<()> {
     let Some((to, from)) = contexts else {
         // SAFETY: the caller guarantees both operands.
         return unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(copy, stream.as_raw())) };
     };
     let copy = between(copy, to, from);
     // SAFETY: the caller guarantees both operands and their contexts.
-    unsafe { call!(stream.driver(), cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())
+        )
+    }
 }
 
 /// Converts the copy to one between contexts.

@@ -19,7 +19,12 @@ impl<'a> CopyBatch<'a> {
         origin: [usize; 3],
         source: PitchedSlice<'a, T>,
     ) -> Result<Self> {
-        self.with_array("CopyBatch::copy_to_array", (array, origin), source.end(), true)
+        self.with_array(
+            "CopyBatch::copy_to_array",
+            (array, origin),
+            source.end(),
+            true,
+        )
     }
 
     /// Adds a copy of the region of `array` that starts at element, row and layer `origin` to `target`, which must have the same extent.
@@ -33,7 +38,12 @@ impl<'a> CopyBatch<'a> {
         array: &'a Array<T>,
         origin: [usize; 3],
     ) -> Result<Self> {
-        self.with_array("CopyBatch::copy_from_array", (array, origin), target.into_end(), false)
+        self.with_array(
+            "CopyBatch::copy_from_array",
+            (array, origin),
+            target.into_end(),
+            false,
+        )
     }
 
     fn with_array<T: Texel>(
@@ -47,13 +57,26 @@ impl<'a> CopyBatch<'a> {
         if place.is_empty() {
             return Ok(self);
         }
-        array.driver().expect_same(memory.end.stream().driver(), operation)?;
-        ArrayRegion { origin, extent: [place.width / element, place.height, place.depth] }
-            .check(operation, array.shape())?;
+        array
+            .driver()
+            .expect_same(memory.end.stream().driver(), operation)?;
+        ArrayRegion {
+            origin,
+            extent: [place.width / element, place.height, place.depth],
+        }
+        .check(operation, array.shape())?;
         if !place.pitch.is_multiple_of(element) {
-            let reason = format!("misaligned pitch ({} bytes, elements of {element} bytes)", place.pitch);
+            let reason = format!(
+                "misaligned pitch ({} bytes, elements of {element} bytes)",
+                place.pitch
+            );
             return Err(Error::argument(operation, reason));
         }
-        Ok(self.with_box(ArrayCopy::new("CopyBatch::enqueue", (array, origin), memory, is_to_array)))
+        Ok(self.with_box(ArrayCopy::new(
+            "CopyBatch::enqueue",
+            (array, origin),
+            memory,
+            is_to_array,
+        )))
     }
 }

@@ -31,7 +31,10 @@ impl<T: Texel> Array<T> {
     /// An argument error if the number of elements differs.
     #[doc(alias = "cuMemcpyHtoA")]
     pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
-        self.stream().expect_captured("Array::copy_from_slice", "use `copy_from_slice_on(scope, …)`")?;
+        self.stream().expect_captured(
+            "Array::copy_from_slice",
+            "use `copy_from_slice_on(scope, …)`",
+        )?;
         self.copy_from_slice_on(self.stream(), source)
     }
 
@@ -54,7 +57,8 @@ impl<T: Texel> Array<T> {
     /// An argument error if the number of elements differs; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyAtoH")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
-        self.stream().expect_captured("Array::copy_to_slice", READ_LATER)?;
+        self.stream()
+            .expect_captured("Array::copy_to_slice", READ_LATER)?;
         self.copy_to_slice_on(self.stream(), target)
     }
 
@@ -99,7 +103,8 @@ impl<T: Texel> Array<T> {
     /// An argument error if the region is out of bounds or the number of elements differs.
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
         let instead = "use `copy_region_from_slice_on(scope, …)`";
-        self.stream().expect_captured("Array::copy_region_from_slice", instead)?;
+        self.stream()
+            .expect_captured("Array::copy_region_from_slice", instead)?;
         self.copy_region_from_slice_on(self.stream(), region, source)
     }
 
@@ -109,7 +114,12 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::copy_region_from_slice`].
-    pub fn copy_region_from_slice_on(&self, stream: &Stream, region: ArrayRegion, source: &[T]) -> Result<()> {
+    pub fn copy_region_from_slice_on(
+        &self,
+        stream: &Stream,
+        region: ArrayRegion,
+        source: &[T],
+    ) -> Result<()> {
         const OPERATION: &str = "Array::copy_region_from_slice";
         self.check(OPERATION, region, source.len())?;
         if stream.is_capture_active() {
@@ -121,7 +131,15 @@ impl<T: Texel> Array<T> {
         let mut guard = AccessGuard::blocking(stream)?;
         self.uses().before_write(OPERATION, &mut guard)?;
         // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
-        unsafe { copy(stream, Side::Array(self, region.origin), from, region.extent, None) }?;
+        unsafe {
+            copy(
+                stream,
+                Side::Array(self, region.origin),
+                from,
+                region.extent,
+                None,
+            )
+        }?;
         self.uses().after_write(&mut guard);
         drop(guard);
         wait::until_done(stream)
@@ -135,7 +153,8 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
-        self.stream().expect_captured("Array::copy_region_to_slice", READ_LATER)?;
+        self.stream()
+            .expect_captured("Array::copy_region_to_slice", READ_LATER)?;
         self.copy_region_to_slice_on(self.stream(), region, target)
     }
 
@@ -144,7 +163,12 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::copy_region_to_slice`]; an argument error if the stream is being captured.
-    pub fn copy_region_to_slice_on(&self, stream: &Stream, region: ArrayRegion, target: &mut [T]) -> Result<()> {
+    pub fn copy_region_to_slice_on(
+        &self,
+        stream: &Stream,
+        region: ArrayRegion,
+        target: &mut [T],
+    ) -> Result<()> {
         const OPERATION: &str = "Array::copy_region_to_slice";
         self.check(OPERATION, region, target.len())?;
         self.expect_own_device(OPERATION, stream)?;
@@ -153,7 +177,15 @@ impl<T: Texel> Array<T> {
         let mut guard = AccessGuard::blocking(stream)?;
         self.uses().before_read(OPERATION, &mut guard)?;
         // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
-        unsafe { copy(stream, to, Side::Array(self, region.origin), region.extent, None) }?;
+        unsafe {
+            copy(
+                stream,
+                to,
+                Side::Array(self, region.origin),
+                region.extent,
+                None,
+            )
+        }?;
         self.uses().after_read(&mut guard);
         drop(guard);
         wait::until_done(stream)
@@ -168,8 +200,15 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyDtoA")]
-    pub fn copy_from_device(&self, region: ArrayRegion, source: &impl AsDeviceSlice<Element = T>) -> Result<()> {
-        self.stream().expect_captured("Array::copy_from_device", "use `copy_from_device_on(scope, …)`")?;
+    pub fn copy_from_device(
+        &self,
+        region: ArrayRegion,
+        source: &impl AsDeviceSlice<Element = T>,
+    ) -> Result<()> {
+        self.stream().expect_captured(
+            "Array::copy_from_device",
+            "use `copy_from_device_on(scope, …)`",
+        )?;
         self.copy_from_device_on(self.stream(), region, source)
     }
 
@@ -190,8 +229,12 @@ impl<T: Texel> Array<T> {
         stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         let source = source.as_device_slice();
         self.check(OPERATION, region, source.len())?;
-        self.driver().expect_same(source.stream().driver(), OPERATION)?;
-        let memory = pitched::End { end: source.end(), place: tight::<T>(region.extent) };
+        self.driver()
+            .expect_same(source.stream().driver(), OPERATION)?;
+        let memory = pitched::End {
+            end: source.end(),
+            place: tight::<T>(region.extent),
+        };
         ArrayCopy::new(OPERATION, (self, region.origin), memory, true).run(stream)
     }
 
@@ -204,8 +247,13 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyAtoD")]
-    pub fn copy_to_device(&self, region: ArrayRegion, target: &mut impl AsDeviceSliceMut<Element = T>) -> Result<()> {
-        self.stream().expect_captured("Array::copy_to_device", "use `copy_to_device_on(scope, …)`")?;
+    pub fn copy_to_device(
+        &self,
+        region: ArrayRegion,
+        target: &mut impl AsDeviceSliceMut<Element = T>,
+    ) -> Result<()> {
+        self.stream()
+            .expect_captured("Array::copy_to_device", "use `copy_to_device_on(scope, …)`")?;
         self.copy_to_device_on(self.stream(), region, target)
     }
 
@@ -226,8 +274,12 @@ impl<T: Texel> Array<T> {
         stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         let target = target.as_device_slice_mut();
         self.check(OPERATION, region, target.len())?;
-        self.driver().expect_same(target.stream().driver(), OPERATION)?;
-        let memory = pitched::End { end: target.into_end(), place: tight::<T>(region.extent) };
+        self.driver()
+            .expect_same(target.stream().driver(), OPERATION)?;
+        let memory = pitched::End {
+            end: target.into_end(),
+            place: tight::<T>(region.extent),
+        };
         ArrayCopy::new(OPERATION, (self, region.origin), memory, false).run(stream)
     }
 
@@ -240,8 +292,16 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if a region is out of bounds, or if both arrays are the same.
     #[doc(alias = "cuMemcpyAtoA")]
-    pub fn copy_from_array(&self, origin: [usize; 3], source: &Self, region: ArrayRegion) -> Result<()> {
-        self.stream().expect_captured("Array::copy_from_array", "use `copy_from_array_on(scope, …)`")?;
+    pub fn copy_from_array(
+        &self,
+        origin: [usize; 3],
+        source: &Self,
+        region: ArrayRegion,
+    ) -> Result<()> {
+        self.stream().expect_captured(
+            "Array::copy_from_array",
+            "use `copy_from_array_on(scope, …)`",
+        )?;
         self.copy_from_array_on(self.stream(), origin, source, region)
     }
 
@@ -264,16 +324,28 @@ impl<T: Texel> Array<T> {
         self.driver().expect_same(source.driver(), OPERATION)?;
         region.check(OPERATION, source.shape())?;
         ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;
-        let (to, from) = (Side::Array(self, origin), Side::Array(source, region.origin));
+        let (to, from) = (
+            Side::Array(self, origin),
+            Side::Array(source, region.origin),
+        );
         let contexts = (self.stream().context(), source.stream().context());
-        let is_apart =
-            ![contexts.0, contexts.1].into_iter().all(|context| context.shares_objects_with(stream.context()));
+        let is_apart = ![contexts.0, contexts.1]
+            .into_iter()
+            .all(|context| context.shares_objects_with(stream.context()));
         if is_apart && self.stream().device().as_raw() != source.stream().device().as_raw() {
             peer::connect(contexts.0, contexts.1)?;
         }
         // SAFETY: both regions are in bounds, the arrays belong to these contexts, and the stream has waited for
         // conflicting accesses.
-        let enqueue = || unsafe { copy(stream, to, from, region.extent, is_apart.then_some(contexts)) };
+        let enqueue = || unsafe {
+            copy(
+                stream,
+                to,
+                from,
+                region.extent,
+                is_apart.then_some(contexts),
+            )
+        };
         let mut guard = AccessGuard::new(stream)?;
         guard.keep(&self.handle);
         guard.keep(&source.handle);
@@ -292,7 +364,11 @@ impl<T: Texel> Array<T> {
 
     /// Returns an argument error unless work on `stream` can access the array directly.
     fn expect_own_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
-        if self.stream().context().shares_objects_with(stream.context()) {
+        if self
+            .stream()
+            .context()
+            .shares_objects_with(stream.context())
+        {
             return Ok(());
         }
         Err(Error::argument(
@@ -309,7 +385,9 @@ impl<T: Texel> Array<T> {
         }
         Err(Error::argument(
             operation,
-            format!("length mismatch (the region has {count} elements, the other operand has {len})"),
+            format!(
+                "length mismatch (the region has {count} elements, the other operand has {len})"
+            ),
         ))
     }
 }
@@ -321,7 +399,8 @@ impl<T: Texel> Side<'_, T> {
         match *self {
             Self::Array(array, [x, y, z]) => {
                 raw.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
-                (raw.srcArray, raw.srcXInBytes, raw.srcY, raw.srcZ) = (array.as_raw(), x * size, y, z);
+                (raw.srcArray, raw.srcXInBytes, raw.srcY, raw.srcZ) =
+                    (array.as_raw(), x * size, y, z);
             }
             Self::Host(pointer) => {
                 raw.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
@@ -336,7 +415,8 @@ impl<T: Texel> Side<'_, T> {
         match *self {
             Self::Array(array, [x, y, z]) => {
                 raw.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
-                (raw.dstArray, raw.dstXInBytes, raw.dstY, raw.dstZ) = (array.as_raw(), x * size, y, z);
+                (raw.dstArray, raw.dstXInBytes, raw.dstY, raw.dstZ) =
+                    (array.as_raw(), x * size, y, z);
             }
             Self::Host(pointer) => {
                 raw.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
@@ -349,7 +429,13 @@ impl<T: Texel> Side<'_, T> {
 /// Returns the layout of elements without padding.
 const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::Place {
     let width = width * size_of::<T>();
-    pitched::Place { width, height, depth, pitch: width, layer: height }
+    pitched::Place {
+        width,
+        height,
+        depth,
+        pitch: width,
+        layer: height,
+    }
 }
 
 /// Enqueues a copy of `extent` elements, rows and layers on `stream`, between contexts if they are given.
@@ -366,8 +452,12 @@ unsafe fn copy<T: Texel>(
     contexts: Option<(&Context, &Context)>,
 ) -> Result<()> {
     let [width, rows, layers] = extent;
-    let mut raw =
-        CUDA_MEMCPY3D { WidthInBytes: width * size_of::<T>(), Height: rows, Depth: layers, ..CUDA_MEMCPY3D::default() };
+    let mut raw = CUDA_MEMCPY3D {
+        WidthInBytes: width * size_of::<T>(),
+        Height: rows,
+        Depth: layers,
+        ..CUDA_MEMCPY3D::default()
+    };
     to.target(&mut raw, extent);
     from.source(&mut raw, extent);
     // SAFETY: the caller guarantees both operands.

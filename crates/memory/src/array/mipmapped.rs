@@ -7,7 +7,10 @@ use std::sync::Arc;
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUmipmappedArray};
 use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
 
-use super::{Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses, described};
+use super::{
+    Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses,
+    described,
+};
 use crate::wait;
 
 /// A mipmapped array: each level has half the extents of the previous one. Texture fetches select a level of detail.
@@ -34,7 +37,9 @@ enum MipmappedOwner {
     Handle,
     /// The handle, destroyed before the external memory that holds the elements.
     #[cfg(feature = "interop")]
-    External { _memory: crate::external::ExternalMemory },
+    External {
+        _memory: crate::external::ExternalMemory,
+    },
     /// Other code.
     Foreign,
 }
@@ -56,16 +61,26 @@ impl<T: Texel> MipmappedArray<T> {
     #[doc(alias = "cuMipmappedArrayCreate")]
     pub fn new(stream: &Stream, shape: ArrayShape, levels: u32, flags: ArrayFlags) -> Result<Self> {
         check_levels("MipmappedArray::new", shape, levels)?;
-        let (uses, descriptor) = (Uses::new("MipmappedArray::new", stream)?, shape.to_raw::<T>(flags));
+        let (uses, descriptor) = (
+            Uses::new("MipmappedArray::new", stream)?,
+            shape.to_raw::<T>(flags),
+        );
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` and `descriptor` are valid pointers, and the context is current.
             unsafe { call!(driver, cuMipmappedArrayCreate(&raw mut raw, &raw const descriptor, levels) creates raw) }?;
             Ok(raw)
         });
-        let raw = raw.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
-        let bytes = (0..levels).map(|level| (shape.level(level).len() as u64).saturating_mul(size_of::<T>() as u64));
-        let handle = MipmappedHandle { raw, bytes: bytes.sum(), uses, owner: MipmappedOwner::Handle };
+        let raw = raw
+            .map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
+        let bytes = (0..levels)
+            .map(|level| (shape.level(level).len() as u64).saturating_mul(size_of::<T>() as u64));
+        let handle = MipmappedHandle {
+            raw,
+            bytes: bytes.sum(),
+            uses,
+            owner: MipmappedOwner::Handle,
+        };
         Ok(Self::of(handle, (shape, levels, flags)))
     }
 
@@ -84,11 +99,19 @@ impl<T: Texel> MipmappedArray<T> {
     pub unsafe fn borrow_raw(stream: &Stream, raw: CUmipmappedArray, levels: u32) -> Result<Self> {
         let mut whole = std::ptr::null_mut();
         // SAFETY: `whole` is a valid pointer, and the caller guarantees that the array is live.
-        unsafe { call!(stream.driver(), cuMipmappedArrayGetLevel(&raw mut whole, raw, 0) creates whole) }?;
+        unsafe {
+            call!(stream.driver(), cuMipmappedArrayGetLevel(&raw mut whole, raw, 0) creates whole)
+        }?;
         // SAFETY: the caller guarantees that the array is live, and the level with it.
-        let (shape, flags) = unsafe { described::<T>("MipmappedArray::borrow_raw", stream, whole) }?;
+        let (shape, flags) =
+            unsafe { described::<T>("MipmappedArray::borrow_raw", stream, whole) }?;
         check_levels("MipmappedArray::borrow_raw", shape, levels)?;
-        let handle = MipmappedHandle { raw, bytes: 0, uses: Uses::of_another(stream), owner: MipmappedOwner::Foreign };
+        let handle = MipmappedHandle {
+            raw,
+            bytes: 0,
+            uses: Uses::of_another(stream),
+            owner: MipmappedOwner::Foreign,
+        };
         Ok(Self::of(handle, (shape, levels, flags)))
     }
 
@@ -101,11 +124,25 @@ impl<T: Texel> MipmappedArray<T> {
         memory: crate::external::ExternalMemory,
     ) -> Self {
         let owner = MipmappedOwner::External { _memory: memory };
-        Self::of(MipmappedHandle { raw, bytes: 0, uses: Uses::of_another(stream), owner }, form)
+        Self::of(
+            MipmappedHandle {
+                raw,
+                bytes: 0,
+                uses: Uses::of_another(stream),
+                owner,
+            },
+            form,
+        )
     }
 
     fn of(handle: MipmappedHandle, (shape, levels, flags): (ArrayShape, u32, ArrayFlags)) -> Self {
-        Self { handle: Arc::new(handle), shape, flags, levels, _elements: PhantomData }
+        Self {
+            handle: Arc::new(handle),
+            shape,
+            flags,
+            levels,
+            _elements: PhantomData,
+        }
     }
 
     /// Returns a level, which keeps the mipmapped array alive. Level 0 has the whole shape.
@@ -123,9 +160,22 @@ impl<T: Texel> MipmappedArray<T> {
         }
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid pointer, and the array is live.
-        unsafe { call!(self.driver(), cuMipmappedArrayGetLevel(&raw mut raw, self.handle.raw, level) creates raw) }?;
-        let handle = ArrayHandle { raw, bytes: 0, owner: Owner::Mipmapped { _parent: Arc::clone(&self.handle) } };
-        Ok(Array::of(handle, self.shape.level(level), self.flags, Arc::clone(&self.handle.uses)))
+        unsafe {
+            call!(self.driver(), cuMipmappedArrayGetLevel(&raw mut raw, self.handle.raw, level) creates raw)
+        }?;
+        let handle = ArrayHandle {
+            raw,
+            bytes: 0,
+            owner: Owner::Mipmapped {
+                _parent: Arc::clone(&self.handle),
+            },
+        };
+        Ok(Array::of(
+            handle,
+            self.shape.level(level),
+            self.flags,
+            Arc::clone(&self.handle.uses),
+        ))
     }
 }
 
@@ -178,8 +228,16 @@ impl<T> MipmappedArray<T> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
         // SAFETY: `raw` is a valid pointer, the array is live, and the driver only reads the attributes of the device.
-        unsafe { call!(self.driver(), cuMipmappedArrayGetMemoryRequirements(&raw mut raw, array, device.as_raw())) }?;
-        Ok(ArrayMemoryRequirements { bytes: raw.size, alignment: raw.alignment })
+        unsafe {
+            call!(
+                self.driver(),
+                cuMipmappedArrayGetMemoryRequirements(&raw mut raw, array, device.as_raw())
+            )
+        }?;
+        Ok(ArrayMemoryRequirements {
+            bytes: raw.size,
+            alignment: raw.alignment,
+        })
     }
 
     /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host until all accesses have completed.
@@ -192,7 +250,10 @@ impl<T> MipmappedArray<T> {
     #[doc(alias = "cuMipmappedArrayDestroy")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
-            return Err(Returned::new(self, Error::argument("MipmappedArray::close", "the array is still in use")));
+            return Err(Returned::new(
+                self,
+                Error::argument("MipmappedArray::close", "the array is still in use"),
+            ));
         };
         match handle.destroy() {
             Ok(()) => Ok(()),
@@ -219,8 +280,18 @@ impl MipmappedHandle {
         if !self.raw.is_null() && !matches!(self.owner, MipmappedOwner::Foreign) {
             self.uses.synchronize()?;
             // SAFETY: the array is live and idle, and it is not used after this call.
-            unsafe { call!(self.uses.stream().driver(), cuMipmappedArrayDestroy(self.raw)) }.map_err(|error| {
-                error.about_handle("mipmapped array", self.raw, self.uses.stream().device().as_raw())
+            unsafe {
+                call!(
+                    self.uses.stream().driver(),
+                    cuMipmappedArrayDestroy(self.raw)
+                )
+            }
+            .map_err(|error| {
+                error.about_handle(
+                    "mipmapped array",
+                    self.raw,
+                    self.uses.stream().device().as_raw(),
+                )
             })?;
             self.raw = std::ptr::null_mut();
         }
@@ -234,14 +305,21 @@ pub(crate) fn check_levels(operation: &'static str, shape: ArrayShape, levels: u
     if (1..=shape.max_levels()).contains(&levels) {
         return Ok(());
     }
-    let reason = format!("invalid number of levels ({levels} for a {shape}, allowed: 1 to {})", shape.max_levels());
+    let reason = format!(
+        "invalid number of levels ({levels} for a {shape}, allowed: 1 to {})",
+        shape.max_levels()
+    );
     Err(Error::argument(operation, reason))
 }
 
 impl<T> fmt::Debug for MipmappedArray<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
-        write!(formatter, "MipmappedArray({} levels of {} of {name})", self.levels, self.shape)
+        write!(
+            formatter,
+            "MipmappedArray({} levels of {} of {name})",
+            self.levels, self.shape
+        )
     }
 }
 

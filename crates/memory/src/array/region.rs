@@ -17,7 +17,10 @@ impl ArrayRegion {
     /// Returns the region that covers a shape.
     #[must_use]
     pub const fn whole(shape: ArrayShape) -> Self {
-        Self { origin: [0; 3], extent: [shape.width(), shape.rows(), shape.layers()] }
+        Self {
+            origin: [0; 3],
+            extent: [shape.width(), shape.rows(), shape.layers()],
+        }
     }
 
     /// Returns the number of elements.
@@ -36,12 +39,21 @@ impl ArrayRegion {
     /// Returns an error unless the region is not empty and in bounds.
     pub(super) fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
         let bounds = [shape.width(), shape.rows(), shape.layers()];
-        let ends = self.origin.iter().zip(self.extent).map(|(origin, extent)| origin.checked_add(extent));
-        let is_within = ends.zip(bounds).all(|(end, bound)| end.is_some_and(|end| end <= bound));
+        let ends = self
+            .origin
+            .iter()
+            .zip(self.extent)
+            .map(|(origin, extent)| origin.checked_add(extent));
+        let is_within = ends
+            .zip(bounds)
+            .all(|(end, bound)| end.is_some_and(|end| end <= bound));
         if is_within && !self.is_empty() {
             return Ok(());
         }
         let (extent, origin) = (self.extent, self.origin);
-        Err(Error::argument(operation, format!("region out of bounds ({extent:?} elements at {origin:?} of {shape})")))
+        Err(Error::argument(
+            operation,
+            format!("region out of bounds ({extent:?} elements at {origin:?} of {shape})"),
+        ))
     }
 }

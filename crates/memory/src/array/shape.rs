@@ -60,43 +60,78 @@ impl ArrayShape {
     /// Creates a one-dimensional shape.
     #[must_use]
     pub const fn new_1d(width: usize) -> Self {
-        Self { width, height: 0, depth: 0, kind: ArrayKind::Regular }
+        Self {
+            width,
+            height: 0,
+            depth: 0,
+            kind: ArrayKind::Regular,
+        }
     }
 
     /// Creates a two-dimensional shape.
     #[must_use]
     pub const fn new_2d(width: usize, height: usize) -> Self {
-        Self { width, height, depth: 0, kind: ArrayKind::Regular }
+        Self {
+            width,
+            height,
+            depth: 0,
+            kind: ArrayKind::Regular,
+        }
     }
 
     /// Creates a three-dimensional shape.
     #[must_use]
     pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
-        Self { width, height, depth, kind: ArrayKind::Regular }
+        Self {
+            width,
+            height,
+            depth,
+            kind: ArrayKind::Regular,
+        }
     }
 
     /// Creates a layered one-dimensional shape.
     #[must_use]
     pub const fn layered_1d(width: usize, layers: usize) -> Self {
-        Self { width, height: 0, depth: layers, kind: ArrayKind::Layered }
+        Self {
+            width,
+            height: 0,
+            depth: layers,
+            kind: ArrayKind::Layered,
+        }
     }
 
     /// Creates a layered two-dimensional shape.
     #[must_use]
     pub const fn layered_2d(width: usize, height: usize, layers: usize) -> Self {
-        Self { width, height, depth: layers, kind: ArrayKind::Layered }
+        Self {
+            width,
+            height,
+            depth: layers,
+            kind: ArrayKind::Layered,
+        }
     }
 
     /// Creates a cubemap of six faces.
     #[must_use]
     pub const fn cubemap(width: usize) -> Self {
-        Self { width, height: width, depth: 6, kind: ArrayKind::Cubemap }
+        Self {
+            width,
+            height: width,
+            depth: 6,
+            kind: ArrayKind::Cubemap,
+        }
     }
 
     /// Creates a layered cubemap.
     #[must_use]
     pub const fn layered_cubemap(width: usize, cubemaps: usize) -> Self {
-        Self { width, height: width, depth: cubemaps.saturating_mul(6), kind: ArrayKind::LayeredCubemap }
+        Self {
+            width,
+            height: width,
+            depth: cubemaps.saturating_mul(6),
+            kind: ArrayKind::LayeredCubemap,
+        }
     }
 
     /// Returns the number of elements per row.
@@ -134,7 +169,9 @@ impl ArrayShape {
     /// Returns the number of elements.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.width.saturating_mul(self.rows()).saturating_mul(self.layers())
+        self.width
+            .saturating_mul(self.rows())
+            .saturating_mul(self.layers())
     }
 
     /// Returns `true` if the shape is empty.
@@ -149,9 +186,18 @@ impl ArrayShape {
         if self.width == 0 || has_gap || is_hollow {
             return Err(Error::argument(operation, format!("empty shape ({self})")));
         }
-        let bytes = self.width.checked_mul(self.rows()).and_then(|plane| plane.checked_mul(self.layers()));
-        if bytes.and_then(|elements| elements.checked_mul(16)).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-            return Err(Error::argument(operation, format!("size overflow ({self})")));
+        let bytes = self
+            .width
+            .checked_mul(self.rows())
+            .and_then(|plane| plane.checked_mul(self.layers()));
+        if bytes
+            .and_then(|elements| elements.checked_mul(16))
+            .is_none_or(|bytes| isize::try_from(bytes).is_err())
+        {
+            return Err(Error::argument(
+                operation,
+                format!("size overflow ({self})"),
+            ));
         }
         Ok(())
     }
@@ -182,36 +228,83 @@ impl ArrayShape {
             (true, false) => ArrayKind::Cubemap,
             (true, true) => ArrayKind::LayeredCubemap,
         };
-        let shape = Self { width: raw.Width, height: raw.Height, depth: raw.Depth, kind };
+        let shape = Self {
+            width: raw.Width,
+            height: raw.Height,
+            depth: raw.Depth,
+            kind,
+        };
         let flags = ArrayFlags::from_bits_retain(raw.Flags & !(layered | cube));
-        (shape, flags, ArrayFormat { component: raw.Format, channels: raw.NumChannels })
+        (
+            shape,
+            flags,
+            ArrayFormat {
+                component: raw.Format,
+                channels: raw.NumChannels,
+            },
+        )
     }
 
     /// Returns the shape of a mipmap level: each extent is halved `level` times, and the number of layers stays the same.
     pub(super) fn level(self, level: u32) -> Self {
-        let half = |extent: usize| if extent == 0 { 0 } else { extent.checked_shr(level).unwrap_or(0).max(1) };
-        let depth = if self.kind == ArrayKind::Regular { half(self.depth) } else { self.depth };
-        Self { width: half(self.width), height: half(self.height), depth, ..self }
+        let half = |extent: usize| {
+            if extent == 0 {
+                0
+            } else {
+                extent.checked_shr(level).unwrap_or(0).max(1)
+            }
+        };
+        let depth = if self.kind == ArrayKind::Regular {
+            half(self.depth)
+        } else {
+            self.depth
+        };
+        Self {
+            width: half(self.width),
+            height: half(self.height),
+            depth,
+            ..self
+        }
     }
 
     /// Returns the maximum number of mipmap levels.
     pub(super) fn max_levels(self) -> u32 {
-        let depth = if self.kind == ArrayKind::Regular { self.depth } else { 1 };
+        let depth = if self.kind == ArrayKind::Regular {
+            self.depth
+        } else {
+            1
+        };
         usize::BITS - self.width.max(self.height).max(depth).leading_zeros()
     }
 }
 
 impl fmt::Display for ArrayShape {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { width, height, depth, kind } = self;
+        let Self {
+            width,
+            height,
+            depth,
+            kind,
+        } = self;
         match (kind, height, depth) {
             (ArrayKind::Regular, 0, 0) => write!(formatter, "1D array of {width}"),
             (ArrayKind::Regular, _, 0) => write!(formatter, "2D array of {width} × {height}"),
-            (ArrayKind::Regular, ..) => write!(formatter, "3D array of {width} × {height} × {depth}"),
-            (ArrayKind::Layered, 0, _) => write!(formatter, "layered 1D array of {width}, {depth} layers"),
-            (ArrayKind::Layered, ..) => write!(formatter, "layered 2D array of {width} × {height}, {depth} layers"),
+            (ArrayKind::Regular, ..) => {
+                write!(formatter, "3D array of {width} × {height} × {depth}")
+            }
+            (ArrayKind::Layered, 0, _) => {
+                write!(formatter, "layered 1D array of {width}, {depth} layers")
+            }
+            (ArrayKind::Layered, ..) => write!(
+                formatter,
+                "layered 2D array of {width} × {height}, {depth} layers"
+            ),
             (ArrayKind::Cubemap, ..) => write!(formatter, "cubemap of {width}"),
-            (ArrayKind::LayeredCubemap, ..) => write!(formatter, "layered cubemap of {width}, {} cubemaps", depth / 6),
+            (ArrayKind::LayeredCubemap, ..) => write!(
+                formatter,
+                "layered cubemap of {width}, {} cubemaps",
+                depth / 6
+            ),
         }
     }
 }
@@ -231,7 +324,11 @@ mod tests {
             (ArrayShape::layered_cubemap(4, 2), 192, 4, 12),
         ];
         for (shape, len, rows, layers) in counts {
-            assert_eq!((shape.len(), shape.rows(), shape.layers()), (len, rows, layers), "{shape}");
+            assert_eq!(
+                (shape.len(), shape.rows(), shape.layers()),
+                (len, rows, layers),
+                "{shape}"
+            );
             shape.check("test").expect("the shape has elements");
         }
         for shape in [
@@ -242,7 +339,9 @@ mod tests {
         ] {
             shape.check("test").expect_err("the shape has no element");
         }
-        ArrayShape::new_2d(usize::MAX, 2).check("test").expect_err("the shape is too large");
+        ArrayShape::new_2d(usize::MAX, 2)
+            .check("test")
+            .expect_err("the shape is too large");
     }
 
     #[test]
@@ -251,6 +350,9 @@ mod tests {
         assert_eq!(volume.max_levels(), 4);
         assert_eq!(volume.level(1), ArrayShape::new_3d(4, 2, 1));
         assert_eq!(volume.level(3), ArrayShape::new_3d(1, 1, 1));
-        assert_eq!(ArrayShape::layered_2d(8, 8, 5).level(2), ArrayShape::layered_2d(2, 2, 5));
+        assert_eq!(
+            ArrayShape::layered_2d(8, 8, 5).level(2),
+            ArrayShape::layered_2d(2, 2, 5)
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Sparse arrays.
 
 use curium_driver::sys::{
-    CUDA_ARRAY_SPARSE_PROPERTIES, CUarrayMapInfo, CUarraySparseSubresourceType, CUmemHandleType, CUmemOperationType,
-    CUresourcetype,
+    CUDA_ARRAY_SPARSE_PROPERTIES, CUarrayMapInfo, CUarraySparseSubresourceType, CUmemHandleType,
+    CUmemOperationType, CUresourcetype,
 };
 use curium_driver::{Error, Result, Stream, call};
 
@@ -61,7 +61,12 @@ impl<T> Array<T> {
     pub fn sparse_properties(&self) -> Result<SparseProperties> {
         let mut raw = CUDA_ARRAY_SPARSE_PROPERTIES::default();
         // SAFETY: `raw` is a valid pointer, and the array is live.
-        unsafe { call!(self.driver(), cuArrayGetSparseProperties(&raw mut raw, self.as_raw())) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuArrayGetSparseProperties(&raw mut raw, self.as_raw())
+            )
+        }?;
         Ok(SparseProperties::from_raw(&raw))
     }
 
@@ -102,7 +107,12 @@ impl<T> MipmappedArray<T> {
     pub fn sparse_properties(&self) -> Result<SparseProperties> {
         let mut raw = CUDA_ARRAY_SPARSE_PROPERTIES::default();
         // SAFETY: `raw` is a valid pointer, and the array is live.
-        unsafe { call!(self.driver(), cuMipmappedArrayGetSparseProperties(&raw mut raw, self.as_raw())) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuMipmappedArrayGetSparseProperties(&raw mut raw, self.as_raw())
+            )
+        }?;
         Ok(SparseProperties::from_raw(&raw))
     }
 
@@ -133,7 +143,11 @@ impl<T> MipmappedArray<T> {
 impl SparseProperties {
     fn from_raw(raw: &CUDA_ARRAY_SPARSE_PROPERTIES) -> Self {
         Self {
-            tile: [raw.tileExtent.width, raw.tileExtent.height, raw.tileExtent.depth],
+            tile: [
+                raw.tileExtent.width,
+                raw.tileExtent.height,
+                raw.tileExtent.depth,
+            ],
             tail_first_level: raw.miptailFirstLevel,
             tail_bytes: raw.miptailSize,
             has_single_tail: raw.flags & 1 != 0,
@@ -144,7 +158,8 @@ impl SparseProperties {
 impl TileMapping<'_> {
     fn to_raw(self) -> CUarrayMapInfo {
         let mut info = CUarrayMapInfo {
-            subresourceType: CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL,
+            subresourceType:
+                CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL,
             memOperationType: CUmemOperationType::CU_MEM_OPERATION_TYPE_UNMAP,
             memHandleType: CUmemHandleType::CU_MEM_HANDLE_TYPE_GENERIC,
             deviceBitMask: 1,
@@ -153,7 +168,10 @@ impl TileMapping<'_> {
         info.subresource.sparseLevel.level = self.level;
         info.subresource.sparseLevel.layer = self.layer;
         let [x, y, z] = self.origin;
-        (info.subresource.sparseLevel.offsetX, info.subresource.sparseLevel.offsetY) = (x, y);
+        (
+            info.subresource.sparseLevel.offsetX,
+            info.subresource.sparseLevel.offsetY,
+        ) = (x, y);
         info.subresource.sparseLevel.offsetZ = z;
         let [width, height, depth] = self.extent;
         info.subresource.sparseLevel.extentWidth = width;
@@ -173,17 +191,29 @@ impl TileMapping<'_> {
 /// # Safety
 ///
 /// The array is live, and the memory outlives its mapping.
-unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: impl Fn(&mut CUarrayMapInfo)) -> Result<()> {
+unsafe fn map(
+    stream: &Stream,
+    tiles: &[TileMapping<'_>],
+    resource: impl Fn(&mut CUarrayMapInfo),
+) -> Result<()> {
     stream.expect_running(MAP_TILES)?;
     let count = u32::try_from(tiles.len()).ok().filter(|count| *count != 0);
-    let count = count.ok_or_else(|| Error::argument(MAP_TILES, format!("{} tiles", tiles.len())))?;
+    let count =
+        count.ok_or_else(|| Error::argument(MAP_TILES, format!("{} tiles", tiles.len())))?;
     let mut infos: Vec<CUarrayMapInfo> = tiles.iter().map(|tile| tile.to_raw()).collect();
     // The mask of the stream's own device.
-    let mask = 1_u32.checked_shl(stream.device().as_raw().cast_unsigned()).unwrap_or(1);
+    let mask = 1_u32
+        .checked_shl(stream.device().as_raw().cast_unsigned())
+        .unwrap_or(1);
     for info in &mut infos {
         info.deviceBitMask = mask;
         resource(info);
     }
     // SAFETY: `infos` has as many entries as are passed, and the caller guarantees their contents.
-    unsafe { call!(stream.driver(), cuMemMapArrayAsync(infos.as_mut_ptr(), count, stream.as_raw())) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemMapArrayAsync(infos.as_mut_ptr(), count, stream.as_raw())
+        )
+    }
 }

@@ -71,7 +71,9 @@ impl fmt::Display for ArrayFormat {
             CUarray_format::CU_AD_FORMAT_SIGNED_INT32 => "i32",
             CUarray_format::CU_AD_FORMAT_HALF => "f16",
             CUarray_format::CU_AD_FORMAT_FLOAT => "f32",
-            CUarray_format(other) => return write!(formatter, "format {other} with {} channels", self.channels),
+            CUarray_format(other) => {
+                return write!(formatter, "format {other} with {} channels", self.channels);
+            }
         };
         write!(formatter, "{} × {component}", self.channels)
     }

@@ -77,7 +77,13 @@ impl CentralHeap {
     /// Creates an empty heap. `is_contiguous` is `true` if free memory coalesces across segments.
     pub(crate) fn new(is_contiguous: bool) -> Self {
         let (heap, counts) = (Heap::new(is_contiguous), Counts::default());
-        Self { state: Mutex::new(State { heap, caches: Vec::new(), counts }) }
+        Self {
+            state: Mutex::new(State {
+                heap,
+                caches: Vec::new(),
+                counts,
+            }),
+        }
     }
 
     /// Locks the heap for `operation`, which must not call user code or the driver.
@@ -94,15 +100,24 @@ impl CentralHeap {
         cache: Option<&LocalCache>,
     ) -> Option<u64> {
         match size {
-            BlockSize::Class(class) if alignment <= GRANULE => self.take_block(stream, class, cache),
+            BlockSize::Class(class) if alignment <= GRANULE => {
+                self.take_block(stream, class, cache)
+            }
             _ => self.with(|heap| heap.take_range(stream, size.bytes(), alignment)),
         }
     }
 
     /// Frees blocks for `stream`.
-    pub(crate) fn give(&self, stream: StreamId, size: BlockSize, blocks: impl IntoIterator<Item = u64>) {
+    pub(crate) fn give(
+        &self,
+        stream: StreamId,
+        size: BlockSize,
+        blocks: impl IntoIterator<Item = u64>,
+    ) {
         let mut state = self.state.lock();
-        blocks.into_iter().for_each(|address| state.heap.free(stream, size, address));
+        blocks
+            .into_iter()
+            .for_each(|address| state.heap.free(stream, size, address));
     }
 
     /// Counts an allocation that no thread cache served.
@@ -126,7 +141,9 @@ impl CentralHeap {
     pub(super) fn remove_cache(&self, cache: &Arc<LocalCache>) {
         // In a forked child, a lock held by another thread at the time of the fork is never unlocked. `flush_caches`
         // takes the blocks later.
-        let Some(mut state) = self.state.try_lock() else { return };
+        let Some(mut state) = self.state.try_lock() else {
+            return;
+        };
         state.caches.retain(|other| !Arc::ptr_eq(other, cache));
         state.retire(std::slice::from_ref(cache));
     }
@@ -135,7 +152,10 @@ impl CentralHeap {
     /// this stream only.
     pub(crate) fn forget(&self, stream: StreamId) -> bool {
         let mut state = self.state.lock();
-        let caches: Vec<_> = state.caches.extract_if(.., |cache| cache.stream == stream).collect();
+        let caches: Vec<_> = state
+            .caches
+            .extract_if(.., |cache| cache.stream == stream)
+            .collect();
         state.retire(&caches);
         state.heap.forget(stream)
     }
@@ -144,10 +164,17 @@ impl CentralHeap {
     pub(crate) fn flush_caches(&self) {
         let mut state = self.state.lock();
         // The caches of threads that exited while the heap was locked.
-        let left: Vec<_> = state.caches.extract_if(.., |cache| Arc::strong_count(cache) == 1).collect();
+        let left: Vec<_> = state
+            .caches
+            .extract_if(.., |cache| Arc::strong_count(cache) == 1)
+            .collect();
         state.retire(&left);
         let caches = state.caches.clone();
-        for (mut content, cache) in LocalCache::lock_all(&caches).into_iter().flatten().zip(&caches) {
+        for (mut content, cache) in LocalCache::lock_all(&caches)
+            .into_iter()
+            .flatten()
+            .zip(&caches)
+        {
             state.empty(&mut content, cache.stream);
         }
     }
@@ -163,7 +190,12 @@ impl CentralHeap {
             free_bytes += cache.bytes();
         }
         let reserved_bytes = state.heap.reserved_bytes();
-        Usage { counts, reserved_bytes, free_bytes, longest_free_bytes: state.heap.longest(StreamId::ANY) }
+        Usage {
+            counts,
+            reserved_bytes,
+            free_bytes,
+            longest_free_bytes: state.heap.longest(StreamId::ANY),
+        }
     }
 
     /// Coalesces all free memory, including that in thread caches. Threads discard their caches from now on.
@@ -174,9 +206,18 @@ impl CentralHeap {
         state.heap.coalesce_all();
     }
 
-    fn take_block(&self, stream: StreamId, class: SizeClass, cache: Option<&LocalCache>) -> Option<u64> {
+    fn take_block(
+        &self,
+        stream: StreamId,
+        class: SizeClass,
+        cache: Option<&LocalCache>,
+    ) -> Option<u64> {
         let mut blocks = Vec::new();
-        let most = if cache.is_some() { ThreadCache::capacity(class).div_ceil(2) } else { 1 };
+        let most = if cache.is_some() {
+            ThreadCache::capacity(class).div_ceil(2)
+        } else {
+            1
+        };
         self.with(|heap| heap.take_blocks(stream, class, most, &mut blocks));
         let address = blocks.pop()?;
         // Locked after the heap is unlocked, because the holder of the heap's lock waits for caches.
@@ -191,7 +232,11 @@ impl CentralHeap {
 impl State {
     /// Takes the blocks and the counts of caches.
     fn retire(&mut self, caches: &[Arc<LocalCache>]) {
-        for (mut content, cache) in LocalCache::lock_all(caches).into_iter().flatten().zip(caches) {
+        for (mut content, cache) in LocalCache::lock_all(caches)
+            .into_iter()
+            .flatten()
+            .zip(caches)
+        {
             self.empty(&mut content, cache.stream);
             self.counts.add(std::mem::take(&mut content.counts));
         }

@@ -16,7 +16,8 @@ impl FreeLists {
     /// Removes all blocks.
     pub(super) fn drain(&mut self, mut block: impl FnMut(SizeClass, u64)) {
         for (index, list) in self.0.iter_mut().enumerate() {
-            list.drain(..).for_each(|address| block(SizeClass::at(index), address));
+            list.drain(..)
+                .for_each(|address| block(SizeClass::at(index), address));
         }
     }
 
@@ -24,13 +25,18 @@ impl FreeLists {
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (SizeClass, u64)> {
         let lists = self.0.iter().enumerate();
-        lists.flat_map(|(index, list)| list.iter().map(move |address| (SizeClass::at(index), *address)))
+        lists.flat_map(|(index, list)| {
+            list.iter()
+                .map(move |address| (SizeClass::at(index), *address))
+        })
     }
 
     /// Returns the size of all blocks in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let lists = self.0.iter().enumerate();
-        lists.map(|(index, list)| SizeClass::at(index).bytes() * list.len() as u64).sum()
+        lists
+            .map(|(index, list)| SizeClass::at(index).bytes() * list.len() as u64)
+            .sum()
     }
 
     pub(super) fn is_empty(&self) -> bool {

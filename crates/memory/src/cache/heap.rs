@@ -86,7 +86,10 @@ impl FreeRange {
 impl Heap {
     /// Creates an empty heap.
     pub(crate) fn new(is_contiguous: bool) -> Self {
-        Self { is_contiguous, ..Self::default() }
+        Self {
+            is_contiguous,
+            ..Self::default()
+        }
     }
 
     /// Adds a segment, which is available to every stream.
@@ -97,8 +100,14 @@ impl Heap {
 
     /// Removes a segment if all of it is available to every stream.
     pub(crate) fn remove_segment(&mut self, Segment { start, length }: Segment) -> bool {
-        let around = self.ranges.range(..=start).next_back().map(|(_, range)| *range);
-        let Some(around) = around.filter(|range| range.stream == StreamId::ANY && range.end() >= start + length) else {
+        let around = self
+            .ranges
+            .range(..=start)
+            .next_back()
+            .map(|(_, range)| *range);
+        let Some(around) =
+            around.filter(|range| range.stream == StreamId::ANY && range.end() >= start + length)
+        else {
             return false;
         };
         self.carve(around, start, length);
@@ -108,7 +117,13 @@ impl Heap {
 
     /// Returns the segments by address.
     pub(crate) fn segments(&self) -> Vec<Segment> {
-        self.segments.iter().map(|(start, length)| Segment { start: *start, length: *length }).collect()
+        self.segments
+            .iter()
+            .map(|(start, length)| Segment {
+                start: *start,
+                length: *length,
+            })
+            .collect()
     }
 
     /// Returns the size of all segments in bytes.
@@ -117,8 +132,18 @@ impl Heap {
     }
 
     /// Takes up to `most` blocks of a class for `stream` and appends them to `blocks`.
-    pub(crate) fn take_blocks(&mut self, stream: StreamId, class: SizeClass, most: usize, blocks: &mut Vec<u64>) {
-        let list = self.streams.get_mut(&stream).map(|heap| heap.blocks.of(class)).filter(|list| !list.is_empty());
+    pub(crate) fn take_blocks(
+        &mut self,
+        stream: StreamId,
+        class: SizeClass,
+        most: usize,
+        blocks: &mut Vec<u64>,
+    ) {
+        let list = self
+            .streams
+            .get_mut(&stream)
+            .map(|heap| heap.blocks.of(class))
+            .filter(|list| !list.is_empty());
         if let Some(list) = list {
             blocks.extend(list.drain(list.len().saturating_sub(most)..));
             return;
@@ -135,8 +160,14 @@ impl Heap {
 
     /// Takes `length` bytes for `stream`, aligned to `alignment`, from the smallest sufficient range: one of the stream
     /// if possible, otherwise one available to every stream.
-    pub(crate) fn take_range(&mut self, stream: StreamId, length: u64, alignment: u64) -> Option<u64> {
-        let take = |heap: &mut Self, stream| heap.take_range_of(stream, length, alignment.max(GRANULE));
+    pub(crate) fn take_range(
+        &mut self,
+        stream: StreamId,
+        length: u64,
+        alignment: u64,
+    ) -> Option<u64> {
+        let take =
+            |heap: &mut Self, stream| heap.take_range_of(stream, length, alignment.max(GRANULE));
         take(self, stream).or_else(|| take(self, StreamId::ANY))
     }
 
@@ -157,27 +188,46 @@ impl Heap {
         let heap = self.streams.entry(stream).or_default();
         heap.has_freed = true;
         let epoch = heap.epoch;
-        self.coalesce(FreeRange { start, length, stream, epoch });
+        self.coalesce(FreeRange {
+            start,
+            length,
+            stream,
+            epoch,
+        });
     }
 
     /// Coalesces the blocks freed on a stream.
     pub(crate) fn coalesce_blocks(&mut self, stream: StreamId) {
-        let Some(heap) = self.streams.get_mut(&stream) else { return };
+        let Some(heap) = self.streams.get_mut(&stream) else {
+            return;
+        };
         let (mut blocks, epoch) = (Vec::new(), heap.epoch);
-        heap.blocks.drain(|class, start| blocks.push(FreeRange { start, length: class.bytes(), stream, epoch }));
+        heap.blocks.drain(|class, start| {
+            blocks.push(FreeRange {
+                start,
+                length: class.bytes(),
+                stream,
+                epoch,
+            })
+        });
         blocks.into_iter().for_each(|block| self.coalesce(block));
     }
 
     /// Coalesces the blocks of all streams.
     pub(crate) fn coalesce_all(&mut self) {
-        self.streams().into_iter().for_each(|stream| self.coalesce_blocks(stream));
+        self.streams()
+            .into_iter()
+            .for_each(|stream| self.coalesce_blocks(stream));
     }
 
     /// Begins a new epoch of a stream if the stream freed memory in the current one, which is returned. Once the stream
     /// has passed a point recorded after this call, the returned epoch may be [released](Heap::release).
     pub(crate) fn begin_epoch(&mut self, stream: StreamId) -> Option<Epoch> {
         self.coalesce_blocks(stream);
-        let heap = self.streams.get_mut(&stream).filter(|heap| heap.has_freed)?;
+        let heap = self
+            .streams
+            .get_mut(&stream)
+            .filter(|heap| heap.has_freed)?;
         let epoch = heap.epoch;
         (heap.epoch, heap.has_freed) = (Epoch(epoch.0 + 1), false);
         Some(epoch)
@@ -185,7 +235,10 @@ impl Heap {
 
     /// Begins a new epoch of every stream. Returns the epochs that cover all memory freed so far.
     pub(crate) fn begin_epochs(&mut self) -> Vec<(StreamId, Epoch)> {
-        let streams = self.streams().into_iter().filter(|stream| *stream != StreamId::ANY);
+        let streams = self
+            .streams()
+            .into_iter()
+            .filter(|stream| *stream != StreamId::ANY);
         let begin = |stream| {
             self.begin_epoch(stream);
             let last = self.streams.get(&stream)?.epoch.0.checked_sub(1)?;
@@ -198,17 +251,29 @@ impl Heap {
 
     /// Makes the memory that a stream freed up to an epoch available to every stream.
     pub(crate) fn release(&mut self, stream: StreamId, epoch: Epoch) {
-        let Some(heap) = self.streams.get(&stream) else { return };
-        let ranges = heap.ranges.iter().map(|(_, start)| self.ranges[start]).filter(|range| range.epoch <= epoch);
+        let Some(heap) = self.streams.get(&stream) else {
+            return;
+        };
+        let ranges = heap
+            .ranges
+            .iter()
+            .map(|(_, start)| self.ranges[start])
+            .filter(|range| range.epoch <= epoch);
         for range in ranges.collect::<Vec<_>>() {
             self.remove(range);
-            self.coalesce(FreeRange { stream: StreamId::ANY, ..range });
+            self.coalesce(FreeRange {
+                stream: StreamId::ANY,
+                ..range
+            });
         }
     }
 
     /// Removes a stream that frees no more memory. Returns `false` if memory is available to this stream only.
     pub(crate) fn forget(&mut self, stream: StreamId) -> bool {
-        let is_empty = self.streams.get(&stream).is_none_or(|heap| heap.blocks.is_empty() && heap.ranges.is_empty());
+        let is_empty = self
+            .streams
+            .get(&stream)
+            .is_none_or(|heap| heap.blocks.is_empty() && heap.ranges.is_empty());
         if is_empty {
             self.streams.remove(&stream);
         }
@@ -217,7 +282,9 @@ impl Heap {
 
     /// Returns `true` if a coalesced range is available to `stream` only.
     pub(crate) fn has_ranges(&self, stream: StreamId) -> bool {
-        self.streams.get(&stream).is_some_and(|heap| !heap.ranges.is_empty())
+        self.streams
+            .get(&stream)
+            .is_some_and(|heap| !heap.ranges.is_empty())
     }
 
     /// Returns the size of all free memory in bytes.
@@ -229,12 +296,16 @@ impl Heap {
     /// Returns the length of the longest range available to `stream`.
     pub(crate) fn longest(&self, stream: StreamId) -> u64 {
         let longest = |stream| Some(self.streams.get(&stream)?.ranges.last()?.0);
-        longest(stream).max(longest(StreamId::ANY)).unwrap_or_default()
+        longest(stream)
+            .max(longest(StreamId::ANY))
+            .unwrap_or_default()
     }
 
     /// Returns the length of the range that ends at `end` and is available to every stream.
     pub(crate) fn free_before(&self, end: u64) -> u64 {
-        let before = self.before(end).filter(|range| range.end() == end && range.stream == StreamId::ANY);
+        let before = self
+            .before(end)
+            .filter(|range| range.end() == end && range.stream == StreamId::ANY);
         before.map_or(0, |range| range.length)
     }
 
@@ -261,8 +332,10 @@ impl Heap {
 
     fn take_range_of(&mut self, stream: StreamId, length: u64, alignment: u64) -> Option<u64> {
         let ranges = self.streams.get(&stream)?.ranges.range((length, 0)..);
-        let aligned = ranges.map(|(available, start)| (*available, *start, start.next_multiple_of(alignment)));
-        let (_, start, aligned) = { aligned }.find(|(available, start, at)| at - start + length <= *available)?;
+        let aligned = ranges
+            .map(|(available, start)| (*available, *start, start.next_multiple_of(alignment)));
+        let (_, start, aligned) =
+            { aligned }.find(|(available, start, at)| at - start + length <= *available)?;
         self.carve(self.ranges[&start], aligned, length);
         Some(aligned)
     }
@@ -272,22 +345,37 @@ impl Heap {
         self.remove(range);
         let (before, after) = (start - range.start, range.end() - (start + length));
         if before != 0 {
-            self.insert(FreeRange { length: before, ..range });
+            self.insert(FreeRange {
+                length: before,
+                ..range
+            });
         }
         if after != 0 {
-            self.insert(FreeRange { start: start + length, length: after, ..range });
+            self.insert(FreeRange {
+                start: start + length,
+                length: after,
+                ..range
+            });
         }
     }
 
     /// Inserts a range, coalescing it with adjacent ranges.
     fn coalesce(&mut self, mut range: FreeRange) {
         debug_assert!(!self.overlaps(&range), "{:#x} is freed twice", range.start);
-        if let Some(before) = self.before(range.start).filter(|before| self.are_adjacent(before, &range)) {
+        if let Some(before) = self
+            .before(range.start)
+            .filter(|before| self.are_adjacent(before, &range))
+        {
             self.remove(before);
             (range.start, range.length) = (before.start, range.length + before.length);
             range.epoch = range.epoch.max(before.epoch);
         }
-        if let Some(after) = self.ranges.get(&range.end()).copied().filter(|after| self.are_adjacent(&range, after)) {
+        if let Some(after) = self
+            .ranges
+            .get(&range.end())
+            .copied()
+            .filter(|after| self.are_adjacent(&range, after))
+        {
             self.remove(after);
             range.length += after.length;
             range.epoch = range.epoch.max(after.epoch);
@@ -297,7 +385,11 @@ impl Heap {
 
     fn insert(&mut self, range: FreeRange) {
         self.ranges.insert(range.start, range);
-        self.streams.entry(range.stream).or_default().ranges.insert((range.length, range.start));
+        self.streams
+            .entry(range.stream)
+            .or_default()
+            .ranges
+            .insert((range.length, range.start));
     }
 
     fn remove(&mut self, range: FreeRange) {
@@ -309,7 +401,10 @@ impl Heap {
 
     /// Returns the last range that starts before `address`.
     fn before(&self, address: u64) -> Option<FreeRange> {
-        self.ranges.range(..address).next_back().map(|(_, range)| *range)
+        self.ranges
+            .range(..address)
+            .next_back()
+            .map(|(_, range)| *range)
     }
 
     /// Returns `true` if two ranges may be joined.
@@ -319,7 +414,8 @@ impl Heap {
     }
 
     fn overlaps(&self, range: &FreeRange) -> bool {
-        self.before(range.end()).is_some_and(|before| before.end() > range.start)
+        self.before(range.end())
+            .is_some_and(|before| before.end() > range.start)
     }
 }
 
@@ -341,26 +437,44 @@ mod tests {
     }
 
     fn ranges(heap: &Heap) -> Vec<(u64, u64, StreamId)> {
-        heap.free_ranges().iter().map(|range| (range.start, range.length, range.stream)).collect()
+        heap.free_ranges()
+            .iter()
+            .map(|range| (range.start, range.length, range.stream))
+            .collect()
     }
 
     #[test]
     fn neighbors_of_one_stream_are_joined() {
         let mut heap = heap();
-        let blocks: Vec<u64> = (0..4).map(|_| heap.take_range(A, 0x200, 0x200).expect("there is room")).collect();
+        let blocks: Vec<u64> = (0..4)
+            .map(|_| heap.take_range(A, 0x200, 0x200).expect("there is room"))
+            .collect();
         assert_eq!(blocks, [0x1000, 0x1200, 0x1400, 0x1600]);
         heap.free_range(A, 0x1000, 0x200);
         heap.free_range(A, 0x1400, 0x200);
         assert_eq!(heap.longest(A), 0x800);
         let old = heap.begin_epoch(A).expect("memory was freed");
         heap.free_range(A, 0x1200, 0x200);
-        assert_eq!(ranges(&heap), [(0x1000, 0x600, A), (0x1800, 0x800, StreamId::ANY)]);
+        assert_eq!(
+            ranges(&heap),
+            [(0x1000, 0x600, A), (0x1800, 0x800, StreamId::ANY)]
+        );
         heap.release(A, old);
-        assert_eq!(ranges(&heap).len(), 2, "a joined range is as new as its newest part");
+        assert_eq!(
+            ranges(&heap).len(),
+            2,
+            "a joined range is as new as its newest part"
+        );
         let new = heap.begin_epoch(A).expect("memory was freed");
         assert_eq!(heap.begin_epoch(A), None, "nothing was freed since");
         heap.release(A, new);
-        assert_eq!(ranges(&heap), [(0x1000, 0x600, StreamId::ANY), (0x1800, 0x800, StreamId::ANY)]);
+        assert_eq!(
+            ranges(&heap),
+            [
+                (0x1000, 0x600, StreamId::ANY),
+                (0x1800, 0x800, StreamId::ANY)
+            ]
+        );
         heap.free_range(StreamId::ANY, 0x1600, 0x200);
         assert_eq!(ranges(&heap), [(0x1000, 0x1000, StreamId::ANY)]);
     }
@@ -394,7 +508,10 @@ mod tests {
         heap.free_range(A, block, 0x800);
         assert!(!heap.remove_segment(segment(0x2000, 0x800)));
         heap.release(A, Epoch::LAST);
-        assert_eq!((heap.free_before(0x2800), heap.free_before(0x2700)), (0x800, 0));
+        assert_eq!(
+            (heap.free_before(0x2800), heap.free_before(0x2700)),
+            (0x800, 0)
+        );
         assert!(heap.remove_segment(segment(0x2000, 0x800)));
         assert_eq!(heap.segments(), [segment(0x1000, 0x1000)]);
         assert_eq!((heap.reserved_bytes(), heap.free_bytes()), (0x1000, 0x1000));
@@ -405,7 +522,13 @@ mod tests {
         let mut heap = heap();
         assert_eq!(heap.take_range(A, 0x200, 0x200), Some(0x1000));
         assert_eq!(heap.take_range(A, 0x200, 0x800), Some(0x1800));
-        assert_eq!(ranges(&heap), [(0x1200, 0x600, StreamId::ANY), (0x1a00, 0x600, StreamId::ANY)]);
+        assert_eq!(
+            ranges(&heap),
+            [
+                (0x1200, 0x600, StreamId::ANY),
+                (0x1a00, 0x600, StreamId::ANY)
+            ]
+        );
         assert_eq!(heap.take_range(A, 0x200, 0x1000), None);
     }
 }

@@ -35,7 +35,11 @@ struct Entry {
 impl LocalCache {
     /// Creates a cache of the calling thread.
     pub(super) fn new(stream: StreamId) -> Self {
-        Self { stream, owner: thread::current().id(), cache: OwnerLock::new(ThreadCache::default()) }
+        Self {
+            stream,
+            owner: thread::current().id(),
+            cache: OwnerLock::new(ThreadCache::default()),
+        }
     }
 
     /// Allocates from the calling thread's cache.
@@ -51,7 +55,12 @@ impl LocalCache {
 
     /// Frees a block into the calling thread's cache. Returns `None` if the cache did not accept it.
     #[inline]
-    pub(crate) fn free(heap: &CentralHeap, stream: StreamId, address: u64, bytes: usize) -> Option<()> {
+    pub(crate) fn free(
+        heap: &CentralHeap,
+        stream: StreamId,
+        address: u64,
+        bytes: usize,
+    ) -> Option<()> {
         let size = BlockSize::of(bytes);
         with(heap, stream, |entry| {
             let mut cache = entry.own()?;
@@ -75,7 +84,11 @@ impl LocalCache {
             // The heap has dropped the caches of destroyed streams, and all caches if the resource has been dropped.
             entries.retain(|entry| Arc::strong_count(&entry.cache) > 1);
             let cache = heap.add_cache(stream);
-            entries.push(Entry { stream, heap: Arc::clone(heap), cache: Arc::clone(&cache) });
+            entries.push(Entry {
+                stream,
+                heap: Arc::clone(heap),
+                cache: Arc::clone(&cache),
+            });
             Some(cache)
         };
         ENTRIES.try_with(add).ok().flatten()
@@ -92,9 +105,13 @@ impl LocalCache {
             return blocks;
         }
         // SAFETY: this thread is the owner. Its other uses end with the functions of this module that begin them, which do not call this.
-        let Some(mut cache) = (unsafe { self.cache.own() }) else { return blocks };
+        let Some(mut cache) = (unsafe { self.cache.own() }) else {
+            return blocks;
+        };
         let mut rest = blocks.into_iter();
-        let refused = rest.by_ref().find(|address| !cache.put(BlockSize::Class(class), *address));
+        let refused = rest
+            .by_ref()
+            .find(|address| !cache.put(BlockSize::Class(class), *address));
         refused.into_iter().chain(rest).collect()
     }
 }
@@ -133,7 +150,11 @@ impl Entry {
 
 /// Calls `operation` with the calling thread's entry.
 #[inline]
-fn with<T>(heap: &CentralHeap, stream: StreamId, operation: impl FnOnce(&Entry) -> Option<T>) -> Option<T> {
+fn with<T>(
+    heap: &CentralHeap,
+    stream: StreamId,
+    operation: impl FnOnce(&Entry) -> Option<T>,
+) -> Option<T> {
     let find = |entries: &RefCell<Vec<Entry>>| {
         let mut entries = entries.try_borrow_mut().ok()?;
         // The most recently used entry is the first.
@@ -175,8 +196,15 @@ mod tests {
     /// Returns a heap of one block, and the block.
     fn heap_of_one_block() -> (Arc<CentralHeap>, u64) {
         let heap = Arc::new(CentralHeap::new(true));
-        heap.with(|heap| heap.add_segment(Segment { start: 1 << 20, length: BYTES as u64 }));
-        let block = heap.take(STREAM, BlockSize::of(BYTES), 1, None).expect("there is one block");
+        heap.with(|heap| {
+            heap.add_segment(Segment {
+                start: 1 << 20,
+                length: BYTES as u64,
+            })
+        });
+        let block = heap
+            .take(STREAM, BlockSize::of(BYTES), 1, None)
+            .expect("there is one block");
         (heap, block)
     }
 
@@ -198,10 +226,16 @@ mod tests {
                 })
             };
             while !is_held() {
-                assert!(Instant::now() < deadline, "the first cache is not held while the second is waited for");
+                assert!(
+                    Instant::now() < deadline,
+                    "the first cache is not held while the second is waited for"
+                );
             }
             drop(held);
-            assert_eq!(counting.join().expect("counting does not panic"), BYTES as u64);
+            assert_eq!(
+                counting.join().expect("counting does not panic"),
+                BYTES as u64
+            );
         });
     }
 
@@ -225,10 +259,17 @@ mod tests {
                 over.send(other.join().is_ok()).expect("the test waits");
             });
         });
-        assert!(is_over.recv_timeout(PATIENCE).expect("the thread does not wait for the heap"));
+        assert!(
+            is_over
+                .recv_timeout(PATIENCE)
+                .expect("the thread does not wait for the heap")
+        );
         locking.join().expect("nothing panics with the heap locked");
         heap.flush_caches();
         assert_eq!(heap.usage().free_bytes, BYTES as u64);
-        assert_eq!(heap.take(STREAM, BlockSize::of(BYTES), 1, None), Some(block));
+        assert_eq!(
+            heap.take(STREAM, BlockSize::of(BYTES), 1, None),
+            Some(block)
+        );
     }
 }

@@ -15,7 +15,11 @@ use super::barrier;
 
 /// The order of the stores that end a use. In Miri, a `SeqCst` load may read a weaker store that a `SeqCst` store has replaced.
 /// C++ excludes that, so that `Release` suffices on processors.
-const END: Ordering = if cfg!(miri) { Ordering::SeqCst } else { Ordering::Release };
+const END: Ordering = if cfg!(miri) {
+    Ordering::SeqCst
+} else {
+    Ordering::Release
+};
 
 /// The lock. It is held briefly, never across driver calls or user code.
 pub(super) struct OwnerLock<T> {
@@ -68,7 +72,11 @@ impl<T> OwnerLock<T> {
         }
         // Ends the use in either case, which nobody observes if it has not begun.
         let owned = Owned { lock: self };
-        if self.is_claimed.load(Ordering::SeqCst) { None } else { Some(owned) }
+        if self.is_claimed.load(Ordering::SeqCst) {
+            None
+        } else {
+            Some(owned)
+        }
     }
 
     /// Waits for the value.
@@ -79,12 +87,20 @@ impl<T> OwnerLock<T> {
 
     /// Waits for the values of several locks, with one barrier. Returns `None` if the system has withdrawn the barrier, in which case
     /// owners cannot be excluded. Callers exclude each other, because they may name the locks in different orders.
-    pub(super) fn claim_all<'a>(locks: impl IntoIterator<Item = &'a Self>) -> Option<Vec<Claimed<'a, T>>> {
+    pub(super) fn claim_all<'a>(
+        locks: impl IntoIterator<Item = &'a Self>,
+    ) -> Option<Vec<Claimed<'a, T>>> {
         let claimed: Vec<_> = locks.into_iter().map(Self::announce).collect();
-        if claimed.iter().any(|claimed| claimed.lock.is_fenced_by_claimants) && !barrier::execute() {
+        if claimed
+            .iter()
+            .any(|claimed| claimed.lock.is_fenced_by_claimants)
+            && !barrier::execute()
+        {
             return None;
         }
-        claimed.iter().for_each(|claimed| claimed.lock.wait_for_owner());
+        claimed
+            .iter()
+            .for_each(|claimed| claimed.lock.wait_for_owner());
         Some(claimed)
     }
 
@@ -154,7 +170,10 @@ impl<T> Drop for Claimed<'_, T> {
 
 impl<T> fmt::Debug for OwnerLock<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (in_use, claimed) = (self.is_in_use.load(Ordering::Relaxed), self.is_claimed.load(Ordering::Relaxed));
+        let (in_use, claimed) = (
+            self.is_in_use.load(Ordering::Relaxed),
+            self.is_claimed.load(Ordering::Relaxed),
+        );
         write!(formatter, "OwnerLock(in use: {in_use}, claimed: {claimed})")
     }
 }
@@ -183,7 +202,10 @@ mod tests {
                 thread::yield_now();
             }
             thread::sleep(std::time::Duration::from_millis(5));
-            assert!(!has_claimed.load(Ordering::Relaxed), "the owner uses the value");
+            assert!(
+                !has_claimed.load(Ordering::Relaxed),
+                "the owner uses the value"
+            );
             drop(owned);
             assert_eq!(claiming.join().expect("it does not panic"), 2);
         });
@@ -210,8 +232,15 @@ mod tests {
     #[test]
     fn changes_of_the_owner_and_of_claimants_are_all_counted() {
         for is_fenced_by_claimants in [barrier::is_available(), false] {
-            let lock = OwnerLock { is_fenced_by_claimants, ..OwnerLock::new(0_usize) };
-            let (rounds, claims) = if cfg!(miri) { (100, 10) } else { (200_000, 200) };
+            let lock = OwnerLock {
+                is_fenced_by_claimants,
+                ..OwnerLock::new(0_usize)
+            };
+            let (rounds, claims) = if cfg!(miri) {
+                (100, 10)
+            } else {
+                (200_000, 200)
+            };
             let missed = AtomicUsize::new(0);
             thread::scope(|scope| {
                 scope.spawn(|| {
@@ -222,11 +251,16 @@ mod tests {
                     }
                 });
                 for _ in 0..2 {
-                    scope.spawn(|| (0..claims).for_each(|_| *lock.claim().expect("there is a barrier") += 1));
+                    scope.spawn(|| {
+                        (0..claims).for_each(|_| *lock.claim().expect("there is a barrier") += 1)
+                    });
                 }
             });
             let counted = *lock.claim().expect("there is a barrier");
-            assert_eq!(counted + missed.load(Ordering::Relaxed), rounds + 2 * claims);
+            assert_eq!(
+                counted + missed.load(Ordering::Relaxed),
+                rounds + 2 * claims
+            );
         }
     }
 
@@ -276,10 +310,18 @@ mod tests {
             match self.claimant {
                 Step::Announce => after(&|state| {
                     state.is_claimed = true;
-                    state.claimant = if has_barrier { Step::Barrier } else { Step::Look };
+                    state.claimant = if has_barrier {
+                        Step::Barrier
+                    } else {
+                        Step::Look
+                    };
                 }),
                 Step::Barrier => after(&|state| {
-                    state.is_in_use = state.delayed.drain(..).next_back().unwrap_or(state.is_in_use);
+                    state.is_in_use = state
+                        .delayed
+                        .drain(..)
+                        .next_back()
+                        .unwrap_or(state.is_in_use);
                     state.claimant = Step::Look;
                 }),
                 Step::Look if !self.is_in_use => after(&|state| state.claimant = Step::Use),
@@ -295,7 +337,11 @@ mod tests {
         /// The owner starts again and again.
         fn end_use(state: &mut Self) {
             state.delayed.push_back(false);
-            state.owner = if state.delayed.len() < 4 { Step::Announce } else { Step::Done };
+            state.owner = if state.delayed.len() < 4 {
+                Step::Announce
+            } else {
+                Step::Done
+            };
         }
 
         /// Returns `true` if some order of the steps ends with two users.
@@ -305,9 +351,17 @@ mod tests {
                 if state.owner == Step::Use && state.claimant == Step::Use {
                     return true;
                 }
-                open.extend(state.next(has_barrier).into_iter().filter(|next| seen.insert(next.clone())));
+                open.extend(
+                    state
+                        .next(has_barrier)
+                        .into_iter()
+                        .filter(|next| seen.insert(next.clone())),
+                );
             }
-            assert!(seen.iter().any(|state| state.claimant == Step::Done), "a claim succeeds");
+            assert!(
+                seen.iter().any(|state| state.claimant == Step::Done),
+                "a claim succeeds"
+            );
             false
         }
     }

@@ -98,13 +98,23 @@ mod tests {
     #[test]
     fn class_fits_and_wastes_an_eighth_at_most() {
         let few = if cfg!(miri) { 2000 } else { 100_000 };
-        let sizes = (1..few).chain((1..2000).map(|step| step * 16_411)).chain([LARGEST as usize]);
+        let sizes = (1..few)
+            .chain((1..2000).map(|step| step * 16_411))
+            .chain([LARGEST as usize]);
         for bytes in sizes.filter(|bytes| *bytes <= LARGEST as usize) {
-            let BlockSize::Class(class) = BlockSize::of(bytes) else { panic!("{bytes} bytes have no class") };
+            let BlockSize::Class(class) = BlockSize::of(bytes) else {
+                panic!("{bytes} bytes have no class")
+            };
             let rounded = class.bytes();
-            assert!(rounded >= bytes as u64 && rounded % GRANULE == 0, "{bytes} bytes become {rounded}");
+            assert!(
+                rounded >= bytes as u64 && rounded % GRANULE == 0,
+                "{bytes} bytes become {rounded}"
+            );
             let waste = rounded - bytes as u64;
-            assert!(waste < GRANULE || waste * STEPS <= rounded, "{bytes} bytes become {rounded}");
+            assert!(
+                waste < GRANULE || waste * STEPS <= rounded,
+                "{bytes} bytes become {rounded}"
+            );
         }
     }
 
@@ -121,7 +131,10 @@ mod tests {
 
     #[test]
     fn size_beyond_the_classes_is_rounded_to_large_granules() {
-        assert_eq!(BlockSize::of(LARGEST as usize + 1), BlockSize::Large(LARGEST + LARGE_GRANULE));
+        assert_eq!(
+            BlockSize::of(LARGEST as usize + 1),
+            BlockSize::Large(LARGEST + LARGE_GRANULE)
+        );
         assert_eq!(BlockSize::of(64 << 20), BlockSize::Large(64 << 20));
     }
 

@@ -43,7 +43,10 @@ impl Model {
     fn new() -> Self {
         let mut heap = Heap::default();
         for region in 0..2 {
-            let (start, length) = (BASE + (region * REGION) as u64 * GRANULE, REGION as u64 * GRANULE);
+            let (start, length) = (
+                BASE + (region * REGION) as u64 * GRANULE,
+                REGION as u64 * GRANULE,
+            );
             heap.add_segment(Segment { start, length });
         }
         Self {
@@ -56,11 +59,20 @@ impl Model {
     }
 
     fn range(&self, address: u64, size: BlockSize) -> std::ops::Range<usize> {
-        assert!(address >= BASE && (address - BASE).is_multiple_of(GRANULE), "{address:#x} is no block");
+        assert!(
+            address >= BASE && (address - BASE).is_multiple_of(GRANULE),
+            "{address:#x} is no block"
+        );
         let first = ((address - BASE) / GRANULE) as usize;
         let last = first + (size.bytes() / GRANULE) as usize;
-        assert!(last <= self.granules.len(), "{address:#x} with {size:?} is outside");
-        assert!(first / REGION == (last - 1) / REGION, "{address:#x} with {size:?} is in two regions");
+        assert!(
+            last <= self.granules.len(),
+            "{address:#x} with {size:?} is outside"
+        );
+        assert!(
+            first / REGION == (last - 1) / REGION,
+            "{address:#x} with {size:?} is in two regions"
+        );
         first..last
     }
 
@@ -82,12 +94,17 @@ impl Model {
                 let (mut blocks, most) = (Vec::new(), 1 + numbers.below(64) as usize);
                 self.heap.take_blocks(stream, class, most, &mut blocks);
                 assert!(blocks.len() <= most, "more than {most} blocks: {blocks:?}");
-                blocks.into_iter().for_each(|address| self.took(stream, address, size));
+                blocks
+                    .into_iter()
+                    .for_each(|address| self.took(stream, address, size));
             }
             _ => {
                 let alignment = GRANULE << numbers.below(4);
                 if let Some(address) = self.heap.take_range(stream, size.bytes(), alignment) {
-                    assert!(address.is_multiple_of(alignment), "{address:#x} is not aligned to {alignment}");
+                    assert!(
+                        address.is_multiple_of(alignment),
+                        "{address:#x} is not aligned to {alignment}"
+                    );
                     self.took(stream, address, size);
                 }
             }
@@ -123,7 +140,8 @@ impl Model {
         let (stream, epoch) = self.marked.swap_remove(index);
         self.heap.release(stream, epoch);
         for granule in &mut self.granules {
-            if matches!(granule, Granule::Free(whose, freed) if *whose == stream && *freed <= epoch) {
+            if matches!(granule, Granule::Free(whose, freed) if *whose == stream && *freed <= epoch)
+            {
                 *granule = Granule::Free(StreamId::ANY, Epoch::default());
             }
         }
@@ -144,11 +162,18 @@ impl Model {
                     stream == range.stream || range.stream != StreamId::ANY,
                     "granule {granule}: {stream:?}, {range:?}"
                 );
-                assert!(epoch <= range.epoch || stream == StreamId::ANY, "granule {granule}: {range:?}");
+                assert!(
+                    epoch <= range.epoch || stream == StreamId::ANY,
+                    "granule {granule}: {range:?}"
+                );
                 seen += 1;
             }
         }
-        let free = self.granules.iter().filter(|granule| matches!(granule, Granule::Free(..))).count();
+        let free = self
+            .granules
+            .iter()
+            .filter(|granule| matches!(granule, Granule::Free(..)))
+            .count();
         assert_eq!(seen, free, "free granules");
     }
 
@@ -161,9 +186,17 @@ impl Model {
         for stream in (1..=STREAMS).map(StreamId) {
             self.heap.begin_epoch(stream);
             self.heap.release(stream, Epoch::LAST);
-            assert!(self.heap.forget(stream), "all memory of {stream:?} is released");
+            assert!(
+                self.heap.forget(stream),
+                "all memory of {stream:?} is released"
+            );
         }
-        let ranges: Vec<_> = self.heap.free_ranges().iter().map(|range| (range.start, range.length)).collect();
+        let ranges: Vec<_> = self
+            .heap
+            .free_ranges()
+            .iter()
+            .map(|range| (range.start, range.length))
+            .collect();
         let length = REGION as u64 * GRANULE;
         assert_eq!(ranges, [(BASE, length), (BASE + length, length)]);
     }
@@ -195,26 +228,40 @@ fn thread_cache_and_heap_leak_no_block() {
     let mut numbers = Numbers(fastrand::Rng::with_seed(3));
     let mut model = Model::new();
     let (stream, size) = (StreamId(1), BlockSize::of(4096));
-    let BlockSize::Class(class) = size else { panic!("4 KiB have a class") };
+    let BlockSize::Class(class) = size else {
+        panic!("4 KiB have a class")
+    };
     let (mut cache, mut used) = (ThreadCache::default(), Vec::new());
     for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
         if numbers.below(2) == 0 {
             let block = cache.take(size).or_else(|| {
                 let mut blocks = Vec::new();
-                model.heap.take_blocks(stream, class, ThreadCache::capacity(class) / 2, &mut blocks);
+                model.heap.take_blocks(
+                    stream,
+                    class,
+                    ThreadCache::capacity(class) / 2,
+                    &mut blocks,
+                );
                 let block = blocks.pop();
-                assert!(blocks.into_iter().all(|block| cache.put(size, block)), "an empty bin has room");
+                assert!(
+                    blocks.into_iter().all(|block| cache.put(size, block)),
+                    "an empty bin has room"
+                );
                 block
             });
             used.push(block.expect("the region suffices"));
         } else if let Some(block) = used.pop()
             && !cache.put(size, block)
         {
-            cache.take_older_half(size).into_iter().for_each(|block| model.heap.free(stream, size, block));
+            cache
+                .take_older_half(size)
+                .into_iter()
+                .for_each(|block| model.heap.free(stream, size, block));
             assert!(cache.put(size, block), "half of the bin is empty");
         }
         if used.len() > 4000 {
-            used.drain(..2000).for_each(|block| model.heap.free(stream, size, block));
+            used.drain(..2000)
+                .for_each(|block| model.heap.free(stream, size, block));
         }
     }
     let mut unique = used.clone();
@@ -222,11 +269,16 @@ fn thread_cache_and_heap_leak_no_block() {
     unique.dedup();
     assert_eq!(unique.len(), used.len(), "a block was handed out twice");
     cache.drain(|size, block| model.heap.free(stream, size, block));
-    used.into_iter().for_each(|block| model.heap.free(stream, size, block));
+    used.into_iter()
+        .for_each(|block| model.heap.free(stream, size, block));
     model.end(&mut numbers);
 }
 
 #[test]
 fn class_of_every_index_is_itself() {
-    assert!(SizeClass::all().enumerate().all(|(index, class)| class == SizeClass::at(index)));
+    assert!(
+        SizeClass::all()
+            .enumerate()
+            .all(|(index, class)| class == SizeClass::at(index))
+    );
 }

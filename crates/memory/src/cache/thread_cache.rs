@@ -72,15 +72,20 @@ impl ThreadCache {
     /// Takes the older half of the blocks of a class, to make room. Large blocks are kept.
     #[cold]
     pub(crate) fn take_older_half(&mut self, size: BlockSize) -> Vec<u64> {
-        let BlockSize::Class(class) = size else { return Vec::new() };
+        let BlockSize::Class(class) = size else {
+            return Vec::new();
+        };
         let list = self.lists.of(class);
         list.drain(..list.len().div_ceil(2)).collect()
     }
 
     /// Removes all blocks.
     pub(crate) fn drain(&mut self, mut block: impl FnMut(BlockSize, u64)) {
-        self.lists.drain(|class, address| block(BlockSize::Class(class), address));
-        self.large.drain(..).for_each(|(bytes, address)| block(BlockSize::Large(bytes), address));
+        self.lists
+            .drain(|class, address| block(BlockSize::Class(class), address));
+        self.large
+            .drain(..)
+            .for_each(|(bytes, address)| block(BlockSize::Large(bytes), address));
     }
 
     /// Returns the size of all blocks in bytes.
@@ -111,18 +116,26 @@ mod tests {
         assert_eq!(cache.take(size), None);
         assert!(cache.put(size, 512) && cache.put(size, 1024));
         assert_eq!(cache.take(BlockSize::of(8192)), None);
-        assert_eq!((cache.take(size), cache.take(size), cache.take(size)), (Some(1024), Some(512), None));
+        assert_eq!(
+            (cache.take(size), cache.take(size), cache.take(size)),
+            (Some(1024), Some(512), None)
+        );
     }
 
     #[test]
     fn full_cache_gives_up_the_older_half_of_a_class() {
         let (mut cache, size) = (ThreadCache::default(), BlockSize::of(1 << 20));
-        let BlockSize::Class(class) = size else { panic!("1 MiB has a class") };
+        let BlockSize::Class(class) = size else {
+            panic!("1 MiB has a class")
+        };
         let capacity = ThreadCache::capacity(class) as u64;
         assert!((0..capacity).all(|block| cache.put(size, block)));
         assert!(!cache.put(size, capacity));
         assert_eq!(cache.bytes(), capacity << 20);
-        assert_eq!(cache.take_older_half(size), (0..capacity / 2).collect::<Vec<_>>());
+        assert_eq!(
+            cache.take_older_half(size),
+            (0..capacity / 2).collect::<Vec<_>>()
+        );
         assert!(cache.put(size, capacity));
         assert_eq!(cache.take(size), Some(capacity));
     }
@@ -131,9 +144,14 @@ mod tests {
     fn large_blocks_are_kept_by_their_exact_size() {
         let mut cache = ThreadCache::default();
         let (size, other) = (BlockSize::of(64 << 20), BlockSize::of(66 << 20));
-        assert!(cache.put(size, 1) && cache.put(other, 2) && cache.put(size, 3) && cache.put(size, 4));
+        assert!(
+            cache.put(size, 1) && cache.put(other, 2) && cache.put(size, 3) && cache.put(size, 4)
+        );
         assert!(!cache.put(size, 5));
-        assert_eq!((cache.take(size), cache.take(other), cache.take(other)), (Some(4), Some(2), None));
+        assert_eq!(
+            (cache.take(size), cache.take(other), cache.take(other)),
+            (Some(4), Some(2), None)
+        );
         let mut drained = Vec::new();
         cache.drain(|size, address| drained.push((size, address)));
         assert_eq!(drained, [(size, 1), (size, 3)]);

@@ -78,7 +78,11 @@ impl<'a> CopyBatch<'a> {
     /// # Errors
     ///
     /// An argument error if the lengths differ.
-    pub fn copy<T: Copy>(mut self, target: DeviceSliceMut<'a, T>, source: DeviceSlice<'a, T>) -> Result<Self> {
+    pub fn copy<T: Copy>(
+        mut self,
+        target: DeviceSliceMut<'a, T>,
+        source: DeviceSlice<'a, T>,
+    ) -> Result<Self> {
         size::same_len("CopyBatch::copy", target.len(), source.len())?;
         let (target, source) = (target.into_end(), source.end());
         if target.bytes > 0 {
@@ -100,7 +104,10 @@ impl<'a> CopyBatch<'a> {
         let (target, source) = (target.into_end(), source.end());
         pitched::same_extent("CopyBatch::copy_pitched", &target.place, &source.place)?;
         if !target.place.is_empty() {
-            self.boxes.push(Box::new(Between { to: target, from: source }));
+            self.boxes.push(Box::new(Between {
+                to: target,
+                from: source,
+            }));
         }
         Ok(self)
     }
@@ -144,39 +151,67 @@ impl<'a> CopyBatch<'a> {
         for (to, from) in &self.lines {
             prepare(&mut guard, to, from)?;
         }
-        self.boxes.iter().try_for_each(|copy| copy.prepare(&mut guard))?;
-        let result = self.enqueue_lines(stream).and_then(|()| self.enqueue_boxes(stream));
+        self.boxes
+            .iter()
+            .try_for_each(|copy| copy.prepare(&mut guard))?;
+        let result = self
+            .enqueue_lines(stream)
+            .and_then(|()| self.enqueue_boxes(stream));
         // On failure, some copies may have been enqueued.
-        self.lines.iter().for_each(|(to, from)| record(&mut guard, to, from));
+        self.lines
+            .iter()
+            .for_each(|(to, from)| record(&mut guard, to, from));
         self.boxes.iter().for_each(|copy| copy.record(&mut guard));
         result.map_err(|error| error.about(format!("{} copies", self.len())))
     }
 
     fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
         let driver = stream.driver();
-        let (has, has_older) = (driver.has(Function::cuMemcpyBatchAsync_v2), driver.has(Function::cuMemcpyBatchAsync));
-        let takes_batches = !stream.as_raw().is_null() && !stream.is_capture_active() && (has || has_older);
-        let goes_along = |(_, (to, from)): &Numbered<'_, '_>| takes_batches && to.is_at(stream) && from.is_at(stream);
-        let (together, alone): (Vec<_>, Vec<_>) = self.lines.iter().enumerate().partition(goes_along);
+        let (has, has_older) = (
+            driver.has(Function::cuMemcpyBatchAsync_v2),
+            driver.has(Function::cuMemcpyBatchAsync),
+        );
+        let takes_batches =
+            !stream.as_raw().is_null() && !stream.is_capture_active() && (has || has_older);
+        let goes_along = |(_, (to, from)): &Numbered<'_, '_>| {
+            takes_batches && to.is_at(stream) && from.is_at(stream)
+        };
+        let (together, alone): (Vec<_>, Vec<_>) =
+            self.lines.iter().enumerate().partition(goes_along);
         if !together.is_empty() {
             let mut batch = Lines::new(&together, self.options);
-            if has { batch.call(stream) } else { batch.call_of_12_8(stream) }?;
+            if has {
+                batch.call(stream)
+            } else {
+                batch.call_of_12_8(stream)
+            }?;
         }
-        alone.into_iter().try_for_each(|(_, (to, from))| enqueue_line(stream, to, from))
+        alone
+            .into_iter()
+            .try_for_each(|(_, (to, from))| enqueue_line(stream, to, from))
     }
 
     fn enqueue_boxes(&self, stream: &Stream) -> Result<()> {
         let takes_batches = pitched::takes_batches(stream);
-        let (together, alone): (Vec<_>, Vec<_>) =
-            self.boxes.iter().partition(|copy| takes_batches && copy.is_at(stream));
+        let (together, alone): (Vec<_>, Vec<_>) = self
+            .boxes
+            .iter()
+            .partition(|copy| takes_batches && copy.is_at(stream));
         if !together.is_empty() {
-            let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> =
-                together.into_iter().map(|copy| copy.operation(self.options)).collect();
+            let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> = together
+                .into_iter()
+                .map(|copy| copy.operation(self.options))
+                .collect();
             let (count, operations) = (operations.len(), operations.as_mut_ptr());
             stream.context().entered(|driver| {
                 // SAFETY: the list has this many entries, all operands are live on this stream, which has waited for
                 // conflicting accesses, and a context is current.
-                unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())) }
+                unsafe {
+                    call!(
+                        driver,
+                        cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())
+                    )
+                }
             })?;
         }
         alone.into_iter().try_for_each(|copy| copy.enqueue(stream))
@@ -207,30 +242,52 @@ impl Lines {
     }
 
     fn call(&mut self, stream: &Stream) -> Result<()> {
-        let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
-        let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
+        let (mut attributes, mut first, count, raw) =
+            (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
+        let (to, from, sizes) = (
+            self.targets.as_mut_ptr(),
+            self.sources.as_mut_ptr(),
+            self.sizes.as_mut_ptr(),
+        );
         let (attributes, first) = (&raw mut attributes, &raw mut first);
         stream.context().entered(|driver| {
             // SAFETY: the arrays have `count` entries, the first attributes apply to all of them, all operands are live
             // on this stream, which has waited for conflicting accesses, and a context is current.
-            unsafe { call!(driver, cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, first, 1, raw)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, first, 1, raw)
+                )
+            }
         })
     }
 
     /// Enqueues the copies with the function of CUDA 12.8 and 12.9, which reports the index of the failed copy.
     fn call_of_12_8(&mut self, stream: &Stream) -> Result<()> {
-        let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
-        let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
+        let (mut attributes, mut first, count, raw) =
+            (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
+        let (to, from, sizes) = (
+            self.targets.as_mut_ptr(),
+            self.sources.as_mut_ptr(),
+            self.sizes.as_mut_ptr(),
+        );
         let (attributes, first) = (&raw mut attributes, &raw mut first);
         let mut failed = usize::MAX;
         let place = &raw mut failed;
         let result = stream.context().entered(|driver| {
             // SAFETY: as in `call`, and `place` is a valid pointer.
-            unsafe { call!(driver, cuMemcpyBatchAsync(to, from, sizes, count, attributes, first, 1, place, raw)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuMemcpyBatchAsync(to, from, sizes, count, attributes, first, 1, place, raw)
+                )
+            }
         });
         result.map_err(|error| match self.numbers.get(failed) {
             None => error,
-            Some(number) => error.advised(|_| Some(format!("the driver rejected the copy at index {number}").into())),
+            Some(number) => error.advised(|_| {
+                Some(format!("the driver rejected the copy at index {number}").into())
+            }),
         })
     }
 }

@@ -8,12 +8,18 @@ use super::{CopyOptions, End, peer, spanning, transfer};
 
 /// Enqueues a copy of `from` to `to`, which must have the same size, on `stream`.
 #[inline]
-pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
+pub(crate) fn copy(
+    operation: &'static str,
+    stream: &Stream,
+    to: End<'_>,
+    from: End<'_>,
+) -> Result<()> {
     if to.bytes == 0 {
         return stream.expect_captured(operation, PASS_THE_SCOPE);
     }
     // `cuMemcpyDtoDAsync` cannot access memory of another device, even if both operands are on it.
-    let is_reached = to.is_at(stream) && from.is_at(stream) || to.is_everywhere() || from.is_everywhere();
+    let is_reached =
+        to.is_at(stream) && from.is_at(stream) || to.is_everywhere() || from.is_everywhere();
     if !is_reached {
         return peer::copy(operation, stream, to, from);
     }
@@ -25,7 +31,12 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
         spanning::enqueue(stream, || {
             // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
             // accesses.
-            unsafe { call!(driver, cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, raw)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, raw)
+                )
+            }
         })
     })
 }
@@ -35,7 +46,12 @@ pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
         // accesses.
-        unsafe { call!(stream.driver(), cuMemcpyAsync(to.address, from.address, to.bytes, stream.as_raw())) }
+        unsafe {
+            call!(
+                stream.driver(),
+                cuMemcpyAsync(to.address, from.address, to.bytes, stream.as_raw())
+            )
+        }
     })
 }
 
@@ -79,7 +95,12 @@ unsafe fn with_attributes(
 ) -> Result<()> {
     let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
     // SAFETY: the caller guarantees the operands and the attributes.
-    unsafe { call!(stream.driver(), cuMemcpyWithAttributesAsync(to, from, bytes, attributes, raw)) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemcpyWithAttributesAsync(to, from, bytes, attributes, raw)
+        )
+    }
 }
 
 /// Enqueues a copy with attributes as a batch of one copy.
@@ -93,11 +114,17 @@ unsafe fn batch_of_one(
     from: &End<'_>,
     attributes: *mut CUmemcpyAttributes,
 ) -> Result<()> {
-    let (mut to, mut from, mut bytes, mut first, raw) = (to.address, from.address, to.bytes, 0, stream.as_raw());
+    let (mut to, mut from, mut bytes, mut first, raw) =
+        (to.address, from.address, to.bytes, 0, stream.as_raw());
     let (to, from, bytes, first) = (&raw mut to, &raw mut from, &raw mut bytes, &raw mut first);
     stream.context().entered(|driver| {
         // SAFETY: the caller guarantees the operands and the attributes, each array has one entry, and a context is
         // current.
-        unsafe { call!(driver, cuMemcpyBatchAsync_v2(to, from, bytes, 1, attributes, first, 1, raw)) }
+        unsafe {
+            call!(
+                driver,
+                cuMemcpyBatchAsync_v2(to, from, bytes, 1, attributes, first, 1, raw)
+            )
+        }
     })
 }

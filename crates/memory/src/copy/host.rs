@@ -48,7 +48,8 @@ pub(crate) fn upload<T: NoUninit>(
     end.tracked.before_write(operation, &mut guard)?;
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, and `source` is borrowed
     // until the stream has been synchronized below.
-    unsafe { to_device(stream, end.address, source.as_ptr().cast(), end.bytes) }.map_err(|error| end.explain(error))?;
+    unsafe { to_device(stream, end.address, source.as_ptr().cast(), end.bytes) }
+        .map_err(|error| end.explain(error))?;
     end.tracked.after_partial_write(&mut guard);
     drop(guard);
     wait::until_done(stream)
@@ -108,7 +109,8 @@ pub(crate) fn download<T: AnyBitPattern>(
     end.tracked.before_read(operation, &mut guard)?;
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
     // valid element, and `target` is borrowed until the stream has been synchronized below.
-    unsafe { to_host(stream, to.cast(), end.address, end.bytes) }.map_err(|error| end.explain(error))?;
+    unsafe { to_host(stream, to.cast(), end.address, end.bytes) }
+        .map_err(|error| end.explain(error))?;
     end.tracked.after_read(&mut guard);
     drop(guard);
     wait::until_done(stream)
@@ -120,10 +122,20 @@ pub(crate) fn download<T: AnyBitPattern>(
 ///
 /// Both operands have `bytes` bytes, the device operand is live in the order of `stream`, and the host operand is not
 /// written before the copy has completed.
-pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_void, bytes: usize) -> Result<()> {
+pub(crate) unsafe fn to_device(
+    stream: &Stream,
+    to: CUdeviceptr,
+    from: *const c_void,
+    bytes: usize,
+) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: the caller guarantees both operands, and the stream is live.
-        unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+        unsafe {
+            call!(
+                stream.driver(),
+                cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())
+            )
+        }
     })
 }
 
@@ -133,9 +145,19 @@ pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_
 ///
 /// Both operands have `bytes` bytes, the device operand is live in the order of `stream`, and the host operand is not
 /// accessed before the copy has completed.
-pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, from: CUdeviceptr, bytes: usize) -> Result<()> {
+pub(crate) unsafe fn to_host(
+    stream: &Stream,
+    to: *mut c_void,
+    from: CUdeviceptr,
+    bytes: usize,
+) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: the caller guarantees both operands, and the stream is live.
-        unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) }
+        unsafe {
+            call!(
+                stream.driver(),
+                cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())
+            )
+        }
     })
 }

@@ -1,6 +1,8 @@
 //! Hints for copies.
 
-use curium_driver::sys::{CUmemLocation, CUmemcpyAttributes, CUmemcpyFlags, CUmemcpySrcAccessOrder};
+use curium_driver::sys::{
+    CUmemLocation, CUmemcpyAttributes, CUmemcpyFlags, CUmemcpySrcAccessOrder,
+};
 
 use crate::MemoryLocation;
 
@@ -20,7 +22,11 @@ impl CopyOptions {
     /// Creates options without hints.
     #[must_use]
     pub const fn new() -> Self {
-        Self { prefer_overlap: false, source_location: None, target_location: None }
+        Self {
+            prefer_overlap: false,
+            source_location: None,
+            target_location: None,
+        }
     }
 
     /// Sets the preference for copy engines over multiprocessors.
@@ -46,8 +52,9 @@ impl CopyOptions {
 
     /// Returns the raw CUDA value. The source access order is always stream order, which access tracking requires.
     pub(crate) fn to_raw(self) -> CUmemcpyAttributes {
-        let location =
-            |place: Option<MemoryLocation>| place.map_or_else(CUmemLocation::default, MemoryLocation::to_raw);
+        let location = |place: Option<MemoryLocation>| {
+            place.map_or_else(CUmemLocation::default, MemoryLocation::to_raw)
+        };
         CUmemcpyAttributes {
             srcAccessOrder: CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
             srcLocHint: location(self.source_location),

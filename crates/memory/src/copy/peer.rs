@@ -9,20 +9,35 @@ use crate::{MemoryLocation, pointer_info};
 
 /// Enqueues a copy between devices on `stream`.
 #[cold]
-pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
+pub(crate) fn copy(
+    operation: &'static str,
+    stream: &Stream,
+    to: End<'_>,
+    from: End<'_>,
+) -> Result<()> {
     stream.expect_captured(operation, PASS_THE_SCOPE)?;
     let (to_context, from_context) = (to.stream().context(), from.stream().context());
     connect(to_context, from_context)?;
-    transfer(operation, stream, &to, &from, || enqueue(stream, &to, &from))
+    transfer(operation, stream, &to, &from, || {
+        enqueue(stream, &to, &from)
+    })
 }
 
 /// Enqueues a copy between operands on any device on `stream`, which has waited for conflicting accesses.
 pub(super) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
-    let (to_context, from_context) = (to.stream().context().as_raw(), from.stream().context().as_raw());
+    let (to_context, from_context) = (
+        to.stream().context().as_raw(),
+        from.stream().context().as_raw(),
+    );
     let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
     // SAFETY: both operands have this many bytes, belong to the given contexts, and are live on this stream, which has
     // waited for conflicting accesses.
-    unsafe { call!(stream.driver(), cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, raw)) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, raw)
+        )
+    }
 }
 
 /// Enables peer access between two contexts if their devices support it, so that copies between them are direct.
@@ -45,7 +60,9 @@ pub(crate) fn give_access(
     let (from, to) = (stream.device(), owner.device());
     if !from.can_access_peer(to)? {
         let (from, to) = (from.as_raw(), to.as_raw());
-        let reason = format!("device {from} cannot use memory at {address:#x}, which is on device {to}: copy it");
+        let reason = format!(
+            "device {from} cannot use memory at {address:#x}, which is on device {to}: copy it"
+        );
         return Err(Error::argument(operation, reason));
     }
     let pool = pointer_info::pool_at(owner.driver(), address)?;
@@ -53,15 +70,25 @@ pub(crate) fn give_access(
         return stream.context().enable_peer_access(owner.context());
     }
     let location = MemoryLocation::from(from).to_raw();
-    let access = CUmemAccessDesc { location, flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    let access = CUmemAccessDesc {
+        location,
+        flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+    };
     // SAFETY: the pool exists for as long as memory is allocated from it, and there is one entry.
-    unsafe { call!(owner.driver(), cuMemPoolSetAccess(pool, &raw const access, 1)) }
+    unsafe {
+        call!(
+            owner.driver(),
+            cuMemPoolSetAccess(pool, &raw const access, 1)
+        )
+    }
 }
 
 /// Ignores an error that peer access is impossible; copies are then staged.
 fn unless_impossible(result: Result<()>) -> Result<()> {
-    const IMPOSSIBLE: [CUresult; 2] =
-        [CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUresult::CUDA_ERROR_TOO_MANY_PEERS];
+    const IMPOSSIBLE: [CUresult; 2] = [
+        CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED,
+        CUresult::CUDA_ERROR_TOO_MANY_PEERS,
+    ];
     match result {
         Err(error) if error.code().is_some_and(|code| IMPOSSIBLE.contains(&code)) => Ok(()),
         result => result,

@@ -65,14 +65,21 @@ pub fn upload<T: NoUninit>(
 ) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
     let target = target.as_device_slice_mut();
     let (end, from, bytes) = (target.end(), source.as_ptr().cast(), source.byte_len());
-    Pending::begin(("copy::upload", UPLOAD), stream, (source.len(), target.len()), (source, bytes), |guard| {
-        end.tracked.before_write("copy::upload", guard)?;
-        // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
-        // keeps the host operand until the copy has completed.
-        unsafe { host::to_device(stream, end.address, from, bytes) }.map_err(|error| end.explain(error))?;
-        end.tracked.after_partial_write(guard);
-        Ok(())
-    })
+    Pending::begin(
+        ("copy::upload", UPLOAD),
+        stream,
+        (source.len(), target.len()),
+        (source, bytes),
+        |guard| {
+            end.tracked.before_write("copy::upload", guard)?;
+            // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
+            // keeps the host operand until the copy has completed.
+            unsafe { host::to_device(stream, end.address, from, bytes) }
+                .map_err(|error| end.explain(error))?;
+            end.tracked.after_partial_write(guard);
+            Ok(())
+        },
+    )
 }
 
 /// Enqueues a copy of device memory to a pinned buffer of the same length on `stream`. Returns immediately. The
@@ -91,14 +98,21 @@ pub fn download<T: AnyBitPattern>(
 ) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
     let source = source.as_device_slice();
     let (end, to, bytes) = (source.end(), target.as_mut_ptr().cast(), target.byte_len());
-    Pending::begin(("copy::download", READ_LATER), stream, (target.len(), source.len()), (target, bytes), |guard| {
-        end.tracked.before_read("copy::download", guard)?;
-        // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
-        // valid element, and the returned value keeps the host operand until the copy has completed.
-        unsafe { host::to_host(stream, to, end.address, bytes) }.map_err(|error| end.explain(error))?;
-        end.tracked.after_read(guard);
-        Ok(())
-    })
+    Pending::begin(
+        ("copy::download", READ_LATER),
+        stream,
+        (target.len(), source.len()),
+        (target, bytes),
+        |guard| {
+            end.tracked.before_read("copy::download", guard)?;
+            // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
+            // valid element, and the returned value keeps the host operand until the copy has completed.
+            unsafe { host::to_host(stream, to, end.address, bytes) }
+                .map_err(|error| end.explain(error))?;
+            end.tracked.after_read(guard);
+            Ok(())
+        },
+    )
 }
 
 impl<B> Pending<B> {
@@ -112,7 +126,11 @@ impl<B> Pending<B> {
     /// the copy has ended, and dropping the value frees the memory. An argument error if an earlier `await` has
     /// already returned the memory.
     pub fn wait(mut self) -> Result<B, Returned<Self>> {
-        match self.event.synchronize().and_then(|()| self.take_host("Pending::wait")) {
+        match self
+            .event
+            .synchronize()
+            .and_then(|()| self.take_host("Pending::wait"))
+        {
             Ok(host) => Ok(host),
             Err(error) => Err(Returned::new(self, error)),
         }
@@ -133,7 +151,9 @@ impl<B> Pending<B> {
 
     /// Takes the host memory; an error if it was already taken.
     fn take_host(&mut self, operation: &'static str) -> Result<B> {
-        self.host.take().ok_or_else(|| Error::argument(operation, "the memory was already returned"))
+        self.host
+            .take()
+            .ok_or_else(|| Error::argument(operation, "the memory was already returned"))
     }
 
     /// Returns `true` if the copy has completed. Does not wait.
@@ -164,7 +184,12 @@ impl<B> Pending<B> {
             Err(error) => return Err(Returned::new(host, error)),
         };
         match event.record(stream) {
-            Ok(()) => Ok(Self { host: Some(host), bytes: bytes as u64, event, finished: None }),
+            Ok(()) => Ok(Self {
+                host: Some(host),
+                bytes: bytes as u64,
+                event,
+                finished: None,
+            }),
             // The copy is enqueued, so the memory may be returned only after it has completed.
             Err(error) => {
                 crate::wait::until_done(stream).unwrap_or_default();
@@ -210,6 +235,8 @@ impl<B> fmt::Debug for Pending<B> {
 impl<B> Drop for Pending<B> {
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
-        crate::wait::drop_or_leak(self.event.driver(), self.bytes, host, || self.event.synchronize());
+        crate::wait::drop_or_leak(self.event.driver(), self.bytes, host, || {
+            self.event.synchronize()
+        });
     }
 }

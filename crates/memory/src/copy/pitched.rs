@@ -4,9 +4,9 @@ use std::ffi::c_void;
 
 use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::sys::{
-    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUdeviceptr, CUextent3D,
-    CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1,
-    CUmemcpy3DOperandType, CUmemorytype,
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUdeviceptr,
+    CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1,
+    CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, CUmemcpy3DOperandType, CUmemorytype,
 };
 use curium_driver::{Error, Function, Result, Stream, call};
 
@@ -49,7 +49,9 @@ impl Place {
         if self.is_empty() {
             return Some(0);
         }
-        let rows = (self.depth - 1).checked_mul(self.layer)?.checked_add(self.height - 1)?;
+        let rows = (self.depth - 1)
+            .checked_mul(self.layer)?
+            .checked_add(self.height - 1)?;
         rows.checked_mul(self.pitch)?.checked_add(self.width)
     }
 }
@@ -63,16 +65,29 @@ impl Side {
     }
 
     fn device(self) -> CUdeviceptr {
-        if let Self::Device(address) = self { address } else { 0 }
+        if let Self::Device(address) = self {
+            address
+        } else {
+            0
+        }
     }
 
     fn host(self) -> *mut c_void {
-        if let Self::Host(host) = self { host } else { std::ptr::null_mut() }
+        if let Self::Host(host) = self {
+            host
+        } else {
+            std::ptr::null_mut()
+        }
     }
 }
 
 /// Enqueues a pitched copy on a device or between devices.
-pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+pub(crate) fn copy(
+    operation: &'static str,
+    stream: &Stream,
+    to: &End<'_>,
+    from: &End<'_>,
+) -> Result<()> {
     same_extent(operation, &to.place, &from.place)?;
     stream.expect_captured(operation, PASS_THE_SCOPE)?;
     if to.place.is_empty() {
@@ -81,7 +96,9 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from:
     if !to.end.is_near(&from.end) {
         peer::connect(to.end.stream().context(), from.end.stream().context())?;
     }
-    transfer(operation, stream, &to.end, &from.end, || enqueue(stream, to, from))
+    transfer(operation, stream, &to.end, &from.end, || {
+        enqueue(stream, to, from)
+    })
 }
 
 /// Copies like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
@@ -116,7 +133,9 @@ pub(crate) fn copy_with(
 
 /// Returns `true` if pitched copies on a stream can be batched.
 pub(crate) fn takes_batches(stream: &Stream) -> bool {
-    !stream.as_raw().is_null() && !stream.is_capture_active() && stream.driver().has(Function::cuMemcpy3DBatchAsync_v2)
+    !stream.as_raw().is_null()
+        && !stream.is_capture_active()
+        && stream.driver().has(Function::cuMemcpy3DBatchAsync_v2)
 }
 
 /// Enqueues a copy on `stream`, which has waited for conflicting accesses.
@@ -138,7 +157,12 @@ pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<(
 ///
 /// `from` points to memory with this layout that is not written until the copy has completed; the stream has waited for
 /// the accesses that conflict with writing `to`.
-pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_void, place: &Place) -> Result<()> {
+pub(crate) unsafe fn from_host(
+    stream: &Stream,
+    to: &End<'_>,
+    from: *const c_void,
+    place: &Place,
+) -> Result<()> {
     let (target, source) = (Side::Device(to.end.address), Side::Host(from.cast_mut()));
     let result = at_home(stream, &to.end, || {
         // SAFETY: the caller guarantees the host operand, and the other was checked.
@@ -153,10 +177,21 @@ pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_voi
 ///
 /// `to` points to memory with this layout that is not accessed until the copy has completed; the stream has waited for
 /// the accesses that conflict with reading `from`.
-pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, from: &End<'_>) -> Result<()> {
+pub(crate) unsafe fn to_host(
+    stream: &Stream,
+    to: *mut c_void,
+    place: &Place,
+    from: &End<'_>,
+) -> Result<()> {
     let result = at_home(stream, &from.end, || {
         // SAFETY: the caller guarantees the host operand, and the other was checked.
-        unsafe { put(stream, (Side::Host(to), place), (Side::Device(from.end.address), &from.place)) }
+        unsafe {
+            put(
+                stream,
+                (Side::Host(to), place),
+                (Side::Device(from.end.address), &from.place),
+            )
+        }
     });
     result.map_err(|error| from.end.explain(error))
 }
@@ -164,7 +199,11 @@ pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, fr
 /// Enqueues a copy on `stream`. Makes its context current if the memory is on another device, since drivers otherwise
 /// crash the process.
 fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<()>) -> Result<()> {
-    if end.is_at(stream) { put() } else { stream.context().entered(|_| put()) }
+    if end.is_at(stream) {
+        put()
+    } else {
+        stream.context().entered(|_| put())
+    }
 }
 
 /// Enqueues a two- or three-dimensional copy on `stream`.
@@ -172,18 +211,32 @@ fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<(
 /// # Safety
 ///
 /// Both operands are in bounds, and are live until the copy has completed.
-unsafe fn put(stream: &Stream, (to, target): (Side, &Place), (from, source): (Side, &Place)) -> Result<()> {
+unsafe fn put(
+    stream: &Stream,
+    (to, target): (Side, &Place),
+    (from, source): (Side, &Place),
+) -> Result<()> {
     if target.depth == 1 {
         let copy = two_dimensional((to, target), (from, source));
         return spanning::enqueue(stream, || {
             // SAFETY: the caller guarantees both operands.
-            unsafe { call!(stream.driver(), cuMemcpy2DAsync_v2(&raw const copy, stream.as_raw())) }
+            unsafe {
+                call!(
+                    stream.driver(),
+                    cuMemcpy2DAsync_v2(&raw const copy, stream.as_raw())
+                )
+            }
         });
     }
     let copy = three_dimensional((to, target), (from, source));
     spanning::enqueue(stream, || {
         // SAFETY: the caller guarantees both operands.
-        unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(&raw const copy, stream.as_raw())) }
+        unsafe {
+            call!(
+                stream.driver(),
+                cuMemcpy3DAsync_v2(&raw const copy, stream.as_raw())
+            )
+        }
     })
 }
 
@@ -203,7 +256,10 @@ fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place))
     }
 }
 
-fn three_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY3D {
+fn three_dimensional(
+    (to, target): (Side, &Place),
+    (from, source): (Side, &Place),
+) -> CUDA_MEMCPY3D {
     CUDA_MEMCPY3D {
         srcMemoryType: from.kind(),
         srcHost: from.host(),
@@ -240,11 +296,20 @@ fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> 
         ..CUDA_MEMCPY3D_PEER::default()
     };
     // SAFETY: both operands are checked to be in bounds, belong to the given contexts, and are live on this stream.
-    unsafe { call!(stream.driver(), cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())
+        )
+    }
 }
 
 /// Converts the copy to an operation of a batch.
-pub(crate) fn operation(to: &End<'_>, from: &End<'_>, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
+pub(crate) fn operation(
+    to: &End<'_>,
+    from: &End<'_>,
+    options: CopyOptions,
+) -> CUDA_MEMCPY3D_BATCH_OP {
     let hints = options.to_raw();
     let operand = |end: &End<'_>, hint| CUmemcpy3DOperand {
         type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER,
@@ -260,7 +325,11 @@ pub(crate) fn operation(to: &End<'_>, from: &End<'_>, options: CopyOptions) -> C
     CUDA_MEMCPY3D_BATCH_OP {
         src: operand(from, hints.srcLocHint),
         dst: operand(to, hints.dstLocHint),
-        extent: CUextent3D { width: to.place.width, height: to.place.height, depth: to.place.depth },
+        extent: CUextent3D {
+            width: to.place.width,
+            height: to.place.height,
+            depth: to.place.depth,
+        },
         srcAccessOrder: hints.srcAccessOrder,
         flags: hints.flags,
     }
@@ -273,6 +342,10 @@ pub(crate) fn same_extent(operation: &'static str, one: &Place, other: &Place) -
         return Ok(());
     }
     let text = |place: &Place| format!("{} × {} × {}", place.width, place.height, place.depth);
-    let reason = format!("extent mismatch ({} and {} bytes, rows and layers)", text(one), text(other));
+    let reason = format!(
+        "extent mismatch ({} and {} bytes, rows and layers)",
+        text(one),
+        text(other)
+    );
     Err(Error::argument(operation, reason))
 }

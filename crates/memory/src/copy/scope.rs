@@ -58,8 +58,14 @@ pub fn copy_scope<'env, R>(
     stream: &'env Stream,
     operation: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>,
 ) -> Result<R> {
-    let waiter = Waiter { stream, is_used: Cell::new(false) };
-    let result = operation(&CopyScope { waiter: &waiter, _scope: PhantomData });
+    let waiter = Waiter {
+        stream,
+        is_used: Cell::new(false),
+    };
+    let result = operation(&CopyScope {
+        waiter: &waiter,
+        _scope: PhantomData,
+    });
     let waited = waiter.wait();
     result.and_then(|value| waited.map(|()| value))
 }
@@ -95,7 +101,14 @@ impl<'scope> CopyScope<'scope, '_> {
         end.tracked.before_write(OPERATION, &mut guard)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the host operand
         // is borrowed until the scope has waited for the copy.
-        let result = unsafe { host::to_device(self.stream(), end.address, source.as_ptr().cast(), end.bytes) };
+        let result = unsafe {
+            host::to_device(
+                self.stream(),
+                end.address,
+                source.as_ptr().cast(),
+                end.bytes,
+            )
+        };
         result.map_err(|error| end.explain(error))?;
         end.tracked.after_partial_write(&mut guard);
         Ok(())
@@ -125,7 +138,14 @@ impl<'scope> CopyScope<'scope, '_> {
         end.tracked.before_read(OPERATION, &mut guard)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
         // valid element, and the host operand is borrowed until the scope has waited for the copy.
-        let result = unsafe { host::to_host(self.stream(), target.as_mut_ptr().cast(), end.address, end.bytes) };
+        let result = unsafe {
+            host::to_host(
+                self.stream(),
+                target.as_mut_ptr().cast(),
+                end.address,
+                end.bytes,
+            )
+        };
         result.map_err(|error| end.explain(error))?;
         end.tracked.after_read(&mut guard);
         Ok(())
@@ -141,7 +161,11 @@ impl<'scope> CopyScope<'scope, '_> {
 impl Waiter<'_> {
     /// Waits for the copies that were enqueued since the last wait.
     fn wait(&self) -> Result<()> {
-        if self.is_used.replace(false) { wait::until_done(self.stream) } else { Ok(()) }
+        if self.is_used.replace(false) {
+            wait::until_done(self.stream)
+        } else {
+            Ok(())
+        }
     }
 }
 

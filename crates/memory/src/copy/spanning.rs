@@ -8,7 +8,9 @@ use curium_driver::{Result, Stream};
 pub(crate) fn enqueue(stream: &Stream, put: impl Fn() -> Result<()>) -> Result<()> {
     let result = put();
     match &result {
-        Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => stream.context().entered(|_| put()),
+        Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => {
+            stream.context().entered(|_| put())
+        }
         _ => result,
     }
 }

@@ -117,7 +117,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// As for [`DeviceBuffer::copy_from_device`].
     #[inline]
-    pub fn copy_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
+    pub fn copy_from_device_on(
+        &mut self,
+        stream: &Stream,
+        source: &impl AsDeviceSlice<Element = T>,
+    ) -> Result<()>
     where
         T: Copy,
     {

@@ -173,7 +173,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn maybe_uninit_in(stream: &Stream, len: usize, resource: R) -> Result<DeviceBuffer<MaybeUninit<T>, R>> {
+    pub fn maybe_uninit_in(
+        stream: &Stream,
+        len: usize,
+        resource: R,
+    ) -> Result<DeviceBuffer<MaybeUninit<T>, R>> {
         DeviceBuffer::allocate("DeviceBuffer::maybe_uninit_in", stream, len, resource)
     }
 
@@ -191,14 +195,24 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         T: Copy,
         R: Clone,
     {
-        let mut clone = Self::allocate("DeviceBuffer::try_clone", self.stream(), self.len, self.resource.clone())?;
+        let mut clone = Self::allocate(
+            "DeviceBuffer::try_clone",
+            self.stream(),
+            self.len,
+            self.resource.clone(),
+        )?;
         clone.copy_from_device(self)?;
         Ok(clone)
     }
 
     #[track_caller]
     #[inline]
-    fn allocate_zeroed(operation: &'static str, stream: &Stream, len: usize, resource: R) -> Result<Self>
+    fn allocate_zeroed(
+        operation: &'static str,
+        stream: &Stream,
+        len: usize,
+        resource: R,
+    ) -> Result<Self>
     where
         T: Zeroable,
     {
@@ -209,7 +223,12 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 
     #[track_caller]
-    fn allocate_filled(operation: &'static str, stream: &Stream, (len, value): (usize, T), resource: R) -> Result<Self>
+    fn allocate_filled(
+        operation: &'static str,
+        stream: &Stream,
+        (len, value): (usize, T),
+        resource: R,
+    ) -> Result<Self>
     where
         T: NoUninit,
     {
@@ -222,7 +241,12 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Allocates uninitialized elements.
     #[track_caller]
     #[inline]
-    pub(super) fn allocate(operation: &'static str, stream: &Stream, len: usize, resource: R) -> Result<Self> {
+    pub(super) fn allocate(
+        operation: &'static str,
+        stream: &Stream,
+        len: usize,
+        resource: R,
+    ) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         // A resource that does not allocate in graphs enqueues no work.
         if resource.allocates_in_graphs() {
@@ -231,10 +255,18 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         let pointer = if stream.is_created_by_capture() {
             allocate_captured(operation, &resource, stream, (bytes, Self::ALIGNMENT))?
         } else {
-            resource.allocate(stream, bytes, Self::ALIGNMENT).map_err(|error| explain(error, stream, bytes))?
+            resource
+                .allocate(stream, bytes, Self::ALIGNMENT)
+                .map_err(|error| explain(error, stream, bytes))?
         };
         let tracked = Tracked::leasable(stream, Accessibility::Device).at(pointer.as_raw(), bytes);
-        Ok(Self { pointer: pointer.cast(), len, tracked, resource, _elements: PhantomData })
+        Ok(Self {
+            pointer: pointer.cast(),
+            len,
+            tracked,
+            resource,
+            _elements: PhantomData,
+        })
     }
 }
 
@@ -251,7 +283,9 @@ fn allocate_captured<R: Resource>(
     if !guard.is_captured() || !resource.allocates_in_graphs() {
         return Err(in_capture(operation, stream));
     }
-    let pointer = resource.allocate(stream, bytes, alignment).map_err(|error| explain(error, stream, bytes))?;
+    let pointer = resource
+        .allocate(stream, bytes, alignment)
+        .map_err(|error| explain(error, stream, bytes))?;
     // SAFETY: the memory was just allocated in the capture, and its buffer deregisters it before freeing it.
     unsafe { guard.add_allocation(pointer.as_raw()) };
     Ok(pointer)
@@ -262,7 +296,9 @@ fn allocate_captured<R: Resource>(
 fn in_capture(operation: &'static str, stream: &Stream) -> Error {
     let reason = match stream.is_capture_active() {
         true => {
-            format!("the resource cannot allocate in a capture ({stream:?}); use `StreamOrdered` or another stream")
+            format!(
+                "the resource cannot allocate in a capture ({stream:?}); use `StreamOrdered` or another stream"
+            )
         }
         false => format!("the capture of the stream has ended ({stream:?})"),
     };

@@ -14,12 +14,20 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         if self.stream().is_created_by_capture() {
             return self.leave_to_scope();
         }
-        let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
+        let (stream, pointer, bytes) =
+            (self.stream().clone(), self.pointer.cast(), self.byte_len());
         if let Some(resource) = self.resource.detached() {
             let end = move |accesses| {
                 // SAFETY: the memory came from this resource or one that shares its state, and the closure runs once, when the address is
                 // no longer used.
-                let freed = unsafe { end(&resource, &stream, &accesses, (pointer, bytes, Self::ALIGNMENT)) };
+                let freed = unsafe {
+                    end(
+                        &resource,
+                        &stream,
+                        &accesses,
+                        (pointer, bytes, Self::ALIGNMENT),
+                    )
+                };
                 if let Err(error) = freed {
                     leak(stream.driver(), LeakedMemory::new(1, bytes as u64), &error);
                 }
@@ -30,7 +38,14 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             let accesses = self.tracked.exclusive();
             accesses.revoke()?;
             // SAFETY: the memory came from this resource, no graph can use it any more, and it is not used after this call.
-            unsafe { end(&self.resource, &stream, accesses, (pointer, bytes, Self::ALIGNMENT)) }?;
+            unsafe {
+                end(
+                    &self.resource,
+                    &stream,
+                    accesses,
+                    (pointer, bytes, Self::ALIGNMENT),
+                )
+            }?;
         }
         self.pointer = DevicePointer::from_raw(0);
         Ok(())
@@ -38,7 +53,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 
     /// Frees memory allocated in a capture: with a node if the capture is still active, otherwise when its graph ends.
     fn leave_to_scope(&mut self) -> Result<()> {
-        let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
+        let (stream, pointer, bytes) =
+            (self.stream().clone(), self.pointer.cast(), self.byte_len());
         let mut guard = AccessGuard::new(&stream)?;
         // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it, or registered again.
         let is_ours = self.tracked.exclusive().before_write(&mut guard).is_ok()
@@ -46,7 +62,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         if is_ours {
             // SAFETY: the memory came from this resource, the captured work that uses it precedes the free, and it is not used after this
             // call.
-            let freed = unsafe { self.resource.deallocate(&stream, pointer, bytes, Self::ALIGNMENT) };
+            let freed = unsafe {
+                self.resource
+                    .deallocate(&stream, pointer, bytes, Self::ALIGNMENT)
+            };
             if freed.is_err() {
                 // The end of the capture frees the memory, or returns the error. A capture that was invalidated leaves no memory.
                 // SAFETY: the captured work allocated the memory, and nothing else frees it from now on.
@@ -72,7 +91,13 @@ unsafe fn end<R: Resource + ?Sized>(
 ) -> Result<()> {
     // The same fallback as for buffers that no graph leases.
     let waited = accesses.before_free(stream);
-    waited.or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
+    waited.or_else(|error| {
+        if error.function().is_some() {
+            accesses.synchronize()
+        } else {
+            Err(error)
+        }
+    })?;
     // SAFETY: the caller guarantees the memory, and the stream has waited for every access.
     unsafe { resource.deallocate(stream, pointer, bytes, alignment) }
 }

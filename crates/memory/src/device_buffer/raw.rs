@@ -22,7 +22,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// Returns the buffer together with the error if its stream cannot wait; an argument error if a graph uses the memory.
-    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error gives back what it is about, and is rare"
+    )]
     pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), Returned<Self>> {
         if self.tracked.exclusive().is_leased() || self.stream().is_created_by_capture() {
             return Err(Returned::new(
@@ -52,16 +55,31 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// An argument error if `len` is 0 or too large, or if the pointer is null. On error, the caller keeps the memory.
-    pub unsafe fn from_raw(stream: &Stream, pointer: DevicePointer<T>, len: usize, resource: R) -> Result<Self> {
+    pub unsafe fn from_raw(
+        stream: &Stream,
+        pointer: DevicePointer<T>,
+        len: usize,
+        resource: R,
+    ) -> Result<Self> {
         size::bytes::<T>("DeviceBuffer::from_raw", len)?;
         if pointer.as_raw() == 0 {
             return Err(Error::argument("DeviceBuffer::from_raw", "null pointer"));
         }
         if stream.is_created_by_capture() {
-            return Err(Error::argument("DeviceBuffer::from_raw", "the stream belongs to a capture"));
+            return Err(Error::argument(
+                "DeviceBuffer::from_raw",
+                "the stream belongs to a capture",
+            ));
         }
-        let tracked = Tracked::leasable(stream, Accessibility::Device).at(pointer.as_raw(), len * size_of::<T>());
-        Ok(Self { pointer, len, tracked, resource, _elements: PhantomData })
+        let tracked = Tracked::leasable(stream, Accessibility::Device)
+            .at(pointer.as_raw(), len * size_of::<T>());
+        Ok(Self {
+            pointer,
+            len,
+            tracked,
+            resource,
+            _elements: PhantomData,
+        })
     }
 
     /// Returns the fields without freeing the memory.
@@ -84,6 +102,12 @@ impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
     #[must_use]
     pub unsafe fn assume_init(self) -> DeviceBuffer<T, R> {
         let (pointer, len, tracked, resource) = self.into_parts();
-        DeviceBuffer { pointer: pointer.cast(), len, tracked, resource, _elements: PhantomData }
+        DeviceBuffer {
+            pointer: pointer.cast(),
+            len,
+            tracked,
+            resource,
+            _elements: PhantomData,
+        }
     }
 }

@@ -30,7 +30,10 @@ impl<'a, T> DeviceChunks<'a, T> {
 impl<'a, T> DeviceChunksMut<'a, T> {
     pub(super) fn new(rest: DeviceSliceMut<'a, T>, len: usize) -> Result<Self> {
         not_zero("DeviceSliceMut::chunks", len)?;
-        Ok(Self { rest: Some(rest), len })
+        Ok(Self {
+            rest: Some(rest),
+            len,
+        })
     }
 }
 
@@ -66,7 +69,11 @@ impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.rest.as_ref().map_or(0, DeviceSliceMut::len).div_ceil(self.len);
+        let count = self
+            .rest
+            .as_ref()
+            .map_or(0, DeviceSliceMut::len)
+            .div_ceil(self.len);
         (count, Some(count))
     }
 }
@@ -78,5 +85,9 @@ impl<T> FusedIterator for DeviceChunksMut<'_, T> {}
 
 #[inline]
 fn not_zero(operation: &'static str, len: usize) -> Result<()> {
-    if len == 0 { Err(Error::argument(operation, "zero chunk length")) } else { Ok(()) }
+    if len == 0 {
+        Err(Error::argument(operation, "zero chunk length"))
+    } else {
+        Ok(())
+    }
 }

@@ -27,7 +27,12 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// Creates a view of `len` elements at `pointer`, in memory of `tracked` that is borrowed exclusively for `'a`.
     #[inline]
     pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
-        Self { pointer, len, tracked, _elements: PhantomData }
+        Self {
+            pointer,
+            len,
+            tracked,
+            _elements: PhantomData,
+        }
     }
 
     /// Returns the number of elements.
@@ -86,7 +91,11 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// An argument error if the range is reversed or out of bounds.
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = size::range("DeviceSliceMut::slice", self.len, range)?;
-        Ok(Self::new(self.pointer.wrapping_add(range.start), range.len(), self.tracked))
+        Ok(Self::new(
+            self.pointer.wrapping_add(range.start),
+            range.len(),
+            self.tracked,
+        ))
     }
 
     /// Splits the view into the first `middle` elements and the rest. To keep this view, call
@@ -97,7 +106,11 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// An argument error if `middle` is greater than the length.
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSliceMut::split_at", self.len, middle)?;
-        let rest = Self::new(self.pointer.wrapping_add(middle), self.len - middle, self.tracked);
+        let rest = Self::new(
+            self.pointer.wrapping_add(middle),
+            self.len - middle,
+            self.tracked,
+        );
         Ok((Self::new(self.pointer, middle, self.tracked), rest))
     }
 
@@ -125,7 +138,10 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: NoUninit,
     {
         let stream = self.stream();
-        stream.expect_captured("DeviceSliceMut::copy_from_slice", "use `copy_from_slice_on(scope, …)`")?;
+        stream.expect_captured(
+            "DeviceSliceMut::copy_from_slice",
+            "use `copy_from_slice_on(scope, …)`",
+        )?;
         self.copy_from_slice_on(stream, source)
     }
 
@@ -216,7 +232,10 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: Copy,
     {
-        self.stream().expect_captured("DeviceSliceMut::copy_from_device", "use `copy_from_device_on(scope, …)`")?;
+        self.stream().expect_captured(
+            "DeviceSliceMut::copy_from_device",
+            "use `copy_from_device_on(scope, …)`",
+        )?;
         self.copy_from_device_on(self.stream(), source)
     }
 
@@ -227,13 +246,22 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// As for [`DeviceSliceMut::copy_from_device`].
-    pub fn copy_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
+    pub fn copy_from_device_on(
+        &mut self,
+        stream: &Stream,
+        source: &impl AsDeviceSlice<Element = T>,
+    ) -> Result<()>
     where
         T: Copy,
     {
         let source = source.as_device_slice();
         size::same_len("DeviceSliceMut::copy_from_device", self.len, source.len())?;
-        device::copy("DeviceSliceMut::copy_from_device", stream, self.end(), source.end())
+        device::copy(
+            "DeviceSliceMut::copy_from_device",
+            stream,
+            self.end(),
+            source.end(),
+        )
     }
 
     /// Copies like [`DeviceSliceMut::copy_from_device_on`], with hints for drivers that support them.
@@ -254,8 +282,17 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: Copy,
     {
         let source = source.as_device_slice();
-        size::same_len("DeviceSliceMut::copy_from_device_with", self.len, source.len())?;
-        device::copy_with("DeviceSliceMut::copy_from_device_with", stream, (self.end(), source.end()), options)
+        size::same_len(
+            "DeviceSliceMut::copy_from_device_with",
+            self.len,
+            source.len(),
+        )?;
+        device::copy_with(
+            "DeviceSliceMut::copy_from_device_with",
+            stream,
+            (self.end(), source.end()),
+            options,
+        )
     }
 
     /// Sets every element to `value`. Returns once the fill is enqueued on the stream of the viewed memory.
@@ -274,7 +311,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.stream().expect_captured("DeviceSliceMut::fill", "use `fill_on(scope, …)`")?;
+        self.stream()
+            .expect_captured("DeviceSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
     }
 
@@ -288,7 +326,12 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        fill::elements("DeviceSliceMut::fill", stream, &self.end(), bytemuck::bytes_of(&value))
+        fill::elements(
+            "DeviceSliceMut::fill",
+            stream,
+            &self.end(),
+            bytemuck::bytes_of(&value),
+        )
     }
 
     /// Sets every byte to zero. Returns once the fill is enqueued on the stream of the viewed memory.
@@ -303,7 +346,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: Zeroable,
     {
-        self.stream().expect_captured("DeviceSliceMut::zero", "use `zero_on(scope)`")?;
+        self.stream()
+            .expect_captured("DeviceSliceMut::zero", "use `zero_on(scope)`")?;
         self.zero_on(self.stream())
     }
 
@@ -336,7 +380,11 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// Returns the view as a copy operand; the view stays borrowed.
     #[inline]
     pub(crate) fn end(&self) -> copy::End<'a> {
-        copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }
+        copy::End {
+            address: self.pointer.as_raw(),
+            bytes: self.byte_len(),
+            tracked: self.tracked,
+        }
     }
 }
 
@@ -372,6 +420,12 @@ impl<T> AsRef<Driver> for DeviceSliceMut<'_, T> {
 
 impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "DeviceSliceMut({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
+        write!(
+            formatter,
+            "DeviceSliceMut({} × {} at {:?})",
+            self.len,
+            std::any::type_name::<T>(),
+            self.pointer
+        )
     }
 }

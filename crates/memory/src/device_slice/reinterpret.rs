@@ -42,8 +42,16 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: NoUninit + AnyBitPattern,
         U: NoUninit + AnyBitPattern,
     {
-        let len = elements::<U>("DeviceSliceMut::cast", self.as_pointer().cast(), self.byte_len())?;
-        Ok(DeviceSliceMut::new(self.as_pointer().cast(), len, self.tracked()))
+        let len = elements::<U>(
+            "DeviceSliceMut::cast",
+            self.as_pointer().cast(),
+            self.byte_len(),
+        )?;
+        Ok(DeviceSliceMut::new(
+            self.as_pointer().cast(),
+            len,
+            self.tracked(),
+        ))
     }
 
     /// Returns a view of the bytes. To keep this view, call [`DeviceSliceMut::reborrow`] first.
@@ -61,10 +69,15 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 fn elements<U>(operation: &'static str, pointer: DevicePointer<u8>, bytes: usize) -> Result<usize> {
     let (name, size, align) = (std::any::type_name::<U>(), size_of::<U>(), align_of::<U>());
     if size == 0 {
-        return Err(Error::argument(operation, format!("zero-sized element type ({name})")));
+        return Err(Error::argument(
+            operation,
+            format!("zero-sized element type ({name})"),
+        ));
     }
     if !bytes.is_multiple_of(size) {
-        let reason = format!("size mismatch ({bytes} bytes are not a multiple of the {size} bytes of {name})");
+        let reason = format!(
+            "size mismatch ({bytes} bytes are not a multiple of the {size} bytes of {name})"
+        );
         return Err(Error::argument(operation, reason));
     }
     if !pointer.as_raw().is_multiple_of(align as u64) {

@@ -15,14 +15,17 @@ impl<T> DeviceVec<T> {
     #[doc(alias = "cuMemSetAccess")]
     pub fn enable_access(&mut self, device: &Device) -> Result<()> {
         const OPERATION: &str = "DeviceVec::enable_access";
-        self.stream().driver().expect_same(device.driver(), OPERATION)?;
+        self.stream()
+            .driver()
+            .expect_same(device.driver(), OPERATION)?;
         let own = self.stream().device();
         if own.as_raw() == device.as_raw() || self.segments.is_reached_by(device) {
             return Ok(());
         }
         if !device.can_access_peer(own)? {
             let (own, other) = (own.as_raw(), device.as_raw());
-            let reason = format!("device {other} cannot use memory on device {own}: copy the elements");
+            let reason =
+                format!("device {other} cannot use memory on device {own}: copy the elements");
             return Err(Error::argument(OPERATION, reason));
         }
         self.segments.allow(device)?;

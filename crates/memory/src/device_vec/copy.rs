@@ -102,9 +102,12 @@ impl<T> DeviceVec<T> {
     {
         const OPERATION: &str = "DeviceVec::extend_from_device";
         let source = source.as_device_slice();
-        self.stream().driver().expect_same(source.stream().driver(), OPERATION)?;
+        self.stream()
+            .driver()
+            .expect_same(source.stream().driver(), OPERATION)?;
         let len = self.make_room_on_own(OPERATION, source.len())?;
-        self.uninit(self.len, source.len()).copy_from_device(&source)?;
+        self.uninit(self.len, source.len())
+            .copy_from_device(&source)?;
         self.len = len;
         Ok(())
     }
@@ -114,15 +117,22 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::extend_from_device`]; an argument error if the stream is being captured.
-    pub fn extend_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
+    pub fn extend_from_device_on(
+        &mut self,
+        stream: &Stream,
+        source: &impl AsDeviceSlice<Element = T>,
+    ) -> Result<()>
     where
         T: Copy,
     {
         const OPERATION: &str = "DeviceVec::extend_from_device";
         let source = source.as_device_slice();
-        self.stream().driver().expect_same(source.stream().driver(), OPERATION)?;
+        self.stream()
+            .driver()
+            .expect_same(source.stream().driver(), OPERATION)?;
         let len = self.make_room_on(OPERATION, stream, source.len())?;
-        self.uninit(self.len, source.len()).copy_from_device_on(stream, &source)?;
+        self.uninit(self.len, source.len())
+            .copy_from_device_on(stream, &source)?;
         self.len = len;
         Ok(())
     }

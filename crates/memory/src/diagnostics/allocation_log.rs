@@ -80,17 +80,24 @@ impl FromStr for AllocationLog {
 
     fn from_str(text: &str) -> Result<Self, ParseLogError> {
         let mut lines = text.lines().enumerate();
-        let wrong = |line: usize, reason: String| ParseLogError { line: line + 1, reason };
+        let wrong = |line: usize, reason: String| ParseLogError {
+            line: line + 1,
+            reason,
+        };
         match lines.next() {
             Some((_, AllocationEvent::HEADER)) => {}
             first => {
                 let found = first.map_or("nothing", |(_, line)| line);
                 let expected = AllocationEvent::HEADER;
-                return Err(wrong(0, format!("expected the header {expected:?}, found {found:?}")));
+                return Err(wrong(
+                    0,
+                    format!("expected the header {expected:?}, found {found:?}"),
+                ));
             }
         }
         let filled = lines.filter(|(_, line)| !line.trim().is_empty());
-        let events = filled.map(|(number, line)| line.parse().map_err(|reason| wrong(number, reason)));
+        let events =
+            filled.map(|(number, line)| line.parse().map_err(|reason| wrong(number, reason)));
         events.collect::<Result<_, _>>().map(Self::new)
     }
 }
@@ -98,7 +105,9 @@ impl FromStr for AllocationLog {
 impl fmt::Display for AllocationLog {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{}", AllocationEvent::HEADER)?;
-        self.events.iter().try_for_each(|event| writeln!(formatter, "{event}"))
+        self.events
+            .iter()
+            .try_for_each(|event| writeln!(formatter, "{event}"))
     }
 }
 
@@ -116,11 +125,23 @@ mod tests {
     fn log_survives_writing_and_reading() {
         let log: AllocationLog = TEXT.parse().expect("the log is well formed");
         assert_eq!(log.to_string(), TEXT);
-        let sites: Vec<_> = log.events().iter().map(|event| event.site.clone()).collect();
-        let site = sites[0].as_ref().expect("the first line has a line of code");
+        let sites: Vec<_> = log
+            .events()
+            .iter()
+            .map(|event| event.site.clone())
+            .collect();
+        let site = sites[0]
+            .as_ref()
+            .expect("the first line has a line of code");
         assert_eq!((&*site.file, site.line, site.column), ("a file.rs", 10, 5));
         assert_eq!(sites[3].as_ref().map(|site| &*site.file), Some("C:\\x.rs"));
-        assert_eq!(log.live().iter().map(|event| event.address).collect::<Vec<_>>(), [0x200]);
+        assert_eq!(
+            log.live()
+                .iter()
+                .map(|event| event.address)
+                .collect::<Vec<_>>(),
+            [0x200]
+        );
     }
 
     #[test]
@@ -128,17 +149,32 @@ mod tests {
         let cases = [
             ("", "line 1 of the allocation log: expected the header"),
             ("curium allocation log 2\n", "line 1 of"),
-            ("curium allocation log 1\n1 alloc 0x0 1 1 1\n", "line 2 of the allocation log: invalid event \"alloc\""),
-            ("curium allocation log 1\n\n1 free 7 1 1 1\n", "line 3 of the allocation log: invalid address \"7\""),
-            ("curium allocation log 1\n1 free 0x7 1 1\n", "line 2 of the allocation log: missing stream"),
-            ("curium allocation log 1\n-1 free 0x7 1 1 1\n", "line 2 of the allocation log: invalid time \"-1\""),
+            (
+                "curium allocation log 1\n1 alloc 0x0 1 1 1\n",
+                "line 2 of the allocation log: invalid event \"alloc\"",
+            ),
+            (
+                "curium allocation log 1\n\n1 free 7 1 1 1\n",
+                "line 3 of the allocation log: invalid address \"7\"",
+            ),
+            (
+                "curium allocation log 1\n1 free 0x7 1 1\n",
+                "line 2 of the allocation log: missing stream",
+            ),
+            (
+                "curium allocation log 1\n-1 free 0x7 1 1 1\n",
+                "line 2 of the allocation log: invalid time \"-1\"",
+            ),
             (
                 "curium allocation log 1\n1 free 0x7 1 1 1 x.rs\n",
                 "line 2 of the allocation log: invalid call site \"x.rs\"",
             ),
         ];
         for (text, expected) in cases {
-            let error = text.parse::<AllocationLog>().expect_err("the log is not well formed").to_string();
+            let error = text
+                .parse::<AllocationLog>()
+                .expect_err("the log is not well formed")
+                .to_string();
             assert!(error.starts_with(expected), "{text:?}: {error}");
         }
     }

@@ -36,7 +36,10 @@ pub struct AllocationRecorder<R> {
 }
 
 enum Sink {
-    Ring { events: VecDeque<AllocationEvent>, capacity: usize },
+    Ring {
+        events: VecDeque<AllocationEvent>,
+        capacity: usize,
+    },
     Lines(Lines),
 }
 
@@ -52,7 +55,13 @@ struct Lines {
 impl<R: Resource> AllocationRecorder<R> {
     /// Records the last `capacity` events of `inner` in memory.
     pub fn ring(inner: R, capacity: usize) -> Self {
-        Self::new(inner, Sink::Ring { events: VecDeque::new(), capacity })
+        Self::new(
+            inner,
+            Sink::Ring {
+                events: VecDeque::new(),
+                capacity,
+            },
+        )
     }
 
     /// Writes the events of `inner` to `writer`, one per line. Use a buffered writer for speed.
@@ -62,9 +71,15 @@ impl<R: Resource> AllocationRecorder<R> {
     /// current line.
     pub fn to_writer(inner: R, mut writer: impl Write + Send + 'static) -> Self {
         let is_begun = contained(|| writeln!(writer, "{}", AllocationEvent::HEADER)).is_ok();
-        let lines = Lines { waiting: VecDeque::new(), writer: Some(Box::new(writer)), writing: None };
+        let lines = Lines {
+            waiting: VecDeque::new(),
+            writer: Some(Box::new(writer)),
+            writing: None,
+        };
         let recording = Self::new(inner, Sink::Lines(lines));
-        recording.lost.store(u64::from(!is_begun), Ordering::Relaxed);
+        recording
+            .lost
+            .store(u64::from(!is_begun), Ordering::Relaxed);
         recording
     }
 
@@ -107,21 +122,49 @@ impl<R: Resource> AllocationRecorder<R> {
 
     fn new(inner: R, sink: Sink) -> Self {
         // Earlier changes are queried from the resource and precede the first event.
-        let next = inner.segment_changes(0).last().map_or(0, |change| change.number + 1);
+        let next = inner
+            .segment_changes(0)
+            .last()
+            .map_or(0, |change| change.number + 1);
         let (changes, lost) = (AtomicU64::new(next), AtomicU64::new(0));
-        Self { inner, sink: Mutex::new(sink), changes, begin: Instant::now(), lost }
+        Self {
+            inner,
+            sink: Mutex::new(sink),
+            changes,
+            begin: Instant::now(),
+            lost,
+        }
     }
 
     /// Records an event. The inner resource is not called in the meantime, so that its own events can be recorded too.
-    fn record(&self, kind: EventKind, stream: &Stream, figures: (u64, usize, usize), site: Option<CallSite>) {
+    fn record(
+        &self,
+        kind: EventKind,
+        stream: &Stream,
+        figures: (u64, usize, usize),
+        site: Option<CallSite>,
+    ) {
         let (address, bytes, alignment) = figures;
         let stream = stream.identity();
-        let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));
+        let changes = self
+            .inner
+            .segment_changes(self.changes.load(Ordering::Relaxed));
         let mut sink = self.sink.lock();
         // Read under the lock, so that times are monotonic.
         let nanoseconds = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.record_changes(&mut sink, &changes, nanoseconds);
-        self.push(&mut sink, AllocationEvent { kind, nanoseconds, address, bytes, alignment, stream, site });
+        self.push(
+            &mut sink,
+            AllocationEvent {
+                kind,
+                nanoseconds,
+                address,
+                bytes,
+                alignment,
+                stream,
+                site,
+            },
+        );
         drop(sink);
         self.write();
     }
@@ -130,9 +173,25 @@ impl<R: Resource> AllocationRecorder<R> {
     fn record_changes(&self, sink: &mut Sink, changes: &[SegmentChange], nanoseconds: u64) {
         let written = self.changes.load(Ordering::Relaxed);
         for change in changes.iter().filter(|change| change.number >= written) {
-            let SegmentChange { number, kind, address, bytes } = *change;
+            let SegmentChange {
+                number,
+                kind,
+                address,
+                bytes,
+            } = *change;
             let (bytes, alignment, stream) = (usize::try_from(bytes).unwrap_or(usize::MAX), 1, 0);
-            self.push(sink, AllocationEvent { kind, nanoseconds, address, bytes, alignment, stream, site: None });
+            self.push(
+                sink,
+                AllocationEvent {
+                    kind,
+                    nanoseconds,
+                    address,
+                    bytes,
+                    alignment,
+                    stream,
+                    site: None,
+                },
+            );
             self.changes.store(number + 1, Ordering::Relaxed);
         }
     }
@@ -145,7 +204,9 @@ impl<R: Resource> AllocationRecorder<R> {
 
     /// Records segment changes that were not caused by allocations.
     fn catch_up(&self) {
-        let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));
+        let changes = self
+            .inner
+            .segment_changes(self.changes.load(Ordering::Relaxed));
         let mut sink = self.sink.lock();
         let nanoseconds = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.record_changes(&mut sink, &changes, nanoseconds);
@@ -169,7 +230,8 @@ impl<R: Resource> AllocationRecorder<R> {
         let mut result = Ok(());
         while let Some(event) = writing.next() {
             let written = contained(|| writeln!(writing.writer, "{event}"));
-            self.lost.fetch_add(u64::from(written.is_err()), Ordering::Relaxed);
+            self.lost
+                .fetch_add(u64::from(written.is_err()), Ordering::Relaxed);
             result = result.and(written);
         }
         result
@@ -178,14 +240,21 @@ impl<R: Resource> AllocationRecorder<R> {
     /// Takes the writer for this thread; `None` if another thread has it, or if there is none.
     fn take_writer(&self) -> io::Result<Option<Writing<'_>>> {
         let mut sink = self.sink.lock();
-        let Sink::Lines(lines) = &mut *sink else { return Ok(None) };
+        let Sink::Lines(lines) = &mut *sink else {
+            return Ok(None);
+        };
         let this = thread::current().id();
         if lines.writing == Some(this) {
             return Err(io::Error::other("the writer is in use on this thread"));
         }
-        let Some(writer) = lines.writer.take() else { return Ok(None) };
+        let Some(writer) = lines.writer.take() else {
+            return Ok(None);
+        };
         lines.writing = Some(this);
-        Ok(Some(Writing { sink: &self.sink, writer: ManuallyDrop::new(writer) }))
+        Ok(Some(Writing {
+            sink: &self.sink,
+            writer: ManuallyDrop::new(writer),
+        }))
     }
 }
 
@@ -257,7 +326,12 @@ impl Drop for Lines {
 // SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
     #[track_caller]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         let site = Location::caller();
         let result = self.inner.allocate(stream, bytes, alignment);
         let (kind, address) = match &result {
@@ -313,6 +387,9 @@ fn free_bytes(error: &Error) -> u64 {
 
 impl<R: fmt::Debug> fmt::Debug for AllocationRecorder<R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("AllocationRecorder").field(&self.inner).finish()
+        formatter
+            .debug_tuple("AllocationRecorder")
+            .field(&self.inner)
+            .finish()
     }
 }

@@ -48,7 +48,12 @@ impl Snapshot {
         let log = AllocationLog::new(events);
         let live = log.live().into_iter().map(Block::from).collect();
         let segments = layout::left_by(log.events());
-        Self { device, events: log.events().to_vec(), live, segments }
+        Self {
+            device,
+            events: log.events().to_vec(),
+            live,
+            segments,
+        }
     }
 
     /// Sets the live allocations, for example those of a [`LeakTracker`](crate::LeakTracker). They include allocations
@@ -64,8 +69,14 @@ impl Snapshot {
     /// shown as its own segment.
     #[must_use]
     pub fn with_segments(mut self, resource: &CachingResource) -> Self {
-        self.segments =
-            resource.segments().into_iter().map(|(start, bytes)| Span { start, end: start + bytes }).collect();
+        self.segments = resource
+            .segments()
+            .into_iter()
+            .map(|(start, bytes)| Span {
+                start,
+                end: start + bytes,
+            })
+            .collect();
         self
     }
 
@@ -76,11 +87,20 @@ impl Snapshot {
         pickle.dictionary(|pickle| {
             pickle.key("segments");
             let segments = layout::segments(&self.segments, &self.live, &self.events);
-            pickle.list(&segments, |pickle, segment| self.write_segment(pickle, segment));
+            pickle.list(&segments, |pickle, segment| {
+                self.write_segment(pickle, segment)
+            });
             pickle.key("device_traces");
             // The viewer indexes events by device ordinal.
-            let traces: Vec<&[AllocationEvent]> =
-                (0..=self.device).map(|device| if device == self.device { &*self.events } else { &[] }).collect();
+            let traces: Vec<&[AllocationEvent]> = (0..=self.device)
+                .map(|device| {
+                    if device == self.device {
+                        &*self.events
+                    } else {
+                        &[]
+                    }
+                })
+                .collect();
             pickle.list(&traces, |pickle, trace| self.write_trace(pickle, trace));
             pickle.key("allocator_settings");
             pickle.dictionary(|_| {});
@@ -108,8 +128,18 @@ impl Snapshot {
             pickle.entry("total_size", segment.span.length());
             pickle.entry("allocated_size", allocated);
             pickle.entry("active_size", allocated);
-            pickle.entry("requested_size", in_use().map(|block| block.requested).sum());
-            pickle.entry("stream", segment.blocks.iter().find(|block| block.is_live).map_or(0, |block| block.stream));
+            pickle.entry(
+                "requested_size",
+                in_use().map(|block| block.requested).sum(),
+            );
+            pickle.entry(
+                "stream",
+                segment
+                    .blocks
+                    .iter()
+                    .find(|block| block.is_live)
+                    .map_or(0, |block| block.stream),
+            );
             pickle.key("segment_type");
             pickle.text("large");
             pickle.key("segment_pool_id");
@@ -124,7 +154,11 @@ impl Snapshot {
     }
 
     fn write_trace(&self, pickle: &mut Pickle, trace: &[AllocationEvent]) {
-        let actions = trace.iter().flat_map(|event| actions(event.kind).iter().map(move |action| (*action, event)));
+        let actions = trace.iter().flat_map(|event| {
+            actions(event.kind)
+                .iter()
+                .map(move |action| (*action, event))
+        });
         let mut actions: Vec<_> = actions.collect();
         // The last event is the snapshot itself.
         let taken = trace.last().map(|last| AllocationEvent {
@@ -134,7 +168,9 @@ impl Snapshot {
             ..last.clone()
         });
         actions.extend(taken.as_ref().map(|taken| ("snapshot", taken)));
-        pickle.list(&actions, |pickle, (action, event)| write_event(pickle, action, event));
+        pickle.list(&actions, |pickle, (action, event)| {
+            write_event(pickle, action, event)
+        });
     }
 }
 
@@ -157,7 +193,11 @@ fn write_block(pickle: &mut Pickle, block: &layout::Placed) {
         pickle.entry("size", block.size);
         pickle.entry("requested_size", block.requested);
         pickle.key("state");
-        pickle.text(if block.is_live { "active_allocated" } else { "inactive" });
+        pickle.text(if block.is_live {
+            "active_allocated"
+        } else {
+            "inactive"
+        });
         pickle.key("frames");
         write_frames(pickle, block.site.as_ref());
     });
@@ -167,7 +207,14 @@ fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
     pickle.dictionary(|pickle| {
         pickle.key("action");
         pickle.text(action);
-        pickle.entry(if action == "oom" { "device_free" } else { "addr" }, event.address);
+        pickle.entry(
+            if action == "oom" {
+                "device_free"
+            } else {
+                "addr"
+            },
+            event.address,
+        );
         pickle.entry("size", event.bytes as u64);
         pickle.entry("stream", event.stream);
         pickle.entry("time_us", event.nanoseconds / 1000);

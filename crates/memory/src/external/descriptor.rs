@@ -19,7 +19,12 @@ pub(super) fn give<T>(
     descriptor: OwnedFd,
     import: impl FnOnce(RawFd) -> Result<T>,
 ) -> Result<T> {
-    let refuse = |error| Error::argument(operation, format!("the descriptor cannot be duplicated ({error})"));
+    let refuse = |error| {
+        Error::argument(
+            operation,
+            format!("the descriptor cannot be duplicated ({error})"),
+        )
+    };
     let given = descriptor.try_clone().map_err(refuse)?.into_raw_fd();
     let imported = import(given);
     if imported.is_err() && is_duplicate(&descriptor, given) {
@@ -38,7 +43,9 @@ fn is_duplicate(descriptor: &OwnedFd, other: RawFd) -> bool {
     let process = std::process::id() as c_long;
     let (one, other) = (c_long::from(descriptor.as_raw_fd()), c_long::from(other));
     // SAFETY: the call compares two descriptors and accesses no memory.
-    COMPARE.is_some_and(|number| unsafe { syscall(number, process, process, KCMP_FILE, one, other) } == 0)
+    COMPARE.is_some_and(
+        |number| unsafe { syscall(number, process, process, KCMP_FILE, one, other) } == 0,
+    )
 }
 
 /// The number of the system call `kcmp`.
@@ -65,8 +72,13 @@ mod tests {
     fn descriptors(file: &File) -> usize {
         let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
         let wanted = identity(file.metadata().expect("the file is open"));
-        let open = fs::read_dir("/proc/self/fd").expect("the system lists them").flatten();
-        open.filter(|entry| fs::metadata(entry.path()).is_ok_and(|metadata| identity(metadata) == wanted)).count()
+        let open = fs::read_dir("/proc/self/fd")
+            .expect("the system lists them")
+            .flatten();
+        open.filter(|entry| {
+            fs::metadata(entry.path()).is_ok_and(|metadata| identity(metadata) == wanted)
+        })
+        .count()
     }
 
     fn failure() -> Error {
@@ -98,10 +110,13 @@ mod tests {
 
     #[test]
     fn descriptor_reused_by_another_file_is_not_closed() {
-        let [file, other] =
-            ["/dev/null", "/dev/zero"].map(|path| OwnedFd::from(File::open(path).expect("it is there")));
+        let [file, other] = ["/dev/null", "/dev/zero"]
+            .map(|path| OwnedFd::from(File::open(path).expect("it is there")));
         assert!(!is_duplicate(&file, other.as_raw_fd()));
-        assert!(!is_duplicate(&file, OwnedFd::from(File::open("/dev/null").expect("it is there")).as_raw_fd()));
+        assert!(!is_duplicate(
+            &file,
+            OwnedFd::from(File::open("/dev/null").expect("it is there")).as_raw_fd()
+        ));
     }
 
     #[test]

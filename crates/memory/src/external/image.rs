@@ -36,13 +36,19 @@ impl ExternalMemory {
         const OPERATION: &str = "ExternalMemory::map_image";
         check_levels(OPERATION, shape, levels)?;
         if offset >= self.byte_len() {
-            let reason = format!("an image at offset {offset} of memory of {} bytes", self.byte_len());
+            let reason = format!(
+                "an image at offset {offset} of memory of {} bytes",
+                self.byte_len()
+            );
             return Err(Error::argument(OPERATION, reason));
         }
         if stream.context().as_raw() != self.context().as_raw() {
             return Err(Error::argument(
                 OPERATION,
-                format!("context mismatch ({stream:?} does not belong to {:?})", self.context()),
+                format!(
+                    "context mismatch ({stream:?} does not belong to {:?})",
+                    self.context()
+                ),
             ));
         }
         let description = CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC {
@@ -57,7 +63,13 @@ impl ExternalMemory {
             // SAFETY: both pointers are valid, the context is current, the memory is live, and the caller guarantees the image.
             unsafe { call!(driver, cuExternalMemoryGetMappedMipmappedArray(place, memory, description) creates raw) }
         });
-        mapped.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
-        Ok(MipmappedArray::in_external(stream, raw, (shape, levels, flags), self.clone()))
+        mapped
+            .map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
+        Ok(MipmappedArray::in_external(
+            stream,
+            raw,
+            (shape, levels, flags),
+            self.clone(),
+        ))
     }
 }

@@ -95,7 +95,13 @@ impl ExternalMemory {
             })
         });
         imported.map_err(|error| error.about(format!("{bytes} bytes")))?;
-        Ok(Self { shared: Arc::new(Shared { context: context.clone(), raw, bytes }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                context: context.clone(),
+                raw,
+                bytes,
+            }),
+        })
     }
 
     /// Imports `bytes` bytes of memory by a Win32 handle, which the caller keeps. `bytes` must be the exported size.
@@ -125,7 +131,13 @@ impl ExternalMemory {
             unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description) creates raw) }
         });
         imported.map_err(|error| error.about(format!("{bytes} bytes")))?;
-        Ok(Self { shared: Arc::new(Shared { context: context.clone(), raw, bytes }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                context: context.clone(),
+                raw,
+                bytes,
+            }),
+        })
     }
 
     /// Returns the size in bytes.
@@ -160,14 +172,21 @@ impl ExternalMemory {
             let reason = format!("{bytes} bytes at offset {offset} of memory of {total} bytes");
             return Err(Error::argument("ExternalMemory::map", reason));
         }
-        let description =
-            CUDA_EXTERNAL_MEMORY_BUFFER_DESC { offset, size: bytes, ..CUDA_EXTERNAL_MEMORY_BUFFER_DESC::default() };
+        let description = CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
+            offset,
+            size: bytes,
+            ..CUDA_EXTERNAL_MEMORY_BUFFER_DESC::default()
+        };
         let (mut address, raw) = (0, self.as_raw());
         self.context().entered(|driver| {
             // SAFETY: both pointers are valid, the context is current, and the memory is live.
             unsafe { call!(driver, cuExternalMemoryGetMappedBuffer(&raw mut address, raw, &raw const description) creates address) }
         })?;
-        Ok(ExternalBuffer { address, bytes, memory: self.clone() })
+        Ok(ExternalBuffer {
+            address,
+            bytes,
+            memory: self.clone(),
+        })
     }
 
     /// Releases the memory, as [`Drop`] does, and returns any error.
@@ -180,9 +199,19 @@ impl ExternalMemory {
     #[doc(alias = "cuDestroyExternalMemory")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
-            Returned::new(Self { shared }, Error::argument("ExternalMemory::close", "the memory is still in use"))
+            Returned::new(
+                Self { shared },
+                Error::argument("ExternalMemory::close", "the memory is still in use"),
+            )
         })?;
-        shared.destroy().map_err(|error| Returned::new(Self { shared: Arc::new(shared) }, error))
+        shared.destroy().map_err(|error| {
+            Returned::new(
+                Self {
+                    shared: Arc::new(shared),
+                },
+                error,
+            )
+        })
     }
 }
 
@@ -231,7 +260,11 @@ fn describe(
     Ok(CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
         type_: kind.to_raw(),
         size: bytes,
-        flags: if is_dedicated || kind.is_dedicated() { sys::CUDA_EXTERNAL_MEMORY_DEDICATED } else { 0 },
+        flags: if is_dedicated || kind.is_dedicated() {
+            sys::CUDA_EXTERNAL_MEMORY_DEDICATED
+        } else {
+            0
+        },
         ..CUDA_EXTERNAL_MEMORY_HANDLE_DESC::default()
     })
 }
@@ -256,9 +289,15 @@ impl ExternalMemoryKind {
     const fn to_raw(self) -> CUexternalMemoryHandleType {
         match self {
             Self::Opaque => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32,
-            Self::D3d12Heap => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP,
-            Self::D3d12Resource => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE,
-            Self::D3d11Resource => CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE,
+            Self::D3d12Heap => {
+                CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP
+            }
+            Self::D3d12Resource => {
+                CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE
+            }
+            Self::D3d11Resource => {
+                CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE
+            }
         }
     }
 
@@ -283,13 +322,23 @@ impl Shared {
 
 impl fmt::Debug for ExternalMemory {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ExternalMemory({} bytes, {:?})", self.byte_len(), self.as_raw())
+        write!(
+            formatter,
+            "ExternalMemory({} bytes, {:?})",
+            self.byte_len(),
+            self.as_raw()
+        )
     }
 }
 
 impl fmt::Debug for ExternalBuffer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ExternalBuffer({} bytes at {:?})", self.bytes, self.as_pointer())
+        write!(
+            formatter,
+            "ExternalBuffer({} bytes at {:?})",
+            self.bytes,
+            self.as_pointer()
+        )
     }
 }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use curium_driver::extend::release;
 use curium_driver::sys::{
-    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
-    CUexternalSemaphore, CUexternalSemaphoreHandleType,
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore, CUexternalSemaphoreHandleType,
 };
 use curium_driver::{Context, Result, Returned, Stream, call};
 #[cfg(feature = "graphs")]
@@ -68,7 +68,11 @@ impl ExternalSemaphore {
     /// descriptor is closed. The driver may detect memory in place of a semaphore only when it is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
-    pub fn import_fd(context: &Context, descriptor: OwnedFd, kind: ExternalSemaphoreKind) -> Result<Self> {
+    pub fn import_fd(
+        context: &Context,
+        descriptor: OwnedFd,
+        kind: ExternalSemaphoreKind,
+    ) -> Result<Self> {
         let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
             type_: kind.to_raw(),
             ..CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default()
@@ -81,7 +85,12 @@ impl ExternalSemaphore {
                 unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description) creates raw) }
             })
         })?;
-        Ok(Self { context: context.clone(), raw, kind, streams: Mutex::default() })
+        Ok(Self {
+            context: context.clone(),
+            raw,
+            kind,
+            streams: Mutex::default(),
+        })
     }
 
     /// Imports a semaphore by a Win32 handle, which the caller keeps.
@@ -94,7 +103,11 @@ impl ExternalSemaphore {
     /// imported, as on the simulator.
     #[cfg(windows)]
     #[doc(alias = "cuImportExternalSemaphore")]
-    pub fn import_win32(context: &Context, handle: BorrowedHandle<'_>, kind: ExternalSemaphoreKind) -> Result<Self> {
+    pub fn import_win32(
+        context: &Context,
+        handle: BorrowedHandle<'_>,
+        kind: ExternalSemaphoreKind,
+    ) -> Result<Self> {
         let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
             type_: kind.to_raw(),
             ..CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default()
@@ -105,7 +118,12 @@ impl ExternalSemaphore {
             // SAFETY: both pointers are valid, the context is current, and the handle is open during the call.
             unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description) creates raw) }
         })?;
-        Ok(Self { context: context.clone(), raw, kind, streams: Mutex::default() })
+        Ok(Self {
+            context: context.clone(),
+            raw,
+            kind,
+            streams: Mutex::default(),
+        })
     }
 
     /// Returns the kind.
@@ -131,7 +149,9 @@ impl ExternalSemaphore {
     /// returned by the driver.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
-        self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::signal")?;
+        self.context
+            .driver()
+            .expect_same(stream.driver(), "ExternalSemaphore::signal")?;
         stream.expect_running("ExternalSemaphore::signal")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
         params.params.fence.value = value;
@@ -140,7 +160,12 @@ impl ExternalSemaphore {
         unsafe {
             call!(
                 stream.driver(),
-                cuSignalExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw())
+                cuSignalExternalSemaphoresAsync(
+                    &raw const raw,
+                    &raw const params,
+                    1,
+                    stream.as_raw()
+                )
             )
         }?;
         self.note(stream);
@@ -157,14 +182,24 @@ impl ExternalSemaphore {
     /// As for [`ExternalSemaphore::signal`].
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
-        self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::wait")?;
+        self.context
+            .driver()
+            .expect_same(stream.driver(), "ExternalSemaphore::wait")?;
         stream.expect_running("ExternalSemaphore::wait")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
         // SAFETY: the semaphore is live, and the array of one semaphore and its parameters is valid during the call.
         unsafe {
-            call!(stream.driver(), cuWaitExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw()))
+            call!(
+                stream.driver(),
+                cuWaitExternalSemaphoresAsync(
+                    &raw const raw,
+                    &raw const params,
+                    1,
+                    stream.as_raw()
+                )
+            )
         }?;
         self.note(stream);
         Ok(())
@@ -203,7 +238,11 @@ impl ExternalSemaphore {
     }
 
     fn destroy(&mut self) -> Result<()> {
-        self.streams.get_mut().iter().map(Stream::synchronize).fold(Ok(()), Result::and)?;
+        self.streams
+            .get_mut()
+            .iter()
+            .map(Stream::synchronize)
+            .fold(Ok(()), Result::and)?;
         self.context.entered(|driver| {
             // SAFETY: the semaphore is live, no stream uses it, its context is current, and it is not used after this
             // call.
@@ -245,7 +284,11 @@ impl SemaphoreOwner for ExternalSemaphore {
 
 impl fmt::Debug for ExternalSemaphore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ExternalSemaphore({:?}, {:?})", self.kind, self.raw)
+        write!(
+            formatter,
+            "ExternalSemaphore({:?}, {:?})",
+            self.kind, self.raw
+        )
     }
 }
 

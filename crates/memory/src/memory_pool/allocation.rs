@@ -14,9 +14,15 @@ use crate::resource::{DRIVER_ALIGNMENT, Request, free_in_order, refused};
 // destroyed first.
 unsafe impl Resource for MemoryPool {
     #[inline]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         Request::new("MemoryPool::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
-        self.driver().expect_same(stream.driver(), "MemoryPool::allocate")?;
+        self.driver()
+            .expect_same(stream.driver(), "MemoryPool::allocate")?;
         stream.expect_captured("MemoryPool::allocate", ALLOCATE)?;
         let (mut raw, pool): (CUdeviceptr, _) = (0, self.as_raw());
         // SAFETY: `raw` is a valid pointer, and the pool and the stream are live.

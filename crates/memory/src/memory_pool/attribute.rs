@@ -3,7 +3,9 @@
 use std::ffi::c_void;
 
 use curium_driver::extend::with_relaxed_capture_mode;
-use curium_driver::sys::{CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute};
+use curium_driver::sys::{
+    CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute,
+};
 use curium_driver::{MemoryHandleTypes, Result, call};
 
 use super::{MemoryPool, PoolKind};
@@ -31,7 +33,10 @@ impl MemoryPool {
     ///
     /// An error returned by the driver.
     pub fn set_release_threshold(&self, bytes: u64) -> Result<()> {
-        self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes)
+        self.set(
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+            bytes,
+        )
     }
 
     /// Returns `true` if memory freed on one stream can be reused on another stream that has waited for the free.
@@ -55,7 +60,10 @@ impl MemoryPool {
     ///
     /// An error returned by the driver.
     pub fn set_reuse_follow_event_dependencies(&self, reuses: bool) -> Result<()> {
-        self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, reuses)
+        self.set_flag(
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
+            reuses,
+        )
     }
 
     /// Returns `true` if memory whose free has completed can be reused on any stream.
@@ -78,7 +86,10 @@ impl MemoryPool {
     ///
     /// An error returned by the driver.
     pub fn set_reuse_allow_opportunistic(&self, reuses: bool) -> Result<()> {
-        self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, reuses)
+        self.set_flag(
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+            reuses,
+        )
     }
 
     /// Returns `true` if an allocation may make its stream wait for a free on another stream to reuse the memory.
@@ -102,7 +113,10 @@ impl MemoryPool {
     ///
     /// An error returned by the driver.
     pub fn set_reuse_allow_internal_dependencies(&self, reuses: bool) -> Result<()> {
-        self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, reuses)
+        self.set_flag(
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES,
+            reuses,
+        )
     }
 
     /// Returns the kind of memory of the pool.
@@ -114,9 +128,14 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_ALLOCATION_TYPE")]
     pub fn kind(&self) -> Result<PoolKind> {
-        let kind = CUmemAllocationType(self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE)?);
+        let kind =
+            CUmemAllocationType(self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE)?);
         let is_managed = kind == CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED;
-        Ok(if is_managed { PoolKind::Managed } else { PoolKind::Pinned })
+        Ok(if is_managed {
+            PoolKind::Managed
+        } else {
+            PoolKind::Pinned
+        })
     }
 
     /// Returns the handle types that the pool can be exported as; none for an imported pool.
@@ -142,11 +161,15 @@ impl MemoryPool {
     #[doc(alias = "CU_MEMPOOL_ATTR_LOCATION_TYPE")]
     #[doc(alias = "CU_MEMPOOL_ATTR_LOCATION_ID")]
     pub fn location(&self) -> Result<Option<MemoryLocation>> {
-        let type_ = CUmemLocationType(self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE)?);
+        let type_ =
+            CUmemLocationType(self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE)?);
         if type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE {
             return Ok(None);
         }
-        let mut raw = CUmemLocation { type_, ..CUmemLocation::default() };
+        let mut raw = CUmemLocation {
+            type_,
+            ..CUmemLocation::default()
+        };
         raw.__bindgen_anon_1.id = self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_ID)?;
         Ok(Some(MemoryLocation::from_raw(&raw)))
     }
@@ -182,17 +205,31 @@ impl MemoryPool {
         let place = (&raw mut value).cast::<c_void>();
         with_relaxed_capture_mode(self.driver(), || {
             // SAFETY: the pool is live, and `value` has the size of the attribute, whose type the caller chooses.
-            unsafe { call!(self.driver(), cuMemPoolGetAttribute(self.as_raw(), attribute, place)) }
+            unsafe {
+                call!(
+                    self.driver(),
+                    cuMemPoolGetAttribute(self.as_raw(), attribute, place)
+                )
+            }
         })
         .map_err(|error| error.about(name(attribute)))?;
         Ok(value)
     }
 
     /// Sets an attribute.
-    pub(super) fn set<T: Number>(&self, attribute: CUmemPool_attribute, mut value: T) -> Result<()> {
+    pub(super) fn set<T: Number>(
+        &self,
+        attribute: CUmemPool_attribute,
+        mut value: T,
+    ) -> Result<()> {
         let place = (&raw mut value).cast::<c_void>();
         // SAFETY: the pool is live, and `value` has the type of the attribute, which the caller chooses.
-        let result = unsafe { call!(self.driver(), cuMemPoolSetAttribute(self.as_raw(), attribute, place)) };
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuMemPoolSetAttribute(self.as_raw(), attribute, place)
+            )
+        };
         result.map_err(|error| error.about(name(attribute)))
     }
 
@@ -216,9 +253,13 @@ impl Number for u64 {}
 fn name(attribute: CUmemPool_attribute) -> String {
     use CUmemPool_attribute as Attribute;
     let name = match attribute {
-        Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => "reuse following event dependencies",
+        Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => {
+            "reuse following event dependencies"
+        }
         Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC => "opportunistic reuse",
-        Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => "reuse through internal dependencies",
+        Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => {
+            "reuse through internal dependencies"
+        }
         Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => "release threshold",
         CUmemPool_attribute(number) => return format!("attribute {number} of a pool"),
     };

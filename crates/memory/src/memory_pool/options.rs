@@ -3,7 +3,9 @@
 use std::fmt;
 
 use bitflags::bitflags;
-use curium_driver::sys::{self, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemPoolProps};
+use curium_driver::sys::{
+    self, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemPoolProps,
+};
 use curium_driver::{Driver, MemoryHandleTypes, Result};
 
 use crate::MemoryLocation;
@@ -71,7 +73,11 @@ impl PoolOptions {
     /// Creates options for a pool of managed memory with an optional preferred location. Requires a driver for CUDA 13.0.
     #[must_use]
     pub fn managed(location: Option<MemoryLocation>) -> Self {
-        Self { location, kind: PoolKind::Managed, ..Self::new(MemoryLocation::Host) }
+        Self {
+            location,
+            kind: PoolKind::Managed,
+            ..Self::new(MemoryLocation::Host)
+        }
     }
 
     /// Sets the maximum size in bytes.

@@ -9,7 +9,8 @@ use std::os::windows::io::{AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHand
 
 use curium_driver::extend::release;
 use curium_driver::sys::{
-    CUdeviceptr, CUmemAllocationHandleType, CUmemFabricHandle, CUmemFabricHandle_st, CUmemPoolPtrExportData, CUresult,
+    CUdeviceptr, CUmemAllocationHandleType, CUmemFabricHandle, CUmemFabricHandle_st,
+    CUmemPoolPtrExportData, CUresult,
 };
 use curium_driver::{DevicePointer, Driver, Result, Returned, call};
 
@@ -39,10 +40,18 @@ impl MemoryPool {
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     pub fn export_fd(&self) -> Result<OwnedFd> {
-        let (mut descriptor, kind) = (-1, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+        let (mut descriptor, kind) = (
+            -1,
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        );
         let place = (&raw mut descriptor).cast::<c_void>();
         // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room; the pool is live.
-        unsafe { call!(self.driver(), cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)
+            )
+        }?;
         // SAFETY: the driver opened the descriptor for the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
@@ -60,7 +69,11 @@ impl MemoryPool {
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>) -> Result<Self> {
         // The descriptor is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
-        Self::import(driver, passed, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        Self::import(
+            driver,
+            passed,
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        )
     }
 
     /// Exports the pool as a Win32 handle, which another process can
@@ -74,10 +87,18 @@ impl MemoryPool {
     #[cfg(windows)]
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     pub fn export_win32(&self) -> Result<OwnedHandle> {
-        let (mut handle, kind) = (std::ptr::null_mut::<c_void>(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32);
+        let (mut handle, kind) = (
+            std::ptr::null_mut::<c_void>(),
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32,
+        );
         let place = (&raw mut handle).cast::<c_void>();
         // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the pool is live.
-        unsafe { call!(self.driver(), cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)
+            )
+        }?;
         // SAFETY: the driver opened the handle for the caller.
         Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
     }
@@ -93,7 +114,11 @@ impl MemoryPool {
     #[cfg(windows)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
     pub fn import_win32(driver: &Driver, handle: BorrowedHandle<'_>) -> Result<Self> {
-        Self::import(driver, handle.as_raw_handle(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32)
+        Self::import(
+            driver,
+            handle.as_raw_handle(),
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32,
+        )
     }
 
     /// Exports the pool as a fabric handle, which processes on all nodes of the fabric can
@@ -106,9 +131,17 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
-        let (place, kind) = ((&raw mut handle).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC);
+        let (place, kind) = (
+            (&raw mut handle).cast(),
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC,
+        );
         // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`; the pool is live.
-        unsafe { call!(self.driver(), cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)
+            )
+        }?;
         Ok(FabricHandle::from_bytes(handle.data))
     }
 
@@ -120,8 +153,14 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an invalid handle; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` without a fabric.
     pub fn import_fabric(driver: &Driver, handle: FabricHandle) -> Result<Self> {
-        let mut raw = CUmemFabricHandle_st { data: handle.to_bytes() };
-        Self::import(driver, (&raw mut raw).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC)
+        let mut raw = CUmemFabricHandle_st {
+            data: handle.to_bytes(),
+        };
+        Self::import(
+            driver,
+            (&raw mut raw).cast(),
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC,
+        )
     }
 
     /// Exports memory of this pool for processes that have imported the pool. `pointer` is the start of an allocation.
@@ -138,11 +177,18 @@ impl MemoryPool {
     pub fn export_pointer<T>(&self, pointer: DevicePointer<T>) -> Result<PoolPointerHandle> {
         let mut data = CUmemPoolPtrExportData::default();
         // SAFETY: `data` is a valid pointer, and the driver validates the address.
-        let result = unsafe { call!(self.driver(), cuMemPoolExportPointer(&raw mut data, pointer.as_raw())) };
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuMemPoolExportPointer(&raw mut data, pointer.as_raw())
+            )
+        };
         result.map_err(|error| {
             let error = error.about(format!("address {pointer:?}"));
             let hint = "only memory of an exported device pool can be exported";
-            error.advised(|call| (call.code == CUresult::CUDA_ERROR_INVALID_VALUE).then(|| hint.into()))
+            error.advised(|call| {
+                (call.code == CUresult::CUDA_ERROR_INVALID_VALUE).then(|| hint.into())
+            })
         })?;
         Ok(PoolPointerHandle(data.reserved))
     }
@@ -161,14 +207,23 @@ impl MemoryPool {
         unsafe {
             call!(self.driver(), cuMemPoolImportPointer(&raw mut address, self.as_raw(), &raw mut data) creates address)
         }?;
-        Ok(PoolMemory { address, pool: self.clone() })
+        Ok(PoolMemory {
+            address,
+            pool: self.clone(),
+        })
     }
 
-    fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType) -> Result<Self> {
+    fn import(
+        driver: &Driver,
+        handle: *mut c_void,
+        kind: CUmemAllocationHandleType,
+    ) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor cast to a
         // pointer, a Win32 handle, or a pointer to a fabric handle.
-        unsafe { call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0) creates raw) }?;
+        unsafe {
+            call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0) creates raw)
+        }?;
         Ok(Self::from_parts(driver, raw, true))
     }
 }

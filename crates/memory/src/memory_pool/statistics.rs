@@ -49,7 +49,10 @@ impl MemoryPool {
     #[doc(alias = "CU_MEMPOOL_ATTR_USED_MEM_HIGH")]
     #[doc(alias = "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH")]
     pub fn reset_high_watermarks(&self) -> Result<()> {
-        self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0_u64)?;
+        self.set(
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
+            0_u64,
+        )?;
         self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0_u64)
     }
 }

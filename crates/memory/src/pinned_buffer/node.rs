@@ -36,22 +36,37 @@ impl<T> PinnedBuffer<T> {
         let address = mapping.as_pointer().as_raw();
         size::aligned::<T>(OPERATION, address)?;
         let pointer = NonNull::new(std::ptr::with_exposed_provenance_mut::<T>(address as usize))
-            .ok_or_else(|| Error::argument(OPERATION, "the driver mapped the memory at address 0"))?;
+            .ok_or_else(|| {
+                Error::argument(OPERATION, "the driver mapped the memory at address 0")
+            })?;
         // SAFETY: the host can write the mapped bytes, which no other code uses yet, and zero bytes are valid elements.
         unsafe { pointer.write_bytes(0, len) };
         let source = Source::Node(Some(mapping));
-        Ok(Self { pointer, len, context: context.clone(), source, _elements: PhantomData })
+        Ok(Self {
+            pointer,
+            len,
+            context: context.clone(),
+            source,
+            _elements: PhantomData,
+        })
     }
 }
 
 /// Maps at least `bytes` bytes of a node for the host and the device of `context`.
-fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usize) -> Result<Mapping> {
-    let node = i32::try_from(node).map_err(|_| Error::argument(operation, format!("no such NUMA node {node}")))?;
+fn map_on_node(
+    operation: &'static str,
+    context: &Context,
+    node: u32,
+    bytes: usize,
+) -> Result<Mapping> {
+    let node = i32::try_from(node)
+        .map_err(|_| Error::argument(operation, format!("no such NUMA node {node}")))?;
     let (driver, location) = (context.driver(), MemoryLocation::HostNuma(node));
     let options = PhysicalOptions::new(location);
     let granularity = options.granularity(driver, Granularity::Minimum)?.max(1);
     let padded = bytes.checked_next_multiple_of(granularity);
-    let padded = padded.ok_or_else(|| Error::argument(operation, format!("size overflow ({bytes} bytes)")))?;
+    let padded = padded
+        .ok_or_else(|| Error::argument(operation, format!("size overflow ({bytes} bytes)")))?;
     let memory = PhysicalMemory::with_options(driver, padded, &options)?;
     let mapping = AddressRange::reserve(driver, padded)?.map(0, &memory)?;
     let users = [location, context.device().into()].map(|user| (user, MemoryAccess::ReadWrite));
@@ -62,7 +77,10 @@ fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usi
 /// Unmaps a mapping, which is kept if the driver call fails.
 pub(super) fn unmap(place: &mut Option<Mapping>) -> Result<()> {
     match place.take().map(Mapping::close) {
-        Some(Err(Returned { value: mapping, error })) => {
+        Some(Err(Returned {
+            value: mapping,
+            error,
+        })) => {
             *place = Some(mapping);
             Err(error)
         }

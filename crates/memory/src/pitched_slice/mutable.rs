@@ -47,7 +47,10 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     /// Returns the distances between rows and between layers.
     #[must_use]
     pub fn pitch(&self) -> Pitch {
-        Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
+        Pitch {
+            row_bytes: self.place.pitch,
+            layer_rows: self.place.layer,
+        }
     }
 
     /// Returns the address of the first element. Accesses through the pointer are not tracked.
@@ -78,7 +81,10 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
         let (offset, place) = part::<T>("PitchedSliceMut::region", &self.place, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
-        Ok(Self { start: DeviceSliceMut::new(pointer, self.start.len(), self.start.tracked()), place })
+        Ok(Self {
+            start: DeviceSliceMut::new(pointer, self.start.len(), self.start.tracked()),
+            place,
+        })
     }
 
     /// Copies `source`, which must have the same extent and may be on another device. Returns once the copy is enqueued
@@ -96,7 +102,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: Copy,
     {
-        self.stream().expect_captured("PitchedSliceMut::copy_from", "use `copy_from_on(scope, …)`")?;
+        self.stream()
+            .expect_captured("PitchedSliceMut::copy_from", "use `copy_from_on(scope, …)`")?;
         self.copy_from_on(self.stream(), source)
     }
 
@@ -109,7 +116,12 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: Copy,
     {
-        copies::copy("PitchedSliceMut::copy_from", stream, &self.end(), &source.end())
+        copies::copy(
+            "PitchedSliceMut::copy_from",
+            stream,
+            &self.end(),
+            &source.end(),
+        )
     }
 
     /// Copies like [`PitchedSliceMut::copy_from_on`], with hints for drivers that support them.
@@ -120,11 +132,21 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     ///
     /// An argument error if the extents differ.
     #[doc(alias = "cuMemcpy3DWithAttributesAsync")]
-    pub fn copy_from_with(&mut self, stream: &Stream, source: &PitchedSlice<'_, T>, options: CopyOptions) -> Result<()>
+    pub fn copy_from_with(
+        &mut self,
+        stream: &Stream,
+        source: &PitchedSlice<'_, T>,
+        options: CopyOptions,
+    ) -> Result<()>
     where
         T: Copy,
     {
-        copies::copy_with("PitchedSliceMut::copy_from_with", stream, (&self.end(), &source.end()), options)
+        copies::copy_with(
+            "PitchedSliceMut::copy_from_with",
+            stream,
+            (&self.end(), &source.end()),
+            options,
+        )
     }
 
     /// Copies `source`, which must have the same extent, to the device. Waits until the copy has completed.
@@ -140,7 +162,10 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.stream().expect_captured("PitchedSliceMut::copy_from_host", "use `copy_from_host_on(scope, …)`")?;
+        self.stream().expect_captured(
+            "PitchedSliceMut::copy_from_host",
+            "use `copy_from_host_on(scope, …)`",
+        )?;
         self.copy_from_host_on(self.stream(), source)
     }
 
@@ -150,7 +175,11 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     /// # Errors
     ///
     /// As for [`PitchedSliceMut::copy_from_host`].
-    pub fn copy_from_host_on(&mut self, stream: &Stream, source: &HostPitchedSlice<'_, T>) -> Result<()>
+    pub fn copy_from_host_on(
+        &mut self,
+        stream: &Stream,
+        source: &HostPitchedSlice<'_, T>,
+    ) -> Result<()>
     where
         T: NoUninit,
     {
@@ -192,7 +221,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.stream().expect_captured("PitchedSliceMut::fill", "use `fill_on(scope, …)`")?;
+        self.stream()
+            .expect_captured("PitchedSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
     }
 
@@ -205,21 +235,40 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        let Place { width, height, depth, pitch, layer } = self.place;
+        let Place {
+            width,
+            height,
+            depth,
+            pitch,
+            layer,
+        } = self.place;
         let whole = self.start.end();
         for index in 0..depth {
             let mut end = whole;
             end.address += (index * layer * pitch) as u64;
             end.bytes = width * height;
-            let rows = Rows { pitch, width, height };
-            fill::fill("PitchedSliceMut::fill", stream, &end, rows, bytemuck::bytes_of(&value))?;
+            let rows = Rows {
+                pitch,
+                width,
+                height,
+            };
+            fill::fill(
+                "PitchedSliceMut::fill",
+                stream,
+                &end,
+                rows,
+                bytemuck::bytes_of(&value),
+            )?;
         }
         Ok(())
     }
 
     /// Returns the view as a copy operand; the view stays borrowed.
     fn end(&self) -> copies::End<'a> {
-        copies::End { end: self.start.end(), place: self.place }
+        copies::End {
+            end: self.start.end(),
+            place: self.place,
+        }
     }
 
     /// Consumes the view as a copy operand.

@@ -60,20 +60,43 @@ impl PointerSharing {
             let since = CudaVersion::new(major, minor);
             driver.version() >= since
         });
-        context.entered(|driver| answers.query(driver, pointer.as_raw(), [has_mappings, has_engine]))?;
+        context.entered(|driver| {
+            answers.query(driver, pointer.as_raw(), [has_mappings, has_engine])
+        })?;
         Ok((answers.kind != 0).then(|| answers.into_sharing([has_mappings, has_engine])))
     }
 }
 
 impl Answers {
-    fn query(&mut self, driver: &Driver, address: CUdeviceptr, [has_mappings, has_engine]: [bool; 2]) -> Result<()> {
+    fn query(
+        &mut self,
+        driver: &Driver,
+        address: CUdeviceptr,
+        [has_mappings, has_engine]: [bool; 2],
+    ) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
         let places: [(CUpointer_attribute, *mut c_void, bool); 9] = [
-            (Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (&raw mut self.kind).cast(), true),
-            (Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, (&raw mut self.access).cast(), true),
-            (Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, (&raw mut self.handle_types).cast(), true),
-            (Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, (&raw mut self.is_ipc_capable).cast(), true),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                (&raw mut self.kind).cast(),
+                true,
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS,
+                (&raw mut self.access).cast(),
+                true,
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES,
+                (&raw mut self.handle_types).cast(),
+                true,
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                (&raw mut self.is_ipc_capable).cast(),
+                true,
+            ),
             (
                 Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE,
                 (&raw mut self.is_gpu_direct_rdma_capable).cast(),
@@ -84,13 +107,26 @@ impl Answers {
                 (&raw mut self.is_hw_decompress_capable).cast(),
                 has_engine,
             ),
-            (Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, (&raw mut self.mapping_base).cast(), has_mappings),
-            (Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE, (&raw mut self.mapping_size).cast(), has_mappings),
-            (Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, (&raw mut self.block_id).cast(), has_mappings),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR,
+                (&raw mut self.mapping_base).cast(),
+                has_mappings,
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
+                (&raw mut self.mapping_size).cast(),
+                has_mappings,
+            ),
+            (
+                Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID,
+                (&raw mut self.block_id).cast(),
+                has_mappings,
+            ),
         ];
         let known = places.into_iter().filter(|(_, _, is_known)| *is_known);
-        let (mut attributes, mut places): (Vec<_>, Vec<_>) =
-            known.map(|(attribute, place, _)| (attribute, place)).unzip();
+        let (mut attributes, mut places): (Vec<_>, Vec<_>) = known
+            .map(|(attribute, place, _)| (attribute, place))
+            .unzip();
         // SAFETY: each pointer is valid for the type of its attribute.
         unsafe { query(driver, address, &mut attributes, &mut places) }
     }

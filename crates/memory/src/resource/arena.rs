@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use curium_driver::extend::{Exclusive, dropping, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+use curium_driver::extend::{
+    Exclusive, dropping, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible,
+};
 use curium_driver::{Context, DevicePointer, Error, Result, Stream};
 
 use super::segments::{Segments, leak_rest};
@@ -43,7 +45,11 @@ impl Arena {
     /// An error returned by the driver if the device does not support virtual memory management.
     pub fn new(context: &Context) -> Result<Self> {
         let segments = Segments::mapped(context)?;
-        Ok(Self { context: context.clone(), heap: segments.heap(), segments: Exclusive::new(segments) })
+        Ok(Self {
+            context: context.clone(),
+            heap: segments.heap(),
+            segments: Exclusive::new(segments),
+        })
     }
 
     /// Returns the mapped size in bytes.
@@ -52,7 +58,9 @@ impl Arena {
     }
 
     fn take(&self, length: u64, alignment: u64) -> Option<DevicePointer<u8>> {
-        self.heap.with(|heap| heap.take_range(StreamId::ANY, length, alignment)).map(DevicePointer::from_raw)
+        self.heap
+            .with(|heap| heap.take_range(StreamId::ANY, length, alignment))
+            .map(DevicePointer::from_raw)
     }
 
     fn grow(&self, length: u64, alignment: u64) -> Result<DevicePointer<u8>> {
@@ -63,7 +71,9 @@ impl Arena {
                 return Ok(pointer);
             }
             let room = length + alignment - GRANULE;
-            with_relaxed_capture_mode(self.context.driver(), || segments.grow(room, STEP, &self.heap))?;
+            with_relaxed_capture_mode(self.context.driver(), || {
+                segments.grow(room, STEP, &self.heap)
+            })?;
         }
     }
 }
@@ -71,22 +81,33 @@ impl Arena {
 // SAFETY: the heap contains each mapped address once, memory is freed after a wait for the work that accessed it, and
 // the range lives as long as the arena.
 unsafe impl Resource for Arena {
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         const OPERATION: &str = "Arena::allocate";
         Request::new(OPERATION, bytes, alignment, LARGEST_ALIGNMENT)?;
-        self.context.driver().expect_same(stream.driver(), OPERATION)?;
+        self.context
+            .driver()
+            .expect_same(stream.driver(), OPERATION)?;
         if stream.device().as_raw() != self.context.device().as_raw() {
             return Err(Error::argument(
                 OPERATION,
                 format!("device mismatch ({stream:?} does not belong to the arena's device)"),
             ));
         }
-        let (length, alignment) = ((bytes as u64).next_multiple_of(GRANULE), (alignment as u64).max(GRANULE));
+        let (length, alignment) = (
+            (bytes as u64).next_multiple_of(GRANULE),
+            (alignment as u64).max(GRANULE),
+        );
         let grown = |error: Error| {
             let longest = self.heap.with(|heap| heap.longest(StreamId::ANY));
             error.with_memory_figures(stream, bytes, Some(longest as usize))
         };
-        self.take(length, alignment).map_or_else(|| self.grow(length, alignment).map_err(grown), Ok)
+        self.take(length, alignment)
+            .map_or_else(|| self.grow(length, alignment).map_err(grown), Ok)
     }
 
     unsafe fn deallocate(
@@ -98,13 +119,16 @@ unsafe impl Resource for Arena {
     ) -> Result<()> {
         wait::before_free(stream)?;
         let length = (bytes as u64).next_multiple_of(GRANULE);
-        self.heap.with(|heap| heap.free_range(StreamId::ANY, pointer.as_raw(), length));
+        self.heap
+            .with(|heap| heap.free_range(StreamId::ANY, pointer.as_raw(), length));
         Ok(())
     }
 
     fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
         let mut segments = self.segments.acquire("Arena::trim")?;
-        with_relaxed_capture_mode(self.context.driver(), || segments.trim(keep as u64, &self.heap))
+        with_relaxed_capture_mode(self.context.driver(), || {
+            segments.trim(keep as u64, &self.heap)
+        })
     }
 }
 
@@ -118,7 +142,9 @@ impl Drop for Arena {
     fn drop(&mut self) {
         let (driver, segments) = (self.context.driver(), self.segments.get_mut());
         // Nothing to wait for: each deallocation has waited.
-        let closed = dropping(|| with_relaxed_capture_mode_if_possible(driver, || segments.close(&self.heap)));
+        let closed = dropping(|| {
+            with_relaxed_capture_mode_if_possible(driver, || segments.close(&self.heap))
+        });
         if let Some(closed) = closed {
             leak_rest("Arena::drop", driver, &self.heap, closed);
         }

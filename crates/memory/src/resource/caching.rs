@@ -77,7 +77,9 @@ impl CachingResource {
     ///
     /// An error returned by the driver.
     pub fn with_options(context: &Context, options: &CachingOptions) -> Result<Self> {
-        Ok(Self { allocator: Arc::new(Allocator::new(context, options, None)?) })
+        Ok(Self {
+            allocator: Arc::new(Allocator::new(context, options, None)?),
+        })
     }
 
     /// Creates a resource whose segments are allocated from `upstream`, such as managed memory or a memory pool. They
@@ -91,7 +93,9 @@ impl CachingResource {
         options: &CachingOptions,
         upstream: impl Resource + 'static,
     ) -> Result<Self> {
-        Ok(Self { allocator: Arc::new(Allocator::new(context, options, Some(Arc::new(upstream)))?) })
+        Ok(Self {
+            allocator: Arc::new(Allocator::new(context, options, Some(Arc::new(upstream)))?),
+        })
     }
 
     /// Creates a separate resource for the same device with the same options, for the memory of a graph. Memory freed
@@ -106,7 +110,9 @@ impl CachingResource {
     ///
     /// An error returned by the driver.
     pub fn private_pool(&self) -> Result<Self> {
-        Ok(Self { allocator: Arc::new(self.allocator.private()?) })
+        Ok(Self {
+            allocator: Arc::new(self.allocator.private()?),
+        })
     }
 
     /// Returns the context of the memory.
@@ -118,7 +124,11 @@ impl CachingResource {
     /// Returns the address and the size in bytes of each segment.
     #[must_use]
     pub fn segments(&self) -> Vec<(u64, u64)> {
-        self.allocator.segments().into_iter().map(|segment| (segment.start, segment.length)).collect()
+        self.allocator
+            .segments()
+            .into_iter()
+            .map(|segment| (segment.start, segment.length))
+            .collect()
     }
 
     /// Returns the counters and the current memory usage. Concurrent operations on other threads may or may not be
@@ -134,12 +144,18 @@ impl CachingResource {
 // Segments live as long as the last clone.
 unsafe impl Resource for CachingResource {
     #[inline]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         // No cache contains blocks of a rejected size: 0 wraps around to a size larger than the address space.
         if alignment <= GRANULE as usize
             && bytes.wrapping_sub(1) < isize::MAX as usize
             && alignment.is_power_of_two()
-            && let Some(address) = LocalCache::allocate(self.allocator.heap(), StreamId(stream.identity()), bytes)
+            && let Some(address) =
+                LocalCache::allocate(self.allocator.heap(), StreamId(stream.identity()), bytes)
         {
             return Ok(DevicePointer::from_raw(address));
         }
@@ -186,8 +202,18 @@ unsafe impl Resource for CachingResource {
 
 impl CachingResource {
     #[cold]
-    fn allocate_slowly(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
-        let request = Request::new("CachingResource::allocate", bytes, alignment, options::LARGEST_ALIGNMENT)?;
+    fn allocate_slowly(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
+        let request = Request::new(
+            "CachingResource::allocate",
+            bytes,
+            alignment,
+            options::LARGEST_ALIGNMENT,
+        )?;
         self.allocator.allocate(stream, request)
     }
 }
@@ -196,6 +222,9 @@ impl fmt::Debug for CachingResource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let statistics = self.statistics();
         let (live, reserved) = (statistics.live_bytes(), statistics.reserved_bytes);
-        write!(formatter, "CachingResource({live} of {reserved} bytes in use)")
+        write!(
+            formatter,
+            "CachingResource({live} of {reserved} bytes in use)"
+        )
     }
 }

@@ -8,7 +8,9 @@ use crate::wait;
 /// Adds the requested size and the memory usage to the error of an allocation.
 #[cold]
 pub(crate) fn refused(error: Error, stream: &Stream, bytes: usize) -> Error {
-    error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None)
+    error
+        .about(format!("{bytes} bytes"))
+        .with_memory_figures(stream, bytes, None)
 }
 
 /// Waits for the work on `stream` and frees memory that was not allocated in stream order. Captures of other code on other threads neither
@@ -34,5 +36,10 @@ pub(super) unsafe fn free_after(stream: &Stream, pointer: DevicePointer<u8>) -> 
 /// As for [`Resource::deallocate`](super::Resource::deallocate); the memory came from a pool.
 pub(crate) unsafe fn free_in_order(stream: &Stream, pointer: DevicePointer<u8>) -> Result<()> {
     // SAFETY: the caller guarantees that the memory is live and that the stream waits for every access.
-    unsafe { call!(stream.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemFreeAsync(pointer.as_raw(), stream.as_raw())
+        )
+    }
 }

@@ -29,8 +29,15 @@ impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> FailureCa
 }
 
 // SAFETY: all memory comes from the inner resource, which upholds the contract.
-unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Resource for FailureCallback<R, F> {
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Resource
+    for FailureCallback<R, F>
+{
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         loop {
             match self.inner.allocate(stream, bytes, alignment) {
                 Err(error) if (self.callback)(&error, stream, bytes) => {}
@@ -55,6 +62,9 @@ unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Re
 
 impl<R: fmt::Debug, F> fmt::Debug for FailureCallback<R, F> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("FailureCallback").field(&self.inner).finish()
+        formatter
+            .debug_tuple("FailureCallback")
+            .field(&self.inner)
+            .finish()
     }
 }

@@ -50,7 +50,10 @@ pub struct LiveAllocation {
 impl<R: Resource> LeakTracker<R> {
     /// Creates an adaptor that tracks the allocations of `inner`.
     pub fn new(inner: R) -> Self {
-        Self { inner, live: Mutex::default() }
+        Self {
+            inner,
+            live: Mutex::default(),
+        }
     }
 
     /// Returns the inner resource.
@@ -74,14 +77,27 @@ impl Live {
     fn insert(&mut self, allocation: LiveAllocation) {
         let number = self.next;
         self.next += 1;
-        self.allocations.insert(allocation.pointer.as_raw(), LiveAllocation { number, ..allocation });
+        self.allocations.insert(
+            allocation.pointer.as_raw(),
+            LiveAllocation {
+                number,
+                ..allocation
+            },
+        );
     }
 
     /// Removes an allocation, which must have this size and alignment.
-    fn remove(&mut self, pointer: DevicePointer<u8>, bytes: usize, alignment: usize) -> Result<LiveAllocation> {
+    fn remove(
+        &mut self,
+        pointer: DevicePointer<u8>,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<LiveAllocation> {
         let refused = |reason: String| Err(Error::argument("LeakTracker::deallocate", reason));
         let Some(known) = self.allocations.get(&pointer.as_raw()).copied() else {
-            return refused(format!("not a live allocation of this resource ({bytes} bytes at {pointer:?})"));
+            return refused(format!(
+                "not a live allocation of this resource ({bytes} bytes at {pointer:?})"
+            ));
         };
         if (known.bytes, known.alignment) != (bytes, alignment) {
             return refused(format!(
@@ -96,11 +112,23 @@ impl Live {
 // SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for LeakTracker<R> {
     #[track_caller]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         let site = Location::caller();
         let pointer = self.inner.allocate(stream, bytes, alignment)?;
         let stream = stream.identity();
-        self.live.lock().insert(LiveAllocation { pointer, bytes, alignment, number: 0, stream, site });
+        self.live.lock().insert(LiveAllocation {
+            pointer,
+            bytes,
+            alignment,
+            number: 0,
+            stream,
+            site,
+        });
         Ok(pointer)
     }
 
@@ -125,8 +153,17 @@ unsafe impl<R: Resource> Resource for LeakTracker<R> {
 
 impl fmt::Display for LiveAllocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pointer, bytes, alignment, site, .. } = self;
-        write!(formatter, "{bytes} bytes at {pointer:?} aligned to {alignment}, from {site}")
+        let Self {
+            pointer,
+            bytes,
+            alignment,
+            site,
+            ..
+        } = self;
+        write!(
+            formatter,
+            "{bytes} bytes at {pointer:?} aligned to {alignment}, from {site}"
+        )
     }
 }
 
@@ -145,7 +182,10 @@ const LISTED: usize = 16;
 #[cold]
 fn leaked(leaks: &[LiveAllocation]) -> Error {
     let bytes: usize = leaks.iter().map(|leak| leak.bytes).sum();
-    let mut text = format!("{} leaked allocations of {bytes} bytes in total", leaks.len());
+    let mut text = format!(
+        "{} leaked allocations of {bytes} bytes in total",
+        leaks.len()
+    );
     for leak in leaks.iter().take(LISTED) {
         text.push_str(&format!("\n  {leak}"));
     }

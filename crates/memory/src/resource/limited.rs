@@ -23,7 +23,11 @@ impl<R: Resource> LimitedResource<R> {
     /// Creates an adaptor with at most `limit` bytes of `inner` in use.
     #[inline]
     pub const fn new(inner: R, limit: usize) -> Self {
-        Self { inner, limit, used: AtomicUsize::new(0) }
+        Self {
+            inner,
+            limit,
+            used: AtomicUsize::new(0),
+        }
     }
 
     /// Returns the inner resource.
@@ -47,7 +51,10 @@ impl<R: Resource> LimitedResource<R> {
     /// Adds `bytes` to the bytes in use, unless that exceeds the limit.
     fn charge(&self, bytes: usize) -> Result<()> {
         let charged = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
-        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged) {
+        match self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged)
+        {
             Ok(_) => Ok(()),
             Err(used) => Err(Error::refused_memory(bytes, Some(self.limit), Some(used))),
         }
@@ -62,9 +69,16 @@ impl<R: Resource> LimitedResource<R> {
 // SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for LimitedResource<R> {
     #[inline]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         self.charge(bytes)?;
-        self.inner.allocate(stream, bytes, alignment).inspect_err(|_| self.discharge(bytes))
+        self.inner
+            .allocate(stream, bytes, alignment)
+            .inspect_err(|_| self.discharge(bytes))
     }
 
     #[inline]

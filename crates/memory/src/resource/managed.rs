@@ -23,13 +23,19 @@ pub struct Managed;
 // SAFETY: the driver upholds the contract for memory that it allocated, which lives until it is freed, after the stream
 // has been synchronized.
 unsafe impl Resource for Managed {
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         Request::new("Managed::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
         stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
             // SAFETY: `raw` is a valid pointer, and the context is current.
-            let result = unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags) creates raw) };
+            let result =
+                unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags) creates raw) };
             result.map_err(|error| refused(error, stream, bytes))?;
             Ok(DevicePointer::from_raw(raw))
         })

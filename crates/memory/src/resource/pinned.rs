@@ -27,13 +27,19 @@ pub struct Pinned;
 // SAFETY: the driver upholds the contract for memory that it allocated and mapped, which lives until it is freed, after
 // the stream has been synchronized.
 unsafe impl Resource for Pinned {
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         Request::new("Pinned::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
         stream.context().entered(|driver| {
             let mut host: *mut c_void = std::ptr::null_mut();
             // SAFETY: `host` is a valid pointer, and the context is current.
-            let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut host, bytes, flags) creates host) };
+            let result =
+                unsafe { call!(driver, cuMemHostAlloc(&raw mut host, bytes, flags) creates host) };
             result.map_err(|error| refused(error, stream, bytes))?;
             mapped(driver, host).or_else(|error| free(driver, host).and(Err(error)))
         })
@@ -49,7 +55,10 @@ unsafe impl Resource for Pinned {
         // As for device memory that was not allocated in stream order.
         with_relaxed_capture_mode_if_possible(stream.driver(), || {
             wait::before_free(stream)?;
-            free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
+            free(
+                stream.driver(),
+                std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize),
+            )
         })
     }
 

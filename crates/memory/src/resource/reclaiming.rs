@@ -69,7 +69,12 @@ impl<R: Resource> Reclaiming<R> {
     /// Creates an adaptor that recovers from out-of-memory errors of `inner`.
     #[inline]
     pub fn new(inner: R) -> Self {
-        Self { inner, reclaimers: Arc::default(), counters: Counters::default(), recovering: Mutex::default() }
+        Self {
+            inner,
+            reclaimers: Arc::default(),
+            counters: Counters::default(),
+            recovering: Mutex::default(),
+        }
     }
 
     /// Returns the inner resource.
@@ -84,7 +89,11 @@ impl<R: Resource> Reclaiming<R> {
     /// bytes. If it returns 0, the next reclaimer is called without a retry in between. It is called without a lock held, possibly by
     /// several threads concurrently.
     #[inline]
-    pub fn register(&self, priority: i32, reclaim: impl Fn(usize) -> usize + Send + Sync + 'static) -> ReclaimerGuard {
+    pub fn register(
+        &self,
+        priority: i32,
+        reclaim: impl Fn(usize) -> usize + Send + Sync + 'static,
+    ) -> ReclaimerGuard {
         Reclaimers::register(&self.reclaimers, priority, Arc::new(reclaim))
     }
 
@@ -96,10 +105,26 @@ impl<R: Resource> Reclaiming<R> {
 
     #[track_caller]
     #[cold]
-    fn recover(&self, stream: &Stream, bytes: usize, alignment: usize, error: Error) -> Result<DevicePointer<u8>> {
-        let Some(_recovering) = Recovering::begin(&self.recovering) else { return Err(error) };
+    fn recover(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+        error: Error,
+    ) -> Result<DevicePointer<u8>> {
+        let Some(_recovering) = Recovering::begin(&self.recovering) else {
+            return Err(error);
+        };
         let is_capturing = stream.is_capturing()?;
-        let recovery = Recovery { resource: self, stream, bytes, alignment, is_capturing, error, attempts: Vec::new() };
+        let recovery = Recovery {
+            resource: self,
+            stream,
+            bytes,
+            alignment,
+            is_capturing,
+            error,
+            attempts: Vec::new(),
+        };
         recovery.run()
     }
 }
@@ -107,7 +132,11 @@ impl<R: Resource> Reclaiming<R> {
 impl<R: Resource> Recovery<'_, R> {
     #[track_caller]
     fn run(mut self) -> Result<DevicePointer<u8>> {
-        for step in [RecoveryStep::Purge, RecoveryStep::Synchronize, RecoveryStep::Trim] {
+        for step in [
+            RecoveryStep::Purge,
+            RecoveryStep::Synchronize,
+            RecoveryStep::Trim,
+        ] {
             if let Some(pointer) = self.attempt(step)? {
                 return Ok(pointer);
             }
@@ -132,8 +161,13 @@ impl<R: Resource> Recovery<'_, R> {
         if failure.as_ref().is_some_and(Error::is_sticky) {
             return failure.map_or(Ok(None), Err);
         }
-        self.attempts.push(RecoveryAttempt::new(step.name(), failure));
-        match self.resource.inner.allocate(self.stream, self.bytes, self.alignment) {
+        self.attempts
+            .push(RecoveryAttempt::new(step.name(), failure));
+        match self
+            .resource
+            .inner
+            .allocate(self.stream, self.bytes, self.alignment)
+        {
             Ok(pointer) => {
                 counter.count_help();
                 Ok(Some(pointer))
@@ -148,7 +182,13 @@ impl<R: Resource> Recovery<'_, R> {
 
     fn take(&self, step: RecoveryStep) -> Result<()> {
         let (inner, stream) = (&self.resource.inner, self.stream);
-        let wait = || if self.is_capturing { Ok(()) } else { inner.synchronize(stream) };
+        let wait = || {
+            if self.is_capturing {
+                Ok(())
+            } else {
+                inner.synchronize(stream)
+            }
+        };
         let trim = || inner.trim(stream, 0).and(StreamOrdered.trim(stream, 0));
         match step {
             RecoveryStep::Purge => inner.purge(),
@@ -163,7 +203,12 @@ impl<R: Resource> Recovery<'_, R> {
 // SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for Reclaiming<R> {
     #[inline]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         match self.inner.allocate(stream, bytes, alignment) {
             Err(error) if error.is_out_of_memory() => self.recover(stream, bytes, alignment, error),
             result => result,
@@ -188,7 +233,10 @@ unsafe impl<R: Resource> Resource for Reclaiming<R> {
 impl<R: fmt::Debug> fmt::Debug for Reclaiming<R> {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Reclaiming").field(&self.inner).finish()
+        formatter
+            .debug_tuple("Reclaiming")
+            .field(&self.inner)
+            .finish()
     }
 }
 

@@ -17,7 +17,12 @@ pub(crate) const DRIVER_ALIGNMENT: usize = 256;
 impl Request {
     /// Validates the request of `operation`: `bytes` must not be 0, and the alignment must be a power of two up to
     /// `largest`.
-    pub(crate) fn new(operation: &'static str, bytes: usize, alignment: usize, largest: usize) -> Result<Self> {
+    pub(crate) fn new(
+        operation: &'static str,
+        bytes: usize,
+        alignment: usize,
+        largest: usize,
+    ) -> Result<Self> {
         let is_size = bytes != 0 && bytes <= isize::MAX as usize;
         if is_size && alignment.is_power_of_two() && alignment <= largest {
             return Ok(Self { bytes, alignment });

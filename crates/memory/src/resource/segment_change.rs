@@ -37,7 +37,12 @@ impl SegmentChange {
     /// Creates a change, for a resource that implements [`Resource::segment_changes`](super::Resource::segment_changes).
     #[must_use]
     pub const fn new(number: u64, kind: EventKind, address: u64, bytes: u64) -> Self {
-        Self { number, kind, address, bytes }
+        Self {
+            number,
+            kind,
+            address,
+            bytes,
+        }
     }
 }
 
@@ -46,14 +51,25 @@ impl SegmentChanges {
     /// added and of a removed segment.
     pub(super) fn record(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
         let mut last = self.last.lock();
-        let removed = before.iter().filter(|segment| !after.contains(segment)).map(|segment| (kinds[1], segment));
-        let added = after.iter().filter(|segment| !before.contains(segment)).map(|segment| (kinds[0], segment));
+        let removed = before
+            .iter()
+            .filter(|segment| !after.contains(segment))
+            .map(|segment| (kinds[1], segment));
+        let added = after
+            .iter()
+            .filter(|segment| !before.contains(segment))
+            .map(|segment| (kinds[0], segment));
         for (kind, segment) in removed.chain(added) {
             if last.len() == KEPT {
                 last.pop_front();
             }
             let number = self.count.load(Ordering::Relaxed);
-            last.push_back(SegmentChange::new(number, kind, segment.start, segment.length));
+            last.push_back(SegmentChange::new(
+                number,
+                kind,
+                segment.start,
+                segment.length,
+            ));
             self.count.store(number + 1, Ordering::Release);
         }
     }
@@ -63,7 +79,12 @@ impl SegmentChanges {
         if self.count.load(Ordering::Acquire) <= number {
             return Vec::new();
         }
-        self.last.lock().iter().filter(|change| change.number >= number).copied().collect()
+        self.last
+            .lock()
+            .iter()
+            .filter(|change| change.number >= number)
+            .copied()
+            .collect()
     }
 }
 
@@ -74,13 +95,22 @@ mod tests {
     #[test]
     fn changes_are_returned_from_a_number_on() {
         let changes = SegmentChanges::default();
-        let [first, second] = [1, 2].map(|start| Segment { start: start << 21, length: 1 << 21 });
+        let [first, second] = [1, 2].map(|start| Segment {
+            start: start << 21,
+            length: 1 << 21,
+        });
         let kinds = [EventKind::MapSegment, EventKind::UnmapSegment];
         changes.record(&[], &[first, second], kinds);
         changes.record(&[first, second], &[second], kinds);
-        let returned: Vec<_> =
-            changes.since(1).iter().map(|change| (change.number, change.kind, change.address)).collect();
-        assert_eq!(returned, [(1, kinds[0], second.start), (2, kinds[1], first.start)]);
+        let returned: Vec<_> = changes
+            .since(1)
+            .iter()
+            .map(|change| (change.number, change.kind, change.address))
+            .collect();
+        assert_eq!(
+            returned,
+            [(1, kinds[0], second.start), (2, kinds[1], first.start)]
+        );
         assert_eq!(changes.since(3), []);
     }
 }

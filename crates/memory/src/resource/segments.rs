@@ -28,7 +28,11 @@ impl Segments {
     /// Uses virtual memory management if the device and the driver support it, otherwise the device's current memory
     /// pool.
     pub(super) fn best(context: &Context) -> Result<Self> {
-        if can_map(context)? { Self::mapped(context) } else { Self::upstream(context, Arc::new(super::StreamOrdered)) }
+        if can_map(context)? {
+            Self::mapped(context)
+        } else {
+            Self::upstream(context, Arc::new(super::StreamOrdered))
+        }
     }
 
     pub(super) fn mapped(context: &Context) -> Result<Self> {
@@ -70,10 +74,14 @@ impl Segments {
     pub(super) fn close(&mut self, heap: &CentralHeap) -> Result<()> {
         let segments = heap.with(|heap| heap.segments()).into_iter();
         // Attempts every segment, even if one fails.
-        let closed = segments.map(|segment| self.remove(segment, heap).map(drop)).fold(Ok(()), Result::and);
+        let closed = segments
+            .map(|segment| self.remove(segment, heap).map(drop))
+            .fold(Ok(()), Result::and);
         match self {
             Self::Mapped(mapped) => closed.and(mapped.close()),
-            Self::Upstream(upstream) => closed.inspect(|()| upstream.close()).inspect_err(|_| upstream.close()),
+            Self::Upstream(upstream) => closed
+                .inspect(|()| upstream.close())
+                .inspect_err(|_| upstream.close()),
         }
     }
 
@@ -93,7 +101,10 @@ impl Segments {
         }
         let (removed, is_left) = match self {
             Self::Mapped(mapped) => (mapped.remove(segment.start), mapped.contains(segment.start)),
-            Self::Upstream(upstream) => (upstream.remove(segment.start), upstream.contains(segment.start)),
+            Self::Upstream(upstream) => (
+                upstream.remove(segment.start),
+                upstream.contains(segment.start),
+            ),
         };
         if is_left {
             heap.with(|heap| heap.add_segment(segment));
@@ -104,31 +115,45 @@ impl Segments {
 
 /// Counts and reports the segments that remain after closing with the result `closed`. An error in it is reported in
 /// any case.
-pub(super) fn leak_rest(operation: &'static str, driver: &Driver, heap: &CentralHeap, closed: Result<()>) {
+pub(super) fn leak_rest(
+    operation: &'static str,
+    driver: &Driver,
+    heap: &CentralHeap,
+    closed: Result<()>,
+) {
     let left = heap.with(|heap| heap.segments());
     let bytes = left.iter().map(|segment| segment.length).sum();
     let leaked = LeakedMemory::new(left.len() as u64, bytes);
     match closed {
         Ok(()) if left.is_empty() => {}
         Err(error) if left.is_empty() => report(&error),
-        closed => leak(driver, leaked, &leaked_segments(operation, leaked, closed.err())),
+        closed => leak(
+            driver,
+            leaked,
+            &leaked_segments(operation, leaked, closed.err()),
+        ),
     }
 }
 
 #[cold]
 fn leaked_segments(operation: &'static str, leaked: LeakedMemory, cause: Option<Error>) -> Error {
-    let LeakedMemory { allocations, bytes, .. } = leaked;
+    let LeakedMemory {
+        allocations, bytes, ..
+    } = leaked;
     match cause {
         None => Error::argument(
             operation,
-            format!("{bytes} bytes in {allocations} segments are leaked, since allocations in them were not freed"),
+            format!(
+                "{bytes} bytes in {allocations} segments are leaked, since allocations in them were not freed"
+            ),
         ),
-        Some(error) if error.function().is_some() => {
-            error.about(format!("{bytes} bytes in {allocations} segments are leaked"))
-        }
-        Some(error) => {
-            Error::argument(operation, format!("{bytes} bytes in {allocations} segments are leaked: {error}"))
-        }
+        Some(error) if error.function().is_some() => error.about(format!(
+            "{bytes} bytes in {allocations} segments are leaked"
+        )),
+        Some(error) => Error::argument(
+            operation,
+            format!("{bytes} bytes in {allocations} segments are leaked: {error}"),
+        ),
     }
 }
 
@@ -145,6 +170,8 @@ fn can_map(context: &Context) -> Result<bool> {
         Function::cuMemGetAllocationGranularity,
     ];
     let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
-    let has_all = FUNCTIONS.into_iter().all(|function| context.driver().has(function));
+    let has_all = FUNCTIONS
+        .into_iter()
+        .all(|function| context.driver().has(function));
     Ok(has_all && context.device().attribute(attribute)? != 0)
 }

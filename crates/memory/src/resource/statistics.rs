@@ -85,8 +85,10 @@ impl<R: Resource> Statistics<R> {
 
     /// Resets the high-water marks to the current usage.
     pub fn reset_peaks(&self) {
-        self.peak_bytes.store(self.live_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.peak_bytes
+            .store(self.live_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.peak
+            .store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
@@ -99,12 +101,21 @@ fn rise(count: &AtomicU64, peak: &AtomicU64, by: u64) {
 // SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for Statistics<R> {
     #[inline]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
-        let pointer = self.inner.allocate(stream, bytes, alignment).inspect_err(|_| {
-            self.failures.fetch_add(1, Ordering::Relaxed);
-        })?;
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
+        let pointer = self
+            .inner
+            .allocate(stream, bytes, alignment)
+            .inspect_err(|_| {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+            })?;
         self.allocations.fetch_add(1, Ordering::Relaxed);
-        self.allocated_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.allocated_bytes
+            .fetch_add(bytes as u64, Ordering::Relaxed);
         rise(&self.live_bytes, &self.peak_bytes, bytes as u64);
         rise(&self.live, &self.peak, 1);
         Ok(pointer)

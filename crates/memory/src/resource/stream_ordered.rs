@@ -24,13 +24,24 @@ pub struct StreamOrdered;
 // SAFETY: the driver upholds the contract for stream-ordered memory, which lives until it is freed.
 unsafe impl Resource for StreamOrdered {
     #[inline]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
-        Request::new("StreamOrdered::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
+        Request::new(
+            "StreamOrdered::allocate",
+            bytes,
+            alignment,
+            DRIVER_ALIGNMENT,
+        )?;
         stream.expect_captured("StreamOrdered::allocate", ALLOCATE)?;
         let mut raw: CUdeviceptr = 0;
         // SAFETY: `raw` is a valid pointer, and the stream is live.
-        let result =
-            unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw()) creates raw) };
+        let result = unsafe {
+            call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw()) creates raw)
+        };
         result.map_err(|error| refused(error, stream, bytes))?;
         Ok(DevicePointer::from_raw(raw))
     }

@@ -25,7 +25,12 @@ pub struct SyncAlloc;
 // has been synchronized.
 unsafe impl Resource for SyncAlloc {
     #[inline]
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         Request::new("SyncAlloc::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;

@@ -24,7 +24,11 @@ impl StagingOptions {
     #[must_use]
     pub fn new() -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { threads: processors.min(16), buffer_bytes: 64 << 20, threshold: 8 << 20 }
+        Self {
+            threads: processors.min(16),
+            buffer_bytes: 64 << 20,
+            threshold: 8 << 20,
+        }
     }
 
     /// Sets the maximum number of threads of a copy.

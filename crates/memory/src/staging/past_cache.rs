@@ -10,7 +10,11 @@
 pub(super) fn copy_past_cache(target: &mut [u8], source: &[u8]) {
     use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
 
-    assert_eq!(target.len(), source.len(), "the lengths of a slot and its tile");
+    assert_eq!(
+        target.len(),
+        source.len(),
+        "the lengths of a slot and its tile"
+    );
     // SAFETY: every pattern of bits is valid for bytes and for vectors of integers.
     let (head, vectors, tail) = unsafe { target.align_to_mut::<__m128i>() };
     let (first, rest) = source.split_at(head.len());
@@ -51,7 +55,12 @@ mod tests {
                     let mut target = [0xAA; 300];
                     copy_past_cache(&mut target[to..to + length], &source[from..from + length]);
                     assert_eq!(target[to..to + length], source[from..from + length]);
-                    assert!(target[..to].iter().chain(&target[to + length..]).all(|byte| *byte == 0xAA));
+                    assert!(
+                        target[..to]
+                            .iter()
+                            .chain(&target[to + length..])
+                            .all(|byte| *byte == 0xAA)
+                    );
                 }
             }
         }

@@ -80,14 +80,22 @@ impl<S: Split> Progress<S> {
             is_enqueuing: false,
             is_stopped: false,
         };
-        Self { direction, size, state: Mutex::new(state), changed: Condvar::new() }
+        Self {
+            direction,
+            size,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
     }
 
     /// Claims the next tile for the calling thread, and waits until its slot may be accessed once the tile's event has
     /// completed. Returns `None` if no tile is left or the copy is stopped.
     pub(super) fn claim(&self) -> Option<Tile<S>> {
         let mut state = self.state.lock();
-        while !state.is_stopped && state.claimed < self.size.tiles && state.claimed >= self.claimable(&state) {
+        while !state.is_stopped
+            && state.claimed < self.size.tiles
+            && state.claimed >= self.claimable(&state)
+        {
             self.changed.wait(&mut state);
         }
         if state.is_stopped || state.claimed == self.size.tiles {
@@ -98,7 +106,11 @@ impl<S: Split> Progress<S> {
         state.ahead.push_back(false);
         let is_first_use = self.direction == Direction::ToDevice && index < self.size.slots;
         let wait_for = (!is_first_use).then(|| state.batch_ends[index % self.size.slots]);
-        Some(Tile { index, part: state.rest.split_first(self.size.tile), wait_for })
+        Some(Tile {
+            index,
+            part: state.rest.split_first(self.size.tile),
+            wait_for,
+        })
     }
 
     /// Notes that the thread has copied a tile.
@@ -170,7 +182,10 @@ impl<S: Split> Progress<S> {
         let Size { tiles, slots, .. } = self.size;
         let longest = LONGEST.min(slots / 2).max(1);
         let until_wrap = slots - start % slots;
-        start.clamp(1, longest).min((tiles - start).div_ceil(2)).min(until_wrap)
+        start
+            .clamp(1, longest)
+            .min((tiles - start).div_ceil(2))
+            .min(until_wrap)
     }
 }
 
@@ -184,7 +199,8 @@ impl Split for &[u8] {
 impl Split for &mut [std::mem::MaybeUninit<u8>] {
     #[inline]
     fn split_first(&mut self, bytes: usize) -> Self {
-        self.split_off_mut(..bytes.min(self.len())).unwrap_or_default()
+        self.split_off_mut(..bytes.min(self.len()))
+            .unwrap_or_default()
     }
 }
 
@@ -195,7 +211,11 @@ mod tests {
     use super::*;
 
     fn batches(tiles: usize, slots: usize) -> Vec<usize> {
-        let size = Size { tile: 1, tiles, slots };
+        let size = Size {
+            tile: 1,
+            tiles,
+            slots,
+        };
         let progress = Progress::new(Direction::ToHost, &[][..], size);
         let mut lengths = Vec::new();
         let mut start = 0;
@@ -224,8 +244,14 @@ mod tests {
     /// Copies on several threads, with an array in place of the device, and one in place of the staging buffer.
     fn copy_on_threads(direction: Direction, length: usize, size: Size, threads: usize) {
         let source: Vec<u8> = (0..length).map(|byte| (byte % 251) as u8 + 1).collect();
-        let device = Mutex::new(if direction == Direction::ToHost { source.clone() } else { vec![0; length] });
-        let slots: Vec<_> = (0..size.slots).map(|_| Mutex::new(vec![0; size.tile])).collect();
+        let device = Mutex::new(if direction == Direction::ToHost {
+            source.clone()
+        } else {
+            vec![0; length]
+        });
+        let slots: Vec<_> = (0..size.slots)
+            .map(|_| Mutex::new(vec![0; size.tile]))
+            .collect();
         let progress = Progress::new(direction, &source[..], size);
         let range = |tile: usize| tile * size.tile..((tile + 1) * size.tile).min(length);
         let copy_batch = |batch: Range<usize>| {
@@ -249,7 +275,9 @@ mod tests {
                         let Some(tile) = progress.claim() else { break };
                         let mut slot = slots[tile.index % size.slots].lock();
                         match direction {
-                            Direction::ToDevice => slot[..tile.part.len()].copy_from_slice(tile.part),
+                            Direction::ToDevice => {
+                                slot[..tile.part.len()].copy_from_slice(tile.part)
+                            }
                             Direction::ToHost => assert_eq!(slot[..tile.part.len()], *tile.part),
                         }
                         drop(slot);
@@ -258,16 +286,29 @@ mod tests {
                 });
             }
         });
-        assert!(*device.lock() == source, "{direction:?}, {length} bytes, {size:?}, {threads} threads");
+        assert!(
+            *device.lock() == source,
+            "{direction:?}, {length} bytes, {size:?}, {threads} threads"
+        );
     }
 
     #[test]
     fn every_tile_is_copied_once_in_both_directions() {
         for direction in [Direction::ToDevice, Direction::ToHost] {
-            let sizes = [(1_usize, 1, 1), (100, 3, 8), (64, 4, 16), (1000, 7, 9), (400, 1, 5)];
+            let sizes = [
+                (1_usize, 1, 1),
+                (100, 3, 8),
+                (64, 4, 16),
+                (1000, 7, 9),
+                (400, 1, 5),
+            ];
             for (length, tile, slots) in sizes.into_iter().take(if cfg!(miri) { 3 } else { 5 }) {
                 for threads in [1, 2, 5] {
-                    let size = Size { tile, tiles: length.div_ceil(tile), slots };
+                    let size = Size {
+                        tile,
+                        tiles: length.div_ceil(tile),
+                        slots,
+                    };
                     copy_on_threads(direction, length, size, threads);
                 }
             }
@@ -276,15 +317,29 @@ mod tests {
 
     #[test]
     fn slot_is_waited_for_before_its_second_use_and_in_a_copy_to_the_host_before_its_first() {
-        let size = Size { tile: 1, tiles: 5, slots: 2 };
+        let size = Size {
+            tile: 1,
+            tiles: 5,
+            slots: 2,
+        };
         let upload = Progress::new(Direction::ToDevice, &[1, 2, 3, 4, 5][..], size);
-        let waits = |progress: &Progress<&[u8]>| progress.claim().map(|tile| (tile.part[0], tile.wait_for));
-        assert_eq!((waits(&upload), waits(&upload)), (Some((1, None)), Some((2, None))));
+        let waits =
+            |progress: &Progress<&[u8]>| progress.claim().map(|tile| (tile.part[0], tile.wait_for));
+        assert_eq!(
+            (waits(&upload), waits(&upload)),
+            (Some((1, None)), Some((2, None)))
+        );
         upload.finish(1);
-        assert!(upload.next_batch().is_none(), "the first tile has not been copied");
+        assert!(
+            upload.next_batch().is_none(),
+            "the first tile has not been copied"
+        );
         upload.finish(0);
         let batch = upload.next_batch().expect("both tiles are ready");
-        assert!(upload.next_batch().is_none(), "one thread at a time enqueues");
+        assert!(
+            upload.next_batch().is_none(),
+            "one thread at a time enqueues"
+        );
         assert_eq!(batch, 0..1);
         upload.enqueued(batch);
         assert_eq!(waits(&upload), Some((3, Some(0))));
@@ -295,12 +350,23 @@ mod tests {
 
     #[test]
     fn stopped_copy_gives_no_more_tiles_and_batches() {
-        let progress = Progress::new(Direction::ToDevice, &[1, 2][..], Size { tile: 1, tiles: 2, slots: 1 });
+        let progress = Progress::new(
+            Direction::ToDevice,
+            &[1, 2][..],
+            Size {
+                tile: 1,
+                tiles: 2,
+                slots: 1,
+            },
+        );
         let tile = progress.claim().expect("there is a tile");
         thread::scope(|scope| {
             let waiting = scope.spawn(|| progress.claim().is_none());
             progress.stop();
-            assert!(waiting.join().expect("the thread ends"), "the waiting thread is woken");
+            assert!(
+                waiting.join().expect("the thread ends"),
+                "the waiting thread is woken"
+            );
         });
         progress.finish(tile.index);
         assert!(progress.next_batch().is_none());

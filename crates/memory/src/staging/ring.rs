@@ -39,9 +39,17 @@ impl Ring {
     /// Creates a staging buffer of `bytes` bytes, which must not be 0.
     pub(super) fn new(context: &Context, bytes: usize, generation: u64) -> Result<Self> {
         let slots = bytes / tile_length(bytes, SHORTEST_TILE);
-        let events = (0..slots).map(|_| Event::new(context, EventFlags::DISABLE_TIMING)).collect::<Result<_>>()?;
+        let events = (0..slots)
+            .map(|_| Event::new(context, EventFlags::DISABLE_TIMING))
+            .collect::<Result<_>>()?;
         let memory = PinnedBuffer::zeroed(context, bytes, PinnedFlags::empty())?;
-        Ok(Self { stream: context.stream()?, memory, events, generation, is_sound: true })
+        Ok(Self {
+            stream: context.stream()?,
+            memory,
+            events,
+            generation,
+            is_sound: true,
+        })
     }
 
     pub(super) fn generation(&self) -> u64 {
@@ -79,9 +87,24 @@ impl Ring {
         let enqueue = |stream: &Stream, staged: *mut u8, offset: usize, bytes| {
             // SAFETY: the caller guarantees the target; `staged` has this many bytes, and is not accessed until the event
             // recorded after the copy has completed.
-            unsafe { host::to_device(stream, target + offset as CUdeviceptr, staged.cast_const().cast(), bytes) }
+            unsafe {
+                host::to_device(
+                    stream,
+                    target + offset as CUdeviceptr,
+                    staged.cast_const().cast(),
+                    bytes,
+                )
+            }
         };
-        self.copy(Direction::ToDevice, source, source.len(), stage, access, enqueue, run)
+        self.copy(
+            Direction::ToDevice,
+            source,
+            source.len(),
+            stage,
+            access,
+            enqueue,
+            run,
+        )
     }
 
     /// Copies from the device to `target` on the threads of `run`, and waits until the copy has completed. On success,
@@ -103,12 +126,23 @@ impl Ring {
             // the event recorded after the copy has completed.
             unsafe { host::to_host(stream, staged.cast(), source + offset as CUdeviceptr, bytes) }
         };
-        self.copy(Direction::ToHost, target, bytes, unstage, access, enqueue, run)
+        self.copy(
+            Direction::ToHost,
+            target,
+            bytes,
+            unstage,
+            access,
+            enqueue,
+            run,
+        )
     }
 
     /// Copies `slice`. `copy_tile` copies from or to a slot; its last argument is `true` if the slot is used for the first
     /// time. `enqueue` receives the slots of a batch, the offset in the slice and the number of bytes.
-    #[expect(clippy::too_many_arguments, reason = "the two directions differ in all of them")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the two directions differ in all of them"
+    )]
     fn copy<S: Split + Send>(
         &mut self,
         direction: Direction,
@@ -121,11 +155,19 @@ impl Ring {
     ) -> Result<()> {
         self.is_sound = false;
         let tile = tile_length(self.byte_len(), direction.tile());
-        let size = Size { tile, tiles: self.tiles(direction, bytes), slots: self.byte_len() / tile };
+        let size = Size {
+            tile,
+            tiles: self.tiles(direction, bytes),
+            slots: self.byte_len() / tile,
+        };
         let job = Job {
             stream: &self.stream,
             events: &self.events,
-            slots: Slots { start: self.memory.as_mut_ptr(), tile, count: size.slots },
+            slots: Slots {
+                start: self.memory.as_mut_ptr(),
+                tile,
+                count: size.slots,
+            },
             progress: Progress::new(direction, slice, size),
             bytes,
             result: Mutex::new(Ok(())),
@@ -151,13 +193,18 @@ fn tile_length(bytes: usize, longest: usize) -> usize {
 /// Copies to a slot. While the slots are unused, the device reads each soon after it is written. Later it lags behind,
 /// the tiles have left the caches of the cores, and bypassing the shared cache would be slower.
 fn stage(slot: &mut [u8], source: &[u8], is_first_use: bool) {
-    if is_first_use { copy_past_cache(slot, source) } else { slot.copy_from_slice(source) }
+    if is_first_use {
+        copy_past_cache(slot, source)
+    } else {
+        slot.copy_from_slice(source)
+    }
 }
 
 /// Copies from a slot.
 fn unstage(slot: &mut [u8], target: &mut [MaybeUninit<u8>], _: bool) {
     // SAFETY: initialized bytes are valid as `MaybeUninit<u8>`, which has the same layout, and the borrow is the same.
-    let staged = unsafe { slice::from_raw_parts(slot.as_ptr().cast::<MaybeUninit<u8>>(), slot.len()) };
+    let staged =
+        unsafe { slice::from_raw_parts(slot.as_ptr().cast::<MaybeUninit<u8>>(), slot.len()) };
     target.copy_from_slice(staged);
 }
 
@@ -202,11 +249,16 @@ impl<S: Split> Job<'_, S> {
             while let Some(batch) = self.progress.next_batch() {
                 self.enqueue(batch, access, enqueue)?;
             }
-            let Some(tile) = self.progress.claim() else { return Ok(()) };
+            let Some(tile) = self.progress.claim() else {
+                return Ok(());
+            };
             if let Some(slot) = tile.wait_for {
                 self.events[slot].synchronize()?;
             }
-            let bytes = self.slots.tile.min(self.bytes - tile.index * self.slots.tile);
+            let bytes = self
+                .slots
+                .tile
+                .min(self.bytes - tile.index * self.slots.tile);
             // SAFETY: the tile is this thread's until it is finished, and the event shows that the device has completed
             // its last copy from or to the slot.
             let slot = unsafe { self.slots.get(tile.index, bytes) };
@@ -264,7 +316,10 @@ impl Slots {
     /// # Safety
     ///
     /// Neither the device nor another thread accesses the slot, and `bytes` is at most its length.
-    #[expect(clippy::mut_from_ref, reason = "the caller guarantees that the slot is not shared")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the caller guarantees that the slot is not shared"
+    )]
     unsafe fn get(&self, tile: usize, bytes: usize) -> &mut [u8] {
         // SAFETY: the slot lies in the staging buffer, which is initialized, and the caller guarantees exclusive access.
         unsafe { slice::from_raw_parts_mut(self.address(tile), bytes) }
@@ -283,8 +338,13 @@ mod tests {
 
     fn context() -> Context {
         let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-        let driver = simulator.driver::<Driver>().expect("the simulator initializes");
-        driver.device(0).and_then(|device| device.primary_context()).expect("there is a device")
+        let driver = simulator
+            .driver::<Driver>()
+            .expect("the simulator initializes");
+        driver
+            .device(0)
+            .and_then(|device| device.primary_context())
+            .expect("there is a device")
     }
 
     #[test]
@@ -312,7 +372,10 @@ mod tests {
             // SAFETY: nothing is copied, because `access` panics first.
             unsafe { ring.upload(0, &[0; 4096], &access, |serve: &(dyn Fn() + Sync)| serve()) }
         }));
-        assert!(panicked.is_err() && HAS_RUN.load(Ordering::Acquire), "the work on the stream is done");
+        assert!(
+            panicked.is_err() && HAS_RUN.load(Ordering::Acquire),
+            "the work on the stream is done"
+        );
         assert!(!ring.is_sound());
     }
 }

@@ -3,7 +3,9 @@
 use curium_driver::{Error, Result};
 
 use super::layout::MAX_RANK;
-use super::{Im2col, Im2colWide, TensorDataType, TensorFill, TensorInterleave, TensorLayout, TensorSwizzle};
+use super::{
+    Im2col, Im2colWide, TensorDataType, TensorFill, TensorInterleave, TensorLayout, TensorSwizzle,
+};
 
 /// The maximum number of elements per dimension.
 const MAX_EXTENT: u64 = 1 << 32;
@@ -20,24 +22,38 @@ type Operation = &'static str;
 /// Checks the requirements of all maps of a tensor with at least `least` dimensions.
 pub(super) fn layout(operation: Operation, layout: &TensorLayout, least: u32) -> Result<()> {
     let rank = layout.rank();
-    let least = if layout.interleave == TensorInterleave::None { least } else { 3 };
+    let least = if layout.interleave == TensorInterleave::None {
+        least
+    } else {
+        3
+    };
     require(operation, (least..=MAX_RANK as u32).contains(&rank), || {
         format!("unsupported rank ({rank}, allowed: {least} to {MAX_RANK})")
     })?;
-    for (given, wanted, what) in
-        [(layout.given[0], rank as usize - 1, "strides"), (layout.given[1], rank as usize, "element strides")]
-    {
+    for (given, wanted, what) in [
+        (layout.given[0], rank as usize - 1, "strides"),
+        (layout.given[1], rank as usize, "element strides"),
+    ] {
         require(operation, given.is_none_or(|given| given == wanted), || {
-            format!("wrong number of {what} ({} for rank {rank}, expected {wanted})", given.unwrap_or_default())
+            format!(
+                "wrong number of {what} ({} for rank {rank}, expected {wanted})",
+                given.unwrap_or_default()
+            )
         })?;
     }
     let alignment = alignment(layout);
     address(operation, layout.address, alignment)?;
     extents(operation, layout)?;
     for stride in layout.strides() {
-        require(operation, stride.is_multiple_of(alignment) && (1..STRIDE_LIMIT).contains(stride), || {
-            format!("invalid stride ({stride} bytes, allowed: multiples of {alignment} below {STRIDE_LIMIT})")
-        })?;
+        require(
+            operation,
+            stride.is_multiple_of(alignment) && (1..STRIDE_LIMIT).contains(stride),
+            || {
+                format!(
+                    "invalid stride ({stride} bytes, allowed: multiples of {alignment} below {STRIDE_LIMIT})"
+                )
+            },
+        )?;
     }
     for step in layout.steps() {
         require(operation, (1..=MAX_STEP).contains(step), || {
@@ -51,7 +67,10 @@ pub(super) fn layout(operation: Operation, layout: &TensorLayout, least: u32) ->
 pub(super) fn boxed(operation: Operation, layout: &TensorLayout, elements: &[u32]) -> Result<()> {
     let rank = layout.rank();
     require(operation, elements.len() == rank as usize, || {
-        format!("wrong number of box dimensions ({} for rank {rank})", elements.len())
+        format!(
+            "wrong number of box dimensions ({} for rank {rank})",
+            elements.len()
+        )
     })?;
     for count in elements {
         require(operation, (1..=MAX_BOX).contains(count), || {
@@ -61,40 +80,74 @@ pub(super) fn boxed(operation: Operation, layout: &TensorLayout, elements: &[u32
     let width = elements.first().copied().unwrap_or_default();
     let bytes = inner(operation, layout, width)?;
     require(operation, bytes.is_multiple_of(16), || {
-        format!("invalid box extent ({bytes} bytes in the innermost dimension is not a multiple of 16)")
+        format!(
+            "invalid box extent ({bytes} bytes in the innermost dimension is not a multiple of 16)"
+        )
     })
 }
 
 /// Checks the parameters of im2col columns.
-pub(super) fn im2col(operation: Operation, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<()> {
+pub(super) fn im2col(
+    operation: Operation,
+    layout: &TensorLayout,
+    pixels: &Im2col<'_>,
+) -> Result<()> {
     let rank = layout.rank();
-    let (count, limit) = (rank as usize - 2, [1 << 15, 1 << 7, 1 << 4][rank as usize - 3]);
+    let (count, limit) = (
+        rank as usize - 2,
+        [1 << 15, 1 << 7, 1 << 4][rank as usize - 3],
+    );
     for corner in [pixels.lower, pixels.upper] {
         require(operation, corner.len() == count, || {
-            format!("wrong number of corner offsets ({} for rank {rank}, expected {count})", corner.len())
+            format!(
+                "wrong number of corner offsets ({} for rank {rank}, expected {count})",
+                corner.len()
+            )
         })?;
-        corner.iter().try_for_each(|offset| offset_within(operation, *offset, limit, rank))?;
+        corner
+            .iter()
+            .try_for_each(|offset| offset_within(operation, *offset, limit, rank))?;
     }
     // The pixel dimensions follow the channels, or precede them if the channels are interleaved.
     let first = usize::from(layout.interleave == TensorInterleave::None);
-    for (extent, (lower, upper)) in layout.extents()[first..].iter().zip(pixels.lower.iter().zip(pixels.upper)) {
+    for (extent, (lower, upper)) in layout.extents()[first..]
+        .iter()
+        .zip(pixels.lower.iter().zip(pixels.upper))
+    {
         not_empty(operation, *extent, *lower, *upper)?;
     }
-    columns(operation, layout, (pixels.channels_per_pixel, pixels.pixels_per_column))
+    columns(
+        operation,
+        layout,
+        (pixels.channels_per_pixel, pixels.pixels_per_column),
+    )
 }
 
 /// Checks the parameters of im2col columns along the width.
-pub(super) fn im2col_wide(operation: Operation, layout: &TensorLayout, pixels: &Im2colWide) -> Result<()> {
+pub(super) fn im2col_wide(
+    operation: Operation,
+    layout: &TensorLayout,
+    pixels: &Im2colWide,
+) -> Result<()> {
     for offset in [pixels.lower, pixels.upper] {
         offset_within(operation, offset, 1 << 15, layout.rank())?;
     }
     not_empty(operation, layout.extents()[1], pixels.lower, pixels.upper)?;
-    let is_known =
-        matches!(layout.swizzle, TensorSwizzle::Bytes64 | TensorSwizzle::Bytes128 | TensorSwizzle::Bytes128Atom32);
+    let is_known = matches!(
+        layout.swizzle,
+        TensorSwizzle::Bytes64 | TensorSwizzle::Bytes128 | TensorSwizzle::Bytes128Atom32
+    );
     require(operation, is_known, || {
-        format!("unsupported swizzle ({:?}, allowed: Bytes64, Bytes128, Bytes128Atom32)", layout.swizzle)
+        format!(
+            "unsupported swizzle ({:?}, allowed: Bytes64, Bytes128, Bytes128Atom32)",
+            layout.swizzle
+        )
     })?;
-    columns(operation, layout, (pixels.channels_per_pixel, pixels.pixels_per_column))
+    columns(
+        operation,
+        layout,
+        (pixels.channels_per_pixel, pixels.pixels_per_column),
+    )
 }
 
 /// Checks the alignment of a tensor's address.
@@ -117,7 +170,10 @@ fn extents(operation: Operation, layout: &TensorLayout) -> Result<()> {
     };
     let width = layout.extents()[0];
     require(operation, width.is_multiple_of(multiple), || {
-        format!("invalid innermost extent ({width} elements of {:?}, not a multiple of {multiple})", layout.data_type)
+        format!(
+            "invalid innermost extent ({width} elements of {:?}, not a multiple of {multiple})",
+            layout.data_type
+        )
     })
 }
 
@@ -134,18 +190,26 @@ fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
     let spans = |swizzle| match swizzle {
         TensorSwizzle::Bytes32 | TensorSwizzle::Bytes128Atom32Flip8 => false,
         // Wide im2col maps use this mode, and every map is encoded in this mode.
-        TensorSwizzle::Bytes64 | TensorSwizzle::Bytes128Atom64 => data_type == TensorDataType::Packed6Align16,
+        TensorSwizzle::Bytes64 | TensorSwizzle::Bytes128Atom64 => {
+            data_type == TensorDataType::Packed6Align16
+        }
         TensorSwizzle::None | TensorSwizzle::Bytes128 | TensorSwizzle::Bytes128Atom32 => true,
     };
     require(operation, !data_type.is_padded() || spans(swizzle), || {
         format!("unsupported swizzle ({swizzle:?} for {data_type:?})")
     })?;
-    require(operation, layout.fill == TensorFill::Zero || data_type.is_float(), || {
-        format!("unsupported fill (NaN for {data_type:?}, which is not a floating-point type)")
-    })
+    require(
+        operation,
+        layout.fill == TensorFill::Zero || data_type.is_float(),
+        || format!("unsupported fill (NaN for {data_type:?}, which is not a floating-point type)"),
+    )
 }
 
-fn columns(operation: Operation, layout: &TensorLayout, (channels, pixels): (u32, u32)) -> Result<()> {
+fn columns(
+    operation: Operation,
+    layout: &TensorLayout,
+    (channels, pixels): (u32, u32),
+) -> Result<()> {
     require(operation, (1..=MAX_BOX).contains(&channels), || {
         format!("invalid number of channels ({channels} per pixel, allowed: 1 to {MAX_BOX})")
     })?;
@@ -161,14 +225,21 @@ fn columns(operation: Operation, layout: &TensorLayout, (channels, pixels): (u32
 /// Returns the size of `elements` in the innermost dimension in bytes, which must fit the swizzle span.
 fn inner(operation: Operation, layout: &TensorLayout, elements: u32) -> Result<u64> {
     let elements = u64::from(elements);
-    require(operation, !layout.data_type.is_padded() || elements == PADDED_GROUP, || {
-        format!(
-            "invalid box extent ({elements} elements of {:?}, which are copied in groups of {PADDED_GROUP})",
-            layout.data_type
-        )
-    })?;
+    require(
+        operation,
+        !layout.data_type.is_padded() || elements == PADDED_GROUP,
+        || {
+            format!(
+                "invalid box extent ({elements} elements of {:?}, which are copied in groups of {PADDED_GROUP})",
+                layout.data_type
+            )
+        },
+    )?;
     let bytes = elements * layout.data_type.bits() / 8;
-    let span = layout.swizzle.span().filter(|_| layout.interleave == TensorInterleave::None);
+    let span = layout
+        .swizzle
+        .span()
+        .filter(|_| layout.interleave == TensorInterleave::None);
     require(operation, span.is_none_or(|span| bytes <= span), || {
         format!(
             "box too wide for the swizzle ({bytes} bytes in the innermost dimension, at most {})",
@@ -180,21 +251,35 @@ fn inner(operation: Operation, layout: &TensorLayout, elements: u32) -> Result<u
 
 fn offset_within(operation: Operation, offset: i32, limit: i32, rank: u32) -> Result<()> {
     require(operation, (-limit..limit).contains(&offset), || {
-        format!("invalid corner offset ({offset} pixels, allowed for rank {rank}: {} to {})", -limit, limit - 1)
+        format!(
+            "invalid corner offset ({offset} pixels, allowed for rank {rank}: {} to {})",
+            -limit,
+            limit - 1
+        )
     })
 }
 
 /// Checks the offsets of both corners, which must leave some of the `extent` pixels.
 fn not_empty(operation: Operation, extent: u64, lower: i32, upper: i32) -> Result<()> {
     let left = i128::from(extent) + i128::from(upper) - i128::from(lower);
-    require(operation, left > 0, || format!("empty bounding box (offsets {lower} and {upper} of {extent} pixels)"))
+    require(operation, left > 0, || {
+        format!("empty bounding box (offsets {lower} and {upper} of {extent} pixels)")
+    })
 }
 
 /// Returns the alignment of addresses and strides.
 fn alignment(layout: &TensorLayout) -> u64 {
-    if layout.interleave == TensorInterleave::Bytes32 || layout.data_type.is_padded() { 32 } else { 16 }
+    if layout.interleave == TensorInterleave::Bytes32 || layout.data_type.is_padded() {
+        32
+    } else {
+        16
+    }
 }
 
 fn require(operation: Operation, holds: bool, reason: impl FnOnce() -> String) -> Result<()> {
-    if holds { Ok(()) } else { Err(Error::argument(operation, reason())) }
+    if holds {
+        Ok(())
+    } else {
+        Err(Error::argument(operation, reason()))
+    }
 }

@@ -4,7 +4,8 @@ use std::ffi::c_void;
 
 use curium_driver::DevicePointer;
 use curium_driver::sys::{
-    CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapSwizzle,
+    CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
+    CUtensorMapSwizzle,
 };
 
 /// The maximum number of dimensions.
@@ -152,8 +153,14 @@ impl TensorLayout {
             l2_promotion: TensorL2Promotion::None,
             fill: TensorFill::Zero,
         };
-        layout.extents.iter_mut().zip(extents).for_each(|(to, from)| *to = *from);
-        let mut stride = extents.first().map_or(0, |width| width.saturating_mul(data_type.bits()) / 8);
+        layout
+            .extents
+            .iter_mut()
+            .zip(extents)
+            .for_each(|(to, from)| *to = *from);
+        let mut stride = extents
+            .first()
+            .map_or(0, |width| width.saturating_mul(data_type.bits()) / 8);
         for (to, extent) in layout.strides.iter_mut().zip(layout.extents.iter().skip(1)) {
             *to = stride;
             stride = stride.saturating_mul(*extent);
@@ -165,7 +172,10 @@ impl TensorLayout {
     #[must_use]
     pub fn with_strides(mut self, strides: &[u64]) -> Self {
         self.given[0] = Some(strides.len());
-        self.strides.iter_mut().zip(strides).for_each(|(to, from)| *to = *from);
+        self.strides
+            .iter_mut()
+            .zip(strides)
+            .for_each(|(to, from)| *to = *from);
         self
     }
 
@@ -174,7 +184,10 @@ impl TensorLayout {
     #[must_use]
     pub fn with_element_strides(mut self, steps: &[u32]) -> Self {
         self.given[1] = Some(steps.len());
-        self.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = *from);
+        self.steps
+            .iter_mut()
+            .zip(steps)
+            .for_each(|(to, from)| *to = *from);
         self
     }
 
@@ -230,7 +243,10 @@ impl TensorLayout {
     pub(super) fn span(&self) -> u128 {
         let width = (u128::from(self.extents[0]) * u128::from(self.data_type.bits())).div_ceil(8);
         let outer = self.extents().iter().skip(1).zip(self.strides());
-        width + outer.map(|(extent, stride)| u128::from(extent - 1) * u128::from(*stride)).sum::<u128>()
+        width
+            + outer
+                .map(|(extent, stride)| u128::from(extent - 1) * u128::from(*stride))
+                .sum::<u128>()
     }
 
     /// Returns the number of bytes from the first element to the end of the last write by TMA: rows are written in
@@ -303,7 +319,10 @@ impl TensorSwizzle {
             Self::None => None,
             Self::Bytes32 => Some(32),
             Self::Bytes64 => Some(64),
-            Self::Bytes128 | Self::Bytes128Atom32 | Self::Bytes128Atom32Flip8 | Self::Bytes128Atom64 => Some(128),
+            Self::Bytes128
+            | Self::Bytes128Atom32
+            | Self::Bytes128Atom32Flip8
+            | Self::Bytes128Atom64 => Some(128),
         }
     }
 
@@ -334,13 +353,31 @@ mod tests {
     #[test]
     fn enumerators_are_those_of_c() {
         use TensorDataType as Type;
-        assert_eq!(Type::Float16.to_raw(), CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
-        assert_eq!(Type::Bfloat16.to_raw(), CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
-        assert_eq!(Type::Packed6Align16.to_raw(), CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B);
+        assert_eq!(
+            Type::Float16.to_raw(),
+            CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+        );
+        assert_eq!(
+            Type::Bfloat16.to_raw(),
+            CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+        );
+        assert_eq!(
+            Type::Packed6Align16.to_raw(),
+            CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B
+        );
         let swizzle = TensorSwizzle::Bytes128Atom64.to_raw();
-        assert_eq!(swizzle, CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B);
-        assert_eq!(TensorInterleave::Bytes32.to_raw(), CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_32B);
-        assert_eq!(TensorL2Promotion::Bytes256.to_raw(), CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+        assert_eq!(
+            swizzle,
+            CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B
+        );
+        assert_eq!(
+            TensorInterleave::Bytes32.to_raw(),
+            CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_32B
+        );
+        assert_eq!(
+            TensorL2Promotion::Bytes256.to_raw(),
+            CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+        );
     }
 
     #[test]
@@ -352,10 +389,16 @@ mod tests {
             (&[64, 10, 3][..], &[128, 1280][..], &[1; 3][..])
         );
         assert_eq!(layout.span(), 64 * 10 * 3 * 2);
-        assert_eq!(layout.with_strides(&[256, 4096]).span(), 2 * 4096 + 9 * 256 + 128);
-        let largest =
-            TensorLayout::new(TensorDataType::Float64, pointer, &[1 << 32; 5]).with_strides(&[(1 << 40) - 16; 4]);
-        assert_eq!(largest.span(), (1 << 35) + 4 * ((1 << 32) - 1) * ((1 << 40) - 16));
+        assert_eq!(
+            layout.with_strides(&[256, 4096]).span(),
+            2 * 4096 + 9 * 256 + 128
+        );
+        let largest = TensorLayout::new(TensorDataType::Float64, pointer, &[1 << 32; 5])
+            .with_strides(&[(1 << 40) - 16; 4]);
+        assert_eq!(
+            largest.span(),
+            (1 << 35) + 4 * ((1 << 32) - 1) * ((1 << 40) - 16)
+        );
         let packed = TensorLayout::new(TensorDataType::Packed6Align16, pointer, &[128, 2]);
         assert_eq!((packed.strides(), packed.span()), (&[96][..], 192));
     }

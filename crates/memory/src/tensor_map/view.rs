@@ -66,9 +66,16 @@ impl<'a> TensorView<'a> {
     /// # Errors
     ///
     /// As for [`TensorMap::tiled`]; an argument error if the layout is interleaved or the tensor is not within the memory.
-    pub fn tiled<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
+    pub fn tiled<T>(
+        memory: DeviceSlice<'a, T>,
+        layout: &TensorLayout,
+        elements: &[u32],
+    ) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
-        Ok(Self { map, memory: within("TensorView::tiled", layout, layout.span(), memory.end())? })
+        Ok(Self {
+            map,
+            memory: within("TensorView::tiled", layout, layout.span(), memory.end())?,
+        })
     }
 
     /// Creates a map of [im2col columns](TensorMap::im2col) of images in `memory`.
@@ -78,9 +85,16 @@ impl<'a> TensorView<'a> {
     /// # Errors
     ///
     /// As for [`TensorMap::im2col`]; an argument error if the layout is interleaved or the tensor is not within the memory.
-    pub fn im2col<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
+    pub fn im2col<T>(
+        memory: DeviceSlice<'a, T>,
+        layout: &TensorLayout,
+        pixels: &Im2col<'_>,
+    ) -> Result<Self> {
         let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
-        Ok(Self { map, memory: within("TensorView::im2col", layout, layout.span(), memory.end())? })
+        Ok(Self {
+            map,
+            memory: within("TensorView::im2col", layout, layout.span(), memory.end())?,
+        })
     }
 
     /// Creates a map of [im2col columns along the width](TensorMap::im2col_wide) of images in `memory`.
@@ -90,9 +104,21 @@ impl<'a> TensorView<'a> {
     /// # Errors
     ///
     /// As for [`TensorMap::im2col_wide`]; an argument error if the layout is interleaved or the tensor is not within the memory.
-    pub fn im2col_wide<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
+    pub fn im2col_wide<T>(
+        memory: DeviceSlice<'a, T>,
+        layout: &TensorLayout,
+        pixels: &Im2colWide,
+    ) -> Result<Self> {
         let map = TensorMap::im2col_wide(memory.stream().context(), layout, pixels)?;
-        Ok(Self { map, memory: within("TensorView::im2col_wide", layout, layout.span(), memory.end())? })
+        Ok(Self {
+            map,
+            memory: within(
+                "TensorView::im2col_wide",
+                layout,
+                layout.span(),
+                memory.end(),
+            )?,
+        })
     }
 
     /// Returns the map, which does not keep the memory alive.
@@ -111,9 +137,21 @@ impl<'a> TensorViewMut<'a> {
     ///
     /// As for [`TensorView::tiled`]. TMA rounds the end of the last row up to a multiple of 16 bytes, and that end must
     /// lie within the memory.
-    pub fn tiled<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
+    pub fn tiled<T>(
+        memory: DeviceSliceMut<'a, T>,
+        layout: &TensorLayout,
+        elements: &[u32],
+    ) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
-        Ok(Self { map, memory: within("TensorViewMut::tiled", layout, layout.written_span(), memory.into_end())? })
+        Ok(Self {
+            map,
+            memory: within(
+                "TensorViewMut::tiled",
+                layout,
+                layout.written_span(),
+                memory.into_end(),
+            )?,
+        })
     }
 
     /// Creates a map of [im2col columns](TensorMap::im2col) of images in `memory`.
@@ -123,9 +161,21 @@ impl<'a> TensorViewMut<'a> {
     /// # Errors
     ///
     /// As for [`TensorView::im2col`].
-    pub fn im2col<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
+    pub fn im2col<T>(
+        memory: DeviceSliceMut<'a, T>,
+        layout: &TensorLayout,
+        pixels: &Im2col<'_>,
+    ) -> Result<Self> {
         let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
-        Ok(Self { map, memory: within("TensorViewMut::im2col", layout, layout.written_span(), memory.into_end())? })
+        Ok(Self {
+            map,
+            memory: within(
+                "TensorViewMut::im2col",
+                layout,
+                layout.written_span(),
+                memory.into_end(),
+            )?,
+        })
     }
 
     /// Returns the map, which does not keep the memory alive.
@@ -140,7 +190,9 @@ impl<'a> TensorViewMut<'a> {
 // too.
 unsafe impl Argument<TensorRead> for &TensorView<'_> {
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
-        self.memory.tracked.before_kernel_read(guard, self.memory.address)?;
+        self.memory
+            .tracked
+            .before_kernel_read(guard, self.memory.address)?;
         Ok(self.map)
     }
 
@@ -153,7 +205,9 @@ unsafe impl Argument<TensorRead> for &TensorView<'_> {
 // for this one, which `launched` records. The tensor is in live memory, because freeing waits too.
 unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
-        self.memory.tracked.before_kernel_write(guard, self.memory.address)?;
+        self.memory
+            .tracked
+            .before_kernel_write(guard, self.memory.address)?;
         Ok(self.map)
     }
 
@@ -164,20 +218,34 @@ unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
 
 impl fmt::Debug for TensorView<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "TensorView(in {} bytes at {:#x})", self.memory.bytes, self.memory.address)
+        write!(
+            formatter,
+            "TensorView(in {} bytes at {:#x})",
+            self.memory.bytes, self.memory.address
+        )
     }
 }
 
 impl fmt::Debug for TensorViewMut<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "TensorViewMut(in {} bytes at {:#x})", self.memory.bytes, self.memory.address)
+        write!(
+            formatter,
+            "TensorViewMut(in {} bytes at {:#x})",
+            self.memory.bytes, self.memory.address
+        )
     }
 }
 
 /// Returns the memory if the tensor, whose extents and strides have been checked, is within it.
-fn within<'a>(operation: &'static str, layout: &TensorLayout, bytes: u128, memory: End<'a>) -> Result<End<'a>> {
+fn within<'a>(
+    operation: &'static str,
+    layout: &TensorLayout,
+    bytes: u128,
+    memory: End<'a>,
+) -> Result<End<'a>> {
     if layout.interleave != TensorInterleave::None {
-        let reason = "an interleaved layout, whose place in memory is not known: launch with a TensorMap";
+        let reason =
+            "an interleaved layout, whose place in memory is not known: launch with a TensorMap";
         return Err(Error::argument(operation, reason));
     }
     let first = u128::from(layout.address);
@@ -188,6 +256,8 @@ fn within<'a>(operation: &'static str, layout: &TensorLayout, bytes: u128, memor
     let (at, start) = (layout.address, memory.address);
     Err(Error::argument(
         operation,
-        format!("tensor out of bounds ({bytes} bytes at {at:#x}, memory of {len} bytes at {start:#x})"),
+        format!(
+            "tensor out of bounds ({bytes} bytes at {at:#x}, memory of {len} bytes at {start:#x})"
+        ),
     ))
 }

@@ -146,7 +146,11 @@ impl TextureOptions {
     /// border in the second dimension would be blended into every element.
     pub(super) const fn within(mut self, shape: ArrayShape) -> Self {
         if shape.is_line() {
-            self.address_modes = [self.address_modes[0], AddressMode::Clamp, AddressMode::Clamp];
+            self.address_modes = [
+                self.address_modes[0],
+                AddressMode::Clamp,
+                AddressMode::Clamp,
+            ];
         }
         self
     }
@@ -208,7 +212,12 @@ mod tests {
 
     #[test]
     fn options_survive_the_conversion_to_c_and_back() {
-        for mode in [AddressMode::Wrap, AddressMode::Clamp, AddressMode::Mirror, AddressMode::Border] {
+        for mode in [
+            AddressMode::Wrap,
+            AddressMode::Clamp,
+            AddressMode::Mirror,
+            AddressMode::Border,
+        ] {
             let options = TextureOptions::new()
                 .with_address_mode(mode)
                 .with_filter(FilterMode::Linear)

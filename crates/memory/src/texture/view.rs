@@ -23,7 +23,12 @@ impl TextureView {
     /// Creates a view of level 0 and layer 0 with this format and extent.
     #[must_use]
     pub const fn new(format: CUresourceViewFormat, extent: [usize; 3]) -> Self {
-        Self { format, extent, levels: 0..1, layers: 0..1 }
+        Self {
+            format,
+            extent,
+            levels: 0..1,
+            layers: 0..1,
+        }
     }
 
     /// Sets the mipmap levels.
@@ -42,7 +47,10 @@ impl TextureView {
 
     pub(super) fn to_raw(&self) -> Result<CUDA_RESOURCE_VIEW_DESC> {
         let [width, height, depth] = self.extent;
-        let (levels, layers) = (inclusive("levels", &self.levels)?, inclusive("layers", &self.layers)?);
+        let (levels, layers) = (
+            inclusive("levels", &self.levels)?,
+            inclusive("layers", &self.layers)?,
+        );
         Ok(CUDA_RESOURCE_VIEW_DESC {
             format: self.format,
             width,
@@ -60,7 +68,10 @@ impl TextureView {
 /// Converts the range to an inclusive one, as the driver requires, which cannot express an empty range.
 fn inclusive(what: &str, range: &Range<u32>) -> Result<RangeInclusive<u32>> {
     if range.is_empty() {
-        return Err(Error::argument("TextureView", format!("empty range of {what} ({range:?})")));
+        return Err(Error::argument(
+            "TextureView",
+            format!("empty range of {what} ({range:?})"),
+        ));
     }
     Ok(range.start..=range.end - 1)
 }

@@ -10,7 +10,8 @@ use curium_driver::sys::{
     CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult,
 };
 use curium_driver::{
-    CudaVersion, Device, DeviceAttribute, DevicePointer, Driver, Error, Function, Result, Stream, call,
+    CudaVersion, Device, DeviceAttribute, DevicePointer, Driver, Error, Function, Result, Stream,
+    call,
 };
 
 use super::UnifiedBuffer;
@@ -62,9 +63,16 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if the range is reversed or out of bounds.
     #[doc(alias = "cuMemPrefetchAsync")]
-    pub fn prefetch(&self, stream: &Stream, range: impl RangeBounds<usize>, location: MemoryLocation) -> Result<()> {
+    pub fn prefetch(
+        &self,
+        stream: &Stream,
+        range: impl RangeBounds<usize>,
+        location: MemoryLocation,
+    ) -> Result<()> {
         let (address, bytes) = self.bytes_of("UnifiedBuffer::prefetch", range)?;
-        stream.driver().expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
+        stream
+            .driver()
+            .expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
         stream.expect_running("UnifiedBuffer::prefetch")?;
         if bytes == 0 {
             return Ok(());
@@ -86,7 +94,8 @@ impl<T> UnifiedBuffer<T> {
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
         const OPERATION: &str = "UnifiedBuffer::advise";
         let (address, bytes) = self.bytes_of(OPERATION, range)?;
-        self.stream().expect_captured(OPERATION, NOT_WHILE_CAPTURING)?;
+        self.stream()
+            .expect_captured(OPERATION, NOT_WHILE_CAPTURING)?;
         if bytes == 0 {
             return Ok(());
         }
@@ -94,7 +103,12 @@ impl<T> UnifiedBuffer<T> {
         let result = self.stream().context().entered(|driver| {
             if driver.has(Function::cuMemAdvise_v2) {
                 // SAFETY: the range is in live managed memory, and a context is current.
-                return unsafe { call!(driver, cuMemAdvise_v2(address, bytes, raw, location.to_raw())) };
+                return unsafe {
+                    call!(
+                        driver,
+                        cuMemAdvise_v2(address, bytes, raw, location.to_raw())
+                    )
+                };
             }
             let device = device_of(OPERATION, location)?;
             // SAFETY: as above.
@@ -123,7 +137,10 @@ impl<T> UnifiedBuffer<T> {
         let mut numbers = [0_i32; 5];
         let has_types = driver.version() >= CudaVersion::new(12, 2);
         let attributes: &[_] = if has_types { &TYPED } else { &UNTYPED };
-        let mut places: Vec<*mut c_void> = numbers.iter_mut().map(|number| (&raw mut *number).cast()).collect();
+        let mut places: Vec<*mut c_void> = numbers
+            .iter_mut()
+            .map(|number| (&raw mut *number).cast())
+            .collect();
         places.truncate(attributes.len() - 1);
         places.push(users.as_mut_ptr().cast());
         let mut sizes = vec![size_of::<i32>(); attributes.len() - 1];
@@ -134,7 +151,12 @@ impl<T> UnifiedBuffer<T> {
         self.stream().context().entered(|driver| {
             // SAFETY: the arrays have `count` entries, each pointer is valid for writes of the given size, the range is
             // live managed memory, and a context is current.
-            unsafe { call!(driver, cuMemRangeGetAttributes(places, sizes, attributes, count, address, bytes)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuMemRangeGetAttributes(places, sizes, attributes, count, address, bytes)
+                )
+            }
         })?;
         Ok(RangeAttributes::from_raw(has_types, numbers, &users))
     }
@@ -170,7 +192,10 @@ const TYPED: [CUmem_range_attribute; 6] = [
 impl RangeAttributes {
     fn from_raw(has_types: bool, numbers: [i32; 5], users: &[i32]) -> Self {
         let typed = |kind: i32, id: i32| {
-            let mut raw = CUmemLocation { type_: CUmemLocationType(kind.cast_unsigned()), ..CUmemLocation::default() };
+            let mut raw = CUmemLocation {
+                type_: CUmemLocationType(kind.cast_unsigned()),
+                ..CUmemLocation::default()
+            };
             raw.__bindgen_anon_1.id = id;
             (kind != 0).then(|| MemoryLocation::from_raw(&raw))
         };
@@ -181,7 +206,12 @@ impl RangeAttributes {
             (location_of(first), location_of(second))
         };
         let accessed_by = users.iter().filter_map(|user| location_of(*user)).collect();
-        Self { is_read_mostly: read_mostly != 0, preferred_location, last_prefetch_location, accessed_by }
+        Self {
+            is_read_mostly: read_mostly != 0,
+            preferred_location,
+            last_prefetch_location,
+            accessed_by,
+        }
     }
 }
 
@@ -192,10 +222,16 @@ impl MemoryAdvice {
         match self {
             Self::ReadMostly => (CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY, host),
             Self::NotReadMostly => (CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY, host),
-            Self::PreferredLocation(location) => (CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location),
-            Self::NoPreferredLocation => (CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, host),
+            Self::PreferredLocation(location) => {
+                (CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location)
+            }
+            Self::NoPreferredLocation => {
+                (CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, host)
+            }
             Self::AccessedBy(location) => (CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY, location),
-            Self::NotAccessedBy(location) => (CUmem_advise::CU_MEM_ADVISE_UNSET_ACCESSED_BY, location),
+            Self::NotAccessedBy(location) => {
+                (CUmem_advise::CU_MEM_ADVISE_UNSET_ACCESSED_BY, location)
+            }
         }
     }
 }
@@ -211,7 +247,12 @@ pub(super) fn enqueue_prefetch(
     let result = if driver.has(Function::cuMemPrefetchAsync_v2) {
         // SAFETY: the range is in managed memory that is live until the work has completed, because freeing waits for
         // it.
-        unsafe { call!(driver, cuMemPrefetchAsync_v2(address, bytes, location.to_raw(), 0, raw)) }
+        unsafe {
+            call!(
+                driver,
+                cuMemPrefetchAsync_v2(address, bytes, location.to_raw(), 0, raw)
+            )
+        }
     } else {
         let device = device_of("UnifiedBuffer::prefetch", location)?;
         // SAFETY: as above.
@@ -220,16 +261,26 @@ pub(super) fn enqueue_prefetch(
     result.map_err(|error| {
         let advice = || prefetch_advice(driver, location);
         let error = error.about(format!("{bytes} bytes to {location}"));
-        error.advised(|call| if call.code == CUresult::CUDA_ERROR_INVALID_DEVICE { advice() } else { None })
+        error.advised(|call| {
+            if call.code == CUresult::CUDA_ERROR_INVALID_DEVICE {
+                advice()
+            } else {
+                None
+            }
+        })
     })
 }
 
 /// Returns advice if the device takes no prefetches.
 #[cold]
 fn prefetch_advice(driver: &Driver, location: MemoryLocation) -> Option<Cow<'static, str>> {
-    let MemoryLocation::Device(id) = location else { return None };
+    let MemoryLocation::Device(id) = location else {
+        return None;
+    };
     let attribute = DeviceAttribute::CONCURRENT_MANAGED_ACCESS;
-    let is_concurrent = Device::from_raw(driver, id).attribute(attribute).unwrap_or(true);
+    let is_concurrent = Device::from_raw(driver, id)
+        .attribute(attribute)
+        .unwrap_or(true);
     let advice = "the device has no concurrent managed access, as on Windows, WSL and Jetson: omit the prefetch";
     (!is_concurrent).then(|| advice.into())
 }
@@ -239,9 +290,10 @@ fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     match location {
         MemoryLocation::Device(id) => Ok(id),
         MemoryLocation::Host => Ok(HOST),
-        other => {
-            Err(Error::argument(operation, format!("unsupported location ({other} needs a driver for CUDA 12.2)")))
-        }
+        other => Err(Error::argument(
+            operation,
+            format!("unsupported location ({other} needs a driver for CUDA 12.2)"),
+        )),
     }
 }
 

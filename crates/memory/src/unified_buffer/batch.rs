@@ -20,7 +20,8 @@ use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
 #[doc(alias = "cuMemPrefetchBatchAsync")]
 pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocation)]) -> Result<()> {
     let ends = ranges.iter().map(|(range, _)| range.end());
-    let mut batch = Batch::new("unified::prefetch", stream, ends)?.with_locations(ranges.iter().map(|(_, at)| *at));
+    let mut batch = Batch::new("unified::prefetch", stream, ends)?
+        .with_locations(ranges.iter().map(|(_, at)| *at));
     if batch.is_empty() {
         return Ok(());
     }
@@ -28,14 +29,24 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
     if stream.driver().has(Function::cuMemPrefetchBatchAsync) {
         let result = batch.prefetch(stream);
         // On failure, a part of the batch may have been enqueued.
-        ranges.iter().for_each(|(range, _)| range.tracked().after_read(&mut guard));
+        ranges
+            .iter()
+            .for_each(|(range, _)| range.tracked().after_read(&mut guard));
         return result;
     }
-    ranges.iter().filter(|(range, _)| !range.is_empty()).try_for_each(|(range, location)| {
-        enqueue_prefetch(stream, range.as_pointer().as_raw(), range.byte_len(), *location)?;
-        range.tracked().after_read(&mut guard);
-        Ok(())
-    })
+    ranges
+        .iter()
+        .filter(|(range, _)| !range.is_empty())
+        .try_for_each(|(range, location)| {
+            enqueue_prefetch(
+                stream,
+                range.as_pointer().as_raw(),
+                range.byte_len(),
+                *location,
+            )?;
+            range.tracked().after_read(&mut guard);
+            Ok(())
+        })
 }
 
 /// Discards the contents of views of managed memory, in stream order. They are undefined until they are written, and
@@ -47,15 +58,28 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
 ///
 /// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemDiscardBatchAsync")]
-pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'_, T>]) -> Result<()> {
-    let mut batch = Batch::new("unified::discard", stream, ranges.iter().map(DeviceSliceMut::end))?;
+pub fn discard<T: AnyBitPattern>(
+    stream: &Stream,
+    ranges: &mut [DeviceSliceMut<'_, T>],
+) -> Result<()> {
+    let mut batch = Batch::new(
+        "unified::discard",
+        stream,
+        ranges.iter().map(DeviceSliceMut::end),
+    )?;
     if batch.is_empty() {
         return Ok(());
     }
     let mut guard = AccessGuard::new(stream)?;
-    before_writes("unified::discard", &mut guard, ranges.iter().map(DeviceSliceMut::end))?;
+    before_writes(
+        "unified::discard",
+        &mut guard,
+        ranges.iter().map(DeviceSliceMut::end),
+    )?;
     let result = batch.discard(stream);
-    ranges.iter().for_each(|range| range.tracked().after_partial_write(&mut guard));
+    ranges
+        .iter()
+        .for_each(|range| range.tracked().after_partial_write(&mut guard));
     result
 }
 
@@ -81,7 +105,9 @@ pub fn discard_and_prefetch<T: AnyBitPattern>(
     let mut guard = AccessGuard::new(stream)?;
     before_writes(OPERATION, &mut guard, ends)?;
     let result = batch.discard_and_prefetch(stream);
-    ranges.iter().for_each(|(range, _)| range.tracked().after_partial_write(&mut guard));
+    ranges
+        .iter()
+        .for_each(|(range, _)| range.tracked().after_partial_write(&mut guard));
     result
 }
 
@@ -97,14 +123,29 @@ struct Batch {
 }
 
 impl Batch {
-    fn new<'a>(operation: &'static str, stream: &Stream, ends: impl Iterator<Item = End<'a>>) -> Result<Self> {
+    fn new<'a>(
+        operation: &'static str,
+        stream: &Stream,
+        ends: impl Iterator<Item = End<'a>>,
+    ) -> Result<Self> {
         let (locations, firsts) = (Vec::new(), Vec::new());
-        let mut batch = Self { addresses: Vec::new(), sizes: Vec::new(), locations, firsts, kept: Vec::new() };
+        let mut batch = Self {
+            addresses: Vec::new(),
+            sizes: Vec::new(),
+            locations,
+            firsts,
+            kept: Vec::new(),
+        };
         stream.expect_running(operation)?;
         for (index, end) in ends.enumerate() {
-            stream.driver().expect_same(end.stream().driver(), operation)?;
+            stream
+                .driver()
+                .expect_same(end.stream().driver(), operation)?;
             if end.tracked.reach() != Accessibility::Managed {
-                let reason = format!("memory at {:#x} is not managed (range {index})", end.address);
+                let reason = format!(
+                    "memory at {:#x} is not managed (range {index})",
+                    end.address
+                );
                 return Err(Error::argument(operation, reason));
             }
             if end.bytes > 0 {
@@ -133,7 +174,12 @@ impl Batch {
         let (places, firsts) = (self.locations.as_mut_ptr(), self.firsts.as_mut_ptr());
         // SAFETY: all arrays have `count` entries, and the ranges are managed memory that is live until the work has
         // completed.
-        unsafe { call!(stream.driver(), cuMemPrefetchBatchAsync(ranges, sizes, count, places, firsts, count, 0, raw)) }
+        unsafe {
+            call!(
+                stream.driver(),
+                cuMemPrefetchBatchAsync(ranges, sizes, count, places, firsts, count, 0, raw)
+            )
+        }
     }
 
     fn discard(&mut self, stream: &Stream) -> Result<()> {
@@ -141,7 +187,12 @@ impl Batch {
         let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
         // SAFETY: both arrays have `count` entries, the ranges are live managed memory that is borrowed exclusively,
         // the stream has waited for conflicting accesses, and every bit pattern is a valid element.
-        unsafe { call!(stream.driver(), cuMemDiscardBatchAsync(ranges, sizes, count, 0, raw)) }
+        unsafe {
+            call!(
+                stream.driver(),
+                cuMemDiscardBatchAsync(ranges, sizes, count, 0, raw)
+            )
+        }
     }
 
     fn discard_and_prefetch(&mut self, stream: &Stream) -> Result<()> {
@@ -152,7 +203,9 @@ impl Batch {
         unsafe {
             call!(
                 stream.driver(),
-                cuMemDiscardAndPrefetchBatchAsync(ranges, sizes, count, places, firsts, count, 0, raw)
+                cuMemDiscardAndPrefetchBatchAsync(
+                    ranges, sizes, count, places, firsts, count, 0, raw
+                )
             )
         }
     }

@@ -113,7 +113,13 @@ impl<T> UnifiedBuffer<T> {
     /// An argument error if `stream` is being captured; any error returned by the driver.
     #[doc(alias = "cuStreamAttachMemAsync")]
     pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
-        attach("UnifiedBuffer::attach", &self.tracked, self.pointer.cast(), stream, mode)?;
+        attach(
+            "UnifiedBuffer::attach",
+            &self.tracked,
+            self.pointer.cast(),
+            stream,
+            mode,
+        )?;
         self.attachment = match mode {
             AttachMode::Host => Attachment::Host,
             AttachMode::Stream => Attachment::Stream(stream.clone()),
@@ -149,14 +155,26 @@ impl<T> UnifiedBuffer<T> {
             _ if self.is_concurrent => Ok(None),
             Attachment::Host => Ok(None),
             Attachment::Stream(stream) => stream.synchronize().map(|()| None),
-            Attachment::Global => HostAttachment::new(operation, &self.tracked, self.pointer.cast()).map(Some),
+            Attachment::Global => {
+                HostAttachment::new(operation, &self.tracked, self.pointer.cast()).map(Some)
+            }
         }
     }
 }
 
 impl<'a> HostAttachment<'a> {
-    fn new(operation: &'static str, tracked: &'a Tracked, pointer: DevicePointer<u8>) -> Result<Self> {
-        attach(operation, tracked, pointer, tracked.stream(), AttachMode::Host)?;
+    fn new(
+        operation: &'static str,
+        tracked: &'a Tracked,
+        pointer: DevicePointer<u8>,
+    ) -> Result<Self> {
+        attach(
+            operation,
+            tracked,
+            pointer,
+            tracked.stream(),
+            AttachMode::Host,
+        )?;
         tracked.begin_host_attachment(pointer.as_raw());
         Ok(Self { tracked })
     }

@@ -35,9 +35,18 @@ impl<T> UnifiedBuffer<T> {
         self.stream().context().entered(|driver| {
             let places = found.as_mut_ptr();
             // SAFETY: `found` has one entry per step of the range, which is in live managed memory.
-            unsafe { call!(driver, cuMemGetLocationInfo(address, bytes, step, 0, places)) }
+            unsafe {
+                call!(
+                    driver,
+                    cuMemGetLocationInfo(address, bytes, step, 0, places)
+                )
+            }
         })?;
-        Ok(found.iter().map(MemoryLocation::from_raw).map(MemoryLocation::somewhere).collect())
+        Ok(found
+            .iter()
+            .map(MemoryLocation::from_raw)
+            .map(MemoryLocation::somewhere)
+            .collect())
     }
 }
 

@@ -36,7 +36,10 @@ impl ReserveOptions {
     /// Creates the default options: any address with the default alignment.
     #[must_use]
     pub const fn new() -> Self {
-        Self { alignment: 0, address: 0 }
+        Self {
+            alignment: 0,
+            address: 0,
+        }
     }
 
     /// Sets the alignment of the first address, a power of two.
@@ -77,7 +80,10 @@ impl AddressRange {
     ///
     /// As for [`AddressRange::reserve`], and an argument error if the alignment is not a power of two.
     pub fn reserve_with(driver: &Driver, bytes: usize, options: ReserveOptions) -> Result<Self> {
-        let ReserveOptions { alignment, address: hint } = options;
+        let ReserveOptions {
+            alignment,
+            address: hint,
+        } = options;
         if bytes == 0 {
             return Err(Error::argument("AddressRange::reserve", "zero length"));
         }
@@ -87,10 +93,17 @@ impl AddressRange {
         }
         let mut address = 0;
         // SAFETY: `address` is a valid pointer.
-        let result =
-            unsafe { call!(driver, cuMemAddressReserve(&raw mut address, bytes, alignment, hint, 0) creates address) };
+        let result = unsafe {
+            call!(driver, cuMemAddressReserve(&raw mut address, bytes, alignment, hint, 0) creates address)
+        };
         result.map_err(|error| error.about(format!("{bytes} bytes, aligned to {alignment}")))?;
-        Ok(Self { reserved: Arc::new(Reserved { driver: driver.clone(), address, bytes }) })
+        Ok(Self {
+            reserved: Arc::new(Reserved {
+                driver: driver.clone(),
+                address,
+                bytes,
+            }),
+        })
     }
 
     /// Returns the first address.
@@ -122,12 +135,19 @@ impl AddressRange {
     #[doc(alias = "cuMemMap")]
     pub fn map(&self, offset: usize, memory: &PhysicalMemory) -> Result<Mapping> {
         let (bytes, range) = (memory.byte_len(), self.byte_len());
-        self.driver().expect_same(memory.driver(), "AddressRange::map")?;
+        self.driver()
+            .expect_same(memory.driver(), "AddressRange::map")?;
         if offset > range || range - offset < bytes {
-            let reason = format!("{bytes} bytes at offset {offset} do not fit into a range of {range} bytes");
+            let reason = format!(
+                "{bytes} bytes at offset {offset} do not fit into a range of {range} bytes"
+            );
             return Err(Error::argument("AddressRange::map", reason));
         }
-        Mapping::new(&self.reserved, self.reserved.address + offset as u64, memory)
+        Mapping::new(
+            &self.reserved,
+            self.reserved.address + offset as u64,
+            memory,
+        )
     }
 
     /// Frees the reservation, as [`Drop`] does, and returns any error.
@@ -146,7 +166,10 @@ impl AddressRange {
     pub(crate) fn free(&mut self) -> Result<()> {
         let mappings = Arc::strong_count(&self.reserved) - 1;
         let reserved = Arc::get_mut(&mut self.reserved).ok_or_else(|| {
-            Error::argument("AddressRange::close", format!("range is still in use ({mappings} mappings)"))
+            Error::argument(
+                "AddressRange::close",
+                format!("range is still in use ({mappings} mappings)"),
+            )
         })?;
         reserved.free()
     }
@@ -173,7 +196,12 @@ impl AsRef<Driver> for AddressRange {
 
 impl fmt::Debug for AddressRange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "AddressRange({} bytes at {:?})", self.byte_len(), self.as_pointer())
+        write!(
+            formatter,
+            "AddressRange({} bytes at {:?})",
+            self.byte_len(),
+            self.as_pointer()
+        )
     }
 }
 

@@ -22,12 +22,25 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    pub(super) fn new(reserved: &Arc<Reserved>, address: CUdeviceptr, memory: &PhysicalMemory) -> Result<Self> {
+    pub(super) fn new(
+        reserved: &Arc<Reserved>,
+        address: CUdeviceptr,
+        memory: &PhysicalMemory,
+    ) -> Result<Self> {
         let bytes = memory.byte_len();
         // SAFETY: the mapping owns the reservation and the memory, so both outlive it.
-        let result = unsafe { call!(reserved.driver(), cuMemMap(address, bytes, 0, memory.as_raw(), 0)) };
+        let result = unsafe {
+            call!(
+                reserved.driver(),
+                cuMemMap(address, bytes, 0, memory.as_raw(), 0)
+            )
+        };
         result.map_err(|error| error.about(format!("{bytes} bytes at {address:#x}")))?;
-        Ok(Self { address, memory: memory.clone(), reserved: Arc::clone(reserved) })
+        Ok(Self {
+            address,
+            memory: memory.clone(),
+            reserved: Arc::clone(reserved),
+        })
     }
 
     /// Returns the address of the first byte.
@@ -62,7 +75,11 @@ impl Mapping {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that does not support this access: a
     /// device without peer access, or the host for device memory.
-    pub fn set_access(&self, location: impl Into<MemoryLocation>, access: MemoryAccess) -> Result<()> {
+    pub fn set_access(
+        &self,
+        location: impl Into<MemoryLocation>,
+        access: MemoryAccess,
+    ) -> Result<()> {
         self.set_accesses(&[(location.into(), access)])
     }
 
@@ -84,11 +101,17 @@ impl Mapping {
         };
         let raw: Vec<CUmemAccessDesc> = accesses.iter().map(describe).collect();
         // SAFETY: the mapping is live with this size, and `raw` has the given number of descriptors.
-        let result =
-            unsafe { call!(self.driver(), cuMemSetAccess(self.address, self.byte_len(), raw.as_ptr(), raw.len())) };
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuMemSetAccess(self.address, self.byte_len(), raw.as_ptr(), raw.len())
+            )
+        };
         result.map_err(|error| {
-            let names: Vec<String> =
-                accesses.iter().map(|(location, access)| format!("{access} by {location}")).collect();
+            let names: Vec<String> = accesses
+                .iter()
+                .map(|(location, access)| format!("{access} by {location}"))
+                .collect();
             error.about(names.join(", "))
         })
     }
@@ -105,7 +128,12 @@ impl Mapping {
         let location = location.into();
         let (raw, mut flags) = (location.to_raw(), 0_u64);
         // SAFETY: `flags` and `raw` are valid pointers, and the mapping is live.
-        let result = unsafe { call!(self.driver(), cuMemGetAccess(&raw mut flags, &raw const raw, self.address)) };
+        let result = unsafe {
+            call!(
+                self.driver(),
+                cuMemGetAccess(&raw mut flags, &raw const raw, self.address)
+            )
+        };
         result.map_err(|error| error.about(location.to_string()))?;
         Ok(MemoryAccess::from_raw(CUmemAccess_flags(flags as u32)))
     }
@@ -139,7 +167,12 @@ impl AsRef<Driver> for Mapping {
 
 impl fmt::Debug for Mapping {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Mapping({} bytes at {:?})", self.byte_len(), self.as_pointer())
+        write!(
+            formatter,
+            "Mapping({} bytes at {:?})",
+            self.byte_len(),
+            self.as_pointer()
+        )
     }
 }
 

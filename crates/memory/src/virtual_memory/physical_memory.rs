@@ -50,20 +50,34 @@ impl PhysicalMemory {
     #[doc(alias = "cuMemCreate")]
     pub fn with_options(driver: &Driver, bytes: usize, options: &PhysicalOptions) -> Result<Self> {
         if bytes == 0 {
-            return Err(Error::argument("PhysicalMemory::with_options", "zero length"));
+            return Err(Error::argument(
+                "PhysicalMemory::with_options",
+                "zero length",
+            ));
         }
         let (properties, mut raw) = (options.to_raw(), 0);
         // SAFETY: `raw` and `properties` are valid pointers.
-        let result = unsafe { call!(driver, cuMemCreate(&raw mut raw, bytes, &raw const properties, 0) creates raw) };
+        let result = unsafe {
+            call!(driver, cuMemCreate(&raw mut raw, bytes, &raw const properties, 0) creates raw)
+        };
         result.map_err(|error| explain(error, driver, bytes, options))?;
         Ok(Self::owning(driver, raw, bytes))
     }
 
     /// Retains the memory of `bytes` bytes that is mapped at `pointer`.
-    pub(super) fn retained(driver: &Driver, pointer: DevicePointer<u8>, bytes: usize) -> Result<Self> {
-        let (address, mut raw) = (std::ptr::with_exposed_provenance_mut::<c_void>(pointer.as_raw() as usize), 0);
+    pub(super) fn retained(
+        driver: &Driver,
+        pointer: DevicePointer<u8>,
+        bytes: usize,
+    ) -> Result<Self> {
+        let (address, mut raw) = (
+            std::ptr::with_exposed_provenance_mut::<c_void>(pointer.as_raw() as usize),
+            0,
+        );
         // SAFETY: `raw` is a valid pointer, and the driver validates the address.
-        let result = unsafe { call!(driver, cuMemRetainAllocationHandle(&raw mut raw, address) creates raw) };
+        let result = unsafe {
+            call!(driver, cuMemRetainAllocationHandle(&raw mut raw, address) creates raw)
+        };
         result.map_err(|error| error.about(format!("address {pointer:?}")))?;
         Ok(Self::owning(driver, raw, bytes))
     }
@@ -75,7 +89,11 @@ impl PhysicalMemory {
     /// - `raw` is a live handle of this driver to memory of this size.
     /// - No other code releases this reference.
     #[must_use]
-    pub unsafe fn from_raw(driver: &Driver, raw: CUmemGenericAllocationHandle, bytes: usize) -> Self {
+    pub unsafe fn from_raw(
+        driver: &Driver,
+        raw: CUmemGenericAllocationHandle,
+        bytes: usize,
+    ) -> Self {
         Self::owning(driver, raw, bytes)
     }
 
@@ -109,7 +127,12 @@ impl PhysicalMemory {
         let mut properties = CUmemAllocationProp::default();
         let raw = self.as_raw();
         // SAFETY: `properties` is a valid pointer, and the handle is live.
-        unsafe { call!(self.driver(), cuMemGetAllocationPropertiesFromHandle(&raw mut properties, raw)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuMemGetAllocationPropertiesFromHandle(&raw mut properties, raw)
+            )
+        }?;
         Ok(PhysicalOptions::from_raw(&properties))
     }
 
@@ -125,13 +148,29 @@ impl PhysicalMemory {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             let others = Arc::strong_count(&shared) - 1;
             let reason = format!("the memory has {others} other owners: clones or mappings");
-            Returned::new(Self { shared }, Error::argument("PhysicalMemory::close", reason))
+            Returned::new(
+                Self { shared },
+                Error::argument("PhysicalMemory::close", reason),
+            )
         })?;
-        shared.release().map_err(|error| Returned::new(Self { shared: Arc::new(shared) }, error))
+        shared.release().map_err(|error| {
+            Returned::new(
+                Self {
+                    shared: Arc::new(shared),
+                },
+                error,
+            )
+        })
     }
 
     pub(crate) fn owning(driver: &Driver, raw: CUmemGenericAllocationHandle, bytes: usize) -> Self {
-        Self { shared: Arc::new(Shared { driver: driver.clone(), raw, bytes }) }
+        Self {
+            shared: Arc::new(Shared {
+                driver: driver.clone(),
+                raw,
+                bytes,
+            }),
+        }
     }
 }
 
@@ -153,7 +192,12 @@ impl AsRef<Driver> for PhysicalMemory {
 
 impl fmt::Debug for PhysicalMemory {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "PhysicalMemory({} bytes, handle {:#x})", self.byte_len(), self.as_raw())
+        write!(
+            formatter,
+            "PhysicalMemory({} bytes, handle {:#x})",
+            self.byte_len(),
+            self.as_raw()
+        )
     }
 }
 
@@ -170,6 +214,8 @@ impl Drop for Shared {
 fn explain(error: Error, driver: &Driver, bytes: usize, options: &PhysicalOptions) -> Error {
     let error = error.about(format!("{bytes} bytes of {}", options.location));
     let granularity = options.granularity(driver, Granularity::Minimum).ok();
-    let missed = granularity.filter(|granularity| *granularity != 0 && !bytes.is_multiple_of(*granularity));
-    error.advised(|_| Some(format!("use a multiple of the granularity of {} bytes", missed?).into()))
+    let missed =
+        granularity.filter(|granularity| *granularity != 0 && !bytes.is_multiple_of(*granularity));
+    error
+        .advised(|_| Some(format!("use a multiple of the granularity of {} bytes", missed?).into()))
 }

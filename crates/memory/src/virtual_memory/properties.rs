@@ -2,8 +2,8 @@
 
 use bitflags::bitflags;
 use curium_driver::sys::{
-    self, CUmemAllocationCompType, CUmemAllocationGranularity_flags, CUmemAllocationHandleType, CUmemAllocationProp,
-    CUmemAllocationType,
+    self, CUmemAllocationCompType, CUmemAllocationGranularity_flags, CUmemAllocationHandleType,
+    CUmemAllocationProp, CUmemAllocationType,
 };
 use curium_driver::{Driver, MemoryHandleTypes, Result, call};
 
@@ -101,12 +101,21 @@ impl PhysicalOptions {
     #[doc(alias = "cuMemGetAllocationGranularity")]
     pub fn granularity(&self, driver: &Driver, granularity: Granularity) -> Result<usize> {
         let option = match granularity {
-            Granularity::Minimum => CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM,
-            Granularity::Recommended => CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED,
+            Granularity::Minimum => {
+                CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM
+            }
+            Granularity::Recommended => {
+                CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED
+            }
         };
         let (raw, mut bytes) = (self.to_raw(), 0);
         // SAFETY: `bytes` and `raw` are valid pointers.
-        let result = unsafe { call!(driver, cuMemGetAllocationGranularity(&raw mut bytes, &raw const raw, option)) };
+        let result = unsafe {
+            call!(
+                driver,
+                cuMemGetAllocationGranularity(&raw mut bytes, &raw const raw, option)
+            )
+        };
         result.map_err(|error| error.about(format!("memory of {}", self.location)))?;
         Ok(bytes)
     }

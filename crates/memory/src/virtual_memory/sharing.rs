@@ -29,10 +29,18 @@ impl PhysicalMemory {
     #[cfg(unix)]
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export_fd(&self) -> Result<OwnedFd> {
-        let (mut descriptor, kind) = (-1, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+        let (mut descriptor, kind) = (
+            -1,
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        );
         let place = (&raw mut descriptor).cast::<c_void>();
         // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room; the handle is live.
-        unsafe { call!(self.driver(), cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)
+            )
+        }?;
         // SAFETY: the driver opened the descriptor for the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
@@ -50,7 +58,12 @@ impl PhysicalMemory {
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
         // The descriptor is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
-        Self::import(driver, passed, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, bytes)
+        Self::import(
+            driver,
+            passed,
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+            bytes,
+        )
     }
 
     /// Exports the memory as a Win32 handle, which another process can
@@ -64,10 +77,18 @@ impl PhysicalMemory {
     #[cfg(windows)]
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export_win32(&self) -> Result<OwnedHandle> {
-        let (mut handle, kind) = (std::ptr::null_mut::<c_void>(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32);
+        let (mut handle, kind) = (
+            std::ptr::null_mut::<c_void>(),
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32,
+        );
         let place = (&raw mut handle).cast::<c_void>();
         // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the memory's handle is live.
-        unsafe { call!(self.driver(), cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)
+            )
+        }?;
         // SAFETY: the driver opened the handle for the caller.
         Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
     }
@@ -82,7 +103,12 @@ impl PhysicalMemory {
     #[cfg(windows)]
     #[doc(alias = "cuMemImportFromShareableHandle")]
     pub fn import_win32(driver: &Driver, handle: BorrowedHandle<'_>, bytes: usize) -> Result<Self> {
-        Self::import(driver, handle.as_raw_handle(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32, bytes)
+        Self::import(
+            driver,
+            handle.as_raw_handle(),
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32,
+            bytes,
+        )
     }
 
     /// Exports the memory as a fabric handle, which processes on all nodes of the fabric can
@@ -95,9 +121,17 @@ impl PhysicalMemory {
     /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
-        let (place, kind) = ((&raw mut handle).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC);
+        let (place, kind) = (
+            (&raw mut handle).cast(),
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC,
+        );
         // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`; the memory's handle is live.
-        unsafe { call!(self.driver(), cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)) }?;
+        unsafe {
+            call!(
+                self.driver(),
+                cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)
+            )
+        }?;
         Ok(FabricHandle(handle.data))
     }
 
@@ -110,14 +144,26 @@ impl PhysicalMemory {
     /// `CUDA_ERROR_INVALID_VALUE` for an invalid handle; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` without a fabric.
     pub fn import_fabric(driver: &Driver, handle: FabricHandle, bytes: usize) -> Result<Self> {
         let mut raw = CUmemFabricHandle_st { data: handle.0 };
-        Self::import(driver, (&raw mut raw).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC, bytes)
+        Self::import(
+            driver,
+            (&raw mut raw).cast(),
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC,
+            bytes,
+        )
     }
 
-    fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType, bytes: usize) -> Result<Self> {
+    fn import(
+        driver: &Driver,
+        handle: *mut c_void,
+        kind: CUmemAllocationHandleType,
+        bytes: usize,
+    ) -> Result<Self> {
         let mut raw = 0;
         // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor cast to a
         // pointer, a Win32 handle, or a pointer to a fabric handle.
-        let result = unsafe { call!(driver, cuMemImportFromShareableHandle(&raw mut raw, handle, kind) creates raw) };
+        let result = unsafe {
+            call!(driver, cuMemImportFromShareableHandle(&raw mut raw, handle, kind) creates raw)
+        };
         result.map_err(|error| error.about(format!("memory of {bytes} bytes")))?;
         Ok(Self::owning(driver, raw, bytes))
     }

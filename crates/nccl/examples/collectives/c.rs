@@ -43,7 +43,10 @@ impl Call {
             target: address(target.as_pointer().as_raw()),
             counts: (source.len(), target.len()),
             root: c_int::try_from(root)?,
-            place: (communicator.rank().try_into()?, communicator.size().try_into()?),
+            place: (
+                communicator.rank().try_into()?,
+                communicator.size().try_into()?,
+            ),
             communicator: communicator.as_raw()?,
             stream: stream.as_raw().cast(),
         })
@@ -55,34 +58,68 @@ impl Call {
 impl Call {
     #[inline(always)]
     pub(crate) fn all_reduce(&self) -> Result {
-        let Self { target, counts: (_, to), communicator, stream, .. } = *self;
+        let Self {
+            target,
+            counts: (_, to),
+            communicator,
+            stream,
+            ..
+        } = *self;
         self.checked("ncclAllReduce", |api| {
             // SAFETY: as for every operation, above.
-            Some(unsafe { api.ncclAllReduce?(target, target, to, ELEMENT, SUM, communicator, stream) })
+            Some(unsafe {
+                api.ncclAllReduce?(target, target, to, ELEMENT, SUM, communicator, stream)
+            })
         })
     }
 
     #[inline(always)]
     pub(crate) fn reduce(&self) -> Result {
-        let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
+        let Self {
+            source,
+            target,
+            counts: (_, to),
+            root,
+            communicator,
+            stream,
+            ..
+        } = *self;
         self.checked("ncclReduce", |api| {
             // SAFETY: as for every operation, above.
-            Some(unsafe { api.ncclReduce?(source, target, to, ELEMENT, SUM, root, communicator, stream) })
+            Some(unsafe {
+                api.ncclReduce?(source, target, to, ELEMENT, SUM, root, communicator, stream)
+            })
         })
     }
 
     #[inline(always)]
     pub(crate) fn broadcast(&self) -> Result {
-        let Self { target, counts: (_, to), root, communicator, stream, .. } = *self;
+        let Self {
+            target,
+            counts: (_, to),
+            root,
+            communicator,
+            stream,
+            ..
+        } = *self;
         self.checked("ncclBroadcast", |api| {
             // SAFETY: as for every operation, above.
-            Some(unsafe { api.ncclBroadcast?(target, target, to, ELEMENT, root, communicator, stream) })
+            Some(unsafe {
+                api.ncclBroadcast?(target, target, to, ELEMENT, root, communicator, stream)
+            })
         })
     }
 
     #[inline(always)]
     pub(crate) fn all_gather(&self) -> Result {
-        let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
+        let Self {
+            source,
+            target,
+            counts: (from, _),
+            communicator,
+            stream,
+            ..
+        } = *self;
         self.checked("ncclAllGather", |api| {
             // SAFETY: as for every operation, above.
             Some(unsafe { api.ncclAllGather?(source, target, from, ELEMENT, communicator, stream) })
@@ -91,37 +128,82 @@ impl Call {
 
     #[inline(always)]
     pub(crate) fn reduce_scatter(&self) -> Result {
-        let Self { source, target, counts: (_, to), communicator, stream, .. } = *self;
+        let Self {
+            source,
+            target,
+            counts: (_, to),
+            communicator,
+            stream,
+            ..
+        } = *self;
         self.checked("ncclReduceScatter", |api| {
             // SAFETY: as for every operation, above.
-            Some(unsafe { api.ncclReduceScatter?(source, target, to, ELEMENT, SUM, communicator, stream) })
+            Some(unsafe {
+                api.ncclReduceScatter?(source, target, to, ELEMENT, SUM, communicator, stream)
+            })
         })
     }
 
     #[inline(always)]
     pub(crate) fn all_to_all(&self) -> Result {
-        let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
+        let Self {
+            source,
+            target,
+            counts: (from, _),
+            communicator,
+            stream,
+            ..
+        } = *self;
         self.checked("ncclAlltoAll", |api| {
             // SAFETY: as for every operation, above.
-            Some(unsafe { api.ncclAlltoAll?(source, target, self.part(from), ELEMENT, communicator, stream) })
+            Some(unsafe {
+                api.ncclAlltoAll?(
+                    source,
+                    target,
+                    self.part(from),
+                    ELEMENT,
+                    communicator,
+                    stream,
+                )
+            })
         })
     }
 
     #[inline(always)]
     pub(crate) fn gather(&self) -> Result {
-        let Self { source, target, counts: (from, _), root, communicator, stream, .. } = *self;
+        let Self {
+            source,
+            target,
+            counts: (from, _),
+            root,
+            communicator,
+            stream,
+            ..
+        } = *self;
         self.checked("ncclGather", |api| {
             // SAFETY: as for every operation, above.
-            Some(unsafe { api.ncclGather?(source, target, from, ELEMENT, root, communicator, stream) })
+            Some(unsafe {
+                api.ncclGather?(source, target, from, ELEMENT, root, communicator, stream)
+            })
         })
     }
 
     #[inline(always)]
     pub(crate) fn scatter(&self) -> Result {
-        let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
+        let Self {
+            source,
+            target,
+            counts: (_, to),
+            root,
+            communicator,
+            stream,
+            ..
+        } = *self;
         self.checked("ncclScatter", |api| {
             // SAFETY: as for every operation, above.
-            Some(unsafe { api.ncclScatter?(source, target, to, ELEMENT, root, communicator, stream) })
+            Some(unsafe {
+                api.ncclScatter?(source, target, to, ELEMENT, root, communicator, stream)
+            })
         })
     }
 }
@@ -130,10 +212,23 @@ impl Call {
     /// Sends to the next rank and receives from the previous one, in a group.
     #[inline(always)]
     pub(crate) fn send_and_receive(&self) -> Result {
-        let Self { source, target, counts: (from, to), place: (rank, size), communicator, stream, .. } = *self;
+        let Self {
+            source,
+            target,
+            counts: (from, to),
+            place: (rank, size),
+            communicator,
+            stream,
+            ..
+        } = *self;
         let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
         self.checked("function for groups", |api| {
-            let (start, send, receive, end) = (api.ncclGroupStart?, api.ncclSend?, api.ncclRecv?, api.ncclGroupEnd?);
+            let (start, send, receive, end) = (
+                api.ncclGroupStart?,
+                api.ncclSend?,
+                api.ncclRecv?,
+                api.ncclGroupEnd?,
+            );
             // SAFETY: the group ends below.
             let started = unsafe { start() };
             // SAFETY: as for every operation, above.
@@ -142,7 +237,11 @@ impl Call {
             let received = unsafe { receive(target, to, ELEMENT, previous, communicator, stream) };
             // SAFETY: the group was started above.
             let all = [started, sent, received, unsafe { end() }];
-            Some(all.into_iter().find(|code| *code != ncclResult_t::ncclSuccess).unwrap_or(ncclResult_t::ncclSuccess))
+            Some(
+                all.into_iter()
+                    .find(|code| *code != ncclResult_t::ncclSuccess)
+                    .unwrap_or(ncclResult_t::ncclSuccess),
+            )
         })
     }
 
@@ -164,7 +263,11 @@ impl Call {
 
 /// Launches a graph. Its memory is used on this stream only.
 pub(crate) fn launch(graph: &GraphExec, stream: &Stream) -> Result {
-    let launch = stream.driver().api().cuGraphLaunch.ok_or("the driver has no cuGraphLaunch")?;
+    let launch = stream
+        .driver()
+        .api()
+        .cuGraphLaunch
+        .ok_or("the driver has no cuGraphLaunch")?;
     // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on this stream only.
     match unsafe { launch(graph.as_raw(), stream.as_raw()) } {
         CUresult::CUDA_SUCCESS => Ok(()),

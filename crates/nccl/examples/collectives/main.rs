@@ -104,44 +104,80 @@ fn main() -> Result<(), Box<dyn Error>> {
         return simulated(&selection);
     }
     let mut rendezvous = Rendezvous::from_environment()?;
-    let context = Driver::load()?.device(rendezvous.local_rank())?.primary_context()?;
+    let context = Driver::load()?
+        .device(rendezvous.local_rank())?
+        .primary_context()?;
     let nccl = Nccl::load()?;
-    let communicator = Communicator::exchanged(&nccl, &context, &mut rendezvous, CommunicatorOptions::new())?;
+    let communicator =
+        Communicator::exchanged(&nccl, &context, &mut rendezvous, CommunicatorOptions::new())?;
     measure_all(communicator, &selection)
 }
 
 /// Measures on two simulated devices, with a thread for each.
 fn simulated(selection: &Selection) -> Result<(), Box<dyn Error>> {
     let driver = Simulator::new(Config::new().with_devices(2))?.driver::<Driver>()?;
-    let contexts = [driver.device(0)?.primary_context()?, driver.device(1)?.primary_context()?];
+    let contexts = [
+        driver.device(0)?.primary_context()?,
+        driver.device(1)?.primary_context()?,
+    ];
     let ranks = Communicator::all(&curium_sim_libraries::nccl(), &contexts)?;
-    let measure = |communicator| measure_all(communicator, selection).map_err(|error| error.to_string());
+    let measure =
+        |communicator| measure_all(communicator, selection).map_err(|error| error.to_string());
     thread::scope(|scope| {
-        let threads: Vec<_> = ranks.into_iter().map(|rank| scope.spawn(move || measure(rank))).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a rank panicked")?)
+        let threads: Vec<_> = ranks
+            .into_iter()
+            .map(|rank| scope.spawn(move || measure(rank)))
+            .collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| "a rank panicked")?)
     })?;
     Ok(())
 }
 
 /// Measures the operations of one rank. Rank 0 prints them.
 fn measure_all(communicator: Communicator, selection: &Selection) -> Result<(), Box<dyn Error>> {
-    let (nccl, context) = (communicator.library().clone(), communicator.context().clone());
+    let (nccl, context) = (
+        communicator.library().clone(),
+        communicator.context().clone(),
+    );
     // The C functions need a current context, and Curium's then switch none.
     context.set_current()?;
     let (stream, is_simulated) = (context.stream()?, selection.is_simulated);
-    let mut rank = Rank { meeting: DeviceBuffer::zeroed(&stream, 1)?, nccl, communicator, stream, is_simulated };
+    let mut rank = Rank {
+        meeting: DeviceBuffer::zeroed(&stream, 1)?,
+        nccl,
+        communicator,
+        stream,
+        is_simulated,
+    };
     let is_first = rank.communicator.rank() == 0;
     if is_first {
-        println!("{:?}, {} ranks, {}", rank.nccl, rank.communicator.size(), context.device().name()?);
-        println!("operation           bytes |  host ns: Curium,     C, ratio          |  GB/s: Curium,       C, ratio");
+        println!(
+            "{:?}, {} ranks, {}",
+            rank.nccl,
+            rank.communicator.size(),
+            context.device().name()?
+        );
+        println!(
+            "operation           bytes |  host ns: Curium,     C, ratio          |  GB/s: Curium,       C, ratio"
+        );
     }
     rank.warm_up()?;
     for &(kind, name) in &selection.kinds {
-        let largest = if kind == Kind::Replay { selection.largest.min(MAX_REPLAYED) } else { selection.largest };
+        let largest = if kind == Kind::Replay {
+            selection.largest.min(MAX_REPLAYED)
+        } else {
+            selection.largest
+        };
         for power in (10..=largest).step_by(2) {
             let rounds = rank.measure(kind, 1 << power)?;
             if is_first {
-                let operations = if kind == Kind::Replay { REPLAYED as u64 } else { 1 };
+                let operations = if kind == Kind::Replay {
+                    REPLAYED as u64
+                } else {
+                    1
+                };
                 print(name, (1 << power, operations), &rounds);
             }
         }
@@ -151,7 +187,14 @@ fn measure_all(communicator: Communicator, selection: &Selection) -> Result<(), 
 
 impl Selection {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let (mut selected, mut largest) = (Self { is_simulated: false, kinds: Vec::new(), largest: 0 }, None);
+        let (mut selected, mut largest) = (
+            Self {
+                is_simulated: false,
+                kinds: Vec::new(),
+                largest: 0,
+            },
+            None,
+        );
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             if argument == "--device" {
@@ -162,7 +205,10 @@ impl Selection {
                 };
                 continue;
             }
-            match (KINDS.iter().find(|(_, name)| *name == argument), argument.parse()) {
+            match (
+                KINDS.iter().find(|(_, name)| *name == argument),
+                argument.parse(),
+            ) {
                 (Some(kind), _) => selected.kinds.push(*kind),
                 (None, Ok(power)) => largest = Some(power),
                 (None, Err(_)) => {
@@ -181,13 +227,20 @@ impl Selection {
 }
 
 fn print(name: &str, (bytes, operations): (u64, u64), rounds: &[[Times; 2]]) {
-    let of = |way: usize, field: fn(&Times) -> f64| median(rounds.iter().map(|round| field(&round[way])));
+    let of = |way: usize, field: fn(&Times) -> f64| {
+        median(rounds.iter().map(|round| field(&round[way])))
+    };
     let host = ratio(rounds.iter().map(|[curium, c]| curium.host / c.host));
     let bandwidth = ratio(rounds.iter().map(|[curium, c]| c.total / curium.total));
     let rate = |way| (bytes * operations) as f64 / of(way, |times| times.total) / 1e9;
-    let (ours, theirs) = (of(0, |times| times.host) * 1e9, of(1, |times| times.host) * 1e9);
+    let (ours, theirs) = (
+        of(0, |times| times.host) * 1e9,
+        of(1, |times| times.host) * 1e9,
+    );
     let (our_rate, their_rate) = (rate(0), rate(1));
-    println!("{name:14} {bytes:10} | {ours:16.0} {theirs:6.0} {host} | {our_rate:14.3} {their_rate:8.3} {bandwidth}");
+    println!(
+        "{name:14} {bytes:10} | {ours:16.0} {theirs:6.0} {host} | {our_rate:14.3} {their_rate:8.3} {bandwidth}"
+    );
 }
 
 impl Rank {
@@ -197,11 +250,18 @@ impl Rank {
         let mut memory = DeviceBuffer::<u32>::zeroed(&self.stream, 1)?;
         loop {
             for _ in 0..100 {
-                self.communicator.all_reduce_in_place(&self.stream, &mut memory, Reduction::Max)?;
+                self.communicator
+                    .all_reduce_in_place(&self.stream, &mut memory, Reduction::Max)?;
             }
             // The ranks agree on the end.
-            let is_over = DeviceBuffer::from_slice(&self.stream, &[u32::from(start.elapsed() > WARM_UP)])?;
-            self.communicator.all_reduce(&self.stream, &is_over, &mut self.meeting, Reduction::Max)?;
+            let is_over =
+                DeviceBuffer::from_slice(&self.stream, &[u32::from(start.elapsed() > WARM_UP)])?;
+            self.communicator.all_reduce(
+                &self.stream,
+                &is_over,
+                &mut self.meeting,
+                Reduction::Max,
+            )?;
             if self.meeting.to_vec()?[0] == 1 {
                 return Ok(());
             }
@@ -214,11 +274,16 @@ impl Rank {
         if kind == Kind::Replay {
             let graph = Graph::capture(self.stream.context(), |scope| {
                 let Operands { target, .. } = &mut operands;
-                (0..REPLAYED).try_for_each(|_| self.communicator.all_reduce_in_place(scope, target, Reduction::Sum))
+                (0..REPLAYED).try_for_each(|_| {
+                    self.communicator
+                        .all_reduce_in_place(scope, target, Reduction::Sum)
+                })
             })?;
             let replay = RefCell::new(graph.instantiate()?);
             let curium = |rank: &mut Self| Ok(replay.borrow_mut().launch(&rank.stream)?);
-            return self.in_turns(bytes * REPLAYED, curium, |rank| c::launch(&replay.borrow(), &rank.stream));
+            return self.in_turns(bytes * REPLAYED, curium, |rank| {
+                c::launch(&replay.borrow(), &rank.stream)
+            });
         }
         let (number, size) = (self.communicator.rank(), self.communicator.size());
         let is_root = number == ROOT;
@@ -238,23 +303,51 @@ impl Rank {
             Kind::Replay => unreachable!("it was measured above"),
             Kind::AllReduce => in_turns!(all_reduce_in_place(target, Reduction::Sum), all_reduce),
             Kind::Reduce if is_root => {
-                in_turns!(enqueue(Operation::reduce_into(source, target, Reduction::Sum)), reduce)
+                in_turns!(
+                    enqueue(Operation::reduce_into(source, target, Reduction::Sum)),
+                    reduce
+                )
             }
-            Kind::Reduce => in_turns!(enqueue(Operation::reduce(source, ROOT, Reduction::Sum)), reduce),
-            Kind::Broadcast if is_root => in_turns!(enqueue(Operation::broadcast_from(target)), broadcast),
+            Kind::Reduce => in_turns!(
+                enqueue(Operation::reduce(source, ROOT, Reduction::Sum)),
+                reduce
+            ),
+            Kind::Broadcast if is_root => {
+                in_turns!(enqueue(Operation::broadcast_from(target)), broadcast)
+            }
             Kind::Broadcast => in_turns!(broadcast(target, ROOT), broadcast),
             Kind::AllGather => in_turns!(all_gather(source, target), all_gather),
-            Kind::ReduceScatter => in_turns!(reduce_scatter(source, target, Reduction::Sum), reduce_scatter),
+            Kind::ReduceScatter => in_turns!(
+                reduce_scatter(source, target, Reduction::Sum),
+                reduce_scatter
+            ),
             Kind::AllToAll => in_turns!(enqueue(Operation::all_to_all(source, target)), all_to_all),
-            Kind::Gather if is_root => in_turns!(enqueue(Operation::gather_into(source, target)), gather),
+            Kind::Gather if is_root => {
+                in_turns!(enqueue(Operation::gather_into(source, target)), gather)
+            }
             Kind::Gather => in_turns!(enqueue(Operation::gather(source, ROOT)), gather),
-            Kind::Scatter if is_root => in_turns!(enqueue(Operation::scatter_from(source, target)), scatter),
+            Kind::Scatter if is_root => {
+                in_turns!(enqueue(Operation::scatter_from(source, target)), scatter)
+            }
             Kind::Scatter => in_turns!(enqueue(Operation::scatter(target, ROOT)), scatter),
             Kind::SendReceive => {
-                let exchange = |Self { nccl, communicator, stream, .. }: &mut Self| {
+                let exchange = |Self {
+                                    nccl,
+                                    communicator,
+                                    stream,
+                                    ..
+                                }: &mut Self| {
                     Ok(nccl.group(|group| {
-                        group.enqueue(communicator, stream, Operation::send(source, (number + 1) % size))?;
-                        group.enqueue(communicator, stream, Operation::receive(target, (number + size - 1) % size))
+                        group.enqueue(
+                            communicator,
+                            stream,
+                            Operation::send(source, (number + 1) % size),
+                        )?;
+                        group.enqueue(
+                            communicator,
+                            stream,
+                            Operation::receive(target, (number + size - 1) % size),
+                        )
                     })?)
                 };
                 self.in_turns(bytes, exchange, |_| call.send_and_receive())
@@ -269,7 +362,10 @@ impl Rank {
         mut curium: impl FnMut(&mut Self) -> Result<(), Box<dyn Error>>,
         c: impl Fn(&mut Self) -> Result<(), Box<dyn Error>>,
     ) -> Result<Vec<[Times; 2]>, Box<dyn Error>> {
-        let calls = (1_usize << 31).checked_div(bytes).unwrap_or(1).clamp(5, 200);
+        let calls = (1_usize << 31)
+            .checked_div(bytes)
+            .unwrap_or(1)
+            .clamp(5, 200);
         // Small operations are short and their times vary; large ones are long and steady.
         let (calls, rounds) = match bytes {
             _ if self.is_simulated => (2, 3),
@@ -307,13 +403,17 @@ impl Rank {
         let host = start.elapsed();
         self.stream.synchronize()?;
         let per_call = |time: Duration| time.as_secs_f64() / calls as f64;
-        Ok(Times { host: per_call(host), total: per_call(start.elapsed()) })
+        Ok(Times {
+            host: per_call(host),
+            total: per_call(start.elapsed()),
+        })
     }
 
     /// Waits for the other ranks, and returns the time.
     #[cold]
     fn meet(&mut self) -> Result<Instant, Box<dyn Error>> {
-        self.communicator.all_reduce_in_place(&self.stream, &mut self.meeting, Reduction::Max)?;
+        self.communicator
+            .all_reduce_in_place(&self.stream, &mut self.meeting, Reduction::Max)?;
         self.stream.synchronize()?;
         Ok(Instant::now())
     }
@@ -328,7 +428,10 @@ impl Operands {
             Kind::ReduceScatter | Kind::Scatter => (count, count / size),
             _ => (count, count),
         };
-        Ok(Self { source: DeviceBuffer::zeroed(stream, source)?, target: DeviceBuffer::zeroed(stream, target)? })
+        Ok(Self {
+            source: DeviceBuffer::zeroed(stream, source)?,
+            target: DeviceBuffer::zeroed(stream, target)?,
+        })
     }
 }
 

@@ -22,12 +22,21 @@ use curium_sim::{Config, Simulator};
 use self::train::{Result, train};
 
 fn main() -> Result<()> {
-    let (steps, timeout) = (number("--steps")?.unwrap_or(20), number("--timeout")?.unwrap_or(60));
+    let (steps, timeout) = (
+        number("--steps")?.unwrap_or(20),
+        number("--timeout")?.unwrap_or(60),
+    );
     let timeout = Duration::from_secs(timeout);
     let options = CommunicatorOptions::new().with_timeout(timeout);
     match Rendezvous::from_environment() {
-        Ok(rendezvous) => launched(rendezvous.with_timeout(timeout), usize::try_from(steps)?, options),
-        Err(curium_nccl::RendezvousError::NoLauncher) => simulated(2, usize::try_from(steps)?, options),
+        Ok(rendezvous) => launched(
+            rendezvous.with_timeout(timeout),
+            usize::try_from(steps)?,
+            options,
+        ),
+        Err(curium_nccl::RendezvousError::NoLauncher) => {
+            simulated(2, usize::try_from(steps)?, options)
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -38,7 +47,11 @@ fn launched(mut rendezvous: Rendezvous, steps: usize, options: CommunicatorOptio
         None => (Driver::load()?, Nccl::load()?, CuBlas::load()?),
         Some("sim") => {
             let config = Config::new().with_devices(u32::try_from(rendezvous.world_size())?);
-            (Simulator::new(config)?.driver()?, curium_sim_libraries::nccl(), curium_sim_libraries::cublas())
+            (
+                Simulator::new(config)?.driver()?,
+                curium_sim_libraries::nccl(),
+                curium_sim_libraries::cublas(),
+            )
         }
         Some(other) => return Err(format!("--device {other}: expected sim").into()),
     };
@@ -59,12 +72,22 @@ fn simulated(ranks: usize, steps: usize, options: CommunicatorOptions) -> Result
     let id = UniqueId::new(&nccl)?;
     let rank = &|rank: usize| {
         let context = driver.device(rank)?.primary_context()?;
-        let mut communicator = Communicator::with_options(&nccl, &context, id, rank, ranks, options)?;
+        let mut communicator =
+            Communicator::with_options(&nccl, &context, id, rank, ranks, options)?;
         train(&curium_sim_libraries::cublas(), &mut communicator, steps)
     };
     let losses: Vec<Result<Vec<f32>>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..ranks).map(|number| scope.spawn(move || rank(number))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("a rank panicked".into()))).collect()
+        let threads: Vec<_> = (0..ranks)
+            .map(|number| scope.spawn(move || rank(number)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err("a rank panicked".into()))
+            })
+            .collect()
     });
     let losses = losses.into_iter().collect::<Result<Vec<_>>>()?;
     print(ranks, &losses[0]);
@@ -80,10 +103,15 @@ fn print(ranks: usize, losses: &[f32]) {
 
 /// Returns the argument after this option.
 fn value(option: &str) -> Option<String> {
-    std::env::args().skip_while(|argument| argument != option).nth(1)
+    std::env::args()
+        .skip_while(|argument| argument != option)
+        .nth(1)
 }
 
 fn number(option: &str) -> Result<Option<u64>> {
-    let number = |text: String| text.parse().map_err(|_| format!("{option} {text}: not a number").into());
+    let number = |text: String| {
+        text.parse()
+            .map_err(|_| format!("{option} {text}: not a number").into())
+    };
     value(option).map(number).transpose()
 }

@@ -97,18 +97,32 @@ struct Model {
 ///
 /// The first step runs at once, which connects the ranks. The others are launches of a graph with the operations of a step, including
 /// those of NCCL. Fails within the timeout of the communicator if a rank does.
-pub(crate) fn train(cublas: &CuBlas, communicator: &mut Communicator, steps: usize) -> Result<Vec<f32>> {
+pub(crate) fn train(
+    cublas: &CuBlas,
+    communicator: &mut Communicator,
+    steps: usize,
+) -> Result<Vec<f32>> {
     let context = communicator.context().clone();
     let (stream, reducing) = (context.stream()?, context.stream()?);
     let mut model = Model::new(&stream, communicator.rank(), communicator.size())?;
     let mut losses = Vec::new();
-    model.step(&mut Blas::new(cublas, &stream)?, communicator, &stream, &reducing)?;
+    model.step(
+        &mut Blas::new(cublas, &stream)?,
+        communicator,
+        &stream,
+        &reducing,
+    )?;
     communicator.synchronize(&stream)?;
     losses.push(model.loss.to_vec()?[0]);
 
     let graph = Graph::capture(&context, |scope| -> Result<()> {
         let reducing = scope.fork()?;
-        model.step(&mut Blas::new(cublas, scope)?, communicator, scope, &reducing)?;
+        model.step(
+            &mut Blas::new(cublas, scope)?,
+            communicator,
+            scope,
+            &reducing,
+        )?;
         Ok(scope.join(&reducing)?)
     })?;
     let mut step = graph.instantiate()?;
@@ -128,8 +142,12 @@ impl Model {
             relu: library.kernel("relu")?,
             relu_gradient: library.kernel("relu_gradient")?,
             rows,
-            x: part(stream, rank, rows, INPUTS, |row, column| ((row * 7 + column * 3) % 11) as f32 / 11.0 - 0.5)?,
-            target: part(stream, rank, rows, OUTPUTS, |row, column| ((row * 5 + column) % 7) as f32 / 7.0)?,
+            x: part(stream, rank, rows, INPUTS, |row, column| {
+                ((row * 7 + column * 3) % 11) as f32 / 11.0 - 0.5
+            })?,
+            target: part(stream, rank, rows, OUTPUTS, |row, column| {
+                ((row * 5 + column) % 7) as f32 / 7.0
+            })?,
             first: DeviceBuffer::from_slice(stream, &weights(INPUTS, HIDDEN))?,
             second: DeviceBuffer::from_slice(stream, &weights(HIDDEN, OUTPUTS))?,
             sums: zeroed(rows * HIDDEN)?,
@@ -159,9 +177,18 @@ impl Model {
         // Forward: the difference between output and target, divided by the number of samples.
         let inputs = Matrix::row_major(&self.x, rows, INPUTS)?;
         let mut result = MatrixMut::row_major(&mut self.sums, rows, HIDDEN)?;
-        blas.gemm(1.0, inputs, Matrix::row_major(&self.first, INPUTS, HIDDEN)?, 0.0, &mut result)?;
+        blas.gemm(
+            1.0,
+            inputs,
+            Matrix::row_major(&self.first, INPUTS, HIDDEN)?,
+            0.0,
+            &mut result,
+        )?;
         // SAFETY: the kernel accesses `hidden` elements, which is the length of both buffers.
-        unsafe { self.relu.launch(stream, launch, (&self.sums, &mut self.active, hidden)) }?;
+        unsafe {
+            self.relu
+                .launch(stream, launch, (&self.sums, &mut self.active, hidden))
+        }?;
         self.difference.copy_from_device_on(stream, &self.target)?;
         let activations = Matrix::row_major(&self.active, rows, HIDDEN)?;
         let weights = Matrix::row_major(&self.second, HIDDEN, OUTPUTS)?;
@@ -177,7 +204,10 @@ impl Model {
         let mut result = MatrixMut::row_major(&mut self.backward, rows, HIDDEN)?;
         blas.gemm(1.0, differences, weights.transposed(), 0.0, &mut result)?;
         // SAFETY: as above.
-        unsafe { self.relu_gradient.launch(stream, launch, (&self.sums, &mut self.backward, hidden)) }?;
+        unsafe {
+            self.relu_gradient
+                .launch(stream, launch, (&self.sums, &mut self.backward, hidden))
+        }?;
         let gradients = Matrix::row_major(&self.backward, rows, HIDDEN)?;
         let mut result = MatrixMut::row_major(&mut self.first_gradient, INPUTS, HIDDEN)?;
         blas.gemm(1.0, inputs.transposed(), gradients, 0.0, &mut result)?;
@@ -189,8 +219,16 @@ impl Model {
         blas.gemm(0.5 * BATCH as f32, row, row.transposed(), 0.0, &mut result)?;
         communicator.all_reduce_in_place(reducing, &mut self.loss, Reduction::Sum)?;
 
-        blas.axpy(-LEARNING_RATE, Vector::new(&self.second_gradient), &mut VectorMut::new(&mut self.second))?;
-        blas.axpy(-LEARNING_RATE, Vector::new(&self.first_gradient), &mut VectorMut::new(&mut self.first))?;
+        blas.axpy(
+            -LEARNING_RATE,
+            Vector::new(&self.second_gradient),
+            &mut VectorMut::new(&mut self.second),
+        )?;
+        blas.axpy(
+            -LEARNING_RATE,
+            Vector::new(&self.first_gradient),
+            &mut VectorMut::new(&mut self.first),
+        )?;
         Ok(())
     }
 }
@@ -213,5 +251,7 @@ fn part(
 
 /// Returns the same small weights on every rank.
 fn weights(rows: usize, columns: usize) -> Vec<f32> {
-    (0..rows * columns).map(|index| ((index * 37 + 11) % 101) as f32 / 101.0 - 0.5).collect()
+    (0..rows * columns)
+        .map(|index| ((index * 37 + 11) % 101) as f32 / 101.0 - 0.5)
+        .collect()
 }

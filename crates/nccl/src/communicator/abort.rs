@@ -58,12 +58,14 @@ impl AbortHandle {
         const OPERATION: &str = "AbortHandle::abort";
         group::expect_none(OPERATION)?;
         match self.0.upgrade() {
-            Some(shared) if !shared.is_owned() => {
-                Err(ArgumentError::refused(OPERATION, "the communicator is borrowed; abort it where it was created"))
-            }
-            Some(shared) if shared.is_in_use_here() => {
-                Err(ArgumentError::refused(OPERATION, "this thread is in an operation of the communicator"))
-            }
+            Some(shared) if !shared.is_owned() => Err(ArgumentError::refused(
+                OPERATION,
+                "the communicator is borrowed; abort it where it was created",
+            )),
+            Some(shared) if shared.is_in_use_here() => Err(ArgumentError::refused(
+                OPERATION,
+                "this thread is in an operation of the communicator",
+            )),
             Some(shared) => shared.abort(),
             None => Ok(()),
         }
@@ -78,7 +80,11 @@ impl Shared {
     /// it then, until the last graph is gone.
     pub(crate) fn abort(&self) -> Result<()> {
         let may_abort = self.is_owned() && !self.is_in_use_here() && !group::is_open();
-        if may_abort && self.end() { self.abort_ended() } else { Ok(()) }
+        if may_abort && self.end() {
+            self.abort_ended()
+        } else {
+            Ok(())
+        }
     }
 
     /// Aborts the communicator, which the caller has ended, like [`Shared::abort`].
@@ -86,15 +92,24 @@ impl Shared {
         if !self.is_captured.load(Acquire) {
             return self.abort_unused();
         }
-        let (library, context, raw) = (self.library.clone(), self.context.clone(), AtomicPtr::new(self.raw));
+        let (library, context, raw) = (
+            self.library.clone(),
+            self.context.clone(),
+            AtomicPtr::new(self.raw),
+        );
         let abort = move || {
             // SAFETY: the communicator is live, ended only here, and unused.
-            let aborted = entered(&context, || unsafe { call!(library.api(), ncclCommAbort(raw.into_inner())) });
+            let aborted = entered(&context, || unsafe {
+                call!(library.api(), ncclCommAbort(raw.into_inner()))
+            });
             report_failed_end(aborted);
         };
-        let started = thread::Builder::new().name("curium-nccl-abort".to_owned()).spawn(abort);
+        let started = thread::Builder::new()
+            .name("curium-nccl-abort".to_owned())
+            .spawn(abort);
         *self.aborting.lock() = Some(started.map_err(|error| {
-            let problem = format!("the communicator is not released: no thread can be started ({error})");
+            let problem =
+                format!("the communicator is not released: no thread can be started ({error})");
             ArgumentError::refused("AbortHandle::abort", problem)
         })?);
         Ok(())
@@ -103,6 +118,8 @@ impl Shared {
     /// Aborts the communicator, which the caller has ended, and waits until NCCL has released it.
     pub(super) fn abort_unused(&self) -> Result<()> {
         // SAFETY: the communicator is live, ended only by the caller, and unused.
-        entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) })
+        entered(&self.context, || unsafe {
+            call!(self.api(), ncclCommAbort(self.raw))
+        })
     }
 }

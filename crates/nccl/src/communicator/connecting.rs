@@ -24,7 +24,10 @@ impl Connecting {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         // A communicator that does not connect is aborted.
         shared.fail();
-        Self { shared: Some(shared), start: Instant::now() }
+        Self {
+            shared: Some(shared),
+            start: Instant::now(),
+        }
     }
 }
 
@@ -35,7 +38,10 @@ impl Future for Connecting {
     ///
     /// Panics if it has resolved before.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let shared = self.shared.take().expect("a future is not polled after it has resolved");
+        let shared = self
+            .shared
+            .take()
+            .expect("a future is not polled after it has resolved");
         match shared.is_settled_since(self.start, "Communicator::connect") {
             Ok(true) => {
                 shared.recover();
@@ -53,6 +59,9 @@ impl Future for Connecting {
 
 impl fmt::Debug for Connecting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Connecting").field("waited", &self.start.elapsed()).finish_non_exhaustive()
+        formatter
+            .debug_struct("Connecting")
+            .field("waited", &self.start.elapsed())
+            .finish_non_exhaustive()
     }
 }

@@ -29,7 +29,13 @@ impl Communicator {
     /// [`Error::Argument`](crate::Error::Argument) if the rank is out of range, or the context is not the primary one of its device. An
     /// error of NCCL.
     #[doc(alias = "ncclCommInitRank")]
-    pub fn new(library: &Nccl, context: &Context, id: UniqueId, rank: usize, size: usize) -> Result<Self> {
+    pub fn new(
+        library: &Nccl,
+        context: &Context,
+        id: UniqueId,
+        rank: usize,
+        size: usize,
+    ) -> Result<Self> {
         Self::with_options(library, context, id, rank, size, CommunicatorOptions::new())
     }
 
@@ -47,7 +53,14 @@ impl Communicator {
         size: usize,
         options: CommunicatorOptions,
     ) -> Result<Self> {
-        let shared = start_new(library, context, id, Place { rank, size }, options, options.timeout.is_none())?;
+        let shared = start_new(
+            library,
+            context,
+            id,
+            Place { rank, size },
+            options,
+            options.timeout.is_none(),
+        )?;
         shared.settle("Communicator::new")?;
         Ok(Self::from_shared(shared))
     }
@@ -64,7 +77,14 @@ impl Communicator {
         options: CommunicatorOptions,
     ) -> Result<Self> {
         let id = UniqueId::exchanged(library, exchange)?;
-        Self::with_options(library, context, id, exchange.rank(), exchange.world_size(), options)
+        Self::with_options(
+            library,
+            context,
+            id,
+            exchange.rank(),
+            exchange.world_size(),
+            options,
+        )
     }
 
     /// Returns a future that creates a rank like [`Communicator::with_options`].
@@ -99,15 +119,35 @@ impl Communicator {
         let Some(first) = contexts.first() else {
             return Err(ArgumentError::refused(OPERATION, "there is no context"));
         };
-        contexts.iter().try_for_each(|context| expect_usable(OPERATION, context))?;
+        contexts
+            .iter()
+            .try_for_each(|context| expect_usable(OPERATION, context))?;
         let size = contexts.len();
-        let devices: Vec<c_int> = contexts.iter().map(|context| context.device().as_raw()).collect();
+        let devices: Vec<c_int> = contexts
+            .iter()
+            .map(|context| context.device().as_raw())
+            .collect();
         let (mut raw, count) = (vec![ptr::null_mut(); size], number(OPERATION, size)?);
         // SAFETY: both lists have one element for each device.
-        entered(first, || unsafe { call!(library.api(), ncclCommInitAll(raw.as_mut_ptr(), count, devices.as_ptr())) })?;
-        let ranks = raw.into_iter().zip(contexts).enumerate().map(|(rank, (raw, context))| {
-            Self::from_shared(Shared::new(raw, library, context, Place { rank, size }, true))
-        });
+        entered(first, || unsafe {
+            call!(
+                library.api(),
+                ncclCommInitAll(raw.as_mut_ptr(), count, devices.as_ptr())
+            )
+        })?;
+        let ranks = raw
+            .into_iter()
+            .zip(contexts)
+            .enumerate()
+            .map(|(rank, (raw, context))| {
+                Self::from_shared(Shared::new(
+                    raw,
+                    library,
+                    context,
+                    Place { rank, size },
+                    true,
+                ))
+            });
         Ok(ranks.collect())
     }
 }
@@ -121,10 +161,23 @@ fn start_new(
     options: CommunicatorOptions,
     is_blocking: bool,
 ) -> Result<Arc<Shared>> {
-    start("Communicator::new", library, context, place, options, is_blocking, |rank, size, output, config| {
-        // SAFETY: `output` is valid for writes until the communicator has ended, the configuration is complete, and the context is current.
-        unsafe { call!(library.api(), ncclCommInitRankConfig(output, size, id.to_raw(), rank, config)) }
-    })
+    start(
+        "Communicator::new",
+        library,
+        context,
+        place,
+        options,
+        is_blocking,
+        |rank, size, output, config| {
+            // SAFETY: `output` is valid for writes until the communicator has ended, the configuration is complete, and the context is current.
+            unsafe {
+                call!(
+                    library.api(),
+                    ncclCommInitRankConfig(output, size, id.to_raw(), rank, config)
+                )
+            }
+        },
+    )
 }
 
 /// Starts to create a rank. Calls `create` with the rank, the number of ranks, the place of the communicator, and the configuration.
@@ -139,9 +192,18 @@ pub(super) fn start(
 ) -> Result<Arc<Shared>> {
     expect_usable(operation, context)?;
     let (rank, size) = in_range(operation, place)?;
-    let (output, mut config) = (Output::new(), options.to_raw(library.version(), is_blocking));
-    entered(context, || create(rank, size, output.as_ptr(), &raw mut config))?;
-    let timeout = if is_blocking { None } else { Some(options.timeout.unwrap_or(std::time::Duration::MAX)) };
+    let (output, mut config) = (
+        Output::new(),
+        options.to_raw(library.version(), is_blocking),
+    );
+    entered(context, || {
+        create(rank, size, output.as_ptr(), &raw mut config)
+    })?;
+    let timeout = if is_blocking {
+        None
+    } else {
+        Some(options.timeout.unwrap_or(std::time::Duration::MAX))
+    };
     Shared::created(output, library, context, place, timeout)
 }
 
@@ -156,7 +218,10 @@ pub(super) unsafe fn place(api: &Api, raw: ncclComm_t) -> Result<Place> {
     unsafe { call!(api, ncclCommUserRank(raw, &raw mut rank)) }?;
     // SAFETY: the communicator is live, and `size` is valid for writes.
     unsafe { call!(api, ncclCommCount(raw, &raw mut size)) }?;
-    Ok(Place { rank: rank.try_into().unwrap_or_default(), size: size.try_into().unwrap_or_default() })
+    Ok(Place {
+        rank: rank.try_into().unwrap_or_default(),
+        size: size.try_into().unwrap_or_default(),
+    })
 }
 
 fn expect_usable(operation: &'static str, context: &Context) -> Result<()> {
@@ -165,19 +230,30 @@ fn expect_usable(operation: &'static str, context: &Context) -> Result<()> {
     if matches!(context.kind(), ContextKind::Primary | ContextKind::Borrowed) {
         return Ok(());
     }
-    Err(ArgumentError::refused(operation, "the context is not the primary one of its device, which NCCL uses"))
+    Err(ArgumentError::refused(
+        operation,
+        "the context is not the primary one of its device, which NCCL uses",
+    ))
 }
 
 /// Converts a rank and the number of ranks.
 fn in_range(operation: &'static str, place: Place) -> Result<(c_int, c_int)> {
-    let (rank, size) = (number(operation, place.rank)?, number(operation, place.size)?);
+    let (rank, size) = (
+        number(operation, place.rank)?,
+        number(operation, place.size)?,
+    );
     if rank < size {
         return Ok((rank, size));
     }
-    Err(ArgumentError::refused(operation, format!("rank out of range ({rank} of {size} ranks)")))
+    Err(ArgumentError::refused(
+        operation,
+        format!("rank out of range ({rank} of {size} ranks)"),
+    ))
 }
 
 /// Converts a number of ranks, or a rank.
 pub(super) fn number(operation: &'static str, number: usize) -> Result<c_int> {
-    number.try_into().map_err(|_| ArgumentError::refused(operation, format!("too many ranks ({number})")))
+    number
+        .try_into()
+        .map_err(|_| ArgumentError::refused(operation, format!("too many ranks ({number})")))
 }

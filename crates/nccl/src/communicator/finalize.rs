@@ -49,13 +49,20 @@ impl Communicator {
     /// As for [`Communicator::finalize`]. Later errors are those of the future.
     pub fn start_finalize(&mut self) -> Result<Finalizing<'_>> {
         self.start_finalizing("Communicator::start_finalize")?;
-        Ok(Finalizing { communicator: self, start: Instant::now() })
+        Ok(Finalizing {
+            communicator: self,
+            start: Instant::now(),
+        })
     }
 
     fn start_finalizing(&mut self, operation: &'static str) -> Result<()> {
         group::expect_none(operation)?;
         let using = Using::begin(&*self.shared, operation)?;
-        let started = if self.shared.is_owned() { self.shared.start_finalizing() } else { Ok(()) };
+        let started = if self.shared.is_owned() {
+            self.shared.start_finalizing()
+        } else {
+            Ok(())
+        };
         if started.is_ok() {
             self.shared.set_finalized();
         }
@@ -85,6 +92,11 @@ impl Future for Finalizing<'_> {
 
 impl fmt::Debug for Finalizing<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Finalizing({:?}, for {:?})", self.communicator, self.start.elapsed())
+        write!(
+            formatter,
+            "Finalizing({:?}, for {:?})",
+            self.communicator,
+            self.start.elapsed()
+        )
     }
 }

@@ -31,7 +31,12 @@ impl Communicator {
         let using = Using::begin(&*self.shared, OPERATION)?;
         let mut id = ncclUniqueId::default();
         // SAFETY: the communicator is in use, and `id` is valid for writes.
-        unsafe { call!(self.shared.api(), ncclCommGetUniqueId(using.raw(), &raw mut id)) }?;
+        unsafe {
+            call!(
+                self.shared.api(),
+                ncclCommGetUniqueId(using.raw(), &raw mut id)
+            )
+        }?;
         Ok(UniqueId::from_raw(id))
     }
 
@@ -104,15 +109,26 @@ impl Communicator {
         options: CommunicatorOptions,
     ) -> Result<Self> {
         const OPERATION: &str = "Communicator::join";
-        let (place, is_blocking, id) = (Place { rank, size }, options.timeout.is_none(), id.to_raw());
-        let shared =
-            create::start(OPERATION, library, context, place, options, is_blocking, |rank, size, output, config| {
+        let (place, is_blocking, id) =
+            (Place { rank, size }, options.timeout.is_none(), id.to_raw());
+        let shared = create::start(
+            OPERATION,
+            library,
+            context,
+            place,
+            options,
+            is_blocking,
+            |rank, size, output, config| {
                 // SAFETY: without a communicator, the call creates a new rank; the identifier and the configuration are complete, `output`
                 // is valid for writes until the communicator has ended, and the context is current.
                 unsafe {
-                    call!(library.api(), ncclCommGrow(ptr::null_mut(), size, &raw const id, rank, output, config))
+                    call!(
+                        library.api(),
+                        ncclCommGrow(ptr::null_mut(), size, &raw const id, rank, output, config)
+                    )
                 }
-            })?;
+            },
+        )?;
         shared.settle(OPERATION)?;
         Ok(Self::from_shared(shared))
     }

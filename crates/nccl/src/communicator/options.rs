@@ -8,13 +8,25 @@ use crate::sys::{NCCL_API_MAGIC, ncclConfig_t};
 use curium_driver::sys::load::LibraryVersion;
 
 /// The newest version whose configuration is known.
-const NEWEST: LibraryVersion = LibraryVersion { major: 2, minor: 32, patch: 3 };
+const NEWEST: LibraryVersion = LibraryVersion {
+    major: 2,
+    minor: 32,
+    patch: 3,
+};
 
 /// The value of a setting that NCCL chooses.
 const UNSET: c_int = c_int::MIN;
 
 /// The size of the configuration from each minor version on. Newer fields follow older ones.
-const SIZES: [(u32, usize); 7] = [(18, 48), (27, 72), (28, 80), (29, 88), (30, 96), (31, 112), (32, 120)];
+const SIZES: [(u32, usize); 7] = [
+    (18, 48),
+    (27, 72),
+    (28, 80),
+    (29, 88),
+    (30, 96),
+    (31, 112),
+    (32, 120),
+];
 
 /// Options of a communicator. They must be the same on every rank.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -33,7 +45,11 @@ impl CommunicatorOptions {
     /// Returns the default options.
     #[must_use]
     pub const fn new() -> Self {
-        Self { timeout: None, ctas: None, cluster_size: None }
+        Self {
+            timeout: None,
+            ctas: None,
+            cluster_size: None,
+        }
     }
 
     /// Sets the timeout of operations and waits.
@@ -63,7 +79,9 @@ impl CommunicatorOptions {
 
     /// Returns the configuration for a version of the library.
     pub(crate) fn to_raw(self, version: LibraryVersion, is_blocking: bool) -> ncclConfig_t {
-        let number = |value: Option<u32>| value.map_or(UNSET, |value| value.try_into().unwrap_or(c_int::MAX));
+        let number = |value: Option<u32>| {
+            value.map_or(UNSET, |value| value.try_into().unwrap_or(c_int::MAX))
+        };
         let (min, max) = (self.ctas.map(|ctas| ctas.0), self.ctas.map(|ctas| ctas.1));
         ncclConfig_t {
             size: size(version),
@@ -80,7 +98,10 @@ impl CommunicatorOptions {
 
 /// Returns the size of the configuration in a version; that of the newest known for newer ones.
 fn size(version: LibraryVersion) -> usize {
-    let known = SIZES.iter().rev().find(|(minor, _)| (2, *minor) <= (version.major, version.minor));
+    let known = SIZES
+        .iter()
+        .rev()
+        .find(|(minor, _)| (2, *minor) <= (version.major, version.minor));
     known.unwrap_or(&SIZES[0]).1
 }
 
@@ -121,7 +142,11 @@ mod tests {
     use super::*;
 
     fn version(minor: u32) -> LibraryVersion {
-        LibraryVersion { major: 2, minor, patch: 1 }
+        LibraryVersion {
+            major: 2,
+            minor,
+            patch: 1,
+        }
     }
 
     #[test]
@@ -134,7 +159,10 @@ mod tests {
     fn configuration_names_no_version_newer_than_its_fields() {
         let options = CommunicatorOptions::new().with_ctas(1, 4);
         let raw = options.to_raw(version(40), false);
-        assert_eq!((raw.version, raw.blocking, raw.minCTAs, raw.maxCTAs), (23203, 0, 1, 4));
+        assert_eq!(
+            (raw.version, raw.blocking, raw.minCTAs, raw.maxCTAs),
+            (23203, 0, 1, 4)
+        );
         assert_eq!(options.to_raw(version(28), true).version, 22801);
     }
 }

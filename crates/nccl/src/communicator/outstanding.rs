@@ -35,7 +35,13 @@ impl Outstanding {
             self.operations.pop_front();
         }
         let event = stream.record_pooled_event()?;
-        self.operations.push_back(Recorded { number: self.number, name, count, called: Instant::now(), event });
+        self.operations.push_back(Recorded {
+            number: self.number,
+            name,
+            count,
+            called: Instant::now(),
+            event,
+        });
         Ok(())
     }
 
@@ -74,7 +80,12 @@ impl Outstanding {
 
 impl Recorded {
     fn describe(&self) -> Box<str> {
-        let Self { number, name, count, .. } = self;
+        let Self {
+            number,
+            name,
+            count,
+            ..
+        } = self;
         format!("operation {number}, {name} of {count} elements").into()
     }
 }

@@ -130,12 +130,22 @@ impl Communicator {
     ) -> Result<RegisteredBuffer<B>, Returned<B>> {
         let registered = self.start_registration(kind, &memory.as_device_slice_mut());
         match self.shared.ended_by_timeout(registered) {
-            Ok(registration) => Ok(RegisteredBuffer { memory: Some(memory), registration }),
-            Err(error) => Err(Returned { value: memory, error }),
+            Ok(registration) => Ok(RegisteredBuffer {
+                memory: Some(memory),
+                registration,
+            }),
+            Err(error) => Err(Returned {
+                value: memory,
+                error,
+            }),
         }
     }
 
-    fn start_registration<T>(&mut self, kind: Kind, memory: &DeviceSliceMut<'_, T>) -> Result<Arc<Registration>> {
+    fn start_registration<T>(
+        &mut self,
+        kind: Kind,
+        memory: &DeviceSliceMut<'_, T>,
+    ) -> Result<Arc<Registration>> {
         let operation = kind.operation();
         group::expect_none(operation)?;
         refuse_wait(operation)?;
@@ -175,11 +185,18 @@ fn start(shared: &Shared, kind: Kind, address: u64, bytes: usize) -> Result<Outp
     let memory = std::ptr::without_provenance_mut(address as usize);
     let registered = entered(&shared.context, || match kind {
         // SAFETY: the communicator is in use, the memory is live and of its device, and the place is valid for writes.
-        Kind::Buffer => unsafe { call!(api, ncclCommRegister(raw, memory, bytes, handle.as_ptr())) },
+        Kind::Buffer => unsafe {
+            call!(api, ncclCommRegister(raw, memory, bytes, handle.as_ptr()))
+        },
         Kind::Window => {
             let flags = NCCL_WIN_COLL_SYMMETRIC.cast_signed();
             // SAFETY: as above; the place lives until the call has completed.
-            unsafe { call!(api, ncclCommWindowRegister(raw, memory, bytes, handle.as_ptr().cast(), flags)) }
+            unsafe {
+                call!(
+                    api,
+                    ncclCommWindowRegister(raw, memory, bytes, handle.as_ptr().cast(), flags)
+                )
+            }
         }
     });
     match registered.and_then(|()| shared.settle(operation)) {
@@ -203,12 +220,17 @@ impl<B: AsDeviceSliceMut + Send + 'static> RegisteredBuffer<B> {
     /// memory that may still be in use is leaked.
     pub fn into_inner(mut self) -> Result<B> {
         refuse_wait(RELEASE)?;
-        let Some(mut memory) = self.memory.take() else { unreachable!("the memory is taken out once") };
+        let Some(mut memory) = self.memory.take() else {
+            unreachable!("the memory is taken out once")
+        };
         match self.registration.release(&mut memory) {
             Ok(Release::Ended) => Ok(memory),
             Ok(Release::Shared) => {
                 self.registration.keep(memory);
-                Err(ArgumentError::refused(RELEASE, "a graph uses the memory; drop the graph first"))
+                Err(ArgumentError::refused(
+                    RELEASE,
+                    "a graph uses the memory; drop the graph first",
+                ))
             }
             Err(error) => {
                 self.registration.drop_if_unused(memory, &error);
@@ -218,7 +240,9 @@ impl<B: AsDeviceSliceMut + Send + 'static> RegisteredBuffer<B> {
     }
 
     fn memory(&self) -> &B {
-        let Some(memory) = &self.memory else { unreachable!("the memory is taken out at the end") };
+        let Some(memory) = &self.memory else {
+            unreachable!("the memory is taken out at the end")
+        };
         memory
     }
 }
@@ -233,14 +257,18 @@ impl<B: AsDeviceSliceMut + Send + 'static> AsDeviceSlice for RegisteredBuffer<B>
 
 impl<B: AsDeviceSliceMut + Send + 'static> AsDeviceSliceMut for RegisteredBuffer<B> {
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, B::Element> {
-        let Some(memory) = &mut self.memory else { unreachable!("the memory is taken out at the end") };
+        let Some(memory) = &mut self.memory else {
+            unreachable!("the memory is taken out at the end")
+        };
         memory.as_device_slice_mut()
     }
 }
 
 impl<B: AsDeviceSliceMut + Send + 'static> Drop for RegisteredBuffer<B> {
     fn drop(&mut self) {
-        let Some(mut memory) = self.memory.take() else { return };
+        let Some(mut memory) = self.memory.take() else {
+            return;
+        };
         match dropping(|| self.registration.release(&mut memory)) {
             Some(Ok(Release::Shared)) => self.registration.keep(memory),
             Some(Err(error)) => {
@@ -265,7 +293,9 @@ impl Registration {
 
     /// Waits for the accesses to the memory. Does nothing if the communicator has ended.
     fn wait<B: AsDeviceSliceMut>(&self, memory: &mut B) -> Result<()> {
-        let Ok(_using) = Using::begin_to_end(&*self.shared, RELEASE) else { return Ok(()) };
+        let Ok(_using) = Using::begin_to_end(&*self.shared, RELEASE) else {
+            return Ok(());
+        };
         let mut view = memory.as_device_slice_mut();
         let stream = view.stream().clone();
         let mut guard = AccessGuard::new(&stream)?;
@@ -280,7 +310,9 @@ impl Registration {
         if self.has_ended.swap(true, Relaxed) {
             return Ok(());
         }
-        let Ok(using) = Using::begin_to_end(&*self.shared, RELEASE) else { return Ok(()) };
+        let Ok(using) = Using::begin_to_end(&*self.shared, RELEASE) else {
+            return Ok(());
+        };
         let (api, raw, handle) = (self.shared.api(), using.raw(), self.handle.get());
         // NCCL returns no handle if registrations are turned off.
         if handle.is_null() {
@@ -346,8 +378,18 @@ impl Shared {
     fn keep_captured(self: &Arc<Self>, guard: &AccessGuard<'_>, ranges: [Option<(u64, usize)>; 2]) {
         guard.keep(self);
         self.set_captured();
-        let known: Vec<_> = self.registrations.lock().iter().filter_map(std::sync::Weak::upgrade).collect();
-        let used = known.iter().filter(|known| ranges.into_iter().flatten().any(|range| known.overlaps(range)));
+        let known: Vec<_> = self
+            .registrations
+            .lock()
+            .iter()
+            .filter_map(std::sync::Weak::upgrade)
+            .collect();
+        let used = known.iter().filter(|known| {
+            ranges
+                .into_iter()
+                .flatten()
+                .any(|range| known.overlaps(range))
+        });
         used.for_each(|registration| guard.keep(registration));
     }
 }
@@ -360,6 +402,10 @@ impl<B: AsDeviceSliceMut + Send + 'static> fmt::Debug for RegisteredBuffer<B> {
 
 impl fmt::Debug for Registration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} bytes at {:#x}, {:?}", self.bytes, self.address, self.kind)
+        write!(
+            formatter,
+            "{} bytes at {:#x}, {:?}",
+            self.bytes, self.address, self.kind
+        )
     }
 }

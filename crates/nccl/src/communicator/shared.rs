@@ -96,7 +96,14 @@ impl Shared {
         place: Place,
         timeout: Option<Duration>,
     ) -> Result<Arc<Self>> {
-        let shared = Self::with_output(output.get(), library, context, place, (timeout, true), Some(output));
+        let shared = Self::with_output(
+            output.get(),
+            library,
+            context,
+            place,
+            (timeout, true),
+            Some(output),
+        );
         if let Some(timeout) = timeout.filter(|timeout| *timeout < Duration::MAX) {
             let watch = Watch::start(&shared, Arc::clone(&shared.outstanding), timeout);
             let watch = watch.inspect_err(|_| shared.fail())?;
@@ -106,7 +113,13 @@ impl Shared {
     }
 
     /// Uses a communicator, and owns it if `is_owned`.
-    pub(crate) fn new(raw: ncclComm_t, library: &Nccl, context: &Context, place: Place, is_owned: bool) -> Arc<Self> {
+    pub(crate) fn new(
+        raw: ncclComm_t,
+        library: &Nccl,
+        context: &Context,
+        place: Place,
+        is_owned: bool,
+    ) -> Arc<Self> {
         Self::with_output(raw, library, context, place, (None, is_owned), None)
     }
 
@@ -174,7 +187,9 @@ impl Shared {
             return Err(error);
         }
         // SAFETY: the communicator is live, ended only here, and unused.
-        entered(&self.context, || unsafe { call!(self.api(), ncclCommDestroy(self.raw)) })
+        entered(&self.context, || unsafe {
+            call!(self.api(), ncclCommDestroy(self.raw))
+        })
     }
 
     /// Finalizes a non-blocking communicator, whose destruction does not wait.
@@ -191,7 +206,9 @@ impl Shared {
     /// Starts to finish the operations. The caller uses the communicator, or ends it.
     pub(super) fn start_finalizing(&self) -> Result<()> {
         // SAFETY: the communicator is live, and used by this thread alone.
-        entered(&self.context, || unsafe { call!(self.api(), ncclCommFinalize(self.raw)) })
+        entered(&self.context, || unsafe {
+            call!(self.api(), ncclCommFinalize(self.raw))
+        })
     }
 
     /// Waits until a stream has completed its work, a call has failed, or the time limit has passed.
@@ -259,7 +276,9 @@ impl Shared {
         loop {
             match self.asynchronous()? {
                 ncclResult_t::ncclSuccess => return Ok(()),
-                ncclResult_t::ncclInProgress if start.elapsed() < timeout => self.expect_not_expired(operation)?,
+                ncclResult_t::ncclInProgress if start.elapsed() < timeout => {
+                    self.expect_not_expired(operation)?
+                }
                 ncclResult_t::ncclInProgress => {
                     self.fail();
                     return Err(self.timed_out(operation, operation.into(), start.elapsed()));
@@ -320,11 +339,22 @@ impl Shared {
         self.has_failed.store(true, Relaxed);
     }
 
-    pub(crate) fn timed_out(&self, operation: &'static str, outstanding: Box<str>, waited: Duration) -> Error {
+    pub(crate) fn timed_out(
+        &self,
+        operation: &'static str,
+        outstanding: Box<str>,
+        waited: Duration,
+    ) -> Error {
         let Place { rank, size } = self.place;
         // One error is enough.
         *self.expired.lock() = None;
-        Error::Timeout(Box::new(TimeoutError { operation, outstanding, rank, size, waited }))
+        Error::Timeout(Box::new(TimeoutError {
+            operation,
+            outstanding,
+            rank,
+            size,
+            waited,
+        }))
     }
 
     /// Returns `true` if a call of this thread uses the communicator: the thread is in a group, or runs a call observer.
@@ -350,7 +380,9 @@ impl Shared {
     /// Marks the communicator as finalized: it can only be destroyed or aborted.
     pub(super) fn set_finalized(&self) {
         // A communicator that another thread has ended stays ended.
-        let _ = self.stage.compare_exchange(LIVE, FINALIZED, AcqRel, Relaxed);
+        let _ = self
+            .stage
+            .compare_exchange(LIVE, FINALIZED, AcqRel, Relaxed);
     }
 }
 

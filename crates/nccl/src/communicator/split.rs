@@ -25,7 +25,12 @@ impl Communicator {
     #[doc(alias = "ncclCommSplit")]
     pub fn split(&mut self, color: Option<u32>, key: u32) -> Result<Option<Self>> {
         let number = |value: u32| {
-            let refused = || ArgumentError::refused("Communicator::split", format!("number out of range ({value})"));
+            let refused = || {
+                ArgumentError::refused(
+                    "Communicator::split",
+                    format!("number out of range ({value})"),
+                )
+            };
             c_int::try_from(value).map_err(|_| refused())
         };
         let (color, key) = (color.map_or(Ok(NCCL_SPLIT_NOCOLOR), number)?, number(key)?);
@@ -50,20 +55,45 @@ impl Communicator {
         const OPERATION: &str = "Communicator::shrink";
         let (rank, size) = (self.rank(), self.size());
         if let Some(wrong) = excluded.iter().find(|excluded| **excluded >= size) {
-            return Err(ArgumentError::refused(OPERATION, format!("rank out of range ({wrong} of {size} ranks)")));
+            return Err(ArgumentError::refused(
+                OPERATION,
+                format!("rank out of range ({wrong} of {size} ranks)"),
+            ));
         }
         if excluded.is_empty() {
             return Err(ArgumentError::refused(OPERATION, "no rank is excluded"));
         }
         if excluded.contains(&rank) {
-            return Err(ArgumentError::refused(OPERATION, format!("this rank is excluded ({rank})")));
+            return Err(ArgumentError::refused(
+                OPERATION,
+                format!("this rank is excluded ({rank})"),
+            ));
         }
-        let mut ranks = excluded.iter().map(|rank| create::number(OPERATION, *rank)).collect::<Result<Vec<_>>>()?;
+        let mut ranks = excluded
+            .iter()
+            .map(|rank| create::number(OPERATION, *rank))
+            .collect::<Result<Vec<_>>>()?;
         let count = create::number(OPERATION, ranks.len())?;
-        let flags = if aborts { NCCL_SHRINK_ABORT } else { NCCL_SHRINK_DEFAULT } as c_int;
+        let flags = if aborts {
+            NCCL_SHRINK_ABORT
+        } else {
+            NCCL_SHRINK_DEFAULT
+        } as c_int;
         let child = self.derive(OPERATION, |api, raw, child| {
             // SAFETY: as for a split, and the list has `count` ranks.
-            unsafe { call!(api, ncclCommShrink(raw, ranks.as_mut_ptr(), count, child, ptr::null_mut(), flags)) }
+            unsafe {
+                call!(
+                    api,
+                    ncclCommShrink(
+                        raw,
+                        ranks.as_mut_ptr(),
+                        count,
+                        child,
+                        ptr::null_mut(),
+                        flags
+                    )
+                )
+            }
         })?;
         child.ok_or_else(|| ArgumentError::refused(OPERATION, "NCCL created no communicator"))
     }
@@ -76,9 +106,16 @@ impl Communicator {
     ) -> Result<Option<Self>> {
         group::expect_none(operation)?;
         let using = Using::begin(&*self.shared, operation)?;
-        let Shared { library, context, timeout, .. } = &**using.shared();
+        let Shared {
+            library,
+            context,
+            timeout,
+            ..
+        } = &**using.shared();
         let output = Output::new();
-        let created = entered(context, || create(library.api(), using.raw(), output.as_ptr()));
+        let created = entered(context, || {
+            create(library.api(), using.raw(), output.as_ptr())
+        });
         if let Err(error) = created.and_then(|()| self.shared.settle(operation)) {
             // A non-blocking call may write it later.
             std::mem::forget(output);
@@ -92,6 +129,8 @@ impl Communicator {
         // SAFETY: NCCL has just created the communicator.
         let place = unsafe { create::place(library.api(), raw) };
         let place = place.unwrap_or(crate::operation::Place { rank: 0, size: 0 });
-        Ok(Some(Self::from_shared(Shared::created(output, library, context, place, *timeout)?)))
+        Ok(Some(Self::from_shared(Shared::created(
+            output, library, context, place, *timeout,
+        )?)))
     }
 }

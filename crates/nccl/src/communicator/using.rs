@@ -34,25 +34,38 @@ impl<S: Deref<Target = Shared>> Using<S> {
     #[inline(always)]
     pub(crate) fn expect_live(&self, operation: &'static str) -> Result<()> {
         let stage = self.shared.stage.load(Acquire);
-        if stage == LIVE { Ok(()) } else { Err(refused(&self.shared, operation, stage)) }
+        if stage == LIVE {
+            Ok(())
+        } else {
+            Err(refused(&self.shared, operation, stage))
+        }
     }
 
     /// Starts a use like [`Using::begin`], also of a communicator that was finalized.
     pub(super) fn begin_to_end(shared: S, operation: &'static str) -> Result<Self> {
         let using = Self::locked(shared);
         let stage = using.shared.stage.load(Acquire);
-        if stage == ENDED { Err(refused(&using.shared, operation, stage)) } else { Ok(using) }
+        if stage == ENDED {
+            Err(refused(&using.shared, operation, stage))
+        } else {
+            Ok(using)
+        }
     }
 
     /// Waits until no other thread uses the communicator. The end sets the stage before it locks: if the stage is not that of the end
     /// now, the end waits for this use.
     #[inline(always)]
     fn locked(shared: S) -> Self {
-        let is_locked = shared.in_use.try_lock().map(mem::forget).is_some() || lock_unless_nested(&shared);
+        let is_locked =
+            shared.in_use.try_lock().map(mem::forget).is_some() || lock_unless_nested(&shared);
         if is_locked {
             shared.user.store(group::thread_identity(), Relaxed);
         }
-        Self { shared, is_nested: !is_locked, _not_send: PhantomData }
+        Self {
+            shared,
+            is_nested: !is_locked,
+            _not_send: PhantomData,
+        }
     }
 
     #[inline]
@@ -91,7 +104,9 @@ fn lock_unless_nested(shared: &Shared) -> bool {
 /// Returns the error of a call by the user of a communicator that has ended: its timeout, once, or [`ended`].
 #[cold]
 fn refused(shared: &Shared, operation: &'static str, stage: u8) -> Error {
-    shared.expired(operation).unwrap_or_else(|| ended(shared, operation, stage))
+    shared
+        .expired(operation)
+        .unwrap_or_else(|| ended(shared, operation, stage))
 }
 
 /// Returns the error of a call on a communicator that was finalized or aborted.
@@ -99,8 +114,18 @@ fn refused(shared: &Shared, operation: &'static str, stage: u8) -> Error {
 pub(super) fn ended(shared: &Shared, operation: &'static str, stage: u8) -> Error {
     let Place { rank, size } = shared.place;
     if stage == FINALIZED {
-        Box::new(FinalizedError { operation, rank, size }).into()
+        Box::new(FinalizedError {
+            operation,
+            rank,
+            size,
+        })
+        .into()
     } else {
-        Box::new(AbortedError { operation, rank, size }).into()
+        Box::new(AbortedError {
+            operation,
+            rank,
+            size,
+        })
+        .into()
     }
 }

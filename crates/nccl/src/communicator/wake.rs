@@ -28,7 +28,10 @@ pub(super) fn later(waker: Waker) {
         }
         Mutex::new(sender)
     });
-    let sent = wakers.lock().unwrap_or_else(PoisonError::into_inner).send(waker);
+    let sent = wakers
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .send(waker);
     // The thread lives as long as the process, unless it could not be started.
     if let Err(SendError(waker)) = sent {
         waker.wake();

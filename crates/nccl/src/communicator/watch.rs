@@ -27,15 +27,25 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn start(shared: &Arc<Shared>, outstanding: Arc<Mutex<Outstanding>>, timeout: Duration) -> Result<Self> {
+    pub(super) fn start(
+        shared: &Arc<Shared>,
+        outstanding: Arc<Mutex<Outstanding>>,
+        timeout: Duration,
+    ) -> Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (shared, ends) = (Arc::downgrade(shared), Arc::clone(&is_over));
         let thread = thread::Builder::new().name("curium-nccl-watch".to_owned());
-        let thread = thread.spawn(move || watch(&shared, &outstanding, timeout, &ends)).map_err(|error| {
-            let problem = format!("the timeout cannot be watched: no thread can be started ({error})");
-            ArgumentError::refused("Communicator::with_options", problem)
-        })?;
-        Ok(Self { is_over, thread: Some(thread) })
+        let thread = thread
+            .spawn(move || watch(&shared, &outstanding, timeout, &ends))
+            .map_err(|error| {
+                let problem =
+                    format!("the timeout cannot be watched: no thread can be started ({error})");
+                ArgumentError::refused("Communicator::with_options", problem)
+            })?;
+        Ok(Self {
+            is_over,
+            thread: Some(thread),
+        })
     }
 }
 
@@ -43,7 +53,11 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.is_over.store(true, Release);
         // The thread itself drops this if it has the last reference to the communicator.
-        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id()) {
+        if let Some(thread) = self
+            .thread
+            .take()
+            .filter(|thread| thread.thread().id() != thread::current().id())
+        {
             thread.thread().unpark();
             // It does not panic.
             let _ = thread.join();
@@ -61,7 +75,13 @@ impl Shared {
             return Ok(());
         }
         // The call that returns the error puts its own name in place of this one.
-        *expired = Some(TimeoutError { operation: "Communicator", outstanding, rank, size, waited });
+        *expired = Some(TimeoutError {
+            operation: "Communicator",
+            outstanding,
+            rank,
+            size,
+            waited,
+        });
         drop(expired);
         drop(self.in_use.lock());
         self.abort_ended()
@@ -70,7 +90,10 @@ impl Shared {
     /// Takes the error of an operation that did not complete. The error has the name of the operation that notices it.
     pub(super) fn expired(&self, operation: &'static str) -> Option<Error> {
         let error = self.expired.lock().take()?;
-        Some(Error::Timeout(Box::new(TimeoutError { operation, ..error })))
+        Some(Error::Timeout(Box::new(TimeoutError {
+            operation,
+            ..error
+        })))
     }
 
     pub(super) fn expect_not_expired(&self, operation: &'static str) -> Result<()> {
@@ -79,7 +102,12 @@ impl Shared {
 }
 
 /// Looks at the operations from time to time, until the communicator has ended.
-fn watch(shared: &Weak<Shared>, outstanding: &Mutex<Outstanding>, timeout: Duration, is_over: &AtomicBool) {
+fn watch(
+    shared: &Weak<Shared>,
+    outstanding: &Mutex<Outstanding>,
+    timeout: Duration,
+    is_over: &AtomicBool,
+) {
     let pause = (timeout / 8).min(MAX_PAUSE);
     while !is_over.load(Acquire) {
         if let Some(late) = late(outstanding, timeout)

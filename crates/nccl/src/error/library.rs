@@ -55,7 +55,9 @@ pub struct TimeoutError {
 
 /// A communicator that was aborted. NCCL was not called.
 #[derive(Clone, Eq, PartialEq, ThisError)]
-#[error("{operation}: the communicator was aborted (rank {rank} of {size}); create another among the remaining ranks")]
+#[error(
+    "{operation}: the communicator was aborted (rank {rank} of {size}); create another among the remaining ranks"
+)]
 #[non_exhaustive]
 pub struct AbortedError {
     /// The operation.
@@ -68,7 +70,9 @@ pub struct AbortedError {
 
 /// A communicator that was finalized. NCCL was not called.
 #[derive(Clone, Eq, PartialEq, ThisError)]
-#[error("{operation}: the communicator was finalized (rank {rank} of {size}); it can only be destroyed or aborted")]
+#[error(
+    "{operation}: the communicator was finalized (rank {rank} of {size}); it can only be destroyed or aborted"
+)]
 #[non_exhaustive]
 pub struct FinalizedError {
     /// The operation.
@@ -82,7 +86,10 @@ pub struct FinalizedError {
 impl ArgumentError {
     #[cold]
     pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
-        Error::Argument(Box::new(Self { operation, problem: problem.into() }))
+        Error::Argument(Box::new(Self {
+            operation,
+            problem: problem.into(),
+        }))
     }
 }
 
@@ -96,8 +103,18 @@ macro_rules! debug_as_display {
     };
 }
 
-debug_as_display!(CallError, ArgumentError, TimeoutError, AbortedError, FinalizedError);
+debug_as_display!(
+    CallError,
+    ArgumentError,
+    TimeoutError,
+    AbortedError,
+    FinalizedError
+);
 
 fn separated(message: &str) -> String {
-    if message.is_empty() { String::new() } else { format!(": {message}") }
+    if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {message}")
+    }
 }

@@ -37,7 +37,9 @@ pub enum RendezvousError {
         expected: &'static str,
     },
     /// The rank is not below the number of ranks, or the number is 0 or too large.
-    #[error("rendezvous: rank out of range (rank {rank} of {world_size}); ranks are 0 to the number of ranks - 1")]
+    #[error(
+        "rendezvous: rank out of range (rank {rank} of {world_size}); ranks are 0 to the number of ranks - 1"
+    )]
     RankOutOfRange {
         /// The rank.
         rank: usize,
@@ -106,7 +108,9 @@ pub enum RendezvousError {
         address: String,
     },
     /// Another process with this rank arrived before.
-    #[error("rendezvous: rank {rank} arrived twice; the launcher must give every process its own rank")]
+    #[error(
+        "rendezvous: rank {rank} arrived twice; the launcher must give every process its own rank"
+    )]
     DuplicateRank {
         /// The rank.
         rank: usize,
@@ -155,8 +159,15 @@ impl fmt::Debug for RendezvousError {
 
 /// Formats ranks, the first sixteen by number.
 fn list(ranks: &[usize]) -> impl fmt::Display {
-    let (noun, shown) = (if ranks.len() == 1 { "rank" } else { "ranks" }, ranks.len().min(16));
-    let numbers = ranks[..shown].iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let (noun, shown) = (
+        if ranks.len() == 1 { "rank" } else { "ranks" },
+        ranks.len().min(16),
+    );
+    let numbers = ranks[..shown]
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
     match ranks.len() - shown {
         0 => format!("{noun} {numbers}"),
         more => format!("{noun} {numbers} and {more} more"),
@@ -169,13 +180,19 @@ mod tests {
 
     #[test]
     fn missing_ranks_are_named_and_counted() {
-        let error =
-            |ranks| RendezvousError::MissingRanks { ranks, world_size: 64, waited: Duration::from_millis(1500) };
+        let error = |ranks| RendezvousError::MissingRanks {
+            ranks,
+            world_size: 64,
+            waited: Duration::from_millis(1500),
+        };
         assert_eq!(
             error(vec![3]).to_string(),
             "rendezvous: rank 3 did not arrive within 1.5 s (63 of 64 ranks have arrived); see the output of the missing ranks"
         );
         let many = error((1..21).collect()).to_string();
-        assert!(many.contains("ranks 1, 2, 3") && many.contains("16 and 4 more did not arrive"), "{many}");
+        assert!(
+            many.contains("ranks 1, 2, 3") && many.contains("16 and 4 more did not arrive"),
+            "{many}"
+        );
     }
 }

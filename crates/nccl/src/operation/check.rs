@@ -8,7 +8,11 @@ use crate::library::Nccl;
 use crate::sys::ncclDataType_t;
 
 /// The version that introduced elements of 8 bits with an exponent.
-const FLOAT8_SINCE: LibraryVersion = LibraryVersion { major: 2, minor: 24, patch: 0 };
+const FLOAT8_SINCE: LibraryVersion = LibraryVersion {
+    major: 2,
+    minor: 24,
+    patch: 0,
+};
 
 impl Form {
     /// Returns the number of elements as NCCL counts them.
@@ -27,18 +31,36 @@ impl Form {
         } else {
             source / place.size
         };
-        let fits = count.checked_mul(sources) == Some(source) && count.checked_mul(targets) == Some(target);
-        let is_peer =
-            self.peer.is_none_or(|peer| peer < place.size && (peer != place.rank || self.may_be_own(in_group)));
-        if fits && is_peer { Ok(count) } else { Err(self.misfit(place, is_peer)) }
+        let fits = count.checked_mul(sources) == Some(source)
+            && count.checked_mul(targets) == Some(target);
+        let is_peer = self.peer.is_none_or(|peer| {
+            peer < place.size && (peer != place.rank || self.may_be_own(in_group))
+        });
+        if fits && is_peer {
+            Ok(count)
+        } else {
+            Err(self.misfit(place, is_peer))
+        }
     }
 
     /// Returns the numbers of parts in the source and in the target. In place, both are those of the memory.
     #[inline]
     fn numbers_of_parts(self, Place { size, .. }: Place) -> (usize, usize) {
-        let Self { parts: Parts { in_source, in_target, .. }, is_single, .. } = self;
+        let Self {
+            parts:
+                Parts {
+                    in_source,
+                    in_target,
+                    ..
+                },
+            is_single,
+            ..
+        } = self;
         let parts = |has_parts: bool| if has_parts { size } else { 1 };
-        (parts(in_source || is_single && in_target), parts(in_target || is_single && in_source))
+        (
+            parts(in_source || is_single && in_target),
+            parts(in_target || is_single && in_source),
+        )
     }
 
     /// Returns `true` if the rank that the operation names may be the own one.
@@ -55,13 +77,19 @@ impl Form {
     #[inline]
     pub(crate) fn expect_element(self, library: &Nccl) -> Result<()> {
         let is_old = self.element.0 < ncclDataType_t::ncclFloat8e4m3.0;
-        if is_old || library.version() >= FLOAT8_SINCE { Ok(()) } else { Err(self.unknown_element(library)) }
+        if is_old || library.version() >= FLOAT8_SINCE {
+            Ok(())
+        } else {
+            Err(self.unknown_element(library))
+        }
     }
 
     #[cold]
     fn unknown_element(self, library: &Nccl) -> crate::Error {
         let (element, version) = (self.element, library.version());
-        self.refused(format!("elements of {element:?} need NCCL 2.24 (this is {version})"))
+        self.refused(format!(
+            "elements of {element:?} need NCCL 2.24 (this is {version})"
+        ))
     }
 
     #[cold]

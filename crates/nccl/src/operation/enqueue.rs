@@ -45,8 +45,14 @@ impl Form {
     ///
     /// As for [`Form::call`].
     #[cold]
-    unsafe fn call_with_operator(self, call: Call<'_>, operator: Operator) -> Result<CreatedOperator> {
-        let Call { api, communicator, .. } = call;
+    unsafe fn call_with_operator(
+        self,
+        call: Call<'_>,
+        operator: Operator,
+    ) -> Result<CreatedOperator> {
+        let Call {
+            api, communicator, ..
+        } = call;
         // SAFETY: the caller guarantees the communicator.
         let (raw, created) = unsafe { operator.create(api, communicator) }?;
         // SAFETY: as the caller guarantees, and the operator exists.
@@ -65,50 +71,118 @@ impl Form {
     /// As for [`Form::call`], and `operator` is one of the communicator.
     #[inline(always)]
     unsafe fn start(self, call: Call<'_>, operator: ncclRedOp_t) -> Result<()> {
-        let Call { api, communicator, stream, place, count, addresses: (source, target) } = call;
+        let Call {
+            api,
+            communicator,
+            stream,
+            place,
+            count,
+            addresses: (source, target),
+        } = call;
         let element = self.element;
         let peer = rank(self.peer.unwrap_or(place.rank));
         match self.kind {
             // SAFETY: both memories have `count` elements, and the rest is as the caller guarantees.
             Kind::AllReduce => unsafe {
-                call!(api, ncclAllReduce(source, target, count, element, operator, communicator, stream))
+                call!(
+                    api,
+                    ncclAllReduce(
+                        source,
+                        target,
+                        count,
+                        element,
+                        operator,
+                        communicator,
+                        stream
+                    )
+                )
             },
             // SAFETY: as above; only the root writes.
             Kind::Reduce | Kind::ReduceInto => unsafe {
-                call!(api, ncclReduce(source, target, count, element, operator, peer, communicator, stream))
+                call!(
+                    api,
+                    ncclReduce(
+                        source,
+                        target,
+                        count,
+                        element,
+                        operator,
+                        peer,
+                        communicator,
+                        stream
+                    )
+                )
             },
             // SAFETY: the source has `count` elements for each rank, and the target for one.
             Kind::ReduceScatter => unsafe {
-                call!(api, ncclReduceScatter(source, target, count, element, operator, communicator, stream))
+                call!(
+                    api,
+                    ncclReduceScatter(
+                        source,
+                        target,
+                        count,
+                        element,
+                        operator,
+                        communicator,
+                        stream
+                    )
+                )
             },
             // SAFETY: the memory has `count` elements; that of the root is only read, because both addresses are the same.
             Kind::Broadcast | Kind::BroadcastFrom => unsafe {
-                call!(api, ncclBroadcast(source, target, count, element, peer, communicator, stream))
+                call!(
+                    api,
+                    ncclBroadcast(source, target, count, element, peer, communicator, stream)
+                )
             },
             // SAFETY: the source has `count` elements, and the target for each rank.
             Kind::AllGather => unsafe {
-                call!(api, ncclAllGather(source, target, count, element, communicator, stream))
+                call!(
+                    api,
+                    ncclAllGather(source, target, count, element, communicator, stream)
+                )
             },
             // SAFETY: both memories have `count` elements for each rank.
             Kind::AllToAll if api.ncclAlltoAll.is_some() => unsafe {
-                call!(api, ncclAlltoAll(source, target, count, element, communicator, stream))
+                call!(
+                    api,
+                    ncclAlltoAll(source, target, count, element, communicator, stream)
+                )
             },
             // SAFETY: the target of the root has `count` elements for each rank, and the source for one.
             Kind::Gather | Kind::GatherInto if api.ncclGather.is_some() => unsafe {
-                call!(api, ncclGather(source, target, count, element, peer, communicator, stream))
+                call!(
+                    api,
+                    ncclGather(source, target, count, element, peer, communicator, stream)
+                )
             },
             // SAFETY: the source of the root has `count` elements for each rank, and the target for one.
             Kind::Scatter | Kind::ScatterFrom if api.ncclScatter.is_some() => unsafe {
-                call!(api, ncclScatter(source, target, count, element, peer, communicator, stream))
+                call!(
+                    api,
+                    ncclScatter(source, target, count, element, peer, communicator, stream)
+                )
             },
             // SAFETY: as above.
-            Kind::AllToAll | Kind::Gather | Kind::GatherInto | Kind::Scatter | Kind::ScatterFrom => unsafe {
-                self.transfers(call)
-            },
+            Kind::AllToAll
+            | Kind::Gather
+            | Kind::GatherInto
+            | Kind::Scatter
+            | Kind::ScatterFrom => unsafe { self.transfers(call) },
             // SAFETY: the source has `count` elements.
-            Kind::Send => unsafe { call!(api, ncclSend(source, count, element, peer, communicator, stream)) },
+            Kind::Send => unsafe {
+                call!(
+                    api,
+                    ncclSend(source, count, element, peer, communicator, stream)
+                )
+            },
             // SAFETY: the target has `count` elements.
-            Kind::Receive => unsafe { call!(api, ncclRecv(target, count, element, peer, communicator, stream)) },
+            Kind::Receive => unsafe {
+                call!(
+                    api,
+                    ncclRecv(target, count, element, peer, communicator, stream)
+                )
+            },
         }
     }
 
@@ -118,26 +192,60 @@ impl Form {
     ///
     /// As for [`Form::call`].
     unsafe fn transfers(self, call: Call<'_>) -> Result<()> {
-        let Call { api, communicator, stream, place: Place { rank: own, size }, count, addresses: (source, target) } =
-            call;
+        let Call {
+            api,
+            communicator,
+            stream,
+            place: Place { rank: own, size },
+            count,
+            addresses: (source, target),
+        } = call;
         let part = count * self.width;
         let send = |index: usize, peer: usize| {
             let source = source.wrapping_byte_add(index * part);
             // SAFETY: the source has this part, and the rest is as the caller guarantees.
-            unsafe { call!(api, ncclSend(source, count, self.element, rank(peer), communicator, stream)) }
+            unsafe {
+                call!(
+                    api,
+                    ncclSend(
+                        source,
+                        count,
+                        self.element,
+                        rank(peer),
+                        communicator,
+                        stream
+                    )
+                )
+            }
         };
         let receive = |index: usize, peer: usize| {
             let target = target.wrapping_byte_add(index * part);
             // SAFETY: the target has this part, and the rest is as the caller guarantees.
-            unsafe { call!(api, ncclRecv(target, count, self.element, rank(peer), communicator, stream)) }
+            unsafe {
+                call!(
+                    api,
+                    ncclRecv(
+                        target,
+                        count,
+                        self.element,
+                        rank(peer),
+                        communicator,
+                        stream
+                    )
+                )
+            }
         };
         // SAFETY: the group ends below.
         unsafe { call!(api, ncclGroupStart()) }?;
         let enqueued = match self.kind {
             Kind::Gather => send(0, self.peer.unwrap_or(own)),
             Kind::Scatter => receive(0, self.peer.unwrap_or(own)),
-            Kind::GatherInto => send(0, own).and_then(|()| (0..size).try_for_each(|peer| receive(peer, peer))),
-            Kind::ScatterFrom => receive(0, own).and_then(|()| (0..size).try_for_each(|peer| send(peer, peer))),
+            Kind::GatherInto => {
+                send(0, own).and_then(|()| (0..size).try_for_each(|peer| receive(peer, peer)))
+            }
+            Kind::ScatterFrom => {
+                receive(0, own).and_then(|()| (0..size).try_for_each(|peer| send(peer, peer)))
+            }
             _ => (0..size).try_for_each(|peer| send(peer, peer).and_then(|()| receive(peer, peer))),
         };
         // SAFETY: the group was started above.
@@ -149,17 +257,44 @@ impl Form {
 impl Operation<'_> {
     /// Returns the addresses of the source and of the target; 0 if there is none. In place, one of them is within the other.
     #[inline]
-    pub(crate) fn addresses(&self, Place { rank, .. }: Place, count: usize) -> (*const c_void, *mut c_void) {
-        let source = self.operands.source.as_ref().map(|source| source.as_pointer().as_raw());
-        let target = self.operands.target.as_ref().map(|target| target.as_pointer().as_raw());
-        let own = |has_parts: bool| if has_parts { (rank * count * self.form.width) as u64 } else { 0 };
-        let Parts { in_source, in_target, may_be_in_place } = self.form.parts;
+    pub(crate) fn addresses(
+        &self,
+        Place { rank, .. }: Place,
+        count: usize,
+    ) -> (*const c_void, *mut c_void) {
+        let source = self
+            .operands
+            .source
+            .as_ref()
+            .map(|source| source.as_pointer().as_raw());
+        let target = self
+            .operands
+            .target
+            .as_ref()
+            .map(|target| target.as_pointer().as_raw());
+        let own = |has_parts: bool| {
+            if has_parts {
+                (rank * count * self.form.width) as u64
+            } else {
+                0
+            }
+        };
+        let Parts {
+            in_source,
+            in_target,
+            may_be_in_place,
+        } = self.form.parts;
         let (source, target) = match (source, target) {
-            (None, Some(memory)) if may_be_in_place => (memory + own(in_target), memory + own(in_source)),
+            (None, Some(memory)) if may_be_in_place => {
+                (memory + own(in_target), memory + own(in_source))
+            }
             (Some(memory), None) if may_be_in_place => (memory, memory),
             (source, target) => (source.unwrap_or(0), target.unwrap_or(0)),
         };
-        (ptr::without_provenance(source as usize), ptr::without_provenance_mut(target as usize))
+        (
+            ptr::without_provenance(source as usize),
+            ptr::without_provenance_mut(target as usize),
+        )
     }
 }
 

@@ -15,8 +15,14 @@ pub(crate) struct Operands<'a> {
 impl Operands<'_> {
     /// Returns the addresses and the numbers of bytes of the memory.
     pub(crate) fn ranges(&self) -> [Option<(u64, usize)>; 2] {
-        let source = self.source.as_ref().map(|source| (source.as_pointer().as_raw(), source.len()));
-        let target = self.target.as_ref().map(|target| (target.as_pointer().as_raw(), target.len()));
+        let source = self
+            .source
+            .as_ref()
+            .map(|source| (source.as_pointer().as_raw(), source.len()));
+        let target = self
+            .target
+            .as_ref()
+            .map(|target| (target.as_pointer().as_raw(), target.len()));
         [source, target]
     }
 

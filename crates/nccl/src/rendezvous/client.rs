@@ -38,7 +38,11 @@ pub(super) fn join(place: &Rendezvous, bytes: &mut [u8]) -> Result<(), Rendezvou
         };
         let waited = start.elapsed();
         if waited >= place.timeout {
-            return Err(RendezvousError::Unreachable { address: place.address(), waited, source });
+            return Err(RendezvousError::Unreachable {
+                address: place.address(),
+                waited,
+                source,
+            });
         }
         thread::sleep(pause.min(place.timeout - waited));
         pause = (pause * 2).min(PAUSES.1);
@@ -49,9 +53,14 @@ pub(super) fn join(place: &Rendezvous, bytes: &mut [u8]) -> Result<(), Rendezvou
 fn attempt(place: &Rendezvous, bytes: &mut [u8]) -> Result<(), Failure> {
     let mut stream = connect(place)?;
     let Some(server) = handshake::read_challenge(&mut stream)? else {
-        return Err(Failure::Final(RendezvousError::OtherProtocol { address: place.address() }));
+        return Err(Failure::Final(RendezvousError::OtherProtocol {
+            address: place.address(),
+        }));
     };
-    let session = Session { server, client: handshake::nonce().map_err(Failure::Final)? };
+    let session = Session {
+        server,
+        client: handshake::nonce().map_err(Failure::Final)?,
+    };
     hello(place, bytes.len()).write(&mut stream, &session, &place.token)?;
     // Rank 0 began to wait before this rank arrived, so it answers within its timeout.
     stream.set_read_timeout(Some(place.timeout.saturating_add(GRACE)))?;
@@ -67,7 +76,9 @@ fn attempt(place: &Rendezvous, bytes: &mut [u8]) -> Result<(), Failure> {
 
 /// Connects to the first address of rank 0 that accepts. The name is resolved at every attempt: it may appear later than this rank.
 fn connect(place: &Rendezvous) -> io::Result<TcpStream> {
-    let timeout = CONNECT_TIMEOUT.min(place.timeout).max(Duration::from_millis(1));
+    let timeout = CONNECT_TIMEOUT
+        .min(place.timeout)
+        .max(Duration::from_millis(1));
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in (place.host.as_str(), place.port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, timeout) {
@@ -86,23 +97,39 @@ fn connect(place: &Rendezvous) -> io::Result<TcpStream> {
 fn hello(place: &Rendezvous, length: usize) -> Hello {
     // Constructors limit the number of ranks, and a length that saturates equals none of rank 0.
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Hello { rank: number(place.rank), world_size: number(place.world_size), round: place.round, length: number(length) }
+    Hello {
+        rank: number(place.rank),
+        world_size: number(place.world_size),
+        round: place.round,
+        length: number(length),
+    }
 }
 
 /// Returns the error for an answer of rank 0 other than the bytes.
 fn rejection(place: &Rendezvous, length: usize, reply: Reply) -> RendezvousError {
     let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     match reply {
-        Reply::WrongToken => RendezvousError::TokenMismatch { address: place.address() },
+        Reply::WrongToken => RendezvousError::TokenMismatch {
+            address: place.address(),
+        },
         Reply::DuplicateRank => RendezvousError::DuplicateRank { rank: place.rank },
-        Reply::WorldSize(rank_0) => RendezvousError::WorldSizeMismatch { own: place.world_size, rank_0: index(rank_0) },
-        Reply::Broadcast { round, length: other } => RendezvousError::BroadcastMismatch {
+        Reply::WorldSize(rank_0) => RendezvousError::WorldSizeMismatch {
+            own: place.world_size,
+            rank_0: index(rank_0),
+        },
+        Reply::Broadcast {
+            round,
+            length: other,
+        } => RendezvousError::BroadcastMismatch {
             own_round: place.round,
             own_length: length,
             round,
             length: index(other),
         },
-        Reply::Missing { milliseconds, ranks } => RendezvousError::MissingRanks {
+        Reply::Missing {
+            milliseconds,
+            ranks,
+        } => RendezvousError::MissingRanks {
             ranks: ranks.into_iter().map(index).collect(),
             world_size: place.world_size,
             waited: Duration::from_millis(milliseconds.into()),

@@ -46,7 +46,10 @@ pub(super) enum Reply {
 pub(super) fn nonce() -> Result<Nonce, RendezvousError> {
     let mut nonce = [0; 32];
     let filled = getrandom::fill(&mut nonce);
-    filled.map_err(|error| RendezvousError::System { call: "random number generation", source: error.into() })?;
+    filled.map_err(|error| RendezvousError::System {
+        call: "random number generation",
+        source: error.into(),
+    })?;
     Ok(nonce)
 }
 
@@ -67,15 +70,27 @@ impl Hello {
     const LEN: usize = 16;
 
     /// Sends the message with this side's random number and the authentication code.
-    pub(super) fn write(self, stream: &mut impl Write, session: &Session, token: &Token) -> io::Result<()> {
+    pub(super) fn write(
+        self,
+        stream: &mut impl Write,
+        session: &Session,
+        token: &Token,
+    ) -> io::Result<()> {
         let body = self.to_bytes();
         let tag = token.tag(&[b"hello", &session.server, &session.client, &body]);
         stream.write_all(&[session.client.as_slice(), &body, &tag].concat())
     }
 
     /// Receives the message. `None` if it is not authentic.
-    pub(super) fn read(stream: &mut impl Read, server: Nonce, token: &Token) -> io::Result<Option<(Self, Session)>> {
-        let session = Session { server, client: read_array(stream)? };
+    pub(super) fn read(
+        stream: &mut impl Read,
+        server: Nonce,
+        token: &Token,
+    ) -> io::Result<Option<(Self, Session)>> {
+        let session = Session {
+            server,
+            client: read_array(stream)?,
+        };
         let body: [u8; Self::LEN] = read_array(stream)?;
         let tag = read_array(stream)?;
         let authentic = token.verifies(&tag, &[b"hello", &session.server, &session.client, &body]);
@@ -84,7 +99,11 @@ impl Hello {
 
     fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
-        for (part, number) in bytes.chunks_exact_mut(4).zip([self.rank, self.world_size, self.round, self.length]) {
+        for (part, number) in
+            bytes
+                .chunks_exact_mut(4)
+                .zip([self.rank, self.world_size, self.round, self.length])
+        {
             part.copy_from_slice(&number.to_be_bytes());
         }
         bytes
@@ -92,21 +111,45 @@ impl Hello {
 
     fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let [rank, world_size, round, length] = [0, 4, 8, 12].map(|at| number(&bytes[at..]));
-        Self { rank, world_size, round, length }
+        Self {
+            rank,
+            world_size,
+            round,
+            length,
+        }
     }
 }
 
 impl Reply {
     /// Sends the answer with its authentication code.
-    pub(super) fn write(&self, stream: &mut impl Write, session: &Session, token: &Token) -> io::Result<()> {
+    pub(super) fn write(
+        &self,
+        stream: &mut impl Write,
+        session: &Session,
+        token: &Token,
+    ) -> io::Result<()> {
         let (code, body) = self.to_body();
-        let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?.to_be_bytes();
-        let tag = token.tag(&[b"reply", &session.server, &session.client, &[code], &length, &body]);
+        let length = u32::try_from(body.len())
+            .map_err(|_| io::ErrorKind::InvalidInput)?
+            .to_be_bytes();
+        let tag = token.tag(&[
+            b"reply",
+            &session.server,
+            &session.client,
+            &[code],
+            &length,
+            &body,
+        ]);
         stream.write_all(&[&[code], length.as_slice(), &body, &tag].concat())
     }
 
     /// Receives an answer whose body has at most `limit` bytes. An answer that is not authentic is [`Reply::WrongToken`].
-    pub(super) fn read(stream: &mut impl Read, session: &Session, token: &Token, limit: usize) -> io::Result<Self> {
+    pub(super) fn read(
+        stream: &mut impl Read,
+        session: &Session,
+        token: &Token,
+        limit: usize,
+    ) -> io::Result<Self> {
         let [code] = read_array(stream)?;
         let length: [u8; 4] = read_array(stream)?;
         let body_len = usize::try_from(number(&length)).unwrap_or(usize::MAX);
@@ -116,21 +159,39 @@ impl Reply {
         let mut body = vec![0; body_len];
         stream.read_exact(&mut body)?;
         let tag: [u8; TAG_LEN] = read_array(stream)?;
-        if !token.verifies(&tag, &[b"reply", &session.server, &session.client, &[code], &length, &body]) {
+        if !token.verifies(
+            &tag,
+            &[
+                b"reply",
+                &session.server,
+                &session.client,
+                &[code],
+                &length,
+                &body,
+            ],
+        ) {
             return Ok(Self::WrongToken);
         }
         Self::from_body(code, body).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     fn to_body(&self) -> (u8, Vec<u8>) {
-        let numbers = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+        let numbers = |numbers: &[u32]| {
+            numbers
+                .iter()
+                .flat_map(|number| number.to_be_bytes())
+                .collect()
+        };
         match self {
             Self::Bytes(bytes) => (0, bytes.clone()),
             Self::WrongToken => (1, Vec::new()),
             Self::DuplicateRank => (2, Vec::new()),
             Self::WorldSize(size) => (3, numbers(&[*size])),
             Self::Broadcast { round, length } => (4, numbers(&[*round, *length])),
-            Self::Missing { milliseconds, ranks } => (5, numbers(&[&[*milliseconds], ranks.as_slice()].concat())),
+            Self::Missing {
+                milliseconds,
+                ranks,
+            } => (5, numbers(&[&[*milliseconds], ranks.as_slice()].concat())),
         }
     }
 
@@ -142,9 +203,10 @@ impl Reply {
             (2, []) => Some(Self::DuplicateRank),
             (3, &[size]) => Some(Self::WorldSize(size)),
             (4, &[round, length]) => Some(Self::Broadcast { round, length }),
-            (5, [milliseconds, ranks @ ..]) => {
-                Some(Self::Missing { milliseconds: *milliseconds, ranks: ranks.to_vec() })
-            }
+            (5, [milliseconds, ranks @ ..]) => Some(Self::Missing {
+                milliseconds: *milliseconds,
+                ranks: ranks.to_vec(),
+            }),
             _ => None,
         }
     }
@@ -166,7 +228,10 @@ fn number(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const SESSION: Session = Session { server: [1; 32], client: [2; 32] };
+    const SESSION: Session = Session {
+        server: [1; 32],
+        client: [2; 32],
+    };
 
     fn token() -> Token {
         Token::new(*b"token")
@@ -179,28 +244,47 @@ mod tests {
             Reply::Bytes(Vec::new()),
             Reply::DuplicateRank,
             Reply::WorldSize(8),
-            Reply::Broadcast { round: 3, length: 128 },
-            Reply::Missing { milliseconds: 5000, ranks: vec![1, 7] },
+            Reply::Broadcast {
+                round: 3,
+                length: 128,
+            },
+            Reply::Missing {
+                milliseconds: 5000,
+                ranks: vec![1, 7],
+            },
         ];
         for reply in replies {
             let mut wire = Vec::new();
-            reply.write(&mut wire, &SESSION, &token()).expect("a vector");
-            assert_eq!(Reply::read(&mut wire.as_slice(), &SESSION, &token(), 64).expect("a reply"), reply);
+            reply
+                .write(&mut wire, &SESSION, &token())
+                .expect("a vector");
+            assert_eq!(
+                Reply::read(&mut wire.as_slice(), &SESSION, &token(), 64).expect("a reply"),
+                reply
+            );
         }
     }
 
     #[test]
     fn reply_with_a_changed_bit_or_of_another_session_is_not_authentic() {
         let mut wire = Vec::new();
-        Reply::Bytes(vec![1, 2, 3]).write(&mut wire, &SESSION, &token()).expect("a vector");
+        Reply::Bytes(vec![1, 2, 3])
+            .write(&mut wire, &SESSION, &token())
+            .expect("a vector");
         for bit in 0..wire.len() * 8 {
             // The length (bytes 1 to 4) decides how much is read; a wrong one is an error or not authentic.
             let mut changed = wire.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             let read = Reply::read(&mut changed.as_slice(), &SESSION, &token(), 64);
-            assert!(matches!(read, Err(_) | Ok(Reply::WrongToken)), "bit {bit}: {read:?}");
+            assert!(
+                matches!(read, Err(_) | Ok(Reply::WrongToken)),
+                "bit {bit}: {read:?}"
+            );
         }
-        let other = Session { client: [3; 32], ..SESSION };
+        let other = Session {
+            client: [3; 32],
+            ..SESSION
+        };
         let read = Reply::read(&mut wire.as_slice(), &other, &token(), 64);
         assert_eq!(read.expect("a reply"), Reply::WrongToken);
     }
@@ -208,19 +292,29 @@ mod tests {
     #[test]
     fn reply_that_announces_more_than_the_limit_allocates_nothing() {
         let wire = [[0].as_slice(), &u32::MAX.to_be_bytes()].concat();
-        let error = Reply::read(&mut wire.as_slice(), &SESSION, &token(), 1 << 20).expect_err("too long");
+        let error =
+            Reply::read(&mut wire.as_slice(), &SESSION, &token(), 1 << 20).expect_err("too long");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]
     fn hello_is_parsed_as_written_and_only_with_the_token() {
-        let hello = Hello { rank: 3, world_size: 8, round: 1, length: 128 };
+        let hello = Hello {
+            rank: 3,
+            world_size: 8,
+            round: 1,
+            length: 128,
+        };
         let mut wire = Vec::new();
-        hello.write(&mut wire, &SESSION, &token()).expect("a vector");
-        let (read, session) =
-            Hello::read(&mut wire.as_slice(), SESSION.server, &token()).expect("bytes").expect("authentic");
+        hello
+            .write(&mut wire, &SESSION, &token())
+            .expect("a vector");
+        let (read, session) = Hello::read(&mut wire.as_slice(), SESSION.server, &token())
+            .expect("bytes")
+            .expect("authentic");
         assert_eq!((read, session.client), (hello, SESSION.client));
-        let other = Hello::read(&mut wire.as_slice(), SESSION.server, &Token::new(*b"other")).expect("bytes");
+        let other = Hello::read(&mut wire.as_slice(), SESSION.server, &Token::new(*b"other"))
+            .expect("bytes");
         assert!(other.is_none());
         let replayed = Hello::read(&mut wire.as_slice(), [9; 32], &token()).expect("bytes");
         assert!(replayed.is_none());

@@ -87,9 +87,17 @@ impl<'a> Variables<'a> {
         name: &'static str,
         expected: &'static str,
     ) -> Result<Option<T>, RendezvousError> {
-        let Some(value) = self.text(name) else { return Ok(None) };
+        let Some(value) = self.text(name) else {
+            return Ok(None);
+        };
         let number = value.trim().parse();
-        number.map(Some).map_err(|_| RendezvousError::InvalidVariable { variable: name, value, expected })
+        number
+            .map(Some)
+            .map_err(|_| RendezvousError::InvalidVariable {
+                variable: name,
+                value,
+                expected,
+            })
     }
 
     fn count(&self, name: &'static str) -> Result<Option<usize>, RendezvousError> {
@@ -99,9 +107,13 @@ impl<'a> Variables<'a> {
 
 /// Reads the place of this process.
 pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous, RendezvousError> {
-    let names =
-        LAUNCHERS.iter().find(|names| variables.text(names.rank).is_some()).ok_or(RendezvousError::NoLauncher)?;
-    let rank = variables.count(names.rank)?.ok_or(RendezvousError::NoLauncher)?;
+    let names = LAUNCHERS
+        .iter()
+        .find(|names| variables.text(names.rank).is_some())
+        .ok_or(RendezvousError::NoLauncher)?;
+    let rank = variables
+        .count(names.rank)?
+        .ok_or(RendezvousError::NoLauncher)?;
     let world_size = world_size(variables, names)?;
     if rank >= world_size || world_size > MAX_WORLD_SIZE {
         return Err(RendezvousError::RankOutOfRange { rank, world_size });
@@ -112,9 +124,12 @@ pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous, RendezvousEr
     let token = variables.text("CURIUM_TOKEN").or(job).unwrap_or_default();
     let place = Rendezvous::new(rank, world_size, host, port)?;
     let local_rank = variables.count(names.local_rank)?.unwrap_or(0);
-    Ok(Rendezvous { launcher: Some(names.launcher), ..place }
-        .with_local_rank(local_rank)
-        .with_token(Token::new(token.into_bytes())))
+    Ok(Rendezvous {
+        launcher: Some(names.launcher),
+        ..place
+    }
+    .with_local_rank(local_rank)
+    .with_token(Token::new(token.into_bytes())))
 }
 
 fn world_size(variables: &Variables<'_>, names: &Names) -> Result<usize, RendezvousError> {
@@ -126,7 +141,11 @@ fn world_size(variables: &Variables<'_>, names: &Names) -> Result<usize, Rendezv
 }
 
 /// Returns the host of rank 0.
-fn host(variables: &Variables<'_>, names: &Names, world_size: usize) -> Result<String, RendezvousError> {
+fn host(
+    variables: &Variables<'_>,
+    names: &Names,
+    world_size: usize,
+) -> Result<String, RendezvousError> {
     if let Some(host) = variables.text("MASTER_ADDR") {
         return Ok(host);
     }
@@ -148,20 +167,28 @@ fn host(variables: &Variables<'_>, names: &Names, world_size: usize) -> Result<S
 }
 
 fn slurm_hosts(variables: &Variables<'_>) -> Option<String> {
-    variables.text("SLURM_STEP_NODELIST").or_else(|| variables.text("SLURM_JOB_NODELIST"))
+    variables
+        .text("SLURM_STEP_NODELIST")
+        .or_else(|| variables.text("SLURM_JOB_NODELIST"))
 }
 
 /// Returns the port of rank 0.
 fn port(variables: &Variables<'_>, job: Option<&str>) -> Result<u16, RendezvousError> {
     let expected = "a port from 1 to 65535";
     let number = |name: &'static str| match variables.number(name, expected)? {
-        Some(0) => Err(RendezvousError::InvalidVariable { variable: name, value: "0".to_owned(), expected }),
+        Some(0) => Err(RendezvousError::InvalidVariable {
+            variable: name,
+            value: "0".to_owned(),
+            expected,
+        }),
         port => Ok(port),
     };
     if let Some(port) = number("CURIUM_PORT")? {
         return Ok(port);
     }
-    let Some(port) = number("MASTER_PORT")? else { return Ok(job.map_or(DEFAULT_PORT, port_of_job)) };
+    let Some(port) = number("MASTER_PORT")? else {
+        return Ok(job.map_or(DEFAULT_PORT, port_of_job));
+    };
     if variables.text("TORCHELASTIC_USE_AGENT_STORE").as_deref() != Some("True") {
         return Ok(port);
     }
@@ -186,7 +213,12 @@ mod tests {
     use crate::Exchange as _;
 
     fn place(variables: &[(&str, &str)]) -> Result<Rendezvous, RendezvousError> {
-        let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        let find = |name: &str| {
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| value.into())
+        };
         read(&Variables::new(&find))
     }
 
@@ -203,23 +235,45 @@ mod tests {
         (place.rank(), place.world_size(), place.local_rank())
     }
 
-    const TORCHRUN: [(&str, &str); 5] =
-        [("RANK", "5"), ("WORLD_SIZE", "8"), ("LOCAL_RANK", "1"), ("MASTER_ADDR", "node1"), ("MASTER_PORT", "29400")];
+    const TORCHRUN: [(&str, &str); 5] = [
+        ("RANK", "5"),
+        ("WORLD_SIZE", "8"),
+        ("LOCAL_RANK", "1"),
+        ("MASTER_ADDR", "node1"),
+        ("MASTER_PORT", "29400"),
+    ];
 
     #[test]
     fn variables_of_torchrun_give_the_rank_and_the_port_after_that_of_the_agent() {
         let plain = expect(&TORCHRUN);
-        assert_eq!((numbers(&plain), plain.address().as_str()), ((5, 8, 1), "node1:29400"));
+        assert_eq!(
+            (numbers(&plain), plain.address().as_str()),
+            ((5, 8, 1), "node1:29400")
+        );
         assert_eq!(plain.launcher(), Some(Launcher::Generic));
         let agent = expect(&[&TORCHRUN[..], &[("TORCHELASTIC_USE_AGENT_STORE", "True")]].concat());
         assert_eq!(agent.address(), "node1:29401");
-        let chosen = [&TORCHRUN[..], &[("TORCHELASTIC_USE_AGENT_STORE", "True"), ("CURIUM_PORT", "7000")]].concat();
+        let chosen = [
+            &TORCHRUN[..],
+            &[
+                ("TORCHELASTIC_USE_AGENT_STORE", "True"),
+                ("CURIUM_PORT", "7000"),
+            ],
+        ]
+        .concat();
         assert_eq!(expect(&chosen).address(), "node1:7000");
     }
 
     #[test]
     fn kubernetes_without_a_local_rank_has_local_rank_0() {
-        assert_eq!(numbers(&expect(&[("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "job-0")])), (1, 2, 0));
+        assert_eq!(
+            numbers(&expect(&[
+                ("RANK", "1"),
+                ("WORLD_SIZE", "2"),
+                ("MASTER_ADDR", "job-0")
+            ])),
+            (1, 2, 0)
+        );
     }
 
     #[test]
@@ -233,7 +287,10 @@ mod tests {
             ]
         };
         let place = expect(&open_mpi("2"));
-        assert_eq!((numbers(&place), place.address().as_str()), ((1, 2, 1), "127.0.0.1:29500"));
+        assert_eq!(
+            (numbers(&place), place.address().as_str()),
+            ((1, 2, 1), "127.0.0.1:29500")
+        );
         assert!(error(&open_mpi("1")).contains("`MASTER_ADDR` is not set"));
     }
 
@@ -246,7 +303,10 @@ mod tests {
             ("PMI_SIZE", "4"),
             ("MASTER_ADDR", "a"),
         ]);
-        assert_eq!((place.launcher(), place.rank(), place.world_size()), (Some(Launcher::Mpich), 3, 4));
+        assert_eq!(
+            (place.launcher(), place.rank(), place.world_size()),
+            (Some(Launcher::Mpich), 3, 4)
+        );
     }
 
     #[test]
@@ -271,16 +331,31 @@ mod tests {
     fn wrong_variables_are_named_with_their_values() {
         assert!(error(&[]).contains("no launcher found"));
         assert!(error(&[("RANK", "0")]).contains("`WORLD_SIZE` is not set"));
-        assert!(error(&[("RANK", "zero"), ("WORLD_SIZE", "2")]).contains("`RANK` is invalid (\"zero\")"));
-        assert!(error(&[("RANK", "-1"), ("WORLD_SIZE", "2")]).contains("`RANK` is invalid (\"-1\")"));
-        assert!(error(&[("RANK", "2"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "a")]).contains("rank 2 of 2"));
+        assert!(
+            error(&[("RANK", "zero"), ("WORLD_SIZE", "2")])
+                .contains("`RANK` is invalid (\"zero\")")
+        );
+        assert!(
+            error(&[("RANK", "-1"), ("WORLD_SIZE", "2")]).contains("`RANK` is invalid (\"-1\")")
+        );
+        assert!(
+            error(&[("RANK", "2"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "a")])
+                .contains("rank 2 of 2")
+        );
         assert!(error(&[("RANK", "0"), ("WORLD_SIZE", "2")]).contains("`MASTER_ADDR` is not set"));
         let port = |port| error(&[("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_PORT", port)]);
         assert!(port("70000").contains("`MASTER_PORT` is invalid (\"70000\")"));
         assert!(port("0").contains("`MASTER_PORT` is invalid (\"0\")"));
         let script = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")];
-        assert!(error(&script).contains("`SLURM_STEP_NUM_TASKS` is not set") && error(&script).contains("`srun`"));
-        let list = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_STEP_NODELIST", "n[1")];
+        assert!(
+            error(&script).contains("`SLURM_STEP_NUM_TASKS` is not set")
+                && error(&script).contains("`srun`")
+        );
+        let list = [
+            ("SLURM_PROCID", "0"),
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_STEP_NODELIST", "n[1"),
+        ];
         assert!(error(&list).contains("`SLURM_STEP_NODELIST` is invalid"));
     }
 
@@ -289,7 +364,10 @@ mod tests {
         let tag = |variables: &[(&str, &str)]| expect(variables).token.tag(&[]);
         let one_rank = [("RANK", "0"), ("WORLD_SIZE", "1")];
         let with = |more: &[(&'static str, &'static str)]| tag(&[&one_rank[..], more].concat());
-        assert_eq!(with(&[("CURIUM_TOKEN", "secret"), ("SLURM_JOB_ID", "1")]), Token::new(*b"secret").tag(&[]));
+        assert_eq!(
+            with(&[("CURIUM_TOKEN", "secret"), ("SLURM_JOB_ID", "1")]),
+            Token::new(*b"secret").tag(&[])
+        );
         assert_eq!(with(&[("SLURM_JOB_ID", "1")]), Token::new(*b"1").tag(&[]));
         assert_eq!(with(&[]), Token::default().tag(&[]));
     }

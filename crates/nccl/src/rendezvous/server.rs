@@ -42,7 +42,10 @@ pub(super) fn serve(place: &Rendezvous, bytes: &[u8]) -> Result<(), RendezvousEr
     let mut result = Ok(());
     for mut member in members.into_values() {
         let sent = member.send(&Reply::Bytes(bytes.to_vec()), &broadcast.token);
-        result = result.and(sent.map_err(|source| RendezvousError::LostRank { rank: index(member.rank), source }));
+        result = result.and(sent.map_err(|source| RendezvousError::LostRank {
+            rank: index(member.rank),
+            source,
+        }));
     }
     result
 }
@@ -98,8 +101,15 @@ fn accept(
         Ok(None) => {}
         Err(error) => tracing::debug!(%error, "rendezvous: a connection ended early"),
     };
-    let started = thread::Builder::new().name("curium-rendezvous".to_owned()).spawn(greet);
-    started.map(|_| true).map_err(|source| RendezvousError::System { call: "thread creation", source })
+    let started = thread::Builder::new()
+        .name("curium-rendezvous".to_owned())
+        .spawn(greet);
+    started
+        .map(|_| true)
+        .map_err(|source| RendezvousError::System {
+            call: "thread creation",
+            source,
+        })
 }
 
 /// Adds a rank. A rank that is there already is rejected, unless its connection has ended.
@@ -113,15 +123,26 @@ fn admit(members: &mut BTreeMap<u32, Member>, mut member: Member, broadcast: &Br
 }
 
 /// Sends the list of missing ranks to every waiting rank, and returns it as an error.
-fn report_missing(place: &Rendezvous, members: BTreeMap<u32, Member>, broadcast: &Broadcast) -> RendezvousError {
-    let ranks: Vec<u32> = (1..broadcast.world_size).filter(|rank| !members.contains_key(rank)).collect();
+fn report_missing(
+    place: &Rendezvous,
+    members: BTreeMap<u32, Member>,
+    broadcast: &Broadcast,
+) -> RendezvousError {
+    let ranks: Vec<u32> = (1..broadcast.world_size)
+        .filter(|rank| !members.contains_key(rank))
+        .collect();
     let milliseconds = u32::try_from(place.timeout.as_millis()).unwrap_or(u32::MAX);
-    let reply = Reply::Missing { milliseconds, ranks };
+    let reply = Reply::Missing {
+        milliseconds,
+        ranks,
+    };
     for mut member in members.into_values() {
         // Rank 0 returns the error in any case.
         let _ = member.send(&reply, &broadcast.token);
     }
-    let Reply::Missing { ranks, .. } = reply else { unreachable!("made above") };
+    let Reply::Missing { ranks, .. } = reply else {
+        unreachable!("made above")
+    };
     RendezvousError::MissingRanks {
         ranks: ranks.into_iter().map(index).collect(),
         world_size: place.world_size,
@@ -147,19 +168,36 @@ impl Broadcast {
 
     /// Receives the message of a rank. Returns `None` if the rank was rejected.
     fn greet(&self, mut stream: TcpStream) -> Result<Option<Member>, RendezvousError> {
-        let system = |source| RendezvousError::System { call: "handshake", source };
+        let system = |source| RendezvousError::System {
+            call: "handshake",
+            source,
+        };
         prepare(&stream).map_err(system)?;
         let nonce = handshake::nonce()?;
         handshake::write_challenge(&mut stream, nonce).map_err(system)?;
-        let Some((hello, session)) = Hello::read(&mut stream, nonce, &self.token).map_err(system)? else {
-            let nobody = Session { server: nonce, client: nonce };
-            Reply::WrongToken.write(&mut stream, &nobody, &self.token).map_err(system)?;
+        let Some((hello, session)) =
+            Hello::read(&mut stream, nonce, &self.token).map_err(system)?
+        else {
+            let nobody = Session {
+                server: nonce,
+                client: nonce,
+            };
+            Reply::WrongToken
+                .write(&mut stream, &nobody, &self.token)
+                .map_err(system)?;
             return Ok(None);
         };
-        let mut member = Member { rank: hello.rank, stream, session };
+        let mut member = Member {
+            rank: hello.rank,
+            stream,
+            session,
+        };
         match self.objection(hello) {
             None => Ok(Some(member)),
-            Some(reply) => member.send(&reply, &self.token).map(|()| None).map_err(system),
+            Some(reply) => member
+                .send(&reply, &self.token)
+                .map(|()| None)
+                .map_err(system),
         }
     }
 
@@ -169,7 +207,10 @@ impl Broadcast {
             return Some(Reply::WorldSize(self.world_size));
         }
         if (hello.round, hello.length) != (self.round, self.length) {
-            return Some(Reply::Broadcast { round: self.round, length: self.length });
+            return Some(Reply::Broadcast {
+                round: self.round,
+                length: self.length,
+            });
         }
         (hello.rank == 0 || hello.rank >= self.world_size).then_some(Reply::DuplicateRank)
     }
@@ -182,7 +223,10 @@ impl Member {
 
     /// Returns `false` if the rank has closed its connection. A rank sends nothing while it waits.
     fn is_connected(&self) -> bool {
-        let pending = self.stream.set_nonblocking(true).and_then(|()| self.stream.peek(&mut [0]));
+        let pending = self
+            .stream
+            .set_nonblocking(true)
+            .and_then(|()| self.stream.peek(&mut [0]));
         let blocking = self.stream.set_nonblocking(false);
         blocking.is_ok() && pending.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
@@ -205,14 +249,25 @@ fn listen(place: &Rendezvous) -> Result<TcpListener, RendezvousError> {
         _ => TcpListener::bind(all_interfaces(place)),
     });
     let prepared = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
-    prepared.map_err(|source| RendezvousError::Listen { address: place.address(), source })
+    prepared.map_err(|source| RendezvousError::Listen {
+        address: place.address(),
+        source,
+    })
 }
 
 /// Returns the unspecified address of the family that the name of rank 0 resolves to.
 fn all_interfaces(place: &Rendezvous) -> SocketAddr {
-    let mut addresses = (place.host.as_str(), place.port).to_socket_addrs().into_iter().flatten();
-    let only_v6 = addresses.next().is_some_and(|first| first.is_ipv6()) && addresses.all(|address| address.is_ipv6());
-    if only_v6 { (Ipv6Addr::UNSPECIFIED, place.port).into() } else { (Ipv4Addr::UNSPECIFIED, place.port).into() }
+    let mut addresses = (place.host.as_str(), place.port)
+        .to_socket_addrs()
+        .into_iter()
+        .flatten();
+    let only_v6 = addresses.next().is_some_and(|first| first.is_ipv6())
+        && addresses.all(|address| address.is_ipv6());
+    if only_v6 {
+        (Ipv6Addr::UNSPECIFIED, place.port).into()
+    } else {
+        (Ipv4Addr::UNSPECIFIED, place.port).into()
+    }
 }
 
 fn index(rank: u32) -> usize {

@@ -9,7 +9,9 @@ pub(super) fn first_host(list: &str) -> Option<String> {
     loop {
         let end = rest.find(['[', ',']).unwrap_or(rest.len());
         host.push_str(&rest[..end]);
-        let Some(bracket) = rest[end..].strip_prefix('[') else { break };
+        let Some(bracket) = rest[end..].strip_prefix('[') else {
+            break;
+        };
         let (numbers, after) = bracket.split_once(']')?;
         host.push_str(numbers.split(['-', ',']).next()?);
         rest = after;

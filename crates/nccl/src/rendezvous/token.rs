@@ -31,7 +31,8 @@ impl Token {
     }
 
     fn authenticate(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
-        let mut code = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC accepts keys of any length");
+        let mut code =
+            Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC accepts keys of any length");
         for part in parts {
             code.update(part);
         }
@@ -54,7 +55,12 @@ mod tests {
         // Test case 2 of RFC 4231.
         let tag = Token::new(*b"Jefe").tag(&[b"what do ya want ", b"for nothing?"]);
         let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
-        assert_eq!(tag.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), expected);
+        assert_eq!(
+            tag.iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>(),
+            expected
+        );
     }
 
     #[test]

@@ -68,10 +68,20 @@ pub(super) fn write(compiled: &CompiledProgram) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.text(&compiled.log);
     writer.option(compiled.ptx.as_deref().map(str::as_bytes));
-    for output in [&compiled.cubin, &compiled.lto_ir, &compiled.optix_ir, &compiled.tile_ir] {
+    for output in [
+        &compiled.cubin,
+        &compiled.lto_ir,
+        &compiled.optix_ir,
+        &compiled.tile_ir,
+    ] {
         writer.option(output.as_deref());
     }
-    writer.texts(compiled.lowered_names.iter().flat_map(|(name, lowered)| [name, lowered]));
+    writer.texts(
+        compiled
+            .lowered_names
+            .iter()
+            .flat_map(|(name, lowered)| [name, lowered]),
+    );
     writer.bytes
 }
 
@@ -87,7 +97,9 @@ pub(super) fn read(record: &[u8], program: &Program) -> Option<CompiledProgram> 
     compiled.optix_ir = reader.option()?;
     compiled.tile_ir = reader.option()?;
     for _ in 0..reader.number()? / 2 {
-        compiled.lowered_names.push((reader.text()?, reader.text()?));
+        compiled
+            .lowered_names
+            .push((reader.text()?, reader.text()?));
     }
     reader.0.is_empty().then_some(compiled)
 }
@@ -98,13 +110,17 @@ mod tests {
 
     #[test]
     fn program_is_parsed_as_written() {
-        let log = "k.cu(1): warning #177-D: variable \"x\" was declared but never referenced\n".to_owned();
+        let log = "k.cu(1): warning #177-D: variable \"x\" was declared but never referenced\n"
+            .to_owned();
         let program = Program::new("k.cu", "int x;");
-        let mut compiled = CompiledProgram::new("k.cu", log.clone(), diagnostic::parse(&log, &program));
+        let mut compiled =
+            CompiledProgram::new("k.cu", log.clone(), diagnostic::parse(&log, &program));
         compiled.ptx = Some(".version 7.8".to_owned());
         compiled.cubin = Some(vec![0, 1, 2]);
         compiled.optix_ir = Some(Vec::new());
-        compiled.lowered_names.push(("k<int>".to_owned(), "_Z1kIiEvv".to_owned()));
+        compiled
+            .lowered_names
+            .push(("k<int>".to_owned(), "_Z1kIiEvv".to_owned()));
         assert_eq!(read(&write(&compiled), &program), Some(compiled));
     }
 
@@ -113,7 +129,12 @@ mod tests {
         let program = Program::new("k.cu", "");
         let record = write(&CompiledProgram::new("k.cu", "log".to_owned(), Vec::new()));
         for end in 0..record.len() {
-            assert_eq!(read(&record[..end], &program), None, "{end} bytes of {}", record.len());
+            assert_eq!(
+                read(&record[..end], &program),
+                None,
+                "{end} bytes of {}",
+                record.len()
+            );
         }
         assert_eq!(read(&[record.as_slice(), &[0]].concat(), &program), None);
     }

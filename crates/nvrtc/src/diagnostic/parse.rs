@@ -21,7 +21,9 @@ pub(crate) fn parse(log: &str, program: &Program) -> Vec<Diagnostic> {
     let mut reader = Reader::default();
     log.lines().for_each(|line| reader.read(line));
     let mut found = reader.found;
-    found.iter_mut().for_each(|diagnostic| with_source(diagnostic, program));
+    found
+        .iter_mut()
+        .for_each(|diagnostic| with_source(diagnostic, program));
     found
 }
 
@@ -60,7 +62,10 @@ fn detail(diagnostic: &mut Diagnostic, line: &str) {
     if text == "^" {
         return caret(diagnostic, line);
     }
-    let last = diagnostic.notes.last_mut().filter(|note| note.location.is_none());
+    let last = diagnostic
+        .notes
+        .last_mut()
+        .filter(|note| note.location.is_none());
     match last {
         // Older compilers write the location of an instantiation on its own line.
         Some(note) if text.ends_with("here") && text.starts_with('(') => {
@@ -74,20 +79,39 @@ fn detail(diagnostic: &mut Diagnostic, line: &str) {
 
 /// Handles a caret. The preceding line is the source of the most recent item with a location.
 fn caret(diagnostic: &mut Diagnostic, line: &str) {
-    let Some(source) = diagnostic.notes.pop_if(|note| note.location.is_none()) else { return };
-    let location = match diagnostic.notes.iter_mut().rev().find_map(|note| note.location.as_mut()) {
+    let Some(source) = diagnostic.notes.pop_if(|note| note.location.is_none()) else {
+        return;
+    };
+    let location = match diagnostic
+        .notes
+        .iter_mut()
+        .rev()
+        .find_map(|note| note.location.as_mut())
+    {
         Some(location) => Some(location),
         None => diagnostic.location.as_mut(),
     };
     if let Some(location) = location {
         location.column = column(line);
-        location.source = Some(source.message.get(INDENTATION..).unwrap_or_default().to_owned());
+        location.source = Some(
+            source
+                .message
+                .get(INDENTATION..)
+                .unwrap_or_default()
+                .to_owned(),
+        );
     }
 }
 
 /// Creates a note without a location. It is trimmed later if it does not turn out to be a source line.
 fn note(line: &str) -> Diagnostic {
-    Diagnostic { severity: Severity::Note, number: None, message: line.to_owned(), location: None, notes: Vec::new() }
+    Diagnostic {
+        severity: Severity::Note,
+        number: None,
+        message: line.to_owned(),
+        location: None,
+        notes: Vec::new(),
+    }
 }
 
 fn column(caret: &str) -> Option<u32> {
@@ -100,19 +124,27 @@ fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
     diagnostic.message = diagnostic.message.trim().to_owned();
     if let Some(location) = &mut diagnostic.location {
         let line = (location.line as usize).checked_sub(1);
-        let known = program.text(&location.file).zip(line).and_then(|(text, line)| text.lines().nth(line));
+        let known = program
+            .text(&location.file)
+            .zip(line)
+            .and_then(|(text, line)| text.lines().nth(line));
         location.source = known.map(str::to_owned).or(location.source.take());
     }
-    diagnostic.notes.iter_mut().for_each(|note| with_source(note, program));
+    diagnostic
+        .notes
+        .iter_mut()
+        .for_each(|note| with_source(note, program));
 }
 
 /// Parses the first line of a diagnostic, such as `a.cu(3): warning #177-D: variable "x" was declared but never
 /// referenced`, `nvrtc: error: unrecognized option`, or `remark: a.cu:1:90: not inlined`.
 fn head(line: &str) -> Option<Diagnostic> {
-    placed_head(line).or_else(|| optimizer_head(line)).or_else(|| {
-        let (severity, number, message) = kind(line.strip_prefix("nvrtc: ")?)?;
-        Some(diagnostic(severity, number, message, None))
-    })
+    placed_head(line)
+        .or_else(|| optimizer_head(line))
+        .or_else(|| {
+            let (severity, number, message) = kind(line.strip_prefix("nvrtc: ")?)?;
+            Some(diagnostic(severity, number, message, None))
+        })
 }
 
 fn placed_head(line: &str) -> Option<Diagnostic> {
@@ -121,7 +153,12 @@ fn placed_head(line: &str) -> Option<Diagnostic> {
         let (file, number) = line[..end].rsplit_once('(')?;
         let line_number = number.parse().ok()?;
         let (severity, number, message) = kind(&line[end + separator.len()..])?;
-        let location = SourceLocation { file: file.to_owned(), line: line_number, column: None, source: None };
+        let location = SourceLocation {
+            file: file.to_owned(),
+            line: line_number,
+            column: None,
+            source: None,
+        };
         Some(diagnostic(severity, number, message, Some(location)))
     })
 }
@@ -129,19 +166,41 @@ fn placed_head(line: &str) -> Option<Diagnostic> {
 fn optimizer_head(line: &str) -> Option<Diagnostic> {
     let (location, message) = line.strip_prefix("remark: ")?.split_once(": ")?;
     let mut parts = location.rsplitn(3, ':');
-    let (column, line, file) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
-    let location = SourceLocation { file: file.to_owned(), line, column: Some(column), source: None };
+    let (column, line, file) = (
+        parts.next()?.parse().ok()?,
+        parts.next()?.parse().ok()?,
+        parts.next()?,
+    );
+    let location = SourceLocation {
+        file: file.to_owned(),
+        line,
+        column: Some(column),
+        source: None,
+    };
     Some(diagnostic(Severity::Remark, None, message, Some(location)))
 }
 
-fn diagnostic(severity: Severity, number: Option<&str>, message: &str, location: Option<SourceLocation>) -> Diagnostic {
+fn diagnostic(
+    severity: Severity,
+    number: Option<&str>,
+    message: &str,
+    location: Option<SourceLocation>,
+) -> Diagnostic {
     let (number, message) = (number.map(str::to_owned), message.to_owned());
-    Diagnostic { severity, number, message, location, notes: Vec::new() }
+    Diagnostic {
+        severity,
+        number,
+        message,
+        location,
+        notes: Vec::new(),
+    }
 }
 
 /// Parses severity, number and message of `warning #177-D: variable …`.
 fn kind(text: &str) -> Option<(Severity, Option<&str>, &str)> {
-    let (word, severity) = SEVERITIES.into_iter().find(|(word, _)| text.starts_with(word))?;
+    let (word, severity) = SEVERITIES
+        .into_iter()
+        .find(|(word, _)| text.starts_with(word))?;
     let (number, message) = text[word.len()..].split_once(": ")?;
     match number.strip_prefix(" #") {
         Some(number) => Some((severity, Some(number), message)),
@@ -166,13 +225,24 @@ mod tests {
     fn caret_gives_the_column_where_tabs_count_as_one() {
         let log = "bad.cu(4): error: identifier \"foo\" is undefined\n  \t  float y = foo(3);\n  \t            ^\n\n\
                    1 error detected in the compilation of \"bad.cu\".\n";
-        let [error] = &read(log)[..] else { panic!("one error: {:?}", read(log)) };
-        assert_eq!((location(error), error.severity), (("bad.cu", 4, Some(14)), Severity::Error));
+        let [error] = &read(log)[..] else {
+            panic!("one error: {:?}", read(log))
+        };
         assert_eq!(
-            error.location.as_ref().and_then(|location| location.source.as_deref()),
+            (location(error), error.severity),
+            (("bad.cu", 4, Some(14)), Severity::Error)
+        );
+        assert_eq!(
+            error
+                .location
+                .as_ref()
+                .and_then(|location| location.source.as_deref()),
             Some("\t  float y = foo(3);")
         );
-        assert_eq!((error.message.as_str(), error.notes.len()), ("identifier \"foo\" is undefined", 0));
+        assert_eq!(
+            (error.message.as_str(), error.notes.len()),
+            ("identifier \"foo\" is undefined", 0)
+        );
     }
 
     #[test]
@@ -180,18 +250,30 @@ mod tests {
         let log = "a.h(2): error: expected an expression\n\nbad.cu(2): warning #1105-D: #warning directive: hm\n\n";
         let program = Program::new("bad.cu", "one\ntwo\n").with_header("a.h", "three\nfour");
         let found = parse(log, &program);
-        let sources: Vec<_> = found.iter().filter_map(|found| found.location.as_ref()?.source.as_deref()).collect();
+        let sources: Vec<_> = found
+            .iter()
+            .filter_map(|found| found.location.as_ref()?.source.as_deref())
+            .collect();
         assert_eq!(sources, ["four", "two"]);
-        assert_eq!((location(&found[1]), found[1].number.as_deref()), (("bad.cu", 2, None), Some("1105-D")));
+        assert_eq!(
+            (location(&found[1]), found[1].number.as_deref()),
+            (("bad.cu", 2, None), Some("1105-D"))
+        );
         assert_eq!(found[1].message, "#warning directive: hm");
     }
 
     #[test]
     fn neither_file_names_nor_messages_confuse_the_parser() {
-        let log = "dir (1): x/y.cu(7): error: static assertion failed with \"no: (1): error: really\"\n";
-        let [diagnostic] = &read(log)[..] else { panic!("one diagnostic: {:?}", read(log)) };
+        let log =
+            "dir (1): x/y.cu(7): error: static assertion failed with \"no: (1): error: really\"\n";
+        let [diagnostic] = &read(log)[..] else {
+            panic!("one diagnostic: {:?}", read(log))
+        };
         assert_eq!(location(diagnostic), ("dir (1): x/y.cu", 7, None));
-        assert_eq!(diagnostic.message, "static assertion failed with \"no: (1): error: really\"");
+        assert_eq!(
+            diagnostic.message,
+            "static assertion failed with \"no: (1): error: really\""
+        );
     }
 
     #[test]
@@ -200,29 +282,54 @@ mod tests {
                    argument types are: (const char [2])\n    g(\"x\");\n    ^\n\
                    k.cu(2): note #3326-D: function \"g(int)\" does not match\n  __device__ void g(int);\n                  ^\n\n\
                    k.cu(4): warning #177-D: variable \"unused\" was declared but never referenced\n";
-        let [error, warning] = &read(log)[..] else { panic!("an error and a warning: {:?}", read(log)) };
-        assert_eq!((location(error), location(warning)), (("k.cu", 7, Some(3)), ("k.cu", 4, None)));
-        let [types, candidate] = &error.notes[..] else { panic!("two notes: {error:?}") };
-        assert_eq!((types.message.as_str(), types.location.as_ref()), ("argument types are: (const char [2])", None));
-        assert_eq!((location(candidate), candidate.number.as_deref()), (("k.cu", 2, Some(17)), Some("3326-D")));
+        let [error, warning] = &read(log)[..] else {
+            panic!("an error and a warning: {:?}", read(log))
+        };
+        assert_eq!(
+            (location(error), location(warning)),
+            (("k.cu", 7, Some(3)), ("k.cu", 4, None))
+        );
+        let [types, candidate] = &error.notes[..] else {
+            panic!("two notes: {error:?}")
+        };
+        assert_eq!(
+            (types.message.as_str(), types.location.as_ref()),
+            ("argument types are: (const char [2])", None)
+        );
+        assert_eq!(
+            (location(candidate), candidate.number.as_deref()),
+            (("k.cu", 2, Some(17)), Some("3326-D"))
+        );
     }
 
     #[test]
     fn location_of_an_instantiation_is_joined_to_its_note() {
         let log = "k.cu(1): error: expression must have class type\n          detected during instantiation of \"T f(T) [with \
                    T=int]\" \n(6): here\n\n";
-        let [note] = &read(log)[0].notes[..] else { panic!("one note: {:?}", read(log)) };
-        assert_eq!(note.message, "detected during instantiation of \"T f(T) [with T=int]\"  (6): here");
+        let [note] = &read(log)[0].notes[..] else {
+            panic!("one note: {:?}", read(log))
+        };
+        assert_eq!(
+            note.message,
+            "detected during instantiation of \"T f(T) [with T=int]\"  (6): here"
+        );
     }
 
     #[test]
     fn errors_without_a_location_and_remarks_of_the_optimizer_are_parsed() {
-        let log =
-            "nvrtc: error: unrecognized option --x found\n\nremark: k.cu:1:78: f not inlined into k because: never\n";
-        let [error, remark] = &read(log)[..] else { panic!("two: {:?}", read(log)) };
-        assert_eq!((error.severity, error.location.as_ref()), (Severity::Error, None));
+        let log = "nvrtc: error: unrecognized option --x found\n\nremark: k.cu:1:78: f not inlined into k because: never\n";
+        let [error, remark] = &read(log)[..] else {
+            panic!("two: {:?}", read(log))
+        };
+        assert_eq!(
+            (error.severity, error.location.as_ref()),
+            (Severity::Error, None)
+        );
         assert_eq!(error.message, "unrecognized option --x found");
-        assert_eq!((location(remark), remark.severity), (("k.cu", 1, Some(78)), Severity::Remark));
+        assert_eq!(
+            (location(remark), remark.severity),
+            (("k.cu", 1, Some(78)), Severity::Remark)
+        );
         assert_eq!(remark.message, "f not inlined into k because: never");
     }
 
@@ -230,7 +337,12 @@ mod tests {
     fn catastrophic_errors_are_errors_and_summaries_are_ignored() {
         let log = "a.cu(1): catastrophic error: cannot open source file \"b.h\"\n  #include \"b.h\"\n                ^\n\n\
                    1 catastrophic error detected in the compilation of \"a.cu\".\nCompilation terminated.\n";
-        let [error] = &read(log)[..] else { panic!("one error: {:?}", read(log)) };
-        assert_eq!((error.severity, error.message.as_str()), (Severity::Error, "cannot open source file \"b.h\""));
+        let [error] = &read(log)[..] else {
+            panic!("one error: {:?}", read(log))
+        };
+        assert_eq!(
+            (error.severity, error.message.as_str()),
+            (Severity::Error, "cannot open source file \"b.h\"")
+        );
     }
 }

@@ -38,8 +38,15 @@ impl Api {
         if code == nvJitLinkResult::NVJITLINK_SUCCESS {
             return Ok(());
         }
-        let name = RESULTS.get(code.0 as usize).copied().unwrap_or("an unknown code");
-        Err(Error::Call(CallError { function, code: code.0, name: name.into() }))
+        let name = RESULTS
+            .get(code.0 as usize)
+            .copied()
+            .unwrap_or("an unknown code");
+        Err(Error::Call(CallError {
+            function,
+            code: code.0,
+            name: name.into(),
+        }))
     }
 
     #[cold]
@@ -56,9 +63,14 @@ mod tests {
     fn every_result_of_the_header_has_its_name_at_its_code() {
         let generated = include_str!("../generated/nvjitlink/types.rs");
         let mut count = 0;
-        for line in generated.lines().filter(|line| line.contains(": nvJitLinkResult = ")) {
-            let (name, code) =
-                line.trim().split_once(": nvJitLinkResult = nvJitLinkResult(").expect("it is a constant");
+        for line in generated
+            .lines()
+            .filter(|line| line.contains(": nvJitLinkResult = "))
+        {
+            let (name, code) = line
+                .trim()
+                .split_once(": nvJitLinkResult = nvJitLinkResult(")
+                .expect("it is a constant");
             let code: usize = code.trim_end_matches(");").parse().expect("it is a number");
             assert_eq!(RESULTS[code], name.trim_start_matches("pub const "));
             count += 1;

@@ -25,13 +25,25 @@ static NVJITLINK: LibraryDescription = LibraryDescription {
     },
     origin: Origin::Toolkit(if cfg!(windows) {
         &[
-            Package { name: "nvidia-nvjitlink", folder: r"nvidia\cu13\bin\x86_64" },
-            Package { name: "nvidia-nvjitlink-cu12", folder: r"nvidia\nvjitlink\bin" },
+            Package {
+                name: "nvidia-nvjitlink",
+                folder: r"nvidia\cu13\bin\x86_64",
+            },
+            Package {
+                name: "nvidia-nvjitlink-cu12",
+                folder: r"nvidia\nvjitlink\bin",
+            },
         ]
     } else {
         &[
-            Package { name: "nvidia-nvjitlink", folder: "nvidia/cu13/lib" },
-            Package { name: "nvidia-nvjitlink-cu12", folder: "nvidia/nvjitlink/lib" },
+            Package {
+                name: "nvidia-nvjitlink",
+                folder: "nvidia/cu13/lib",
+            },
+            Package {
+                name: "nvidia-nvjitlink-cu12",
+                folder: "nvidia/nvjitlink/lib",
+            },
         ]
     }),
     companions: &[],
@@ -122,7 +134,10 @@ impl NvJitLink {
         // SAFETY: the caller guarantees that the library is nvJitLink, and the list declares nvJitLink's functions.
         let api = unsafe { library.table::<Api>() };
         let version = version(&api, library)?;
-        Ok(Self { api: Arc::new(api), version })
+        Ok(Self {
+            api: Arc::new(api),
+            version,
+        })
     }
 }
 

@@ -20,7 +20,10 @@ pub struct LinkedProgram {
 /// Reads all outputs of `linker`, which is complete.
 pub(super) fn read(linker: &Linker) -> Result<LinkedProgram> {
     let (api, link) = (linker.api(), linker.raw);
-    let mut linked = LinkedProgram { log: linker.info_log()?, ..LinkedProgram::default() };
+    let mut linked = LinkedProgram {
+        log: linker.info_log()?,
+        ..LinkedProgram::default()
+    };
     if let Some(size) = size(link, api.nvJitLinkGetLinkedCubinSize) {
         linked.cubin = Some(bytes(size, |buffer| {
             // SAFETY: the link is live and complete, and `buffer` has the size that nvJitLink reported.
@@ -65,7 +68,11 @@ impl LinkedProgram {
     /// [`Error::NoOutput`] if the options request another format.
     #[doc(alias = "nvJitLinkGetLinkedCubin")]
     pub fn cubin(&self) -> Result<&[u8]> {
-        some(self.cubin.as_deref(), "a cubin", "link for a real architecture, and do not request PTX")
+        some(
+            self.cubin.as_deref(),
+            "a cubin",
+            "link for a real architecture, and do not request PTX",
+        )
     }
 
     /// Returns the PTX.
@@ -113,7 +120,11 @@ impl LinkedProgram {
     ///
     /// The errors of [`LinkedProgram::image`] and [`Library::from_image`].
     pub fn library(&self, driver: &impl AsRef<Driver>) -> Result<Library> {
-        Ok(Library::from_image(driver, &self.image()?, &JitOptions::new())?)
+        Ok(Library::from_image(
+            driver,
+            &self.image()?,
+            &JitOptions::new(),
+        )?)
     }
 
     /// Returns the linker's log, with warnings and, if requested, timings. Usually empty.
@@ -123,6 +134,14 @@ impl LinkedProgram {
     }
 }
 
-fn some<'a, T: ?Sized>(output: Option<&'a T>, wanted: &'static str, advice: &'static str) -> Result<&'a T> {
-    output.ok_or_else(|| Error::NoOutput { name: Box::from("the link"), wanted, advice })
+fn some<'a, T: ?Sized>(
+    output: Option<&'a T>,
+    wanted: &'static str,
+    advice: &'static str,
+) -> Result<&'a T> {
+    output.ok_or_else(|| Error::NoOutput {
+        name: Box::from("the link"),
+        wanted,
+        advice,
+    })
 }

@@ -21,7 +21,9 @@ impl LinkOptions {
     /// nvJitLink: `-arch`.
     #[must_use]
     pub fn new(architecture: impl Into<Architecture>) -> Self {
-        Self { arguments: vec![format!("-arch={}", architecture.into())] }
+        Self {
+            arguments: vec![format!("-arch={}", architecture.into())],
+        }
     }
 
     /// Optimizes across all LTO IR inputs.
@@ -243,8 +245,13 @@ mod tests {
 
     #[test]
     fn options_are_written_as_the_linker_takes_them() {
-        let options = LinkOptions::new(Architecture::new(8, 0).real()).with_fused_multiply_add(false).with_kernel("k");
-        assert_eq!(options.to_arguments(), ["-arch=sm_80", "-fma=0", "-kernels-used=k"]);
+        let options = LinkOptions::new(Architecture::new(8, 0).real())
+            .with_fused_multiply_add(false)
+            .with_kernel("k");
+        assert_eq!(
+            options.to_arguments(),
+            ["-arch=sm_80", "-fma=0", "-kernels-used=k"]
+        );
         assert!(!options.is_optimizing() && options.with_link_time_optimization().is_optimizing());
     }
 }

@@ -18,7 +18,11 @@ impl Api {
         if code == nvrtcResult::NVRTC_SUCCESS {
             return Ok(());
         }
-        Err(Error::Call(CallError { function, code: code.0, name: self.name(code) }))
+        Err(Error::Call(CallError {
+            function,
+            code: code.0,
+            name: self.name(code),
+        }))
     }
 
     #[cold]
@@ -31,12 +35,17 @@ impl Api {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: `major` and `minor` are valid for writes.
         unsafe { call!(self, nvrtcVersion(&raw mut major, &raw mut minor)) }?;
-        Ok(CudaVersion::new(major.try_into().unwrap_or_default(), minor.try_into().unwrap_or_default()))
+        Ok(CudaVersion::new(
+            major.try_into().unwrap_or_default(),
+            minor.try_into().unwrap_or_default(),
+        ))
     }
 
     /// Returns NVRTC's name of a code.
     fn name(&self, code: nvrtcResult) -> Box<str> {
-        let Some(function) = self.nvrtcGetErrorString else { return Box::from("an unnamed code") };
+        let Some(function) = self.nvrtcGetErrorString else {
+            return Box::from("an unnamed code");
+        };
         // SAFETY: the function accepts every code.
         let text = unsafe { function(code) };
         if text.is_null() {

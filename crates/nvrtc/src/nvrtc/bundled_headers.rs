@@ -8,7 +8,9 @@ use curium_driver::CudaVersion;
 use curium_driver::sys::call;
 
 use super::Nvrtc;
-use super::api::{NVRTC_INSTALL_HEADERS_FORCE_OVERWRITE, NVRTC_INSTALL_HEADERS_NO_WAIT, nvrtcBundledHeadersInfo};
+use super::api::{
+    NVRTC_INSTALL_HEADERS_FORCE_OVERWRITE, NVRTC_INSTALL_HEADERS_NO_WAIT, nvrtcBundledHeadersInfo,
+};
 use crate::text::c_text;
 use crate::{Error, Result};
 
@@ -40,7 +42,10 @@ impl InstallFlags {
     /// Returns the default: installs missing headers, and waits for other processes.
     #[must_use]
     pub const fn new() -> Self {
-        Self { overwrite: false, no_wait: false }
+        Self {
+            overwrite: false,
+            no_wait: false,
+        }
     }
 
     /// Empties the folder first.
@@ -58,8 +63,17 @@ impl InstallFlags {
     }
 
     const fn as_raw(self) -> u32 {
-        let overwrite = if self.overwrite { NVRTC_INSTALL_HEADERS_FORCE_OVERWRITE } else { 0 };
-        overwrite | if self.no_wait { NVRTC_INSTALL_HEADERS_NO_WAIT } else { 0 }
+        let overwrite = if self.overwrite {
+            NVRTC_INSTALL_HEADERS_FORCE_OVERWRITE
+        } else {
+            0
+        };
+        overwrite
+            | if self.no_wait {
+                NVRTC_INSTALL_HEADERS_NO_WAIT
+            } else {
+                0
+            }
     }
 }
 
@@ -75,7 +89,12 @@ impl Nvrtc {
     pub fn bundled_headers(&self) -> Result<Option<BundledHeaders>> {
         let mut info = nvrtcBundledHeadersInfo::default();
         // SAFETY: `info` is valid for writes, and the log may be null.
-        unsafe { call!(&self.api, nvrtcGetBundledHeadersInfo(&raw mut info, ptr::null_mut())) }?;
+        unsafe {
+            call!(
+                &self.api,
+                nvrtcGetBundledHeadersInfo(&raw mut info, ptr::null_mut())
+            )
+        }?;
         let number = |number: i32| u32::try_from(number).unwrap_or_default();
         Ok((info.available != 0).then(|| BundledHeaders {
             version: CudaVersion::new(number(info.cudaVersionMajor), number(info.cudaVersionMinor)),
@@ -95,12 +114,21 @@ impl Nvrtc {
     ///
     /// [`Error::File`] with NVRTC's message.
     #[doc(alias = "nvrtcInstallBundledHeaders")]
-    pub fn install_bundled_headers(&self, folder: impl AsRef<Path>, flags: InstallFlags) -> Result<()> {
+    pub fn install_bundled_headers(
+        &self,
+        folder: impl AsRef<Path>,
+        flags: InstallFlags,
+    ) -> Result<()> {
         let folder = folder.as_ref().display().to_string();
         let path = c_text(&folder, || "the folder of the headers".to_owned())?;
         let (mut log, path) = (ptr::null(), path.as_ptr());
         // SAFETY: `path` is NUL-terminated, and `log` is valid for writes.
-        let result = unsafe { call!(&self.api, nvrtcInstallBundledHeaders(path, flags.as_raw(), &raw mut log)) };
+        let result = unsafe {
+            call!(
+                &self.api,
+                nvrtcInstallBundledHeaders(path, flags.as_raw(), &raw mut log)
+            )
+        };
         // SAFETY: NVRTC was not called again on this thread.
         result.map_err(|error| unsafe { explain(error, &folder, log) })
     }
@@ -136,5 +164,8 @@ unsafe fn explain(error: Error, folder: &str, log: *const c_char) -> Error {
     // SAFETY: the caller guarantees a NUL-terminated string, which is copied at once.
     let text = unsafe { CStr::from_ptr(log) }.to_string_lossy();
     let reason = std::io::Error::other(format!("{error}: {text}"));
-    Error::File { path: folder.into(), error: reason }
+    Error::File {
+        path: folder.into(),
+        error: reason,
+    }
 }

@@ -35,7 +35,10 @@ impl CompileOptions {
     #[doc(alias = "relocatable-device-code")]
     #[must_use]
     pub fn with_relocatable_code(self, enabled: bool) -> Self {
-        self.set("--relocatable-device-code", if enabled { "true" } else { "false" })
+        self.set(
+            "--relocatable-device-code",
+            if enabled { "true" } else { "false" },
+        )
     }
 
     /// Generates extensible whole programs, to which other code can be linked.
@@ -179,7 +182,10 @@ impl CompileOptions {
     #[doc(alias = "modify-stack-limit")]
     #[must_use]
     pub fn with_raised_stack_limit(self, enabled: bool) -> Self {
-        self.set("--modify-stack-limit", if enabled { "true" } else { "false" })
+        self.set(
+            "--modify-stack-limit",
+            if enabled { "true" } else { "false" },
+        )
     }
 
     /// Generates LTO IR for [`Linker`](crate::Linker) instead of PTX.
@@ -224,7 +230,10 @@ impl CompileOptions {
     #[doc(alias = "device-stack-protector")]
     #[must_use]
     pub fn with_stack_protector(self, enabled: bool) -> Self {
-        self.set("--device-stack-protector", if enabled { "true" } else { "false" })
+        self.set(
+            "--device-stack-protector",
+            if enabled { "true" } else { "false" },
+        )
     }
 
     /// Optimizes with `threads` threads; 0 means one per CPU core.

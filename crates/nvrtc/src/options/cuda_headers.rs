@@ -9,14 +9,26 @@ use crate::{Error, Result};
 
 /// The folders of headers in NVIDIA's Python packages.
 const PACKAGES: [Package; 3] = [
-    Package { name: "nvidia-cuda-runtime", folder: "nvidia/cu13/include" },
-    Package { name: "nvidia-cuda-runtime-cu12", folder: "nvidia/cuda_runtime/include" },
-    Package { name: "nvidia-cuda-cccl-cu12", folder: "nvidia/cuda_cccl/include" },
+    Package {
+        name: "nvidia-cuda-runtime",
+        folder: "nvidia/cu13/include",
+    },
+    Package {
+        name: "nvidia-cuda-runtime-cu12",
+        folder: "nvidia/cuda_runtime/include",
+    },
+    Package {
+        name: "nvidia-cuda-cccl-cu12",
+        folder: "nvidia/cuda_cccl/include",
+    },
 ];
 
 /// Headers that programs include, and the packages that contain them, for CUDA 13 and CUDA 12.
 const NEEDED: [(&str, &str); 2] = [
-    ("cuda_fp16.h", "nvidia-cuda-runtime` or `nvidia-cuda-runtime-cu12"),
+    (
+        "cuda_fp16.h",
+        "nvidia-cuda-runtime` or `nvidia-cuda-runtime-cu12",
+    ),
     ("nv/target", "nvidia-cuda-cccl` or `nvidia-cuda-cccl-cu12"),
 ];
 
@@ -45,10 +57,16 @@ impl CompileOptions {
         let mut used: Vec<PathBuf> = Vec::new();
         for (header, package) in NEEDED {
             let has = |folder: &Path| folder.join(header).is_file();
-            let found =
-                folders.iter().flat_map(|folder| [folder.clone(), folder.join("cccl")]).find(|folder| has(folder));
+            let found = folders
+                .iter()
+                .flat_map(|folder| [folder.clone(), folder.join("cccl")])
+                .find(|folder| has(folder));
             let Some(folder) = found else {
-                return Err(Error::Headers { header, package, folders: folders.to_vec() });
+                return Err(Error::Headers {
+                    header,
+                    package,
+                    folders: folders.to_vec(),
+                });
             };
             if !used.contains(&folder) {
                 used.push(folder);
@@ -71,14 +89,18 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder can be created");
         for header in headers {
             let path = folder.path().join(header);
-            fs::create_dir_all(path.parent().expect("it is in a folder")).expect("the folder is writable");
+            fs::create_dir_all(path.parent().expect("it is in a folder"))
+                .expect("the folder is writable");
             fs::write(path, "").expect("the folder is writable");
         }
         folder
     }
 
     fn arguments(folders: &[PathBuf]) -> Vec<String> {
-        CompileOptions::new().with_headers_in(folders).expect("the headers are there").to_arguments()
+        CompileOptions::new()
+            .with_headers_in(folders)
+            .expect("the headers are there")
+            .to_arguments()
     }
 
     #[test]
@@ -89,22 +111,44 @@ mod tests {
         let path = |folder: &tempfile::TempDir| folder.path().to_path_buf();
         let option = |path: &Path| format!("--include-path={}", path.display());
         let nowhere = PathBuf::from("/nowhere");
-        assert_eq!(arguments(&[nowhere, path(&whole), path(&runtime)]), [option(whole.path())]);
-        assert_eq!(arguments(&[path(&runtime), path(&whole)]), [option(runtime.path()), option(whole.path())]);
-        assert_eq!(arguments(&[path(&core)]), [option(core.path()), option(&core.path().join("cccl"))]);
+        assert_eq!(
+            arguments(&[nowhere, path(&whole), path(&runtime)]),
+            [option(whole.path())]
+        );
+        assert_eq!(
+            arguments(&[path(&runtime), path(&whole)]),
+            [option(runtime.path()), option(whole.path())]
+        );
+        assert_eq!(
+            arguments(&[path(&core)]),
+            [option(core.path()), option(&core.path().join("cccl"))]
+        );
     }
 
     #[test]
     fn missing_header_is_an_error_that_names_the_package() {
         let runtime = folder_with(&["cuda_fp16.h"]);
         let folders = [runtime.path().to_path_buf(), PathBuf::from("/nowhere")];
-        let error = CompileOptions::new().with_headers_in(&folders).expect_err("there is no `nv/target`").to_string();
-        assert!(error.starts_with("CUDA headers: `nv/target` not found (searched "), "{error}");
+        let error = CompileOptions::new()
+            .with_headers_in(&folders)
+            .expect_err("there is no `nv/target`")
+            .to_string();
         assert!(
-            error.contains("/nowhere)") && error.contains("; install the Python package `nvidia-cuda-cccl`"),
+            error.starts_with("CUDA headers: `nv/target` not found (searched "),
             "{error}"
         );
-        let error = CompileOptions::new().with_headers_in(&[]).expect_err("there is nothing").to_string();
-        assert!(error.contains("`cuda_fp16.h`") && error.contains("`nvidia-cuda-runtime`"), "{error}");
+        assert!(
+            error.contains("/nowhere)")
+                && error.contains("; install the Python package `nvidia-cuda-cccl`"),
+            "{error}"
+        );
+        let error = CompileOptions::new()
+            .with_headers_in(&[])
+            .expect_err("there is nothing")
+            .to_string();
+        assert!(
+            error.contains("`cuda_fp16.h`") && error.contains("`nvidia-cuda-runtime`"),
+            "{error}"
+        );
     }
 }

@@ -116,7 +116,10 @@ impl CompileOptions {
     #[doc(alias = "brief-diagnostics")]
     #[must_use]
     pub fn with_brief_diagnostics(self, enabled: bool) -> Self {
-        self.set("--brief-diagnostics", if enabled { "true" } else { "false" })
+        self.set(
+            "--brief-diagnostics",
+            if enabled { "true" } else { "false" },
+        )
     }
 
     /// Appends a line with the times of the compiler's phases to `file`, as comma-separated values.

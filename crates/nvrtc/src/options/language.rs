@@ -74,7 +74,10 @@ impl CompileOptions {
     #[doc(alias = "use-bundled-headers")]
     #[must_use]
     pub fn with_bundled_headers(self, folder: impl AsRef<Path>) -> Self {
-        self.set("--use-bundled-headers", &folder.as_ref().display().to_string())
+        self.set(
+            "--use-bundled-headers",
+            &folder.as_ref().display().to_string(),
+        )
     }
 
     /// Includes `header` before the source.
@@ -101,7 +104,10 @@ impl CompileOptions {
     #[doc(alias = "builtin-move-forward")]
     #[must_use]
     pub fn with_builtin_move_forward(self, enabled: bool) -> Self {
-        self.set("--builtin-move-forward", if enabled { "true" } else { "false" })
+        self.set(
+            "--builtin-move-forward",
+            if enabled { "true" } else { "false" },
+        )
     }
 
     /// Enables the built-in `std::initializer_list`. Default: `true`.
@@ -110,7 +116,10 @@ impl CompileOptions {
     #[doc(alias = "builtin-initializer-list")]
     #[must_use]
     pub fn with_builtin_initializer_list(self, enabled: bool) -> Self {
-        self.set("--builtin-initializer-list", if enabled { "true" } else { "false" })
+        self.set(
+            "--builtin-initializer-list",
+            if enabled { "true" } else { "false" },
+        )
     }
 
     /// Treats all pointer parameters of kernels as `__restrict__` pointers.

@@ -65,6 +65,9 @@ impl CompileOptions {
     #[doc(alias = "instantiate-templates-in-pch")]
     #[must_use]
     pub fn with_precompiled_templates(self, enabled: bool) -> Self {
-        self.set("--instantiate-templates-in-pch", if enabled { "true" } else { "false" })
+        self.set(
+            "--instantiate-templates-in-pch",
+            if enabled { "true" } else { "false" },
+        )
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io::Write as _;
 
-use curium_nvrtc::{CompileError, CompileOptions, CompiledProgram, Error, NvJitLink, Nvrtc, Program};
+use curium_nvrtc::{
+    CompileError, CompileOptions, CompiledProgram, Error, NvJitLink, Nvrtc, Program,
+};
 
 /// Runs `test` if NVRTC is installed.
 pub(crate) fn with_nvrtc(name: &str, test: impl FnOnce(&Nvrtc)) {
@@ -18,7 +20,10 @@ pub(crate) fn found<T>(name: &str, loaded: Result<T, Error>, variable: &str) -> 
         Err(error) if std::env::var_os(variable).is_some() => panic!("{error}"),
         Err(_) => {
             // Written directly to the stream: output of the macros is not shown for tests that pass.
-            let said = writeln!(std::io::stderr(), "SKIPPED {name}: not on this machine; name it in {variable}");
+            let said = writeln!(
+                std::io::stderr(),
+                "SKIPPED {name}: not on this machine; name it in {variable}"
+            );
             said.expect("standard error is open");
             None
         }
@@ -35,11 +40,21 @@ pub(crate) fn program(source: &str) -> Program {
     Program::new("k.cu", source)
 }
 
-pub(crate) fn compiled(nvrtc: &Nvrtc, program: &Program, options: &CompileOptions) -> CompiledProgram {
-    nvrtc.compile(program, options).unwrap_or_else(|error| panic!("the program is right: {error}"))
+pub(crate) fn compiled(
+    nvrtc: &Nvrtc,
+    program: &Program,
+    options: &CompileOptions,
+) -> CompiledProgram {
+    nvrtc
+        .compile(program, options)
+        .unwrap_or_else(|error| panic!("the program is right: {error}"))
 }
 
-pub(crate) fn compile_error(nvrtc: &Nvrtc, program: &Program, options: &CompileOptions) -> Box<CompileError> {
+pub(crate) fn compile_error(
+    nvrtc: &Nvrtc,
+    program: &Program,
+    options: &CompileOptions,
+) -> Box<CompileError> {
     match nvrtc.compile(program, options) {
         Err(Error::Compile(error)) => error,
         other => panic!("this must not compile: {other:?}"),

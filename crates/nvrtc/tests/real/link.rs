@@ -15,8 +15,12 @@ fn sm_80() -> Architecture {
 macro_rules! with_both {
     ($name:literal, |$nvrtc:ident, $library:ident| $body:block) => {
         with_nvrtc($name, |$nvrtc| {
-            let Some($library) = nvjitlink($name) else { return };
-            if $nvrtc.version() > $library.version() || $nvrtc.version().major() != $library.version().major() {
+            let Some($library) = nvjitlink($name) else {
+                return;
+            };
+            if $nvrtc.version() > $library.version()
+                || $nvrtc.version().major() != $library.version().major()
+            {
                 return;
             }
             $body
@@ -26,72 +30,137 @@ macro_rules! with_both {
 
 #[test]
 fn lto_ir_of_two_programs_becomes_one_cubin_without_a_call() {
-    with_both!("lto_ir_of_two_programs_becomes_one_cubin_without_a_call", |nvrtc, library| {
-        let compile_options =
-            CompileOptions::new().with_architecture(Architecture::new(8, 0)).with_link_time_optimization();
-        let link = |options: &LinkOptions| {
-            let mut linker = library.linker(options).expect("the options are known");
-            for (name, source) in [("square.cu", SQUARE), ("kernel.cu", KERNEL)] {
-                let part = compiled(nvrtc, &Program::new(name, source), &compile_options);
-                linker.add_program(&part).expect("it is LTO IR");
-            }
-            linker.complete().expect("both define what is needed")
-        };
-        let linked = link(&LinkOptions::new(sm_80()).with_link_time_optimization());
-        assert!(linked.cubin().expect("it was requested").starts_with(b"\x7fELF"));
-        linked.image().expect("it is an image");
-        let ptx = link(&LinkOptions::new(Architecture::new(8, 0)).with_link_time_optimization().with_ptx());
-        let text = ptx.ptx().expect("it was requested");
-        assert!(text.contains(".entry squares") && text.contains("mul.f32") && !text.contains("call"), "{text}");
-        assert!(matches!(ptx.cubin(), Err(Error::NoOutput { .. })));
-    });
+    with_both!(
+        "lto_ir_of_two_programs_becomes_one_cubin_without_a_call",
+        |nvrtc, library| {
+            let compile_options = CompileOptions::new()
+                .with_architecture(Architecture::new(8, 0))
+                .with_link_time_optimization();
+            let link = |options: &LinkOptions| {
+                let mut linker = library.linker(options).expect("the options are known");
+                for (name, source) in [("square.cu", SQUARE), ("kernel.cu", KERNEL)] {
+                    let part = compiled(nvrtc, &Program::new(name, source), &compile_options);
+                    linker.add_program(&part).expect("it is LTO IR");
+                }
+                linker.complete().expect("both define what is needed")
+            };
+            let linked = link(&LinkOptions::new(sm_80()).with_link_time_optimization());
+            assert!(
+                linked
+                    .cubin()
+                    .expect("it was requested")
+                    .starts_with(b"\x7fELF")
+            );
+            linked.image().expect("it is an image");
+            let ptx = link(
+                &LinkOptions::new(Architecture::new(8, 0))
+                    .with_link_time_optimization()
+                    .with_ptx(),
+            );
+            let text = ptx.ptx().expect("it was requested");
+            assert!(
+                text.contains(".entry squares")
+                    && text.contains("mul.f32")
+                    && !text.contains("call"),
+                "{text}"
+            );
+            assert!(matches!(ptx.cubin(), Err(Error::NoOutput { .. })));
+        }
+    );
 }
 
 #[test]
 fn relocatable_ptx_is_linked() {
     with_both!("relocatable_ptx_is_linked", |nvrtc, library| {
-        let options = CompileOptions::new().with_architecture(Architecture::new(8, 0)).with_relocatable_code(true);
-        let mut linker = library.linker(&LinkOptions::new(sm_80())).expect("the options are known");
-        linker.add_program(&compiled(nvrtc, &Program::new("a.cu", SQUARE), &options)).expect("it is PTX");
-        linker.add_program(&compiled(nvrtc, &Program::new("b.cu", KERNEL), &options)).expect("it is PTX");
-        assert!(!linker.complete().expect("both define what is needed").cubin().expect("it is real").is_empty());
+        let options = CompileOptions::new()
+            .with_architecture(Architecture::new(8, 0))
+            .with_relocatable_code(true);
+        let mut linker = library
+            .linker(&LinkOptions::new(sm_80()))
+            .expect("the options are known");
+        linker
+            .add_program(&compiled(nvrtc, &Program::new("a.cu", SQUARE), &options))
+            .expect("it is PTX");
+        linker
+            .add_program(&compiled(nvrtc, &Program::new("b.cu", KERNEL), &options))
+            .expect("it is PTX");
+        assert!(
+            !linker
+                .complete()
+                .expect("both define what is needed")
+                .cubin()
+                .expect("it is real")
+                .is_empty()
+        );
     });
 }
 
 #[test]
 fn undefined_name_is_an_error_with_the_linkers_log() {
-    with_both!("undefined_name_is_an_error_with_the_linkers_log", |nvrtc, library| {
-        let options = CompileOptions::new().with_architecture(Architecture::new(8, 0)).with_relocatable_code(true);
-        let mut linker = library.linker(&LinkOptions::new(sm_80())).expect("the options are known");
-        linker.add_program(&compiled(nvrtc, &program(KERNEL), &options)).expect("it is PTX");
-        let error = linker.complete().expect_err("`square` is nowhere");
-        let Error::Link(link) = &error else { panic!("{error:?}") };
-        assert_eq!(link.call.function, "nvJitLinkComplete");
-        // nvJitLink of CUDA 12 writes the name to standard error, and logs only that it failed.
-        assert!(!link.log.is_empty() && (library.version().major() < 13 || link.log.contains("square")), "{error}");
-    });
+    with_both!(
+        "undefined_name_is_an_error_with_the_linkers_log",
+        |nvrtc, library| {
+            let options = CompileOptions::new()
+                .with_architecture(Architecture::new(8, 0))
+                .with_relocatable_code(true);
+            let mut linker = library
+                .linker(&LinkOptions::new(sm_80()))
+                .expect("the options are known");
+            linker
+                .add_program(&compiled(nvrtc, &program(KERNEL), &options))
+                .expect("it is PTX");
+            let error = linker.complete().expect_err("`square` is nowhere");
+            let Error::Link(link) = &error else {
+                panic!("{error:?}")
+            };
+            assert_eq!(link.call.function, "nvJitLinkComplete");
+            // nvJitLink of CUDA 12 writes the name to standard error, and logs only that it failed.
+            assert!(
+                !link.log.is_empty()
+                    && (library.version().major() < 13 || link.log.contains("square")),
+                "{error}"
+            );
+        }
+    );
 }
 
 #[test]
 fn ptx_that_is_wrong_is_an_error_that_names_the_input() {
-    let Some(library) = nvjitlink("ptx_that_is_wrong_is_an_error_that_names_the_input") else { return };
-    let mut linker = library.linker(&LinkOptions::new(sm_80())).expect("the options are known");
-    let error =
-        match linker.add_ptx("bad.ptx", ".version 7.0\n.target sm_80\n.address_size 64\n.entry k() { nonsense; }") {
-            Err(error) => error,
-            Ok(()) => linker.complete().expect_err("the PTX is wrong"),
-        };
+    let Some(library) = nvjitlink("ptx_that_is_wrong_is_an_error_that_names_the_input") else {
+        return;
+    };
+    let mut linker = library
+        .linker(&LinkOptions::new(sm_80()))
+        .expect("the options are known");
+    let error = match linker.add_ptx(
+        "bad.ptx",
+        ".version 7.0\n.target sm_80\n.address_size 64\n.entry k() { nonsense; }",
+    ) {
+        Err(error) => error,
+        Ok(()) => linker.complete().expect_err("the PTX is wrong"),
+    };
     let text = error.to_string();
-    assert!(text.contains("nvJitLink") && text.contains("NVJITLINK_ERROR") && text.contains("line 4"), "{text}");
+    assert!(
+        text.contains("nvJitLink") && text.contains("NVJITLINK_ERROR") && text.contains("line 4"),
+        "{text}"
+    );
 }
 
 #[test]
 fn unknown_option_and_missing_file_are_errors_that_name_them() {
-    let Some(library) = nvjitlink("unknown_option_and_missing_file_are_errors_that_name_them") else { return };
-    let error = library.linker(&LinkOptions::new(sm_80()).with_option("-nonsense")).expect_err("it is not known");
+    let Some(library) = nvjitlink("unknown_option_and_missing_file_are_errors_that_name_them")
+    else {
+        return;
+    };
+    let error = library
+        .linker(&LinkOptions::new(sm_80()).with_option("-nonsense"))
+        .expect_err("it is not known");
     assert!(error.to_string().contains("-nonsense"), "{error}");
-    let mut linker = library.linker(&LinkOptions::new(sm_80())).expect("the options are known");
+    let mut linker = library
+        .linker(&LinkOptions::new(sm_80()))
+        .expect("the options are known");
     // SAFETY: the file does not exist.
-    let error = unsafe { linker.add_file(LinkInput::Library, "/nowhere/lib.a") }.expect_err("there is no such file");
+    let error = unsafe { linker.add_file(LinkInput::Library, "/nowhere/lib.a") }
+        .expect_err("there is no such file");
     assert!(error.to_string().contains("/nowhere/lib.a"), "{error}");
 }

@@ -12,8 +12,8 @@ fn on_driver(test: impl FnOnce(&Driver)) {
     if uses_cuda() {
         return test(&Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver"));
     }
-    let simulator =
-        Simulator::new(Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN)).expect("the settings are right");
+    let simulator = Simulator::new(Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN))
+        .expect("the settings are right");
     let driver = simulator.driver::<Driver>().expect("the table is complete");
     test(&driver);
 }
@@ -25,8 +25,14 @@ fn uses_cuda() -> bool {
 /// Returns options for PTX on the simulator, and for a cubin on a real device, whose driver may be older than NVRTC.
 fn options(nvrtc: &Nvrtc, device: &Device) -> CompileOptions {
     let capability = device.compute_capability().expect("the device has one");
-    let architecture = nvrtc.architecture_for(capability).expect("NVRTC compiles for the device");
-    CompileOptions::new().with_architecture(if uses_cuda() { architecture.real() } else { architecture })
+    let architecture = nvrtc
+        .architecture_for(capability)
+        .expect("NVRTC compiles for the device");
+    CompileOptions::new().with_architecture(if uses_cuda() {
+        architecture.real()
+    } else {
+        architecture
+    })
 }
 
 #[test]
@@ -34,21 +40,32 @@ fn template_from_a_string_runs_with_its_arguments() {
     with_nvrtc("template_from_a_string_runs_with_its_arguments", |nvrtc| {
         on_driver(|driver| {
             let device = driver.device(0).expect("there is one");
-            let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
+            let stream = device
+                .primary_context()
+                .expect("it can be retained")
+                .stream()
+                .expect("it can be created");
             let source = "template<class T> __global__ void saxpy(T a, const T* x, T* y, unsigned n) {\n\
                 unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = a * x[i] + y[i];\n}\n";
             let program = Program::new("saxpy.cu", source).with_name_expression("saxpy<float>");
             let compiled = compiled(nvrtc, &program, &options(nvrtc, &device));
-            let library = compiled.library(&device, &curium_driver::JitOptions::new()).expect("the PTX loads");
-            let saxpy: Kernel<(f32, &[f32], &mut [f32], u32)> =
-                compiled.kernel(&library, "saxpy<float>").expect("its parameters are these");
+            let library = compiled
+                .library(&device, &curium_driver::JitOptions::new())
+                .expect("the PTX loads");
+            let saxpy: Kernel<(f32, &[f32], &mut [f32], u32)> = compiled
+                .kernel(&library, "saxpy<float>")
+                .expect("its parameters are these");
             let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");
-            let mut y = DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0]).expect("there is memory");
+            let mut y =
+                DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0]).expect("there is memory");
             // SAFETY: the kernel reads x, writes y, and guards its index with the length of both.
-            unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), (2.0, &x, &mut y, 3)) }.expect("it runs");
+            unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), (2.0, &x, &mut y, 3)) }
+                .expect("it runs");
             assert_eq!(y.to_vec().expect("it can be read"), [12.0, 24.0, 36.0]);
             let wrong = compiled.kernel::<(f64, &[f32], &mut [f32], u32)>(&library, "saxpy<float>");
-            let error = wrong.expect_err("the first parameter is a float").to_string();
+            let error = wrong
+                .expect_err("the first parameter is a float")
+                .to_string();
             assert!(error.contains("has 4 bytes, and `f64` has 8"), "{error}");
         });
     });
@@ -59,23 +76,37 @@ fn source_that_a_device_compiles_runs() {
     with_nvrtc("source_that_a_device_compiles_runs", |nvrtc| {
         on_driver(|driver| {
             let device = driver.device(0).expect("there is one");
-            let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
+            let stream = device
+                .primary_context()
+                .expect("it can be retained")
+                .stream()
+                .expect("it can be created");
             let compile = |source: &str| match uses_cuda() {
                 true => device.compile_with(nvrtc, source, &options(nvrtc, &device)),
                 false => device.compile(source),
             };
-            let program = compile("extern \"C\" __global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }");
+            let program = compile(
+                "extern \"C\" __global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }",
+            );
             let program = program.expect("the source is correct");
-            let scale = program.kernel::<(&mut [f32], f32)>("scale").expect("its parameters are these");
-            let mut x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");
+            let scale = program
+                .kernel::<(&mut [f32], f32)>("scale")
+                .expect("its parameters are these");
+            let mut x =
+                DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");
             // SAFETY: the kernel changes the element of each of its threads, and x has as many.
-            unsafe { scale.launch(&stream, LaunchConfig::new(1, 3), (&mut x, 2.0)) }.expect("it runs");
+            unsafe { scale.launch(&stream, LaunchConfig::new(1, 3), (&mut x, 2.0)) }
+                .expect("it runs");
             assert_eq!(x.to_vec().expect("it can be read"), [2.0, 4.0, 6.0]);
             let Err(Error::Compile(error)) = compile("\n__global__ void scale(float* x { }") else {
                 panic!("the source has a syntax error")
             };
             assert_eq!(
-                error.errors().next().and_then(|error| error.location.as_ref()).map(|location| location.line),
+                error
+                    .errors()
+                    .next()
+                    .and_then(|error| error.location.as_ref())
+                    .map(|location| location.line),
                 Some(2),
                 "{error}"
             );
@@ -86,33 +117,57 @@ fn source_that_a_device_compiles_runs() {
 #[test]
 fn linked_ptx_runs() {
     with_nvrtc("linked_ptx_runs", |nvrtc| {
-        let Some(library) = nvjitlink("linked_ptx_runs") else { return };
-        if nvrtc.version() > library.version() || nvrtc.version().major() != library.version().major() {
+        let Some(library) = nvjitlink("linked_ptx_runs") else {
+            return;
+        };
+        if nvrtc.version() > library.version()
+            || nvrtc.version().major() != library.version().major()
+        {
             return;
         }
         on_driver(|driver| {
             let device = driver.device(0).expect("there is one");
-            let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
+            let stream = device
+                .primary_context()
+                .expect("it can be retained")
+                .stream()
+                .expect("it can be created");
             let capability = device.compute_capability().expect("the device has one");
-            let architecture = nvrtc.architecture_for(capability).expect("NVRTC compiles for the device");
-            let options = CompileOptions::new().with_architecture(architecture).with_link_time_optimization();
+            let architecture = nvrtc
+                .architecture_for(capability)
+                .expect("NVRTC compiles for the device");
+            let options = CompileOptions::new()
+                .with_architecture(architecture)
+                .with_link_time_optimization();
             let kernel = "__device__ float square(float x);\n\
                 extern \"C\" __global__ void squares(float* x) { x[threadIdx.x] = square(x[threadIdx.x]); }";
             let link_options = if uses_cuda() {
                 LinkOptions::new(architecture.real()).with_link_time_optimization()
             } else {
-                LinkOptions::new(architecture).with_link_time_optimization().with_ptx()
+                LinkOptions::new(architecture)
+                    .with_link_time_optimization()
+                    .with_ptx()
             };
-            let mut linker = library.linker(&link_options).expect("the options are known");
+            let mut linker = library
+                .linker(&link_options)
+                .expect("the options are known");
             for source in ["__device__ float square(float x) { return x * x; }", kernel] {
                 let part = compiled(nvrtc, &Program::new("part.cu", source), &options);
                 linker.add_program(&part).expect("it is LTO IR");
             }
-            let linked = linker.complete().expect("everything is defined").library(&device).expect("the code loads");
-            let squares = linked.kernel::<(&mut [f32],)>("squares").expect("its parameter is this");
-            let mut x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");
+            let linked = linker
+                .complete()
+                .expect("everything is defined")
+                .library(&device)
+                .expect("the code loads");
+            let squares = linked
+                .kernel::<(&mut [f32],)>("squares")
+                .expect("its parameter is this");
+            let mut x =
+                DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");
             // SAFETY: the kernel writes as many elements as there are threads.
-            unsafe { squares.launch(&stream, LaunchConfig::new(1, 3), (&mut x,)) }.expect("it runs");
+            unsafe { squares.launch(&stream, LaunchConfig::new(1, 3), (&mut x,)) }
+                .expect("it runs");
             assert_eq!(x.to_vec().expect("it can be read"), [1.0, 4.0, 9.0]);
         });
     });
@@ -128,28 +183,37 @@ curium_nvrtc::kernels! {
 
 #[test]
 fn declared_kernels_are_compiled_from_their_source_and_run() {
-    with_nvrtc("declared_kernels_are_compiled_from_their_source_and_run", |nvrtc| {
-        on_driver(|driver| {
-            let device = driver.device(0).expect("there is one");
-            let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
-            let options = options(nvrtc, &device);
-            let kernels = Scaling::from_program(&Scaling::program(), nvrtc, &device, &options);
-            let kernels = kernels.expect("the source is valid");
-            let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("there is memory");
-            let config = LaunchConfig::for_elements(2);
-            // SAFETY: the kernels guard their index with the length of the buffer.
-            unsafe { kernels.scale_f32.launch(&stream, config, (&mut x, 3.0, 2)) }.expect("it runs");
-            // SAFETY: as above.
-            unsafe { kernels.negate.launch(&stream, config, (&mut x, 2)) }.expect("it runs");
-            assert_eq!(x.to_vec().expect("it can be read"), [-3.0, -6.0]);
-            assert_eq!(kernels.scale_u32.name(), "_Z5scaleIjEvPT_S0_j");
-            let program =
-                Program::new("other.cu", "__global__ void negate(float* x) {}").with_name_expression("negate");
-            let error =
-                Scaling::from_program(&program, nvrtc, &device, &options).expect_err("the others are not there");
-            assert!(error.to_string().contains("scale<float>"), "{error}");
-        });
-    });
+    with_nvrtc(
+        "declared_kernels_are_compiled_from_their_source_and_run",
+        |nvrtc| {
+            on_driver(|driver| {
+                let device = driver.device(0).expect("there is one");
+                let stream = device
+                    .primary_context()
+                    .expect("it can be retained")
+                    .stream()
+                    .expect("it can be created");
+                let options = options(nvrtc, &device);
+                let kernels = Scaling::from_program(&Scaling::program(), nvrtc, &device, &options);
+                let kernels = kernels.expect("the source is valid");
+                let mut x =
+                    DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("there is memory");
+                let config = LaunchConfig::for_elements(2);
+                // SAFETY: the kernels guard their index with the length of the buffer.
+                unsafe { kernels.scale_f32.launch(&stream, config, (&mut x, 3.0, 2)) }
+                    .expect("it runs");
+                // SAFETY: as above.
+                unsafe { kernels.negate.launch(&stream, config, (&mut x, 2)) }.expect("it runs");
+                assert_eq!(x.to_vec().expect("it can be read"), [-3.0, -6.0]);
+                assert_eq!(kernels.scale_u32.name(), "_Z5scaleIjEvPT_S0_j");
+                let program = Program::new("other.cu", "__global__ void negate(float* x) {}")
+                    .with_name_expression("negate");
+                let error = Scaling::from_program(&program, nvrtc, &device, &options)
+                    .expect_err("the others are not there");
+                assert!(error.to_string().contains("scale<float>"), "{error}");
+            });
+        },
+    );
 }
 
 curium_nvrtc::kernels! {
@@ -162,23 +226,44 @@ curium_nvrtc::kernels! {
 
 #[test]
 fn declared_kernels_are_safe_in_the_source_that_the_declaration_names() {
-    with_nvrtc("declared_kernels_are_safe_in_the_source_that_the_declaration_names", |nvrtc| {
-        on_driver(|driver| {
-            let device = driver.device(0).expect("there is one");
-            let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
-            if !uses_cuda() {
-                let kernels = Harmless::compile(nvrtc, &device).expect("the source is valid");
-                kernels.nothing.launch(&stream, LaunchConfig::new(1, 1), (1.0,)).expect("it runs");
-            }
-            let options = options(nvrtc, &device).with_macro("UNUSED");
-            // SAFETY: the options do not change the kernel.
-            let kernels = unsafe { Harmless::from_program(&Harmless::program(), nvrtc, &device, &options) };
-            let kernels = kernels.expect("the source is valid");
-            kernels.nothing.launch(&stream, LaunchConfig::new(1, 1), (1.0,)).expect("it runs");
-            let mut x = DeviceBuffer::from_slice(&stream, &[0_u32; 2]).expect("there is memory");
-            // SAFETY: the buffer has an element 1.
-            unsafe { kernels.store.launch(&stream, LaunchConfig::new(1, 1), (&mut x, 1)) }.expect("it runs");
-            assert_eq!(x.to_vec().expect("it can be read"), [0, 1]);
-        });
-    });
+    with_nvrtc(
+        "declared_kernels_are_safe_in_the_source_that_the_declaration_names",
+        |nvrtc| {
+            on_driver(|driver| {
+                let device = driver.device(0).expect("there is one");
+                let stream = device
+                    .primary_context()
+                    .expect("it can be retained")
+                    .stream()
+                    .expect("it can be created");
+                if !uses_cuda() {
+                    let kernels = Harmless::compile(nvrtc, &device).expect("the source is valid");
+                    kernels
+                        .nothing
+                        .launch(&stream, LaunchConfig::new(1, 1), (1.0,))
+                        .expect("it runs");
+                }
+                let options = options(nvrtc, &device).with_macro("UNUSED");
+                // SAFETY: the options do not change the kernel.
+                let kernels = unsafe {
+                    Harmless::from_program(&Harmless::program(), nvrtc, &device, &options)
+                };
+                let kernels = kernels.expect("the source is valid");
+                kernels
+                    .nothing
+                    .launch(&stream, LaunchConfig::new(1, 1), (1.0,))
+                    .expect("it runs");
+                let mut x =
+                    DeviceBuffer::from_slice(&stream, &[0_u32; 2]).expect("there is memory");
+                // SAFETY: the buffer has an element 1.
+                unsafe {
+                    kernels
+                        .store
+                        .launch(&stream, LaunchConfig::new(1, 1), (&mut x, 1))
+                }
+                .expect("it runs");
+                assert_eq!(x.to_vec().expect("it can be read"), [0, 1]);
+            });
+        },
+    );
 }

@@ -14,49 +14,81 @@ const OPTIONS_LINE: &str = "// nvrtc: ";
 const ARCHITECTURE_OPTION: &str = "--gpu-architecture=compute_";
 
 /// Compute capabilities, times ten, with a simulated device of each.
-const DEVICES: [(u32, DeviceModel); 3] = [(75, DeviceModel::T4), (80, DeviceModel::A100), (90, DeviceModel::H100)];
+const DEVICES: [(u32, DeviceModel); 3] = [
+    (75, DeviceModel::T4),
+    (80, DeviceModel::A100),
+    (90, DeviceModel::H100),
+];
 
 /// Returns the source files of the test kernels.
 fn sources() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
     let files = std::fs::read_dir(folder).expect("the folder is there");
     let paths = files.map(|file| file.expect("it can be listed").path());
-    paths.filter(|path| path.extension().is_some_and(|extension| extension == "cu")).collect()
+    paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cu"))
+        .collect()
 }
 
 /// Compiles a file for a compute capability and loads it, unless it requires a newer one. Returns the number of its
 /// kernels.
 fn kernels_of(nvrtc: &Nvrtc, driver: &Driver, path: &Path, capability: u32) -> usize {
     let source = std::fs::read_to_string(path).expect("the file can be read");
-    let options = source.lines().filter_map(|line| line.strip_prefix(OPTIONS_LINE)).flat_map(str::split_whitespace);
-    let (needed, options): (Vec<&str>, Vec<_>) = options.partition(|option| option.starts_with(ARCHITECTURE_OPTION));
-    let needed =
-        needed.first().map_or(0, |option| option[ARCHITECTURE_OPTION.len()..].parse().expect("it is a number"));
+    let options = source
+        .lines()
+        .filter_map(|line| line.strip_prefix(OPTIONS_LINE))
+        .flat_map(str::split_whitespace);
+    let (needed, options): (Vec<&str>, Vec<_>) =
+        options.partition(|option| option.starts_with(ARCHITECTURE_OPTION));
+    let needed = needed.first().map_or(0, |option| {
+        option[ARCHITECTURE_OPTION.len()..]
+            .parse()
+            .expect("it is a number")
+    });
     if capability < needed {
         return 0;
     }
     let architecture = Architecture::new(capability / 10, capability % 10);
-    let options =
-        options.into_iter().fold(CompileOptions::new().with_architecture(architecture), CompileOptions::with_option);
-    let name = path.file_name().and_then(|name| name.to_str()).expect("it is UTF-8");
+    let options = options.into_iter().fold(
+        CompileOptions::new().with_architecture(architecture),
+        CompileOptions::with_option,
+    );
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .expect("it is UTF-8");
     let compiled = compiled(nvrtc, &Program::new(name, source), &options);
     let device = driver.device(0).expect("there is one");
     let library = compiled
         .library(&device, &curium_driver::JitOptions::new())
         .unwrap_or_else(|error| panic!("{name} for {capability}: {error}"));
-    library.kernels().unwrap_or_else(|error| panic!("{name} for {capability}: {error}")).len()
+    library
+        .kernels()
+        .unwrap_or_else(|error| panic!("{name} for {capability}: {error}"))
+        .len()
 }
 
 #[test]
 fn every_kernel_of_the_test_set_compiles_and_loads_for_each_capability() {
-    with_nvrtc("every_kernel_of_the_test_set_compiles_and_loads_for_each_capability", |nvrtc| {
-        let counts = DEVICES.map(|(capability, model)| {
-            let config = Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN).with_device_model(model);
-            let simulator = Simulator::new(config).expect("the settings are right");
-            let driver = simulator.driver::<Driver>().expect("the table is complete");
-            sources().iter().map(|path| kernels_of(nvrtc, &driver, path, capability)).sum::<usize>()
-        });
-        // Newer devices support more kernels.
-        assert!(counts[0] >= 60 && counts.is_sorted_by(|fewer, more| fewer < more), "{counts:?}");
-    });
+    with_nvrtc(
+        "every_kernel_of_the_test_set_compiles_and_loads_for_each_capability",
+        |nvrtc| {
+            let counts = DEVICES.map(|(capability, model)| {
+                let config = Config::new()
+                    .with_driver_version(CudaVersion::NEWEST_KNOWN)
+                    .with_device_model(model);
+                let simulator = Simulator::new(config).expect("the settings are right");
+                let driver = simulator.driver::<Driver>().expect("the table is complete");
+                sources()
+                    .iter()
+                    .map(|path| kernels_of(nvrtc, &driver, path, capability))
+                    .sum::<usize>()
+            });
+            // Newer devices support more kernels.
+            assert!(
+                counts[0] >= 60 && counts.is_sorted_by(|fewer, more| fewer < more),
+                "{counts:?}"
+            );
+        },
+    );
 }

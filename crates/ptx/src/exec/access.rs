@@ -78,12 +78,20 @@ fn run_load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) 
     if let Some(offset) = local::offset(unit, op) {
         return local::load::<T, D>(unit, op, offset);
     }
-    if runs::load::<T, D, WIDE>(unit, op) { Control::Next } else { scattered_load::<T, D>(unit, op) }
+    if runs::load::<T, D, WIDE>(unit, op) {
+        Control::Next
+    } else {
+        scattered_load::<T, D>(unit, op)
+    }
 }
 
 #[inline(always)]
 fn run_load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if runs::load_again::<T, D, WIDE>(unit, op) { Control::Next } else { load_anywhere::<T, D>(unit, op) }
+    if runs::load_again::<T, D, WIDE>(unit, op) {
+        Control::Next
+    } else {
+        load_anywhere::<T, D>(unit, op)
+    }
 }
 
 /// Loads from any addresses. A separate function, so that the handler need not save registers for it.
@@ -95,7 +103,11 @@ fn load_anywhere<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 #[inline(always)]
 fn run_store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if runs::store_again::<T, S, WIDE>(unit, op) { Control::Next } else { store_anywhere::<T, S>(unit, op) }
+    if runs::store_again::<T, S, WIDE>(unit, op) {
+        Control::Next
+    } else {
+        store_anywhere::<T, S>(unit, op)
+    }
 }
 
 /// Stores to any addresses. A separate function for the same reason as [`load_anywhere`].
@@ -126,7 +138,13 @@ fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
 fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let Some(bits) = param(unit, op.imm, T::Word::SIZE) else {
         let leader = unit.leader();
-        let trap = trap(ReportKind::IllegalAddress, leader, op.imm, T::Word::SIZE, false);
+        let trap = trap(
+            ReportKind::IllegalAddress,
+            leader,
+            op.imm,
+            T::Word::SIZE,
+            false,
+        );
         return unit.fault(trap.in_space(Space::Param));
     };
     let value = D::truncate(T::extend(T::Word::truncate(bits)));
@@ -140,7 +158,11 @@ fn run_store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op)
     if let Some(offset) = local::offset(unit, op) {
         return local::store::<T, S>(unit, op, offset);
     }
-    if runs::store::<T, S, WIDE>(unit, op) { Control::Next } else { scattered_store::<T, S>(unit, op) }
+    if runs::store::<T, S, WIDE>(unit, op) {
+        Control::Next
+    } else {
+        scattered_store::<T, S>(unit, op)
+    }
 }
 
 /// Stores to places that are not in runs.
@@ -181,13 +203,24 @@ where
         let mut value = places.load(0);
         for lane in Lanes(active) {
             olds[lane] = R::truncate(value.extend());
-            value = f(value, T::truncate(b[lane].extend()), T::truncate(c[lane].extend()));
+            value = f(
+                value,
+                T::truncate(b[lane].extend()),
+                T::truncate(c[lane].extend()),
+            );
         }
         places.store(0, value);
     } else {
         for lane in Lanes(active) {
             let old = places.load(lane);
-            places.store(lane, f(old, T::truncate(b[lane].extend()), T::truncate(c[lane].extend())));
+            places.store(
+                lane,
+                f(
+                    old,
+                    T::truncate(b[lane].extend()),
+                    T::truncate(c[lane].extend()),
+                ),
+            );
             olds[lane] = R::truncate(old.extend());
         }
     }
@@ -196,7 +229,11 @@ where
 
 /// Changes values at any addresses.
 #[inline(never)]
-fn atomic_anywhere<T: Word, R: InFile>(unit: &mut Unit<'_>, op: &Op, f: fn(T, T, T) -> T) -> Control {
+fn atomic_anywhere<T: Word, R: InFile>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    f: fn(T, T, T) -> T,
+) -> Control {
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let place = match place(unit, op, lane, addresses[lane], T::SIZE, true) {
@@ -239,22 +276,44 @@ pub(crate) fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
 
 /// Returns the segment of a lane's address, if the segment serves whole warps: device memory, or the block's own shared memory.
 #[inline(always)]
-pub(crate) fn segment(unit: &mut Unit<'_>, space: Space, address: u64, write: bool) -> Option<Segment> {
+pub(crate) fn segment(
+    unit: &mut Unit<'_>,
+    space: Space,
+    address: u64,
+    write: bool,
+) -> Option<Segment> {
     match space {
         Space::Global => unit.cache.segment(unit.launch.memory, address, write),
         Space::Shared => Some(unit.block.shared.segment(0)),
-        Space::Generic if address < SHARED_WINDOW => unit.cache.segment(unit.launch.memory, address, write),
-        Space::Generic if address - SHARED_WINDOW < BLOCK_STRIDE => Some(unit.block.shared.segment(SHARED_WINDOW)),
+        Space::Generic if address < SHARED_WINDOW => {
+            unit.cache.segment(unit.launch.memory, address, write)
+        }
+        Space::Generic if address - SHARED_WINDOW < BLOCK_STRIDE => {
+            Some(unit.block.shared.segment(SHARED_WINDOW))
+        }
         _ => None,
     }
 }
 
 /// Checks and resolves one lane's access.
 #[inline(always)]
-fn place(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, bytes: u64, write: bool) -> Result<Place, Trap> {
+fn place(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    write: bool,
+) -> Result<Place, Trap> {
     // The elements of a vector are accessed separately; `e` is the element's offset in the vector.
     if address.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
-        return Err(trap(ReportKind::MisalignedAddress, lane, address, bytes, write));
+        return Err(trap(
+            ReportKind::MisalignedAddress,
+            lane,
+            address,
+            bytes,
+            write,
+        ));
     }
     locate(unit, op.space, lane, address, bytes, write)
 }
@@ -278,9 +337,14 @@ fn locate(
         Space::Local => local::is_inside(unit, offset, bytes).then_some(Place::Local(offset)),
         Space::Param if write => None,
         Space::Param => param(unit, offset, bytes).map(Place::Param),
-        _ => unit.cache.place(unit.launch.memory, offset, bytes, write).map(Place::Host),
+        _ => unit
+            .cache
+            .place(unit.launch.memory, offset, bytes, write)
+            .map(Place::Host),
     };
-    found.ok_or_else(|| trap(ReportKind::IllegalAddress, lane, address, bytes, write).in_space(named))
+    found.ok_or_else(|| {
+        trap(ReportKind::IllegalAddress, lane, address, bytes, write).in_space(named)
+    })
 }
 
 /// Checks that a lane may access an address.
@@ -296,16 +360,32 @@ pub(crate) fn check_reach(
 
 /// Checks that an address is a multiple of `bytes`, a power of two.
 #[inline]
-pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool) -> Result<(), Trap> {
+pub(crate) fn check_alignment(
+    address: u64,
+    bytes: u64,
+    lane: usize,
+    write: bool,
+) -> Result<(), Trap> {
     if address & (bytes - 1) == 0 {
         return Ok(());
     }
-    Err(trap(ReportKind::MisalignedAddress, lane, address, bytes, write))
+    Err(trap(
+        ReportKind::MisalignedAddress,
+        lane,
+        address,
+        bytes,
+        write,
+    ))
 }
 
 /// Reads the value at one lane's address, which must be aligned.
 #[inline]
-pub(crate) fn read_at<T: Word>(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64) -> Result<T, Trap> {
+pub(crate) fn read_at<T: Word>(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+) -> Result<T, Trap> {
     check_alignment(address, T::SIZE, lane, false)?;
     let place = locate(unit, space, lane, address, T::SIZE, false)?;
     uninitialized::check(unit, space, lane, address, T::SIZE)?;
@@ -386,6 +466,13 @@ fn param(unit: &Unit<'_>, offset: u64, bytes: u64) -> Option<u64> {
 
 #[cold]
 pub(crate) fn trap(kind: ReportKind, lane: usize, address: u64, bytes: u64, write: bool) -> Trap {
-    let access = Access { address, size: bytes as u32, write };
-    Trap { access: Some(access), ..Trap::new(kind, lane) }
+    let access = Access {
+        address,
+        size: bytes as u32,
+        write,
+    };
+    Trap {
+        access: Some(access),
+        ..Trap::new(kind, lane)
+    }
 }

@@ -27,7 +27,10 @@ pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
         if let Err(trap) = tried {
             return unit.fault(trap);
         }
-        if let Some(oldest) = unit.warp.copies.push(Copy::new(lane, from, to, size, valid))
+        if let Some(oldest) = unit
+            .warp
+            .copies
+            .push(Copy::new(lane, from, to, size, valid))
             && let Err(trap) = carry_out(unit, oldest)
         {
             return unit.fault(trap);
@@ -40,8 +43,11 @@ pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
 fn carry_out(unit: &mut Unit<'_>, copy: Copy) -> Result<(), Trap> {
     for index in 0..copy.size {
         let offset = u64::from(index);
-        let byte =
-            if index < copy.valid { read_at::<u8>(unit, Space::Global, copy.lane, copy.from + offset)? } else { 0 };
+        let byte = if index < copy.valid {
+            read_at::<u8>(unit, Space::Global, copy.lane, copy.from + offset)?
+        } else {
+            0
+        };
         write_at(unit, Space::Shared, copy.lane, copy.to + offset, byte)?;
     }
     Ok(())

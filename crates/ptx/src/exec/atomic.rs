@@ -15,7 +15,9 @@ static LOCK: Mutex<()> = Mutex::new(());
 
 /// Loads 128 bits at once, with respect to stores and atomics of 128 bits.
 pub(crate) fn run_wide_load(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let Some([low, high]) = rows(unit, op) else { return no_rows(unit) };
+    let Some([low, high]) = rows(unit, op) else {
+        return no_rows(unit);
+    };
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,13 +34,16 @@ pub(crate) fn run_wide_load(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 /// Stores 128 bits at once, with respect to loads and atomics of 128 bits.
 pub(crate) fn run_wide_store(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let Some([low, high]) = rows(unit, op) else { return no_rows(unit) };
+    let Some([low, high]) = rows(unit, op) else {
+        return no_rows(unit);
+    };
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = [low, high].map(|row| unit.frame.row::<u64>(row)[lane]);
         let checked = check_alignment(addresses[lane], 16, lane, true);
         let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(trap) = checked.and_then(|()| write_pair(unit, op, lane, addresses[lane], value)) {
+        if let Err(trap) = checked.and_then(|()| write_pair(unit, op, lane, addresses[lane], value))
+        {
             return unit.fault(trap);
         }
     }
@@ -47,7 +52,9 @@ pub(crate) fn run_wide_store(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 /// Performs an exchange or a compare-and-swap of 128 bits.
 pub(crate) fn run_wide_atomic<const COMPARES: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let Some([b_low, b_high, c_low, c_high, d_low, d_high]) = rows(unit, op) else { return no_rows(unit) };
+    let Some([b_low, b_high, c_low, c_high, d_low, d_high]) = rows(unit, op) else {
+        return no_rows(unit);
+    };
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = |row: u32| unit.frame.row::<u64>(row)[lane];
@@ -58,7 +65,13 @@ pub(crate) fn run_wide_atomic<const COMPARES: bool>(unit: &mut Unit<'_>, op: &Op
             Err(trap) => return unit.fault(trap),
         };
         if (!COMPARES || old == b)
-            && let Err(trap) = write_pair(unit, op, lane, addresses[lane], if COMPARES { c } else { b })
+            && let Err(trap) = write_pair(
+                unit,
+                op,
+                lane,
+                addresses[lane],
+                if COMPARES { c } else { b },
+            )
         {
             return unit.fault(trap);
         }
@@ -81,12 +94,27 @@ fn no_rows(unit: &mut Unit<'_>) -> Control {
     unit.fault(Trap::new(ReportKind::InvalidProgramCounter, leader))
 }
 
-fn read_pair(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, write: bool) -> Result<[u64; 2], Trap> {
+fn read_pair(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    lane: usize,
+    address: u64,
+    write: bool,
+) -> Result<[u64; 2], Trap> {
     check_alignment(address, 16, lane, write)?;
-    Ok([read_at(unit, op.space, lane, address)?, read_at(unit, op.space, lane, address.wrapping_add(8))?])
+    Ok([
+        read_at(unit, op.space, lane, address)?,
+        read_at(unit, op.space, lane, address.wrapping_add(8))?,
+    ])
 }
 
-fn write_pair(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, [low, high]: [u64; 2]) -> Result<(), Trap> {
+fn write_pair(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    lane: usize,
+    address: u64,
+    [low, high]: [u64; 2],
+) -> Result<(), Trap> {
     write_at(unit, op.space, lane, address, low)?;
     write_at(unit, op.space, lane, address.wrapping_add(8), high)
 }
@@ -95,14 +123,23 @@ fn write_pair(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, [low, hig
 pub(crate) fn run_generic_sum(unit: &mut Unit<'_>, op: &Op) -> Control {
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
-        if let Err(trap) =
-            check_alignment(addresses[lane].wrapping_sub(u64::from(op.e)), u64::from(op.align_mask) + 1, lane, true)
-        {
+        if let Err(trap) = check_alignment(
+            addresses[lane].wrapping_sub(u64::from(op.e)),
+            u64::from(op.align_mask) + 1,
+            lane,
+            true,
+        ) {
             return unit.fault(trap);
         }
         let is_device = resolve(addresses[lane]).0 == Space::Global;
         let b = unit.frame.row::<u32>(op.b)[lane];
-        let change = |old| if is_device { flushed_sum(old, b) } else { sum(old, b) };
+        let change = |old| {
+            if is_device {
+                flushed_sum(old, b)
+            } else {
+                sum(old, b)
+            }
+        };
         match update_at::<u32>(unit, op.space, lane, addresses[lane], change) {
             Ok(old) => unit.frame.row_mut::<u32>(op.d).0[lane] = old,
             Err(trap) => return unit.fault(trap),
@@ -116,7 +153,10 @@ pub(crate) fn sum(a: u32, b: u32) -> u32 {
 }
 
 pub(crate) fn flushed_sum(a: u32, b: u32) -> u32 {
-    flush(canonical(flush(f32::from_bits(a)) + flush(f32::from_bits(b)))).to_bits()
+    flush(canonical(
+        flush(f32::from_bits(a)) + flush(f32::from_bits(b)),
+    ))
+    .to_bits()
 }
 
 pub(crate) fn change<T: Real>(old: u16, b: u16, f: impl Fn(T, T) -> T) -> u16 {

@@ -50,11 +50,18 @@ impl Barrier {
 
     /// Begins a new phase if all expected threads have arrived. Returns `true` if it did.
     pub(crate) fn settle(&mut self, live: u32) -> bool {
-        let expected = if self.expected == 0 { live } else { self.expected };
+        let expected = if self.expected == 0 {
+            live
+        } else {
+            self.expected
+        };
         if self.arrived == 0 || self.arrived < expected {
             return false;
         }
-        self.results[(self.phase & 1) as usize] = Tally { votes: self.votes, threads: self.arrived };
+        self.results[(self.phase & 1) as usize] = Tally {
+            votes: self.votes,
+            threads: self.arrived,
+        };
         self.phase = self.phase.wrapping_add(1);
         (self.arrived, self.votes, self.expected) = (0, 0, 0);
         true
@@ -96,7 +103,11 @@ mod tests {
     #[test]
     fn a_count_releases_before_all_threads_have_arrived() {
         let mut barrier = Barrier::default();
-        let wait = Wait { count: 64, votes: 0b11, ..Wait::default() };
+        let wait = Wait {
+            count: 64,
+            votes: 0b11,
+            ..Wait::default()
+        };
         let phase = barrier.arrive(wait, 32, 1024);
         assert_eq!(barrier.result(phase), None);
         assert_eq!(barrier.arrive(wait, 32, 1024), phase);

@@ -79,7 +79,11 @@ pub(crate) fn run_test<const BY_PARITY: bool>(unit: &mut Unit<'_>, op: &Op) -> C
 }
 
 pub(crate) fn run_map_address(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let window = if op.imm == 1 { crate::exec::window::SHARED_WINDOW } else { 0 };
+    let window = if op.imm == 1 {
+        crate::exec::window::SHARED_WINDOW
+    } else {
+        0
+    };
     let ranks = *unit.frame.row::<u32>(op.b);
     let mut row = *unit.frame.row::<u64>(op.a);
     for (address, rank) in row.iter_mut().zip(ranks) {
@@ -90,9 +94,16 @@ pub(crate) fn run_map_address(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 pub(crate) fn run_rank(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let window = if op.imm == 1 { crate::exec::window::SHARED_WINDOW } else { 0 };
+    let window = if op.imm == 1 {
+        crate::exec::window::SHARED_WINDOW
+    } else {
+        0
+    };
     let own = unit.block.rank;
-    let ranks = unit.frame.row::<u64>(op.a).map(|address| rank_of(address.wrapping_sub(window), own));
+    let ranks = unit
+        .frame
+        .row::<u64>(op.a)
+        .map(|address| rank_of(address.wrapping_sub(window), own));
     unit.frame.row_mut::<u32>(op.d).merge(&ranks, unit.active);
     Control::Next
 }

@@ -60,14 +60,20 @@ impl Block {
     pub(crate) fn new(worker: &Worker<'_>) -> Self {
         let shared = SharedMemory::new(u64::from(worker.launch.shared_size));
         let checking = worker.launch.program.checking;
-        let shared = Arc::new(if checking.uninitialized { shared.noting_writes() } else { shared });
+        let shared = Arc::new(if checking.uninitialized {
+            shared.noting_writes()
+        } else {
+            shared
+        });
         Self {
             state: BlockState {
                 index: [0; 3],
                 number: 0,
                 cluster: Arc::new(Cluster::new(vec![Arc::clone(&shared)], 0)),
                 shared,
-                shadow: checking.races.then(|| Shadow::new(worker.launch.shared_size.into())),
+                shadow: checking
+                    .races
+                    .then(|| Shadow::new(worker.launch.shared_size.into())),
                 rank: 0,
                 barriers: [Barrier::default(); NAMED_BARRIERS + MOST_WARPGROUPS],
                 live: 0,
@@ -94,12 +100,19 @@ impl Block {
         let count = threads.div_ceil(LANES as u32);
         // All blocks of a launch have the same shape, so the warps keep their threads.
         for index in self.warps.len() as u32..count {
-            self.warps.push(Warp::new(index, thread_indices(index * 32, worker.launch.block)));
+            self.warps.push(Warp::new(
+                index,
+                thread_indices(index * 32, worker.launch.block),
+            ));
         }
         self.first = (first % u64::from(count)) as usize;
         for (index, warp) in self.warps.iter_mut().enumerate() {
             let lanes = (threads - index as u32 * 32).min(32);
-            warp.start(worker.launch.kernel.function, u32::MAX >> (32 - lanes), worker);
+            warp.start(
+                worker.launch.kernel.function,
+                u32::MAX >> (32 - lanes),
+                worker,
+            );
         }
     }
 
@@ -119,7 +132,11 @@ impl Block {
             if !paused && worker.executed() == before {
                 // Another block of the cluster may end this wait.
                 let may_end = self.warps.iter().any(Warp::waits_for_cluster);
-                return if may_end { Ok(Progress::Paused) } else { Err(self.deadlock(worker)) };
+                return if may_end {
+                    Ok(Progress::Paused)
+                } else {
+                    Err(self.deadlock(worker))
+                };
             }
             if worker.is_stopped() {
                 break;
@@ -132,7 +149,11 @@ impl Block {
     }
 
     /// Runs one turn of a warp. Faulting threads end if the launch continues without them.
-    fn run_warp(&mut self, index: usize, worker: &mut Worker<'_>) -> Result<Progress, (usize, Failure)> {
+    fn run_warp(
+        &mut self,
+        index: usize,
+        worker: &mut Worker<'_>,
+    ) -> Result<Progress, (usize, Failure)> {
         loop {
             let failure = match self.warps[index].run(self.turn, &mut self.state, worker) {
                 Ok(progress) => return Ok(progress),
@@ -162,7 +183,9 @@ impl Block {
     /// Returns the report of a deadlock: all threads wait.
     pub(crate) fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
         let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
-        let first = waiting.filter_map(|(warp, place)| Some((warp, place?))).next();
+        let first = waiting
+            .filter_map(|(warp, place)| Some((warp, place?)))
+            .next();
         let (warp, (lane, function, pc)) = first.unwrap_or_default();
         let failure = Failure {
             trap: Trap::new(ReportKind::Deadlock, lane),
@@ -178,12 +201,20 @@ impl BlockState {
     /// Returns host memory of `bytes` bytes at a shared-memory address of the block or of another block of its cluster.
     #[inline(always)]
     pub(crate) fn shared_place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
-        if address < BLOCK_STRIDE { self.shared.place(address, bytes) } else { self.cluster.place(address, bytes) }
+        if address < BLOCK_STRIDE {
+            self.shared.place(address, bytes)
+        } else {
+            self.cluster.place(address, bytes)
+        }
     }
 
     /// Returns the shared memory of an address: the block's own, or that of another block of its cluster.
     pub(crate) fn shared_of(&self, address: u64) -> Option<&SharedMemory> {
-        if address < BLOCK_STRIDE { Some(&self.shared) } else { self.cluster.member(address) }
+        if address < BLOCK_STRIDE {
+            Some(&self.shared)
+        } else {
+            self.cluster.member(address)
+        }
     }
 
     /// Counts threads as arrived at a barrier, and returns the phase that they wait for.

@@ -31,19 +31,41 @@ struct Block {
 impl Block {
     /// Returns the block that a lane copies, or the trap of a misaligned or invalid block.
     fn of(unit: &Unit<'_>, op: &Op, lane: usize) -> Result<Self, Trap> {
-        let space = |bit: u64| if op.imm >> bit & 1 == 1 { Space::Shared } else { Space::Global };
+        let space = |bit: u64| {
+            if op.imm >> bit & 1 == 1 {
+                Space::Shared
+            } else {
+                Space::Global
+            }
+        };
         let from = unit.frame.row::<u64>(op.b)[lane];
         let size = u64::from(unit.frame.row::<u32>(op.c)[lane]);
         check_alignment(from, ALIGNMENT, lane, false)?;
         check_alignment(size, ALIGNMENT, lane, false)?;
-        Ok(Self { lane, from, size, spaces: [space(0), space(1)] })
+        Ok(Self {
+            lane,
+            from,
+            size,
+            spaces: [space(0), space(1)],
+        })
     }
 
     fn copy(&self, unit: &mut Unit<'_>, to: u64) -> Result<(), Trap> {
         check_alignment(to, ALIGNMENT, self.lane, true)?;
         for offset in (0..self.size).step_by(8) {
-            let word: u64 = read_at(unit, self.spaces[1], self.lane, self.from.wrapping_add(offset))?;
-            write_at(unit, self.spaces[0], self.lane, to.wrapping_add(offset), word)?;
+            let word: u64 = read_at(
+                unit,
+                self.spaces[1],
+                self.lane,
+                self.from.wrapping_add(offset),
+            )?;
+            write_at(
+                unit,
+                self.spaces[0],
+                self.lane,
+                to.wrapping_add(offset),
+                word,
+            )?;
         }
         Ok(())
     }
@@ -61,8 +83,13 @@ fn each_lane(
 ) -> Control {
     for lane in Lanes(unit.active) {
         let to = unit.frame.row::<u64>(op.a)[lane];
-        let barrier = if op.e == NO_REGISTER { None } else { Some(unit.frame.row::<u64>(op.e)[lane]) };
-        if let Err(trap) = Block::of(unit, op, lane).and_then(|block| act(unit, block, to, barrier)) {
+        let barrier = if op.e == NO_REGISTER {
+            None
+        } else {
+            Some(unit.frame.row::<u64>(op.e)[lane])
+        };
+        if let Err(trap) = Block::of(unit, op, lane).and_then(|block| act(unit, block, to, barrier))
+        {
             return unit.fault(trap);
         }
     }
@@ -76,7 +103,14 @@ pub(crate) fn run_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
         } else {
             let ranks = Lanes(unit.frame.row::<u32>(op.d)[block.lane] & 0xffff);
             let address = |address: u64, rank: usize| address_in(address, rank as u32);
-            ranks.map(|rank| (address(to, rank), barrier.map(|barrier| address(barrier, rank)))).collect()
+            ranks
+                .map(|rank| {
+                    (
+                        address(to, rank),
+                        barrier.map(|barrier| address(barrier, rank)),
+                    )
+                })
+                .collect()
         };
         for (to, barrier) in targets {
             block.copy(unit, to)?;
@@ -88,15 +122,24 @@ pub(crate) fn run_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 /// Copies the bytes that the mask selects in each group of 16.
 pub(crate) fn run_masked(unit: &mut Unit<'_>, op: &Op) -> Control {
-    each_lane(unit, op, |unit, Block { lane, from, size, .. }, to, _| {
-        check_alignment(to, ALIGNMENT, lane, true)?;
-        let mask = unit.frame.row::<u32>(op.d)[lane];
-        for offset in (0..size).filter(|offset| mask >> (offset % ALIGNMENT) & 1 == 1) {
-            let byte: u8 = read_at(unit, Space::Shared, lane, from.wrapping_add(offset))?;
-            write_at(unit, Space::Global, lane, to.wrapping_add(offset), byte)?;
-        }
-        Ok(())
-    })
+    each_lane(
+        unit,
+        op,
+        |unit,
+         Block {
+             lane, from, size, ..
+         },
+         to,
+         _| {
+            check_alignment(to, ALIGNMENT, lane, true)?;
+            let mask = unit.frame.row::<u32>(op.d)[lane];
+            for offset in (0..size).filter(|offset| mask >> (offset % ALIGNMENT) & 1 == 1) {
+                let byte: u8 = read_at(unit, Space::Shared, lane, from.wrapping_add(offset))?;
+                write_at(unit, Space::Global, lane, to.wrapping_add(offset), byte)?;
+            }
+            Ok(())
+        },
+    )
 }
 
 pub(crate) fn run_reduction(unit: &mut Unit<'_>, op: &Op) -> Control {

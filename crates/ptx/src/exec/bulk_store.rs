@@ -12,7 +12,10 @@ pub(crate) const STEP: u64 = 8;
 
 pub(crate) fn run_store_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        let (address, size) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+        let (address, size) = (
+            unit.frame.row::<u64>(op.a)[lane],
+            unit.frame.row::<u64>(op.b)[lane],
+        );
         if let Err(trap) = fill(unit, op.space, lane, address, size) {
             return unit.fault(trap);
         }
@@ -20,7 +23,13 @@ pub(crate) fn run_store_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-fn fill(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, size: u64) -> Result<(), Trap> {
+fn fill(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    size: u64,
+) -> Result<(), Trap> {
     check_alignment(address | size, STEP, lane, true)?;
     if space == Space::Generic && resolve(address).0 != Space::Shared {
         return Err(trap(ReportKind::IllegalAddress, lane, address, STEP, true).in_space(space));

@@ -22,7 +22,11 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Creates a cluster of blocks with these shared memories and `threads` threads in total.
     pub(crate) fn new(members: Vec<Arc<SharedMemory>>, threads: u32) -> Self {
-        Self { members: OnceLock::from(members), live: AtomicU32::new(threads), ..Self::default() }
+        Self {
+            members: OnceLock::from(members),
+            live: AtomicU32::new(threads),
+            ..Self::default()
+        }
     }
 
     /// Resets a cluster of a single block.
@@ -40,7 +44,9 @@ impl Cluster {
 
     /// Returns the shared memory of the block that an address names.
     pub(crate) fn member(&self, address: u64) -> Option<&SharedMemory> {
-        let rank = usize::try_from(address / BLOCK_STRIDE).ok()?.checked_sub(1)?;
+        let rank = usize::try_from(address / BLOCK_STRIDE)
+            .ok()?
+            .checked_sub(1)?;
         self.members.get()?.get(rank).map(|member| &**member)
     }
 
@@ -66,7 +72,8 @@ impl Cluster {
     /// Removes ended threads from the barrier.
     pub(crate) fn exit(&self, threads: u32) {
         let live = self.live.load(Ordering::Relaxed);
-        self.live.store(live.saturating_sub(threads), Ordering::Relaxed);
+        self.live
+            .store(live.saturating_sub(threads), Ordering::Relaxed);
         self.settle();
     }
 
@@ -109,7 +116,9 @@ mod tests {
         assert_eq!(rank_of(0x1234, 3), 3);
         let address = address_in(address_in(0x1234, 7), 2);
         assert_eq!((rank_of(address, 3), address % BLOCK_STRIDE), (2, 0x1234));
-        let members = (0..3).map(|_| Arc::new(SharedMemory::new(0x2000))).collect();
+        let members = (0..3)
+            .map(|_| Arc::new(SharedMemory::new(0x2000)))
+            .collect();
         let cluster = Cluster::new(members, 96);
         assert!(cluster.place(address, 4).is_some());
         assert!(cluster.place(address_in(0x1234, 3), 4).is_none());

@@ -82,7 +82,12 @@ pub(crate) struct Conversion {
 }
 
 const FORMATS: [Format; 4] = [F16, BF16, F32, F64];
-const ROUNDINGS: [Rounding; 4] = [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up];
+const ROUNDINGS: [Rounding; 4] = [
+    Rounding::Nearest,
+    Rounding::Zero,
+    Rounding::Down,
+    Rounding::Up,
+];
 
 impl Lane for Conversion {
     type Raw = u32;
@@ -92,7 +97,10 @@ impl Lane for Conversion {
         let target = if flag(0) {
             Target::Real(FORMATS[(raw >> 8 & 3) as usize])
         } else {
-            Target::Integer { bits: (raw >> 8 & 0x7f), signed: flag(1) }
+            Target::Integer {
+                bits: (raw >> 8 & 0x7f),
+                signed: flag(1),
+            }
         };
         Self {
             target,
@@ -129,7 +137,11 @@ impl Conversion {
     pub(crate) fn apply(self, number: Number) -> u64 {
         match (number, self.target) {
             (Number::Integer(value), Target::Integer { bits, signed }) => {
-                let value = if self.saturate { clamp(value, bits, signed) } else { value };
+                let value = if self.saturate {
+                    clamp(value, bits, signed)
+                } else {
+                    value
+                };
                 extend(value as u64, bits, signed)
             }
             (Number::Integer(value), Target::Real(format)) => {
@@ -140,7 +152,9 @@ impl Conversion {
             (Number::Real(value, double), Target::Integer { bits, signed }) => {
                 self.real_to_integer(value, double, bits, signed)
             }
-            (Number::Real(value, double), Target::Real(format)) => self.real_to_real(value, double, format),
+            (Number::Real(value, double), Target::Real(format)) => {
+                self.real_to_real(value, double, format)
+            }
         }
     }
 
@@ -150,7 +164,11 @@ impl Conversion {
             let pattern = if invalid { 1u64 << (bits - 1) } else { 0 };
             return extend(pattern, bits, signed);
         }
-        let value = if self.flush && !double { flush(value) } else { value };
+        let value = if self.flush && !double {
+            flush(value)
+        } else {
+            value
+        };
         // Rust's cast clamps to the range of i128, which exceeds every target's.
         let integer = round_to_integer(value, self.rounding) as i128;
         extend(clamp(integer, bits, signed) as u64, bits, signed)
@@ -164,7 +182,11 @@ impl Conversion {
             return nan(value, double, format);
         }
         // Hardware does not flush the source of a conversion to f16.
-        let mut value = if self.flush && !double && format != F16 { flush(value) } else { value };
+        let mut value = if self.flush && !double && format != F16 {
+            flush(value)
+        } else {
+            value
+        };
         if self.integral {
             value = round_to_integer(value, self.rounding);
         }
@@ -184,7 +206,11 @@ impl Conversion {
         if (self.saturate || self.rectify) && value <= 0.0 {
             return 0;
         }
-        if self.finite && value.is_infinite() { bits - 1 } else { bits }
+        if self.finite && value.is_infinite() {
+            bits - 1
+        } else {
+            bits
+        }
     }
 }
 
@@ -209,7 +235,11 @@ fn nan(value: f64, double: bool, format: Format) -> u64 {
 /// `cvt.rn.f32.f64`.
 #[inline(always)]
 pub(crate) fn single_of_double(value: f64) -> f32 {
-    if value.is_nan() { f32::from_bits(nan(value, true, F32) as u32) } else { value as f32 }
+    if value.is_nan() {
+        f32::from_bits(nan(value, true, F32) as u32)
+    } else {
+        value as f32
+    }
 }
 
 /// `cvt.f64.f32`.
@@ -217,7 +247,10 @@ pub(crate) fn single_of_double(value: f64) -> f32 {
 pub(crate) fn double_of_single(value: f32) -> f64 {
     let bits = value.to_bits();
     if value.is_nan() {
-        let (sign, fraction) = (u64::from(bits >> 31) << 63, u64::from(bits & 0x7f_ffff | 1 << 22) << 29);
+        let (sign, fraction) = (
+            u64::from(bits >> 31) << 63,
+            u64::from(bits & 0x7f_ffff | 1 << 22) << 29,
+        );
         return f64::from_bits(sign | 0x7ff << 52 | fraction);
     }
     f64::from(value)
@@ -225,7 +258,11 @@ pub(crate) fn double_of_single(value: f32) -> f64 {
 
 /// Flushes an f32 subnormal to a zero of the same sign.
 fn flush(value: f64) -> f64 {
-    if value.abs() < f64::from(f32::MIN_POSITIVE) { 0.0f64.copysign(value) } else { value }
+    if value.abs() < f64::from(f32::MIN_POSITIVE) {
+        0.0f64.copysign(value)
+    } else {
+        value
+    }
 }
 
 fn round_to_integer(value: f64, rounding: Rounding) -> f64 {
@@ -238,15 +275,22 @@ fn round_to_integer(value: f64, rounding: Rounding) -> f64 {
 }
 
 fn clamp(value: i128, bits: u32, signed: bool) -> i128 {
-    let (low, high) =
-        if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    let (low, high) = if signed {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    } else {
+        (0, (1i128 << bits) - 1)
+    };
     value.clamp(low, high)
 }
 
 /// Returns the low bits of a value, sign- or zero-extended to 64 bits.
 fn extend(value: u64, bits: u32, signed: bool) -> u64 {
     let unused = 64 - bits;
-    if signed { ((value << unused).cast_signed() >> unused).cast_unsigned() } else { value << unused >> unused }
+    if signed {
+        ((value << unused).cast_signed() >> unused).cast_unsigned()
+    } else {
+        value << unused >> unused
+    }
 }
 
 #[cfg(test)]
@@ -270,8 +314,14 @@ mod tests {
         for target in [
             Target::Real(F64),
             Target::Real(BF16),
-            Target::Integer { bits: 64, signed: true },
-            Target::Integer { bits: 8, signed: false },
+            Target::Integer {
+                bits: 64,
+                signed: true,
+            },
+            Target::Integer {
+                bits: 8,
+                signed: false,
+            },
         ] {
             for rounding in ROUNDINGS {
                 let conversion = Conversion {
@@ -293,7 +343,10 @@ mod tests {
         let s32 = to_integer(32, true, Rounding::Nearest);
         assert_eq!(s32.apply(Number::Real(2.5, false)), 2);
         assert_eq!(s32.apply(Number::Real(1e20, false)), i32::MAX as u64);
-        assert_eq!(s32.apply(Number::Real(-1e20, false)), i64::from(i32::MIN) as u64);
+        assert_eq!(
+            s32.apply(Number::Real(-1e20, false)),
+            i64::from(i32::MIN) as u64
+        );
         let u8_down = to_integer(8, false, Rounding::Down);
         assert_eq!(u8_down.apply(Number::Real(-0.5, false)), 0);
         assert_eq!(u8_down.apply(Number::Real(255.9, false)), 255);
@@ -303,7 +356,9 @@ mod tests {
 
     #[test]
     fn nan_becomes_zero_from_f32_to_narrow_integers_and_the_sign_bit_otherwise() {
-        let nan = |bits, signed, double| to_integer(bits, signed, Rounding::Zero).apply(Number::Real(f64::NAN, double));
+        let nan = |bits, signed, double| {
+            to_integer(bits, signed, Rounding::Zero).apply(Number::Real(f64::NAN, double))
+        };
         assert_eq!(nan(32, true, false), 0);
         assert_eq!(nan(8, false, false), 0);
         assert_eq!(nan(64, false, false), 1 << 63);
@@ -316,7 +371,10 @@ mod tests {
     fn integers_wrap_or_saturate() {
         let wrap = to_integer(8, true, Rounding::Zero);
         assert_eq!(wrap.apply(Number::Integer(200)), (-56i64) as u64);
-        let saturate = Conversion { saturate: true, ..wrap };
+        let saturate = Conversion {
+            saturate: true,
+            ..wrap
+        };
         assert_eq!(saturate.apply(Number::Integer(200)), 127);
         assert_eq!(saturate.apply(Number::Integer(-200)), (-128i64) as u64);
     }
@@ -334,7 +392,11 @@ mod tests {
         };
         assert_eq!(conversion.apply(Number::Real(-0.0, false)), 0);
         assert_eq!(conversion.apply(Number::Real(f64::NAN, false)), 0);
-        let plain = Conversion { saturate: false, integral: true, ..conversion };
+        let plain = Conversion {
+            saturate: false,
+            integral: true,
+            ..conversion
+        };
         assert_eq!(plain.apply(Number::Real(-0.25, false)), 0x8000_0000);
         assert_eq!(plain.apply(Number::Real(f64::NAN, false)), 0x7fff_ffff);
     }

@@ -33,7 +33,14 @@ pub(crate) struct Copy {
 impl Copy {
     /// Creates a copy outside any group.
     pub(crate) fn new(lane: usize, from: u64, to: u64, size: u32, valid: u32) -> Self {
-        Self { lane, from, to, size, valid, group: 0 }
+        Self {
+            lane,
+            from,
+            to,
+            size,
+            valid,
+            group: 0,
+        }
     }
 }
 
@@ -46,8 +53,15 @@ impl Copies {
 
     /// Queues a copy. Returns the oldest copy if the queue is full.
     pub(crate) fn push(&mut self, copy: Copy) -> Option<Copy> {
-        self.queued.push_back(Copy { group: self.open[copy.lane], ..copy });
-        if self.queued.len() > LIMIT { self.queued.pop_front() } else { None }
+        self.queued.push_back(Copy {
+            group: self.open[copy.lane],
+            ..copy
+        });
+        if self.queued.len() > LIMIT {
+            self.queued.pop_front()
+        } else {
+            None
+        }
     }
 
     /// Closes the open groups of these lanes.
@@ -61,7 +75,8 @@ impl Copies {
     pub(crate) fn due(&mut self, lanes: u32, groups: u32) -> Vec<Copy> {
         let open = self.open;
         self.take(|copy| {
-            lanes >> copy.lane & 1 == 1 && u64::from(copy.group) + u64::from(groups) < u64::from(open[copy.lane])
+            lanes >> copy.lane & 1 == 1
+                && u64::from(copy.group) + u64::from(groups) < u64::from(open[copy.lane])
         })
     }
 

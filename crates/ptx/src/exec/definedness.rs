@@ -126,7 +126,9 @@ pub(crate) enum How {
 
 impl Undefined {
     fn bytes(&self, place: Place) -> Bytes {
-        self.taints.get(&place).map_or([0; LANES], |taint| taint.bytes)
+        self.taints
+            .get(&place)
+            .map_or([0; LANES], |taint| taint.bytes)
     }
 
     /// Marks the bytes of a register as undefined in some lanes.
@@ -136,7 +138,13 @@ impl Undefined {
         if merged == [0; LANES] {
             self.taints.remove(&place);
         } else {
-            self.taints.insert(place, UndefinedBytes { bytes: merged, origin });
+            self.taints.insert(
+                place,
+                UndefinedBytes {
+                    bytes: merged,
+                    origin,
+                },
+            );
         }
     }
 
@@ -154,7 +162,11 @@ impl Undefined {
     /// Returns the load from which the first undefined source originates.
     fn origin_of(&self, sources: &[Source]) -> usize {
         let places = sources.iter().filter_map(|source| source.value.place());
-        places.filter_map(|place| self.taints.get(&place)).map(|taint| taint.origin).next().unwrap_or(0)
+        places
+            .filter_map(|place| self.taints.get(&place))
+            .map(|taint| taint.origin)
+            .next()
+            .unwrap_or(0)
     }
 }
 
@@ -219,17 +231,38 @@ fn check(unit: &mut Unit<'_>, op: &Op, place: Place, bytes: u8) -> Option<Contro
     let lane = Lanes(unit.active).find(|&lane| taint.bytes[lane] & bytes != 0)?;
     let origin = undefined.origins[taint.origin];
     undefined.taints.remove(&place);
-    let access = Access { address: origin.addresses[lane], size: origin.size, write: false };
-    let loaded_at = if origin.line == op.line { 0 } else { origin.line };
-    let trap =
-        Trap { access: Some(access), loaded_at, resume: Resume::Again, ..Trap::new(ReportKind::Uninitialized, lane) };
+    let access = Access {
+        address: origin.addresses[lane],
+        size: origin.size,
+        write: false,
+    };
+    let loaded_at = if origin.line == op.line {
+        0
+    } else {
+        origin.line
+    };
+    let trap = Trap {
+        access: Some(access),
+        loaded_at,
+        resume: Resume::Again,
+        ..Trap::new(ReportKind::Uninitialized, lane)
+    };
     Some(unit.fault(trap.in_space(origin.space)))
 }
 
 fn load_origin(unit: &Unit<'_>, op: &Op, flow: &Flow) -> Origin {
     let size = flow.destinations.iter().map(|(_, bytes)| bytes).sum();
-    let addresses = unit.warp.found.as_ref().map_or([0; LANES], |found| found.addresses);
-    Origin { line: op.line, space: op.space, size, addresses }
+    let addresses = unit
+        .warp
+        .found
+        .as_ref()
+        .map_or([0; LANES], |found| found.addresses);
+    Origin {
+        line: op.line,
+        space: op.space,
+        size,
+        addresses,
+    }
 }
 
 /// Marks the undefined bytes of a store as uninitialized in shared and local memory, and reports them in device memory.
@@ -241,13 +274,21 @@ fn store(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
             let undefined = unit.frame.undefined.as_ref()?;
             let mask = low(source.bytes);
             let bytes = undefined.bytes(place).map(|bytes| bytes & mask);
-            let is_global = |lane: &usize| bytes[*lane] != 0 && uninitialized::is_global(op.space, addresses[*lane]);
+            let is_global = |lane: &usize| {
+                bytes[*lane] != 0 && uninitialized::is_global(op.space, addresses[*lane])
+            };
             if Lanes(unit.active).any(|lane| is_global(&lane)) {
                 return check(unit, op, place, mask);
             }
             for lane in Lanes(unit.active).filter(|lane| bytes[*lane] != 0) {
                 for byte in (0..8).filter(|byte| bytes[lane] >> byte & 1 == 1) {
-                    uninitialized::remove(unit, op.space, lane, addresses[lane].wrapping_add(offset + byte), 1);
+                    uninitialized::remove(
+                        unit,
+                        op.space,
+                        lane,
+                        addresses[lane].wrapping_add(offset + byte),
+                        1,
+                    );
                 }
             }
         }
@@ -258,13 +299,21 @@ fn store(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
 
 /// Returns the undefined bytes of the results, in all lanes that take part.
 fn results(unit: &Unit<'_>, undefined: &Undefined, flow: &Flow, lanes: u32) -> Vec<Bytes> {
-    let sources: Vec<Bytes> = flow.sources.iter().map(|source| source_bytes(undefined, source)).collect();
+    let sources: Vec<Bytes> = flow
+        .sources
+        .iter()
+        .map(|source| source_bytes(undefined, source))
+        .collect();
     let mut results = vec![[0; LANES]; flow.destinations.len()];
     let whole = |any: bool, bytes: u32| if any { low(bytes) } else { 0 };
     let any_lane = Lanes(lanes).any(|lane| sources.iter().any(|bytes| bytes[lane] != 0));
     for lane in Lanes(lanes) {
         let at = |index: usize| sources.get(index).map_or(0, |bytes| bytes[lane]);
-        let value = |index: usize| flow.sources.get(index).map_or(0, |source| value(unit, source, lane));
+        let value = |index: usize| {
+            flow.sources
+                .get(index)
+                .map_or(0, |source| value(unit, source, lane))
+        };
         let any = sources.iter().any(|bytes| bytes[lane] != 0);
         let one: u64 = match flow.how {
             How::Nothing | How::Store | How::Defined => 0,
@@ -312,19 +361,31 @@ fn results(unit: &Unit<'_>, undefined: &Undefined, flow: &Flow, lanes: u32) -> V
             }
             How::Select if at(2) != 0 => u64::from(u8::MAX),
             How::Select => u64::from(if value(2) != 0 { at(0) } else { at(1) }),
-            How::Shift { .. } | How::Extract | How::Permute if any && is_selector_undefined(flow.how, at) => {
+            How::Shift { .. } | How::Extract | How::Permute
+                if any && is_selector_undefined(flow.how, at) =>
+            {
                 u64::from(u8::MAX)
             }
-            How::Shift { left, signed } => shift(at(0), flow.sources[0].bytes, value(1), left, signed),
+            How::Shift { left, signed } => {
+                shift(at(0), flow.sources[0].bytes, value(1), left, signed)
+            }
             How::Extract => {
-                let bits = spread(at(0)).checked_shr(value(1) as u32 & 0xff).unwrap_or(0);
+                let bits = spread(at(0))
+                    .checked_shr(value(1) as u32 & 0xff)
+                    .unwrap_or(0);
                 let length = value(2) as u32 & 0xff;
-                let extracted = if length >= 64 { bits } else { bits & ((1 << length) - 1) };
+                let extracted = if length >= 64 {
+                    bits
+                } else {
+                    bits & ((1 << length) - 1)
+                };
                 u64::from(if extracted == 0 { 0 } else { u8::MAX })
             }
             How::Permute => {
                 let bytes = u64::from(at(0) & 0xf) | u64::from(at(1) & 0xf) << 4;
-                (0..4).fold(0, |all, byte| all | (bytes >> (value(2) >> (4 * byte) & 7) & 1) << byte)
+                (0..4).fold(0, |all, byte| {
+                    all | (bytes >> (value(2) >> (4 * byte) & 7) & 1) << byte
+                })
             }
             How::Shuffle(mode) => {
                 let (from, _) = shuffle_source(mode, lane as u32, value(1) as u32, value(2) as u32);
@@ -349,7 +410,10 @@ fn is_selector_undefined(how: How, at: impl Fn(usize) -> u8) -> bool {
 }
 
 fn source_bytes(undefined: &Undefined, source: &Source) -> Bytes {
-    let bytes = source.value.place().map_or([0; LANES], |place| undefined.bytes(place));
+    let bytes = source
+        .value
+        .place()
+        .map_or([0; LANES], |place| undefined.bytes(place));
     bytes.map(|bytes| bytes & low(source.bytes))
 }
 

@@ -27,13 +27,25 @@ pub(crate) struct Format {
 }
 
 /// Half precision.
-pub(crate) const F16: Format = Format { precision: 11, exponent_bits: 5 };
+pub(crate) const F16: Format = Format {
+    precision: 11,
+    exponent_bits: 5,
+};
 /// The upper half of single precision.
-pub(crate) const BF16: Format = Format { precision: 8, exponent_bits: 8 };
+pub(crate) const BF16: Format = Format {
+    precision: 8,
+    exponent_bits: 8,
+};
 /// Single precision.
-pub(crate) const F32: Format = Format { precision: 24, exponent_bits: 8 };
+pub(crate) const F32: Format = Format {
+    precision: 24,
+    exponent_bits: 8,
+};
 /// Double precision.
-pub(crate) const F64: Format = Format { precision: 53, exponent_bits: 11 };
+pub(crate) const F64: Format = Format {
+    precision: 53,
+    exponent_bits: 11,
+};
 
 impl Format {
     const fn bias(self) -> i32 {
@@ -79,27 +91,47 @@ impl Exact {
         let bits = value.to_bits();
         let field = ((bits >> 52) & 0x7ff) as i32;
         let fraction = bits & ((1 << 52) - 1);
-        let (significand, exponent) =
-            if field == 0 { (fraction, F64.least()) } else { (fraction | 1 << 52, F64.least() + field - 1) };
-        Self { negative: value.is_sign_negative(), significand: u128::from(significand), exponent, sticky: false }
+        let (significand, exponent) = if field == 0 {
+            (fraction, F64.least())
+        } else {
+            (fraction | 1 << 52, F64.least() + field - 1)
+        };
+        Self {
+            negative: value.is_sign_negative(),
+            significand: u128::from(significand),
+            exponent,
+            sticky: false,
+        }
     }
 
     /// Creates the exact value of an integer.
     pub(crate) fn from_integer(negative: bool, magnitude: u64) -> Self {
-        Self { negative, significand: u128::from(magnitude), exponent: 0, sticky: false }
+        Self {
+            negative,
+            significand: u128::from(magnitude),
+            exponent: 0,
+            sticky: false,
+        }
     }
 
     /// Returns `true` if the number, rounded to the precision of a format with an unbounded exponent, is less than the format's least
     /// normal number.
     pub(crate) fn is_subnormal(&self, format: Format, rounding: Rounding) -> bool {
-        let raised = Self { exponent: self.exponent + format.precision as i32, ..*self };
+        let raised = Self {
+            exponent: self.exponent + format.precision as i32,
+            ..*self
+        };
         let least_normal = u64::from(1 + format.precision) << (format.precision - 1);
         raised.round(format, rounding) & !format.sign() < least_normal
     }
 
     /// Returns the zero of the same sign.
     pub(crate) fn zero(self) -> Self {
-        Self { significand: 0, sticky: false, ..self }
+        Self {
+            significand: 0,
+            sticky: false,
+            ..self
+        }
     }
 
     fn is_zero(&self) -> bool {
@@ -135,7 +167,11 @@ impl Exact {
     /// Returns the sum. An exact zero from operands of unlike sign is negative when rounding down.
     pub(crate) fn sum(self, other: Self, rounding: Rounding) -> Self {
         if self.is_zero() && other.is_zero() {
-            let negative = if self.negative == other.negative { self.negative } else { rounding == Rounding::Down };
+            let negative = if self.negative == other.negative {
+                self.negative
+            } else {
+                rounding == Rounding::Down
+            };
             return Self { negative, ..self };
         }
         if self.is_zero() {
@@ -145,7 +181,11 @@ impl Exact {
             return self;
         }
         let (a, b) = (self.normalized(), other.normalized());
-        let (big, small) = if (a.exponent, a.significand) >= (b.exponent, b.significand) { (a, b) } else { (b, a) };
+        let (big, small) = if (a.exponent, a.significand) >= (b.exponent, b.significand) {
+            (a, b)
+        } else {
+            (b, a)
+        };
         let distance = (big.exponent - small.exponent) as u32;
         let (shifted, lost) = if distance > 127 {
             (0, true)
@@ -154,13 +194,21 @@ impl Exact {
             (small.significand >> distance, cut)
         };
         if big.negative == small.negative {
-            return Self { significand: big.significand + shifted, sticky: lost, ..big };
+            return Self {
+                significand: big.significand + shifted,
+                sticky: lost,
+                ..big
+            };
         }
         // The discarded bits make the difference smaller: borrow one unit.
         let significand = big.significand - shifted - u128::from(lost);
         let exact_zero = significand == 0 && !lost;
         Self {
-            negative: if exact_zero { rounding == Rounding::Down } else { big.negative },
+            negative: if exact_zero {
+                rounding == Rounding::Down
+            } else {
+                big.negative
+            },
             significand,
             sticky: lost,
             ..big
@@ -222,7 +270,11 @@ impl Exact {
             Rounding::Down => self.negative,
             Rounding::Up => !self.negative,
         };
-        sign | if away { format.infinity() } else { format.max() }
+        sign | if away {
+            format.infinity()
+        } else {
+            format.max()
+        }
     }
 
     /// Returns the bits above a cut, the bit just below it, and `true` if any lower bit is set.
@@ -250,7 +302,11 @@ pub(crate) fn widen(bits: u64, format: Format) -> f64 {
     let fraction_bits = format.precision - 1;
     let fraction = bits & ((1 << fraction_bits) - 1);
     let field = (bits >> fraction_bits) & ((1 << format.exponent_bits) - 1);
-    let sign = if bits & format.sign() != 0 { 1u64 << 63 } else { 0 };
+    let sign = if bits & format.sign() != 0 {
+        1u64 << 63
+    } else {
+        0
+    };
     if field == (1 << format.exponent_bits) - 1 {
         let payload = fraction << (52 - fraction_bits);
         return f64::from_bits(sign | 0x7ff << 52 | payload);
@@ -258,9 +314,17 @@ pub(crate) fn widen(bits: u64, format: Format) -> f64 {
     let (significand, exponent) = if field == 0 {
         (fraction, format.least())
     } else {
-        (fraction | 1 << fraction_bits, format.least() + field as i32 - 1)
+        (
+            fraction | 1 << fraction_bits,
+            format.least() + field as i32 - 1,
+        )
     };
-    let exact = Exact { negative: sign != 0, significand: u128::from(significand), exponent, sticky: false };
+    let exact = Exact {
+        negative: sign != 0,
+        significand: u128::from(significand),
+        exponent,
+        sticky: false,
+    };
     f64::from_bits(exact.round(F64, Rounding::Nearest))
 }
 

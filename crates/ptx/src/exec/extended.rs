@@ -48,13 +48,24 @@ pub(crate) fn run_saturating<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Co
 
 /// Computes a result and a carry for each lane from three numbers and the carry before.
 #[inline(always)]
-fn each_lane<T: Carrying>(unit: &mut Unit<'_>, op: &Op, compute: impl Fn([T; 3], bool) -> (T, bool)) -> Control {
-    let before = if op.imm & READS == 0 { 0 } else { unit.frame.predicate(op.e) };
+fn each_lane<T: Carrying>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    compute: impl Fn([T; 3], bool) -> (T, bool),
+) -> Control {
+    let before = if op.imm & READS == 0 {
+        0
+    } else {
+        unit.frame.predicate(op.e)
+    };
     let rows = [op.a, op.b, op.c].map(|row| *unit.frame.row::<T::Raw>(row));
     let mut result = [T::Raw::default(); LANES];
     let mut after = 0;
     for lane in 0..LANES {
-        let (value, carry) = compute(rows.map(|row| T::from_raw(row[lane])), before & (1 << lane) != 0);
+        let (value, carry) = compute(
+            rows.map(|row| T::from_raw(row[lane])),
+            before & (1 << lane) != 0,
+        );
         result[lane] = value.into_raw();
         after |= u32::from(carry) << lane;
     }

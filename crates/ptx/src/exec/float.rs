@@ -60,7 +60,10 @@ impl Real for f64 {
     #[inline(always)]
     fn nan(operands: &[Self]) -> Self {
         let (first, others) = operands.split_at(operands.len().min(1));
-        let found = others.iter().chain(first).find(|operand| operand.to_bits() & (u64::MAX >> 1) > 0x7ff << 52);
+        let found = others
+            .iter()
+            .chain(first)
+            .find(|operand| operand.to_bits() & (u64::MAX >> 1) > 0x7ff << 52);
         found.map_or(Self::from_bits(0xfff8 << 48), |operand| quiet64(*operand))
     }
 }
@@ -124,7 +127,11 @@ impl Mode {
         if self.0 & Self::SATURATE != 0 {
             return saturate(value);
         }
-        if self.0 & Self::RECTIFY != 0 { rectify(value) } else { value }
+        if self.0 & Self::RECTIFY != 0 {
+            rectify(value)
+        } else {
+            value
+        }
     }
 
     fn round<T: Real>(self, exact: Exact) -> T {
@@ -135,7 +142,11 @@ impl Mode {
     /// number, as hardware does.
     fn round_product<T: Real>(self, exact: Exact) -> T {
         let flushes = self.0 & Self::FLUSH != 0 && matches!(T::FORMAT, F32 | F16);
-        let exact = if flushes && exact.is_subnormal(T::FORMAT, self.rounding()) { exact.zero() } else { exact };
+        let exact = if flushes && exact.is_subnormal(T::FORMAT, self.rounding()) {
+            exact.zero()
+        } else {
+            exact
+        };
         self.round(exact)
     }
 }
@@ -167,7 +178,11 @@ pub(crate) fn saturate<T: Real>(value: T) -> T {
 /// Replaces negative numbers and -0 by +0; keeps NaN.
 pub(crate) fn rectify<T: Real>(value: T) -> T {
     let number = value.to_f64();
-    if number.is_nan() || number > 0.0 { value } else { T::of_bits(0) }
+    if number.is_nan() || number > 0.0 {
+        value
+    } else {
+        T::of_bits(0)
+    }
 }
 
 /// `a + b` in any mode.
@@ -210,14 +225,22 @@ pub(crate) fn mul<T: Real>(a: T, b: T, mode: Mode) -> T {
 #[inline(always)]
 pub(crate) fn mul_flushing(a: f32, b: f32) -> f32 {
     let result = flush(canonical(flush(a) * flush(b)));
-    if result.abs() == f32::MIN_POSITIVE { mul(a, b, Mode::FLUSHING) } else { result }
+    if result.abs() == f32::MIN_POSITIVE {
+        mul(a, b, Mode::FLUSHING)
+    } else {
+        result
+    }
 }
 
 /// `a * b + c` of f32, to nearest, with flushed subnormals.
 #[inline(always)]
 pub(crate) fn fma_flushing(a: f32, b: f32, c: f32) -> f32 {
     let result = flush(canonical(flush(a).fused(flush(b), flush(c))));
-    if result.abs() == f32::MIN_POSITIVE { fma(a, b, c, Mode::FLUSHING) } else { result }
+    if result.abs() == f32::MIN_POSITIVE {
+        fma(a, b, c, Mode::FLUSHING)
+    } else {
+        result
+    }
 }
 
 /// The 16-bit NaN, of either sign, that tensor copies write for out-of-bounds elements of f16 and bf16, as on an H100.
@@ -235,7 +258,11 @@ pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
         mode.round_product(product.sum(Exact::from_f64(z), mode.rounding()))
     } else {
         // The product must not overflow by itself: only its class matters here.
-        let class = if x.is_finite() && y.is_finite() { z } else { x * y + z };
+        let class = if x.is_finite() && y.is_finite() {
+            z
+        } else {
+            x * y + z
+        };
         special(class, &[a, b, c])
     };
     mode.output(result)
@@ -256,28 +283,43 @@ pub(crate) fn div<T: Real>(a: T, b: T, mode: Mode) -> T {
 
 /// `1 / a` in any mode.
 pub(crate) fn rcp<T: Real>(a: T, mode: Mode) -> T {
-    div(T::of_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest)), a, mode)
+    div(
+        T::of_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest)),
+        a,
+        mode,
+    )
 }
 
 /// Returns the square root in any mode.
 pub(crate) fn sqrt<T: Real>(a: T, mode: Mode) -> T {
     let a = mode.input(a);
     let x = a.to_f64();
-    let result =
-        if x.is_finite() && x > 0.0 { mode.round(Exact::from_f64(x).square_root()) } else { special(x.sqrt(), &[a]) };
+    let result = if x.is_finite() && x > 0.0 {
+        mode.round(Exact::from_f64(x).square_root())
+    } else {
+        special(x.sqrt(), &[a])
+    };
     mode.output(result)
 }
 
 /// Returns an infinite, zero or NaN result of operands of which at least one is special.
 fn special<T: Real>(class: f64, operands: &[T]) -> T {
-    if class.is_nan() { T::nan(operands) } else { T::of_bits(exact::narrow(class, T::FORMAT, Rounding::Nearest)) }
+    if class.is_nan() {
+        T::nan(operands)
+    } else {
+        T::of_bits(exact::narrow(class, T::FORMAT, Rounding::Nearest))
+    }
 }
 
 /// Flushes a subnormal number to a zero of the same sign.
 #[inline(always)]
 pub(crate) fn flush(value: f32) -> f32 {
     let bits = value.to_bits();
-    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
+    f32::from_bits(if bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    })
 }
 
 /// Flushes f32 and f16 like [`flush`]; other types have no flushing.
@@ -296,13 +338,21 @@ pub(crate) fn flush_any<T: Real>(value: T) -> T {
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> f32 {
     let bits = value.to_bits();
-    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 {
+        0x7fff_ffff
+    } else {
+        bits
+    })
 }
 
 /// Returns the result of an f64 instruction, in which a NaN inherits the payload of an operand.
 #[inline(always)]
 pub(crate) fn inherit<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
-    if value.to_bits() & (u64::MAX >> 1) > 0x7ff << 52 { f64::nan(&operands) } else { value }
+    if value.to_bits() & (u64::MAX >> 1) > 0x7ff << 52 {
+        f64::nan(&operands)
+    } else {
+        value
+    }
 }
 
 /// Returns the smaller number. -0 is less than +0, and a number takes precedence over NaN.
@@ -369,13 +419,21 @@ fn quiet64(value: f64) -> f64 {
 /// Returns the magnitude. An f64 NaN is quieted and keeps its sign.
 #[inline(always)]
 pub(crate) fn abs64(value: f64) -> f64 {
-    if value.is_nan() { quiet64(value) } else { value.abs() }
+    if value.is_nan() {
+        quiet64(value)
+    } else {
+        value.abs()
+    }
 }
 
 /// Returns the negated value. An f64 NaN is quieted and keeps its sign.
 #[inline(always)]
 pub(crate) fn neg64(value: f64) -> f64 {
-    if value.is_nan() { quiet64(value) } else { -value }
+    if value.is_nan() {
+        quiet64(value)
+    } else {
+        -value
+    }
 }
 
 /// Returns one of two magnitudes, with the product of the signs.
@@ -383,7 +441,11 @@ pub(crate) fn neg64(value: f64) -> f64 {
 pub(crate) fn with_product_of_signs<T: Real>(a: T, b: T, pick: impl Fn(T, T) -> T) -> T {
     let sign = 1 << T::FORMAT.sign_bit();
     let magnitude = pick(T::of_bits(a.bits() & !sign), T::of_bits(b.bits() & !sign));
-    if magnitude.to_f64().is_nan() { magnitude } else { T::of_bits(magnitude.bits() | (a.bits() ^ b.bits()) & sign) }
+    if magnitude.to_f64().is_nan() {
+        magnitude
+    } else {
+        T::of_bits(magnitude.bits() | (a.bits() ^ b.bits()) & sign)
+    }
 }
 
 #[cfg(test)]
@@ -408,7 +470,10 @@ mod tests {
         // Hardware quiets the NaN and keeps its sign.
         assert_eq!(neg64(nan).to_bits(), 0x7ff8_0000_0000_1234);
         assert_eq!(abs64(-nan).to_bits(), 0xfff8_0000_0000_1234);
-        assert_eq!(add(f64::INFINITY, f64::NEG_INFINITY, NEAREST).to_bits(), 0xfff8 << 48);
+        assert_eq!(
+            add(f64::INFINITY, f64::NEG_INFINITY, NEAREST).to_bits(),
+            0xfff8 << 48
+        );
         assert_eq!(add(Half(0x7c00), Half(0xfc00), NEAREST), Half(0x7fff));
     }
 
@@ -447,7 +512,10 @@ mod tests {
         assert_eq!(third(Rounding::Zero), third(Rounding::Down));
         let root = |rounding| sqrt(2.0f64, mode(rounding)).to_bits();
         assert_eq!(root(Rounding::Up), root(Rounding::Zero) + 1);
-        assert_eq!(fma(f32::MAX, 2.0, f32::NEG_INFINITY, NEAREST), f32::NEG_INFINITY);
+        assert_eq!(
+            fma(f32::MAX, 2.0, f32::NEG_INFINITY, NEAREST),
+            f32::NEG_INFINITY
+        );
         assert_eq!(div(1.0f32, 0.0, mode(Rounding::Zero)), f32::INFINITY);
     }
 }

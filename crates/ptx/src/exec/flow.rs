@@ -40,9 +40,22 @@ pub(crate) fn run_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
         let trap = Trap::new(ReportKind::Trap, leader);
         return unit.fault(trap);
     }
-    let negate = if op.imm & NEGATED_VOTE != 0 { u32::MAX } else { 0 };
-    let votes = if op.imm & HAS_VOTE != 0 { (unit.frame.predicate(op.b) ^ negate) & unit.active } else { 0 };
-    unit.wait = Wait { barrier, count, votes, arrive_only: op.imm & ARRIVE_ONLY != 0 };
+    let negate = if op.imm & NEGATED_VOTE != 0 {
+        u32::MAX
+    } else {
+        0
+    };
+    let votes = if op.imm & HAS_VOTE != 0 {
+        (unit.frame.predicate(op.b) ^ negate) & unit.active
+    } else {
+        0
+    };
+    unit.wait = Wait {
+        barrier,
+        count,
+        votes,
+        arrive_only: op.imm & ARRIVE_ONLY != 0,
+    };
     Control::Wait
 }
 

@@ -36,9 +36,16 @@ pub(crate) enum State {
 impl Fragment {
     /// Returns `true` if the lanes of both fragments are at the same instruction and may continue together.
     pub(crate) fn meets(&self, other: &Self) -> bool {
-        let at_barrier =
-            |state| matches!(state, State::Gathering { .. } | State::Barrier { .. } | State::Cluster { .. });
-        self.pc == other.pc && self.frame == other.frame && !at_barrier(self.state) && !at_barrier(other.state)
+        let at_barrier = |state| {
+            matches!(
+                state,
+                State::Gathering { .. } | State::Barrier { .. } | State::Cluster { .. }
+            )
+        };
+        self.pc == other.pc
+            && self.frame == other.frame
+            && !at_barrier(self.state)
+            && !at_barrier(other.state)
     }
 }
 
@@ -68,7 +75,9 @@ pub(crate) enum Outcome {
 impl Warp {
     /// Returns `true` if the lanes wait for other blocks of the cluster.
     pub(crate) fn waits_for_cluster(&self) -> bool {
-        self.fragments.iter().any(|fragment| matches!(fragment.state, State::Cluster { .. }))
+        self.fragments
+            .iter()
+            .any(|fragment| matches!(fragment.state, State::Cluster { .. }))
     }
 
     /// Advances a fragment past its instruction.

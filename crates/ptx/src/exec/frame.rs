@@ -65,8 +65,16 @@ impl Registers {
         let mut predicates = vec![0; layout.predicates.max(1)];
         predicates[0] = FULL;
         Self {
-            words: layout.words.iter().map(|&value| Row::splat(value)).collect(),
-            doubles: layout.doubles.iter().map(|&value| Row::splat(value)).collect(),
+            words: layout
+                .words
+                .iter()
+                .map(|&value| Row::splat(value))
+                .collect(),
+            doubles: layout
+                .doubles
+                .iter()
+                .map(|&value| Row::splat(value))
+                .collect(),
             predicates,
             kept: layout.kept,
         }
@@ -151,14 +159,36 @@ mod tests {
 
     #[test]
     fn reset_restores_constants_and_zeroes_registers() {
-        let layout = Layout { words: vec![0, 5], doubles: vec![0, 9], kept: [1, 1], predicates: 2 };
-        let other = Registers::new(&Layout { words: vec![7, 7], ..layout.clone() });
+        let layout = Layout {
+            words: vec![0, 5],
+            doubles: vec![0, 9],
+            kept: [1, 1],
+            predicates: 2,
+        };
+        let other = Registers::new(&Layout {
+            words: vec![7, 7],
+            ..layout.clone()
+        });
         let layout = Registers::new(&layout);
         let mut frame = Frame::default();
         for function in [0, 0, 1] {
             frame.reset(function, &layout);
-            assert_eq!((frame.row::<u32>(0)[3], frame.row::<u64>(0)[3], frame.predicate(1)), (0, 0, 0));
-            assert_eq!((frame.row::<u32>(1)[31], frame.row::<u64>(1)[31], frame.predicate(0)), (5, 9, FULL));
+            assert_eq!(
+                (
+                    frame.row::<u32>(0)[3],
+                    frame.row::<u64>(0)[3],
+                    frame.predicate(1)
+                ),
+                (0, 0, 0)
+            );
+            assert_eq!(
+                (
+                    frame.row::<u32>(1)[31],
+                    frame.row::<u64>(1)[31],
+                    frame.predicate(0)
+                ),
+                (5, 9, FULL)
+            );
             frame.row_mut::<u32>(0).0[3] = 8;
             frame.row_mut::<u64>(0).0[3] = 8;
             frame.set_predicate(1, FULL, 0b1000);

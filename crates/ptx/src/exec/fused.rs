@@ -42,7 +42,10 @@ mod tests {
         ];
         for shift in 0..60 {
             let tiny = 2.0_f32.powi(-shift);
-            cases.extend([[1.0 + ulp * 3.0, 1.0 + ulp * 5.0, tiny], [4095.0, 4097.0, -tiny]]);
+            cases.extend([
+                [1.0 + ulp * 3.0, 1.0 + ulp * 5.0, tiny],
+                [4095.0, 4097.0, -tiny],
+            ]);
         }
         cases
     }
@@ -59,7 +62,10 @@ mod tests {
         ];
         for shift in 0..120 {
             let tiny = 2.0_f64.powi(-shift);
-            cases.extend([[1.0 + ulp * 3.0, 1.0 + ulp * 5.0, tiny], [134_217_727.0, 134_217_729.0, -tiny]]);
+            cases.extend([
+                [1.0 + ulp * 3.0, 1.0 + ulp * 5.0, tiny],
+                [134_217_727.0, 134_217_729.0, -tiny],
+            ]);
         }
         cases
     }
@@ -73,7 +79,11 @@ mod tests {
 
     #[test]
     fn hard_cases_are_rounded_once_by_all_handlers() {
-        singles().into_iter().for_each(|operands| check("fma.rn.f32 $d, $a, $b, $c;", arithmetic::F, operands));
-        doubles().into_iter().for_each(|operands| check("fma.rn.f64 $d, $a, $b, $c;", arithmetic::E, operands));
+        singles()
+            .into_iter()
+            .for_each(|operands| check("fma.rn.f32 $d, $a, $b, $c;", arithmetic::F, operands));
+        doubles()
+            .into_iter()
+            .for_each(|operands| check("fma.rn.f64 $d, $a, $b, $c;", arithmetic::E, operands));
     }
 }

@@ -25,7 +25,11 @@ pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
 
 /// Loads the values of a half warp from lane `first` on. Its lanes often share one address.
 #[inline(always)]
-fn load_half<T: Load, D: InFile>(places: &LaneAddresses<T::Word>, first: usize, values: &mut [D; HALF]) {
+fn load_half<T: Load, D: InFile>(
+    places: &LaneAddresses<T::Word>,
+    first: usize,
+    values: &mut [D; HALF],
+) {
     if places.are_one(first, first + HALF) {
         values.fill(D::truncate(T::extend(places.load(first))));
         return;
@@ -51,7 +55,10 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
 /// Resolves the lanes' addresses for writing, if they are in the block's own shared memory. The functions are not inlined, because each
 /// atomic operation has a handler. `WIDE` requires AVX2, FMA and F16C.
 #[inline(always)]
-pub(crate) fn places_in_shared<T: Word, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
+pub(crate) fn places_in_shared<T: Word, const WIDE: bool>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+) -> Option<LaneAddresses<T>> {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma,f16c")]
     #[inline(never)]
@@ -80,7 +87,11 @@ fn find_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses
         Space::Generic => addresses(unit, op)[unit.leader()] >= SHARED_WINDOW,
         _ => false,
     };
-    if is_shared { places(unit, op, true) } else { None }
+    if is_shared {
+        places(unit, op, true)
+    } else {
+        None
+    }
 }
 
 /// Resolves the lanes' addresses, if all are aligned and in one segment. Inactive lanes get the place of an active one.

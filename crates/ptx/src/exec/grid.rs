@@ -160,7 +160,9 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Report> {
     let (statistics, fault) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     match fault {
         Some(fault) => Err(fault),
-        None if statistics.blocks < prepared.blocks_to_run() => Err(prepared.launch_fault(ReportKind::Cancelled)),
+        None if statistics.blocks < prepared.blocks_to_run() => {
+            Err(prepared.launch_fault(ReportKind::Cancelled))
+        }
         None => Ok(statistics),
     }
 }
@@ -172,7 +174,10 @@ impl<'a> Prepared<'a> {
     }
 
     fn new(launch: &Launch<'a>) -> Result<Self, Report> {
-        let shared_size = launch.kernel.dynamic_shared_start().saturating_add(launch.dynamic_shared);
+        let shared_size = launch
+            .kernel
+            .dynamic_shared_start()
+            .saturating_add(launch.dynamic_shared);
         let cluster = launch.kernel.required_cluster.unwrap_or(launch.cluster);
         let prepared = Self {
             program: launch.program,
@@ -187,7 +192,12 @@ impl<'a> Prepared<'a> {
             runtime: launch.runtime,
             device: launch.device,
             globals: launch.globals,
-            registers: launch.program.functions.iter().map(|_| OnceLock::new()).collect(),
+            registers: launch
+                .program
+                .functions
+                .iter()
+                .map(|_| OnceLock::new())
+                .collect(),
             started: Instant::now(),
             accesses: launch.program.checking.races.then(LaunchShadow::default),
             failed: AtomicBool::new(false),
@@ -228,32 +238,55 @@ impl<'a> Prepared<'a> {
         let limit = limit.min(launch.kernel.max_threads_per_block.unwrap_or(limit));
         let same = launch.program.kernel(&launch.kernel.name);
         let refusals = [
-            (launch.grid.contains(&0) || launch.block.contains(&0), "grid or block is empty"),
             (
-                self.cluster.contains(&0) || (0..3).any(|axis| !launch.grid[axis].is_multiple_of(self.cluster[axis])),
+                launch.grid.contains(&0) || launch.block.contains(&0),
+                "grid or block is empty",
+            ),
+            (
+                self.cluster.contains(&0)
+                    || (0..3).any(|axis| !launch.grid[axis].is_multiple_of(self.cluster[axis])),
                 "grid dimensions are not multiples of the cluster dimensions",
             ),
             (
                 self.cluster_size() > MOST_BLOCKS_IN_CLUSTER,
                 "cluster exceeds the maximum number of blocks of the device",
             ),
-            (threads > u64::from(limit), "block exceeds the maximum number of threads of the kernel"),
             (
-                launch.kernel.required_block.is_some_and(|block| block != launch.block),
+                threads > u64::from(limit),
+                "block exceeds the maximum number of threads of the kernel",
+            ),
+            (
+                launch
+                    .kernel
+                    .required_block
+                    .is_some_and(|block| block != launch.block),
                 "block dimensions differ from the kernel's .reqntid",
             ),
             (
-                launch.kernel.static_shared.saturating_add(launch.dynamic_shared) > launch.device.max_shared_per_block,
+                launch
+                    .kernel
+                    .static_shared
+                    .saturating_add(launch.dynamic_shared)
+                    > launch.device.max_shared_per_block,
                 "block exceeds the shared memory of the device",
             ),
-            (launch.params.len() < launch.kernel.param_size, "parameter buffer is too small"),
+            (
+                launch.params.len() < launch.kernel.param_size,
+                "parameter buffer is too small",
+            ),
             (
                 launch.globals.len() != launch.program.globals.len(),
                 "number of global addresses differs from the number of globals",
             ),
-            (same.is_none_or(|kernel| kernel.function != launch.kernel.function), "kernel belongs to another program"),
+            (
+                same.is_none_or(|kernel| kernel.function != launch.kernel.function),
+                "kernel belongs to another program",
+            ),
         ];
-        refusals.iter().find(|refusal| refusal.0).map(|refusal| refusal.1)
+        refusals
+            .iter()
+            .find(|refusal| refusal.0)
+            .map(|refusal| refusal.1)
     }
 
     /// Returns the next cluster to start: the index of its first block, and a number that selects the warps that run first.
@@ -265,7 +298,10 @@ impl<'a> Prepared<'a> {
         let (number, first) = self.order.at(position);
         let [x, y, _] = clusters(self.grid, self.cluster).map(u64::from);
         let index = [number % x, number / x % y, number / x / y];
-        Some((std::array::from_fn(|axis| index[axis] as u32 * self.cluster[axis]), first))
+        Some((
+            std::array::from_fn(|axis| index[axis] as u32 * self.cluster[axis]),
+            first,
+        ))
     }
 
     /// Cancels the next cluster to start, and returns the index of its first block.
@@ -283,7 +319,9 @@ impl<'a> Prepared<'a> {
 
     /// Returns the number of blocks in a cluster.
     pub(crate) fn cluster_size(&self) -> u64 {
-        self.cluster.iter().fold(1, |size, &extent| size.saturating_mul(u64::from(extent)))
+        self.cluster
+            .iter()
+            .fold(1, |size, &extent| size.saturating_mul(u64::from(extent)))
     }
 }
 
@@ -320,16 +358,26 @@ struct Order {
 
 impl Order {
     fn new(grid: [u32; 3], schedule: Schedule) -> Self {
-        let product = grid.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
+        let product = grid
+            .iter()
+            .try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
         let clusters = product.unwrap_or(u64::MAX).max(1);
         let Schedule::Shuffled(seed) = schedule else {
-            return Self { clusters, factor: 1, offset: 0 };
+            return Self {
+                clusters,
+                factor: 1,
+                offset: 0,
+            };
         };
         let mut factor = mix(seed) % clusters;
         while greatest_common_divisor(factor, clusters) != 1 {
             factor += 1;
         }
-        Self { clusters, factor, offset: mix(seed ^ u64::MAX) % clusters }
+        Self {
+            clusters,
+            factor,
+            offset: mix(seed ^ u64::MAX) % clusters,
+        }
     }
 
     /// Returns the cluster at a position, and a number that selects its first warps.

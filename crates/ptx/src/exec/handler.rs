@@ -183,7 +183,11 @@ where
     }
     if nans != 0 {
         for lane in 0..LANES {
-            result[lane] = inherit(f64::from_bits(result[lane]), [a[lane], b[lane]].map(f64::from_bits)).to_bits();
+            result[lane] = inherit(
+                f64::from_bits(result[lane]),
+                [a[lane], b[lane]].map(f64::from_bits),
+            )
+            .to_bits();
         }
     }
     write(unit, op.d, &result);
@@ -197,11 +201,19 @@ where
     F: Fn(f64, f64, f64) -> f64 + Copy + 'static,
 {
     let f = operation::<F>();
-    let (a, b, c) = (unit.frame.row::<u64>(op.a), unit.frame.row::<u64>(op.b), unit.frame.row::<u64>(op.c));
+    let (a, b, c) = (
+        unit.frame.row::<u64>(op.a),
+        unit.frame.row::<u64>(op.b),
+        unit.frame.row::<u64>(op.c),
+    );
     let mut result = [0; LANES];
     let mut nans = 0;
     for lane in 0..LANES {
-        let value = f(f64::from_bits(a[lane]), f64::from_bits(b[lane]), f64::from_bits(c[lane]));
+        let value = f(
+            f64::from_bits(a[lane]),
+            f64::from_bits(b[lane]),
+            f64::from_bits(c[lane]),
+        );
         nans |= u64::from(value.is_nan());
         result[lane] = value.to_bits();
     }
@@ -240,7 +252,11 @@ where
     }
 
     let f = |a: A::Raw, b: A::Raw| operation::<F>()(A::from_raw(a), A::from_raw(b));
-    if is_inlined(WIDE) { run(unit, op, f) } else { run_by_lane(unit, op, f) }
+    if is_inlined(WIDE) {
+        run(unit, op, f)
+    } else {
+        run_by_lane(unit, op, f)
+    }
 }
 
 #[inline(always)]

@@ -214,7 +214,10 @@ impl Geometry {
 
     #[inline]
     pub(crate) fn has_layers(self) -> bool {
-        matches!(self, Self::LineOfLayer | Self::PlaneOfLayer | Self::CubeOfLayer)
+        matches!(
+            self,
+            Self::LineOfLayer | Self::PlaneOfLayer | Self::CubeOfLayer
+        )
     }
 }
 

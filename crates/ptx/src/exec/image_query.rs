@@ -11,7 +11,11 @@ pub(crate) const NO_LEVEL: u32 = u32::MAX;
 
 pub(crate) fn run_texture_query(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        let level = if op.b == NO_LEVEL { 0 } else { unit.frame.row::<u32>(op.b)[lane] };
+        let level = if op.b == NO_LEVEL {
+            0
+        } else {
+            unit.frame.row::<u32>(op.b)[lane]
+        };
         let handle = unit.frame.row::<u64>(op.a)[lane];
         let Some(texture) = unit.launch.runtime.texture(handle) else {
             return unit.fault(Trap::new(ReportKind::IllegalAddress, lane));

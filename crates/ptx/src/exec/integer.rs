@@ -84,7 +84,11 @@ pub(crate) fn insert_bits(a: u64, b: u64, position: u32, length: u32, width: u32
     if position >= width {
         return b;
     }
-    let mask = if length >= 64 { u64::MAX } else { (1u64 << length) - 1 };
+    let mask = if length >= 64 {
+        u64::MAX
+    } else {
+        (1u64 << length) - 1
+    };
     let mask = mask << position;
     b & !mask | a << position & mask
 }
@@ -97,7 +101,11 @@ pub(crate) fn extract_bits(a: u64, position: u32, length: u32, width: u32, signe
     }
     // The sign is that of the highest bit that exists.
     let top = position.saturating_add(length - 1).min(width - 1);
-    let sign = if signed && a >> top & 1 == 1 { u64::MAX } else { 0 };
+    let sign = if signed && a >> top & 1 == 1 {
+        u64::MAX
+    } else {
+        0
+    };
     let field = if position >= width { 0 } else { a >> position };
     let kept = length.min(width.saturating_sub(position));
     if kept >= 64 {
@@ -110,10 +118,12 @@ pub(crate) fn extract_bits(a: u64, position: u32, length: u32, width: u32, signe
 /// Computes `lop3`: for each bit, the entry of a truth table of three inputs.
 #[inline(always)]
 pub(crate) fn table_logic(a: u32, b: u32, c: u32, table: u32) -> u32 {
-    (0..8u32).filter(|&row| table >> row & 1 == 1).fold(0, |result, row| {
-        let term = |input: u32, bit: u32| if row >> bit & 1 == 1 { input } else { !input };
-        result | term(a, 2) & term(b, 1) & term(c, 0)
-    })
+    (0..8u32)
+        .filter(|&row| table >> row & 1 == 1)
+        .fold(0, |result, row| {
+            let term = |input: u32, bit: u32| if row >> bit & 1 == 1 { input } else { !input };
+            result | term(a, 2) & term(b, 1) & term(c, 0)
+        })
 }
 
 /// Computes `prmt` in its default mode: each selector nibble selects a byte of `b:a`, or its sign.
@@ -243,7 +253,10 @@ mod tests {
     #[test]
     fn tables_and_permutations_follow_their_selectors() {
         assert_eq!(table_logic(0xf0, 0xcc, 0xaa, 0x80), 0x80);
-        assert_eq!(table_logic(0xf0f0, 0xcccc, 0xaaaa, 0x96), 0xf0f0 ^ 0xcccc ^ 0xaaaa);
+        assert_eq!(
+            table_logic(0xf0f0, 0xcccc, 0xaaaa, 0x96),
+            0xf0f0 ^ 0xcccc ^ 0xaaaa
+        );
         assert_eq!(permute_bytes(0x8081_8283, 0x0405_0607, 0x0123), 0x8382_8180);
         assert_eq!(permute_bytes(0x0000_0080, 0, 0x0008), 0x8080_80ff);
     }

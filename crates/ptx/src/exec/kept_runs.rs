@@ -30,7 +30,9 @@ impl KeptRuns {
     #[inline(always)]
     pub(crate) fn of(&self, op: &Op) -> Option<Option<Runs>> {
         match op.runs {
-            RunsSlot::Reuse(slot) if self.known >> (slot & 7) & 1 == 1 => self.runs.get(usize::from(slot)).copied(),
+            RunsSlot::Reuse(slot) if self.known >> (slot & 7) & 1 == 1 => {
+                self.runs.get(usize::from(slot)).copied()
+            }
             _ => None,
         }
     }
@@ -47,7 +49,9 @@ impl KeptRuns {
     /// instruction's offset are not reused.
     #[inline(always)]
     pub(crate) fn keep_segment(&mut self, op: &Op, runs: Runs, segment: &Segment) {
-        let (RunsSlot::Keep(slot) | RunsSlot::Reuse(slot)) = op.runs else { return };
+        let (RunsSlot::Keep(slot) | RunsSlot::Reuse(slot)) = op.runs else {
+            return;
+        };
         let (Runs { starts, step }, align_mask) = (runs, op.align_mask);
         let is_missing = self.known & !self.placed & 1 << (slot & 7) != 0;
         if !is_missing {
@@ -73,14 +77,24 @@ impl KeptRuns {
     /// Returns the step of an instruction's runs and the host memory of each, if they are kept, all lanes are active, and the runs are
     /// aligned and in bounds. The instruction's offset must be aligned.
     #[inline(always)]
-    pub(crate) fn places(&self, op: &Op, active: u32, write: bool) -> Option<(u64, [HostBytes; 2])> {
-        let RunsSlot::Reuse(slot) = op.runs else { return None };
+    pub(crate) fn places(
+        &self,
+        op: &Op,
+        active: u32,
+        write: bool,
+    ) -> Option<(u64, [HostBytes; 2])> {
+        let RunsSlot::Reuse(slot) = op.runs else {
+            return None;
+        };
         if active != FULL || self.placed >> (slot & 7) & 1 == 0 {
             return None;
         }
         let places = &self.places[usize::from(slot) % KEPT_RUNS];
         // The runs are those of the vector; `op.e` is the offset of the element in it.
         let element = u64::from(op.e);
-        Some((places.step, places.at(op.imm.wrapping_sub(element), element, write)?))
+        Some((
+            places.step,
+            places.at(op.imm.wrapping_sub(element), element, write)?,
+        ))
     }
 }

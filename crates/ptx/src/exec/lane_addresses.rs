@@ -27,7 +27,10 @@ impl<T: Word> LaneAddresses<T> {
             misaligned |= addresses[lane];
         }
         let is_good = outside >> 63 == 0 && misaligned & (T::SIZE - 1) == 0;
-        is_good.then_some(Self { host: segment.host.cast(), offsets })
+        is_good.then_some(Self {
+            host: segment.host.cast(),
+            offsets,
+        })
     }
 
     /// Returns `true` if the lanes `first..end` have one address.
@@ -70,7 +73,10 @@ mod tests {
 
     fn places(addresses: [u64; LANES]) -> Option<LaneAddresses<u32>> {
         let arena = Arena::new(0x1000, 100);
-        LaneAddresses::new(&arena.segment(0x1000).expect("the arena begins there"), &addresses)
+        LaneAddresses::new(
+            &arena.segment(0x1000).expect("the arena begins there"),
+            &addresses,
+        )
     }
 
     fn with_lane(lane: usize, address: u64) -> [u64; LANES] {
@@ -85,7 +91,16 @@ mod tests {
             for good in [0x1000, 0x1060] {
                 assert!(places(with_lane(lane, good)).is_some(), "{lane} {good:x}");
             }
-            for bad in [0xffc, 0x1064, 0x1061, 0x1002, 0, u64::MAX - 3, 1 << 63, 0x1000 | 1 << 63] {
+            for bad in [
+                0xffc,
+                0x1064,
+                0x1061,
+                0x1002,
+                0,
+                u64::MAX - 3,
+                1 << 63,
+                0x1000 | 1 << 63,
+            ] {
                 assert!(places(with_lane(lane, bad)).is_none(), "{lane} {bad:x}");
             }
         }

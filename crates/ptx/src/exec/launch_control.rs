@@ -16,7 +16,9 @@ const IS_TAKEN: u64 = 1 << 32;
 
 pub(crate) fn run_is_taken(unit: &mut Unit<'_>, op: &Op) -> Control {
     let row = unit.frame.row::<u64>(op.a);
-    let taken = row.iter().enumerate().fold(0, |taken, (lane, part)| taken | u32::from(part & IS_TAKEN != 0) << lane);
+    let taken = row.iter().enumerate().fold(0, |taken, (lane, part)| {
+        taken | u32::from(part & IS_TAKEN != 0) << lane
+    });
     unit.frame.set_predicate(op.d, taken, unit.active);
     Control::Next
 }
@@ -30,9 +32,17 @@ pub(crate) fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) ->
             Some([x, y, z]) => [u64::from(y) << 32 | u64::from(x), IS_TAKEN | u64::from(z)],
             None => [0; 2],
         };
-        let ranks = if TO_ALL { 0..unit.launch.cluster_size() as u32 } else { 0..1 };
+        let ranks = if TO_ALL {
+            0..unit.launch.cluster_size() as u32
+        } else {
+            0..1
+        };
         for rank in ranks {
-            let [to, barrier] = if TO_ALL { places.map(|place| address_in(place, rank)) } else { places };
+            let [to, barrier] = if TO_ALL {
+                places.map(|place| address_in(place, rank))
+            } else {
+                places
+            };
             if let Err(trap) = write_response(unit, lane, to, barrier, response) {
                 return unit.fault(trap);
             }
@@ -42,7 +52,13 @@ pub(crate) fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) ->
 }
 
 /// Writes a response, and completes its bytes on the mbarrier object.
-fn write_response(unit: &mut Unit<'_>, lane: usize, to: u64, barrier: u64, [low, high]: [u64; 2]) -> Result<(), Trap> {
+fn write_response(
+    unit: &mut Unit<'_>,
+    lane: usize,
+    to: u64,
+    barrier: u64,
+    [low, high]: [u64; 2],
+) -> Result<(), Trap> {
     check_alignment(to, RESPONSE_BYTES.into(), lane, true)?;
     write_at(unit, Space::Shared, lane, to, low)?;
     write_at(unit, Space::Shared, lane, to.wrapping_add(8), high)?;

@@ -37,7 +37,11 @@ pub(crate) struct Suspects {
 
 /// Records the next load.
 pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if record_lines(unit, op, None) { Control::Next } else { record(unit, op, None) }
+    if record_lines(unit, op, None) {
+        Control::Next
+    } else {
+        record(unit, op, None)
+    }
 }
 
 /// Records the next store, of elements in rows `d`, `b`, `c` and `e`, and compares the values of threads that race for shared memory.
@@ -59,8 +63,10 @@ pub(crate) fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Con
 fn stored<T: Word, S: InFile>(unit: &Unit<'_>, op: &Op) -> Stored {
     let mut stored = [[0; MOST_BYTES]; LANES];
     let elements = bytes(op) / T::SIZE;
-    for (row, begin) in
-        [op.d, op.b, op.c, op.e].into_iter().zip((0..).step_by(T::SIZE as usize)).take(elements as usize)
+    for (row, begin) in [op.d, op.b, op.c, op.e]
+        .into_iter()
+        .zip((0..).step_by(T::SIZE as usize))
+        .take(elements as usize)
     {
         let row = unit.frame.row::<S>(row);
         for (stored, value) in stored.iter_mut().zip(row.iter()) {
@@ -80,8 +86,12 @@ fn bytes(op: &Op) -> u64 {
 /// Accesses that are recorded already may be recorded again.
 fn record_lines(unit: &mut Unit<'_>, op: &Op, stored: Option<&[u32; LANES]>) -> bool {
     let launch = unit.launch;
-    let Some(accesses) = &launch.accesses else { return true };
-    let Some(Runs { starts, step: 4 }) = runs::of_warp(unit, op) else { return false };
+    let Some(accesses) = &launch.accesses else {
+        return true;
+    };
+    let Some(Runs { starts, step: 4 }) = runs::of_warp(unit, op) else {
+        return false;
+    };
     let is_line = |start: u64| start.is_multiple_of(LINE) && start <= SHARED_WINDOW - LINE;
     if bytes(op) != 4 || !starts.into_iter().all(is_line) {
         return false;
@@ -89,7 +99,10 @@ fn record_lines(unit: &mut Unit<'_>, op: &Op, stored: Option<&[u32; LANES]>) -> 
     let by = visitor(unit);
     let halves = stored.map(|stored| stored.as_chunks::<HALF>().0);
     (0..).zip(starts).all(|(half, start)| {
-        let by = Visitor { thread: by.thread + half * HALF as u16, ..by };
+        let by = Visitor {
+            thread: by.thread + half * HALF as u16,
+            ..by
+        };
         let stored = halves.map(|halves| &halves[usize::from(half)]);
         accesses.record_line(&mut unit.cache.pages, start, by, stored)
     })
@@ -107,30 +120,54 @@ fn visitor(unit: &Unit<'_>) -> Visitor {
 #[inline(never)]
 fn record(unit: &mut Unit<'_>, op: &Op, stored: Option<&Stored>) -> Control {
     let launch = unit.launch;
-    let Some(accesses) = &launch.accesses else { return Control::Next };
+    let Some(accesses) = &launch.accesses else {
+        return Control::Next;
+    };
     let (addresses, bytes) = (addresses(unit, op), bytes(op));
     let by = visitor(unit);
     let (mut visits, mut lanes, mut count) = ([const { None }; LANES], [0; LANES], 0);
     let mut last = None;
     for lane in Lanes(unit.active) {
         let address = addresses[lane];
-        let is_device_memory = address.checked_add(bytes).is_some_and(|end| end <= SHARED_WINDOW);
+        let is_device_memory = address
+            .checked_add(bytes)
+            .is_some_and(|end| end <= SHARED_WINDOW);
         let is_seen = stored.is_none() && last == Some(address);
         if is_device_memory && !is_seen {
-            let by = Visitor { thread: by.thread + lane as u16, ..by };
+            let by = Visitor {
+                thread: by.thread + lane as u16,
+                ..by
+            };
             let stored = stored.map(|stored| &stored[lane][..bytes as usize]);
-            visits[count] = Some(Visit { by, address, bytes, stored });
+            visits[count] = Some(Visit {
+                by,
+                address,
+                bytes,
+                stored,
+            });
             (lanes[count], count, last) = (lane, count + 1, Some(address));
         }
     }
     let found = accesses.record(&mut unit.cache.pages, visits[..count].iter().flatten());
-    found.map_or(Control::Next, |(position, rival)| report(unit, op, lanes[position], rival, stored.is_some()))
+    found.map_or(Control::Next, |(position, rival)| {
+        report(unit, op, lanes[position], rival, stored.is_some())
+    })
 }
 
 #[cold]
-fn report(unit: &mut Unit<'_>, op: &Op, lane: usize, Rival { by, same_value }: Rival, write: bool) -> Control {
+fn report(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    lane: usize,
+    Rival { by, same_value }: Rival,
+    write: bool,
+) -> Control {
     let [columns, rows, _] = unit.launch.grid;
-    let block = [by.block % columns, by.block / columns % rows, by.block / columns / rows];
+    let block = [
+        by.block % columns,
+        by.block / columns % rows,
+        by.block / columns / rows,
+    ];
     stop(unit, op, lane, (block, by.thread), same_value, write)
 }
 
@@ -139,13 +176,25 @@ fn report(unit: &mut Unit<'_>, op: &Op, lane: usize, Rival { by, same_value }: R
 fn compare(unit: &mut Unit<'_>, op: &Op, suspects: Suspects, stored: &Stored) -> Control {
     let addresses = addresses(unit, op);
     let is_same = |lane: usize| {
-        let offset =
-            if addresses[lane] < BLOCK_STRIDE { addresses[lane] } else { addresses[lane].wrapping_sub(SHARED_WINDOW) };
+        let offset = if addresses[lane] < BLOCK_STRIDE {
+            addresses[lane]
+        } else {
+            addresses[lane].wrapping_sub(SHARED_WINDOW)
+        };
         let place = unit.block.shared.place(offset, bytes(op));
-        place.is_some_and(|place| (0..bytes(op) as usize).all(|index| place.load::<u8>(index) == stored[lane][index]))
+        place.is_some_and(|place| {
+            (0..bytes(op) as usize).all(|index| place.load::<u8>(index) == stored[lane][index])
+        })
     };
     let same_value = Lanes(suspects.lanes & unit.active).all(is_same);
-    stop(unit, op, suspects.first, (unit.block.index, suspects.thread), same_value, true)
+    stop(
+        unit,
+        op,
+        suspects.first,
+        (unit.block.index, suspects.thread),
+        same_value,
+        true,
+    )
 }
 
 /// Reports a race with another thread. Threads that store the same value continue.
@@ -159,8 +208,24 @@ pub(crate) fn stop(
     write: bool,
 ) -> Control {
     let thread = thread_index(u32::from(thread), unit.launch.block);
-    let access = Some(Access { address: addresses(unit, op)[lane], size: bytes(op) as u32, write });
-    let resume = if same_value { Resume::After } else { Resume::End };
-    let kind = ReportKind::Race { block, thread, same_value };
-    unit.fault(Trap { access, resume, ..Trap::new(kind, lane).in_space(op.space) })
+    let access = Some(Access {
+        address: addresses(unit, op)[lane],
+        size: bytes(op) as u32,
+        write,
+    });
+    let resume = if same_value {
+        Resume::After
+    } else {
+        Resume::End
+    };
+    let kind = ReportKind::Race {
+        block,
+        thread,
+        same_value,
+    };
+    unit.fault(Trap {
+        access,
+        resume,
+        ..Trap::new(kind, lane).in_space(op.space)
+    })
 }

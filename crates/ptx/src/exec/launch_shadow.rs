@@ -43,7 +43,9 @@ pub(crate) struct PageCache {
 
 impl Default for PageCache {
     fn default() -> Self {
-        Self { entries: [const { None }; CACHED] }
+        Self {
+            entries: [const { None }; CACHED],
+        }
     }
 }
 
@@ -112,7 +114,8 @@ struct Access {
 impl Visitor {
     /// Returns `true` if the two threads are unordered: in different blocks, or in different warps of a block between two barriers.
     fn is_unordered(self, other: Self) -> bool {
-        self.block != other.block || self.phase == other.phase && self.thread / 32 != other.thread / 32
+        self.block != other.block
+            || self.phase == other.phase && self.thread / 32 != other.thread / 32
     }
 }
 
@@ -136,9 +139,13 @@ impl LaunchShadow {
             let page = cache.page(number, self);
             let mut page = page.map(|page| page.lock().unwrap_or_else(PoisonError::into_inner));
             let epoch = self.epoch.load(Ordering::Acquire);
-            while let Some((position, visit)) = visits.next_if(|(_, visit)| visit.address / PAGE == number) {
+            while let Some((position, visit)) =
+                visits.next_if(|(_, visit)| visit.address / PAGE == number)
+            {
                 let rival = page.as_mut().and_then(|page| page.record(epoch, visit));
-                if let Some(rival) = rival.filter(|rival| is_worse(*rival, worst.map(|(_, rival)| rival))) {
+                if let Some(rival) =
+                    rival.filter(|rival| is_worse(*rival, worst.map(|(_, rival)| rival)))
+                {
                     worst = Some((position, rival));
                 }
             }
@@ -155,7 +162,9 @@ impl LaunchShadow {
         by: Visitor,
         stored: Option<&[u32; WORDS]>,
     ) -> bool {
-        let Some(page) = cache.page(address / PAGE, self) else { return true };
+        let Some(page) = cache.page(address / PAGE, self) else {
+            return true;
+        };
         let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
         let epoch = self.epoch.load(Ordering::Acquire);
         let line = page.line(address % PAGE, epoch);
@@ -176,7 +185,9 @@ impl LaunchShadow {
         if pages.len() == MOST_PAGES {
             return None;
         }
-        let page = Arc::new(Mutex::new(Page { lines: vec![Line::default(); LINES].into() }));
+        let page = Arc::new(Mutex::new(Page {
+            lines: vec![Line::default(); LINES].into(),
+        }));
         pages.insert(number, Arc::clone(&page));
         Some(page)
     }
@@ -216,13 +227,18 @@ impl Page {
                 line.split();
             }
             let mask = ((1_u32 << (stop - word * WORD)) - (1 << (at - word * WORD))) as u8;
-            let access = Access { by: visit.by, bytes: mask };
+            let access = Access {
+                by: visit.by,
+                bytes: mask,
+            };
             let index = word as usize % WORDS;
             let (word, value) = (&mut line.words[index], &mut line.values[index]);
             let rival = match visit.stored {
-                Some(stored) => {
-                    word.write(access, value, value_of(&stored[(at - start) as usize..(stop - start) as usize], at))
-                }
+                Some(stored) => word.write(
+                    access,
+                    value,
+                    value_of(&stored[(at - start) as usize..(stop - start) as usize], at),
+                ),
                 None => word.read(access),
             };
             worst = rival.filter(|rival| is_worse(*rival, worst)).or(worst);
@@ -252,7 +268,10 @@ impl Line {
         let first = self.words[0];
         for (thread, word) in (0..).zip(&mut self.words) {
             let moved = |access: Access| access.moved_on(thread);
-            *word = Word { writer: moved(first.writer), readers: first.readers.map(moved) };
+            *word = Word {
+                writer: moved(first.writer),
+                readers: first.readers.map(moved),
+            };
         }
         if first.writer.bytes == 0 {
             self.values = [0; WORDS];
@@ -275,14 +294,24 @@ fn is_worse(rival: Rival, than: Option<Rival>) -> bool {
 
 /// Returns a word with all bits set in the bytes of a mask.
 fn bits_of(bytes: u8) -> u32 {
-    (0..WORD as u32).filter(|byte| bytes >> byte & 1 == 1).map(|byte| 0xff << (8 * byte)).sum()
+    (0..WORD as u32)
+        .filter(|byte| bytes >> byte & 1 == 1)
+        .map(|byte| 0xff << (8 * byte))
+        .sum()
 }
 
 impl Access {
     /// Returns the same access by the thread whose number is higher by `threads`. No access stays no access.
     fn moved_on(self, threads: u16) -> Self {
-        let thread = if self.bytes == 0 { self.by.thread } else { self.by.thread + threads };
-        Self { by: Visitor { thread, ..self.by }, ..self }
+        let thread = if self.bytes == 0 {
+            self.by.thread
+        } else {
+            self.by.thread + threads
+        };
+        Self {
+            by: Visitor { thread, ..self.by },
+            ..self
+        }
     }
 
     fn races_with(self, other: Self) -> bool {
@@ -292,13 +321,18 @@ impl Access {
 
 impl Word {
     fn read(&mut self, access: Access) -> Option<Rival> {
-        let rival = self.writer.races_with(access).then_some(Rival { by: self.writer.by, same_value: false });
+        let rival = self.writer.races_with(access).then_some(Rival {
+            by: self.writer.by,
+            same_value: false,
+        });
         let [last, earlier] = &mut self.readers;
         if last.by != access.by {
             let (block, warp) = (access.by.block, access.by.thread / 32);
             let is_of_other_block = last.by.block != block;
             let is_of_other_warp = last.by.phase == access.by.phase && last.by.thread / 32 != warp;
-            if last.bytes != 0 && (is_of_other_block || is_of_other_warp && earlier.by.block == block) {
+            if last.bytes != 0
+                && (is_of_other_block || is_of_other_warp && earlier.by.block == block)
+            {
                 *earlier = *last;
             }
             *last = access;
@@ -311,11 +345,19 @@ impl Word {
     /// Records a store of `stored` to a word with the value `value`.
     fn write(&mut self, access: Access, value: &mut u32, stored: u32) -> Option<Rival> {
         let reader = self.readers.iter().find(|reader| reader.races_with(access));
-        let rival = reader.map(|reader| Rival { by: reader.by, same_value: false }).or_else(|| {
-            let both = bits_of(self.writer.bytes & access.bytes);
-            let same_value = (*value ^ stored) & both == 0;
-            self.writer.races_with(access).then_some(Rival { by: self.writer.by, same_value })
-        });
+        let rival = reader
+            .map(|reader| Rival {
+                by: reader.by,
+                same_value: false,
+            })
+            .or_else(|| {
+                let both = bits_of(self.writer.bytes & access.bytes);
+                let same_value = (*value ^ stored) & both == 0;
+                self.writer.races_with(access).then_some(Rival {
+                    by: self.writer.by,
+                    same_value,
+                })
+            });
         if self.writer.by == access.by {
             let new = bits_of(access.bytes);
             *value = *value & !new | stored;
@@ -332,18 +374,36 @@ mod tests {
     use super::*;
 
     fn by(block: u32, phase: u32, thread: u16) -> Visitor {
-        Visitor { block, phase, thread }
+        Visitor {
+            block,
+            phase,
+            thread,
+        }
     }
 
     fn load(by: Visitor, address: u64, bytes: u64) -> Visit<'static> {
-        Visit { by, address, bytes, stored: None }
+        Visit {
+            by,
+            address,
+            bytes,
+            stored: None,
+        }
     }
 
     fn store(by: Visitor, address: u64, stored: &[u8]) -> Visit<'_> {
-        Visit { by, address, bytes: stored.len() as u64, stored: Some(stored) }
+        Visit {
+            by,
+            address,
+            bytes: stored.len() as u64,
+            stored: Some(stored),
+        }
     }
 
-    fn record(shadow: &LaunchShadow, cache: &mut PageCache, visits: &[Visit<'_>]) -> Option<(usize, Rival)> {
+    fn record(
+        shadow: &LaunchShadow,
+        cache: &mut PageCache,
+        visits: &[Visit<'_>],
+    ) -> Option<(usize, Rival)> {
         shadow.record(cache, visits.iter())
     }
 
@@ -370,9 +430,21 @@ mod tests {
             (by(1, 3, 0), true),
         ] {
             let expected = is_unordered.then_some((first, false));
-            assert_eq!(last_rival(&[store(first, A, &[1; 4]), load(other, A, 4)]), expected, "{other:?}");
-            assert_eq!(last_rival(&[load(first, A, 4), store(other, A, &[1; 4])]), expected, "{other:?}");
-            assert_eq!(last_rival(&[store(first, A, &[1; 4]), store(other, A, &[2; 4])]), expected, "{other:?}");
+            assert_eq!(
+                last_rival(&[store(first, A, &[1; 4]), load(other, A, 4)]),
+                expected,
+                "{other:?}"
+            );
+            assert_eq!(
+                last_rival(&[load(first, A, 4), store(other, A, &[1; 4])]),
+                expected,
+                "{other:?}"
+            );
+            assert_eq!(
+                last_rival(&[store(first, A, &[1; 4]), store(other, A, &[2; 4])]),
+                expected,
+                "{other:?}"
+            );
             assert_eq!(last_rival(&[load(first, A, 4), load(other, A, 4)]), None);
         }
     }
@@ -380,15 +452,28 @@ mod tests {
     #[test]
     fn stores_of_the_same_value_are_compared_in_their_common_bytes() {
         let (first, other) = (by(0, 0, 0), by(1, 0, 0));
-        let rival =
-            |stored: &[u8], address, again: &[u8]| last_rival(&[store(first, A, stored), store(other, address, again)]);
+        let rival = |stored: &[u8], address, again: &[u8]| {
+            last_rival(&[store(first, A, stored), store(other, address, again)])
+        };
         assert_eq!(rival(&[7; 4], A, &[7; 4]), Some((first, true)));
         assert_eq!(rival(&[7, 7, 7, 8], A, &[7; 4]), Some((first, false)));
         assert_eq!(rival(&[1, 2, 3, 4], A + 1, &[2]), Some((first, true)));
         assert_eq!(rival(&[1, 2], A + 2, &[9, 9]), None, "the bytes are others");
-        assert_eq!(rival(&[5; 16], A + 12, &[5; 4]), Some((first, true)), "the last word of a vector");
-        let read = [store(first, A, &[7; 4]), load(by(2, 0, 0), A, 4), store(other, A, &[7; 4])];
-        assert_eq!(last_rival(&read), Some((by(2, 0, 0), false)), "a reader may see neither or one");
+        assert_eq!(
+            rival(&[5; 16], A + 12, &[5; 4]),
+            Some((first, true)),
+            "the last word of a vector"
+        );
+        let read = [
+            store(first, A, &[7; 4]),
+            load(by(2, 0, 0), A, 4),
+            store(other, A, &[7; 4]),
+        ];
+        assert_eq!(
+            last_rival(&read),
+            Some((by(2, 0, 0), false)),
+            "a reader may see neither or one"
+        );
     }
 
     #[test]
@@ -396,7 +481,10 @@ mod tests {
         let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
         record(&shadow, &mut cache, &[store(by(0, 0, 0), A, &[1; 4])]);
         shadow.advance();
-        assert_eq!(record(&shadow, &mut cache, &[load(by(1, 0, 0), A, 4)]), None);
+        assert_eq!(
+            record(&shadow, &mut cache, &[load(by(1, 0, 0), A, 4)]),
+            None
+        );
         assert!(
             record(&shadow, &mut cache, &[store(by(2, 0, 0), A, &[1; 4])]).is_some(),
             "the read is of the new epoch"
@@ -407,7 +495,9 @@ mod tests {
     fn accesses_to_lines_race_as_those_to_words_alone() {
         let mut state = 1_u64;
         let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
         let (lines, words) = (LaunchShadow::default(), LaunchShadow::default());
@@ -420,19 +510,28 @@ mod tests {
             }
             let thread = random(4) as u16 * HALF as u16;
             let by = by(random(2) as u32, random(2) as u32, thread);
-            let values: [u32; WORDS] = std::array::from_fn(|word| if turn % 3 == 0 { 0 } else { word as u32 });
+            let values: [u32; WORDS] =
+                std::array::from_fn(|word| if turn % 3 == 0 { 0 } else { word as u32 });
             let bytes = values.map(u32::to_le_bytes);
             let is_store = random(4) == 0;
             let address = A + random(2) * LINE;
             if random(4) == 0 {
                 let stored = is_store.then_some(&bytes[3][..]);
-                let visit = Visit { by, address: address + random(61), bytes: 4, stored };
+                let visit = Visit {
+                    by,
+                    address: address + random(61),
+                    bytes: 4,
+                    stored,
+                };
                 let found = lines.record(&mut cache, [visit].iter());
                 assert_eq!(found, words.record(&mut other, [visit].iter()), "{turn}");
                 continue;
             }
             let visit = |lane: usize| Visit {
-                by: Visitor { thread: thread + lane as u16, ..by },
+                by: Visitor {
+                    thread: thread + lane as u16,
+                    ..by
+                },
                 address: address + lane as u64 * WORD,
                 bytes: WORD,
                 stored: is_store.then_some(&bytes[lane][..]),
@@ -459,9 +558,17 @@ mod tests {
             store(by(0, 0, 32), A, &[1; 4]),
         ];
         assert_eq!(last_rival(&visits), Some((by(1, 0, 0), false)));
-        let visits = [load(by(0, 0, 0), A, 4), load(by(0, 0, 32), A, 4), store(by(0, 0, 32), A, &[1; 4])];
+        let visits = [
+            load(by(0, 0, 0), A, 4),
+            load(by(0, 0, 32), A, 4),
+            store(by(0, 0, 32), A, &[1; 4]),
+        ];
         assert_eq!(last_rival(&visits), Some((by(0, 0, 0), false)));
-        let visits = [load(by(0, 0, 0), A, 4), load(by(0, 1, 32), A, 4), store(by(0, 1, 32), A, &[1; 4])];
+        let visits = [
+            load(by(0, 0, 0), A, 4),
+            load(by(0, 1, 32), A, 4),
+            store(by(0, 1, 32), A, &[1; 4]),
+        ];
         assert_eq!(last_rival(&visits), None, "a barrier lies between");
     }
 
@@ -470,18 +577,36 @@ mod tests {
         let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
         record(&shadow, &mut cache, &[store(by(0, 0, 0), A, &[1; 8])]);
         let other = by(1, 0, 0);
-        let found = record(&shadow, &mut cache, &[store(other, A, &[1; 4]), store(other, A + 4, &[2; 4])]);
-        assert_eq!(found, Some((1, Rival { by: by(0, 0, 0), same_value: false })));
+        let found = record(
+            &shadow,
+            &mut cache,
+            &[store(other, A, &[1; 4]), store(other, A + 4, &[2; 4])],
+        );
+        assert_eq!(
+            found,
+            Some((
+                1,
+                Rival {
+                    by: by(0, 0, 0),
+                    same_value: false
+                }
+            ))
+        );
     }
 
     #[test]
     fn pages_beyond_the_limit_are_not_recorded() {
         let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
         for page in 0..MOST_PAGES as u64 + 1 {
-            record(&shadow, &mut cache, &[store(by(0, 0, 0), page * PAGE, &[1; 4])]);
+            record(
+                &shadow,
+                &mut cache,
+                &[store(by(0, 0, 0), page * PAGE, &[1; 4])],
+            );
         }
-        let read =
-            |cache: &mut PageCache, page: u64| record(&shadow, cache, &[load(by(1, 0, 0), page * PAGE, 4)]).is_some();
+        let read = |cache: &mut PageCache, page: u64| {
+            record(&shadow, cache, &[load(by(1, 0, 0), page * PAGE, 4)]).is_some()
+        };
         assert!(read(&mut cache, 0) && !read(&mut cache, MOST_PAGES as u64));
     }
 }

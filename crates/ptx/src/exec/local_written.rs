@@ -50,7 +50,11 @@ impl LocalWritten {
     /// Copies the state of whole words, whose contents were copied too.
     pub(crate) fn copy(&mut self, source: u64, target: u64, bytes: u64, lanes: u32) {
         for word in 0..bytes.div_ceil(WORD) {
-            let from = self.words.get((source / WORD + word) as usize).copied().unwrap_or([0; LANES]);
+            let from = self
+                .words
+                .get((source / WORD + word) as usize)
+                .copied()
+                .unwrap_or([0; LANES]);
             if let Some(word) = self.words.get_mut((target / WORD + word) as usize) {
                 Lanes(lanes).for_each(|lane| word[lane] = from[lane]);
             }
@@ -61,7 +65,9 @@ impl LocalWritten {
     pub(crate) fn lacking(&self, offset: u64, bytes: u64, lanes: u32) -> u32 {
         let mut lacking = 0;
         for (word, mask) in words(offset, bytes) {
-            let Some(word) = self.words.get(word) else { break };
+            let Some(word) = self.words.get(word) else {
+                break;
+            };
             for (lane, bits) in word.iter().enumerate() {
                 lacking |= u32::from(bits & mask != mask) << lane;
             }
@@ -75,7 +81,10 @@ fn words(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, u8)> {
     let end = offset.saturating_add(bytes);
     (offset / WORD..end.div_ceil(WORD)).map(move |word| {
         let first = word * WORD;
-        let (begin, stop) = (offset.max(first) - first, end.min(first.saturating_add(WORD)) - first);
+        let (begin, stop) = (
+            offset.max(first) - first,
+            end.min(first.saturating_add(WORD)) - first,
+        );
         (word as usize, u8::MAX << begin & u8::MAX >> (WORD - stop))
     })
 }

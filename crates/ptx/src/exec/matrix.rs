@@ -48,7 +48,10 @@ impl Element {
 
     /// Returns `true` if products of the elements are integers.
     pub(crate) const fn is_integer(self) -> bool {
-        matches!(self, Self::S8 | Self::U8 | Self::S4 | Self::U4 | Self::B1 | Self::S32)
+        matches!(
+            self,
+            Self::S8 | Self::U8 | Self::S4 | Self::U4 | Self::B1 | Self::S32
+        )
     }
 }
 
@@ -115,7 +118,11 @@ impl Fragment {
 
     /// Elements in a register.
     pub(crate) fn per_register(&self) -> u32 {
-        if self.element == Element::F64 { 1 } else { 32 / self.element.bits() }
+        if self.element == Element::F64 {
+            1
+        } else {
+            32 / self.element.bits()
+        }
     }
 
     /// Returns the position of an element. If several pairs of quads have matrices, it is that of the first pair.
@@ -140,27 +147,48 @@ impl Fragment {
 
     /// Returns the number of registers that hold different elements. The others of a lane are copies of them.
     pub(crate) fn distinct_registers(&self) -> u32 {
-        let lanes = if matches!(self.spread, Spread::QuadPair { .. }) { 8 } else { LANES as u32 };
-        (self.rows * self.columns).div_ceil(lanes * self.per_register()).max(1)
+        let lanes = if matches!(self.spread, Spread::QuadPair { .. }) {
+            8
+        } else {
+            LANES as u32
+        };
+        (self.rows * self.columns)
+            .div_ceil(lanes * self.per_register())
+            .max(1)
     }
 
     /// Returns the position of a lane's element by its index.
     fn slot(&self, lane: u32, slot: u32) -> Home {
         let each = self.per_register();
-        Home { lane, register: slot / each, shift: slot % each * self.element.bits() }
+        Home {
+            lane,
+            register: slot / each,
+            shift: slot % each * self.element.bits(),
+        }
     }
 
     /// Returns the position of an element of A or B: four lanes share a row of A, and a register holds neighbors along `k`. If rows are in
     /// pairs, those of the second eight of sixteen rows follow those of the first in the next register.
     fn home_along(&self, across: u32, along: u32, in_pairs: bool) -> Home {
         let each = self.per_register();
-        let inner = if self.role == Role::A { self.columns } else { self.rows };
+        let inner = if self.role == Role::A {
+            self.columns
+        } else {
+            self.rows
+        };
         let parts = (inner / (4 * each)).max(1);
         let (part, within) = (along / (4 * each), along % (4 * each));
         let lane = across % 8 * 4 + within / each;
-        let register =
-            if in_pairs { across / 16 * 2 * parts + part * 2 + across / 8 % 2 } else { across / 8 * parts + part };
-        Home { lane, register, shift: within % each * self.element.bits() }
+        let register = if in_pairs {
+            across / 16 * 2 * parts + part * 2 + across / 8 % 2
+        } else {
+            across / 8 * parts + part
+        };
+        Home {
+            lane,
+            register,
+            shift: within % each * self.element.bits(),
+        }
     }
 
     /// Returns the position of an element of C: four lanes share eight elements of a row, each with two neighbors.
@@ -171,7 +199,11 @@ impl Fragment {
 
     /// Returns the position of an element of A or B of a quad pair: each lane has four neighbors along `k`, or four across.
     fn home_in_pair(&self, across: u32, along: u32, is_turned: bool) -> Home {
-        let (lane, slot) = if is_turned { (along, across % 4) } else { (across % 4, along) };
+        let (lane, slot) = if is_turned {
+            (along, across % 4)
+        } else {
+            (across % 4, along)
+        };
         self.slot(lane + across / 4 * 16, slot)
     }
 
@@ -180,7 +212,10 @@ impl Fragment {
         let (lane, slot) = if self.element.bits() == 16 {
             (row % 4, column)
         } else {
-            (row % 2 + column / 2 % 2 * 2, row / 2 % 2 * 2 + column / 4 * 4 + column % 2)
+            (
+                row % 2 + column / 2 % 2 * 2,
+                row / 2 % 2 * 2 + column / 4 * 4 + column % 2,
+            )
         };
         self.slot(lane + row / 4 * 16, slot)
     }
@@ -227,7 +262,11 @@ impl Placed {
         let all: Vec<u16> = fragment.places().map(slot).collect();
         let slots = all.as_chunks().0.to_vec();
         let order = Order::of(&slots, fragment.octets());
-        Self { fragment, slots, order }
+        Self {
+            fragment,
+            slots,
+            order,
+        }
     }
 
     /// Returns the number of elements in a register of all lanes.
@@ -241,7 +280,9 @@ impl Order {
     fn of(slots: &[[u16; OCTET]], octets: usize) -> Self {
         let are_neighbors = |slots: [u16; 4]| slots.is_sorted_by(|slot, next| slot + 1 == *next);
         let has = |halves: fn([u16; OCTET]) -> [[u16; 4]; 2]| {
-            slots.iter().all(|&octet| halves(octet).into_iter().all(are_neighbors))
+            slots
+                .iter()
+                .all(|&octet| halves(octet).into_iter().all(are_neighbors))
         };
         if has(|[a, b, c, d, e, f, g, h]| [[a, b, c, d], [e, f, g, h]]) {
             let are_octets = slots.iter().all(|octet| octet[3] + 1 == octet[4]);
@@ -253,10 +294,18 @@ impl Order {
         let distance = slots[0][1].wrapping_sub(slots[0][0]);
         let is_transposed = |(number, octet): (usize, &[u16; OCTET])| {
             let row = number / octets;
-            let first = slots[row / QUAD * QUAD * octets + number % octets][0] + (row % QUAD) as u16;
-            octet.iter().zip(0..).all(|(slot, at)| *slot == first.wrapping_add(distance.wrapping_mul(at)))
+            let first =
+                slots[row / QUAD * QUAD * octets + number % octets][0] + (row % QUAD) as u16;
+            octet
+                .iter()
+                .zip(0..)
+                .all(|(slot, at)| *slot == first.wrapping_add(distance.wrapping_mul(at)))
         };
-        if slots.iter().enumerate().all(is_transposed) { Self::Transposed(distance) } else { Self::Any }
+        if slots.iter().enumerate().all(is_transposed) {
+            Self::Transposed(distance)
+        } else {
+            Self::Any
+        }
     }
 }
 
@@ -274,8 +323,22 @@ pub(crate) enum Accumulation {
 mod tests {
     use super::*;
 
-    fn fragment(role: Role, element: Element, rows: u32, columns: u32, registers: u32, spread: Spread) -> Fragment {
-        Fragment { role, element, rows, columns, spread, registers }
+    fn fragment(
+        role: Role,
+        element: Element,
+        rows: u32,
+        columns: u32,
+        registers: u32,
+        spread: Spread,
+    ) -> Fragment {
+        Fragment {
+            role,
+            element,
+            rows,
+            columns,
+            spread,
+            registers,
+        }
     }
 
     #[test]
@@ -297,10 +360,18 @@ mod tests {
         ];
         for it in fragments {
             let mut seen = std::collections::HashSet::new();
-            for (row, column) in (0..it.rows).flat_map(|row| (0..it.columns).map(move |column| (row, column))) {
+            for (row, column) in
+                (0..it.rows).flat_map(|row| (0..it.columns).map(move |column| (row, column)))
+            {
                 let home = it.home(row, column);
-                assert!(home.lane < 32 && home.register < it.registers, "{it:?} {row} {column}: {home:?}");
-                assert!(seen.insert((home.lane, home.register, home.shift)), "{it:?} {row} {column}");
+                assert!(
+                    home.lane < 32 && home.register < it.registers,
+                    "{it:?} {row} {column}: {home:?}"
+                );
+                assert!(
+                    seen.insert((home.lane, home.register, home.shift)),
+                    "{it:?} {row} {column}"
+                );
             }
         }
     }
@@ -310,26 +381,84 @@ mod tests {
         let order = |role, element, rows, columns, registers, spread| {
             Placed::new(fragment(role, element, rows, columns, registers, spread)).order
         };
-        assert_eq!(order(Role::A, Element::F16, 16, 16, 4, Spread::Rows), Order::Octet);
-        assert_eq!(order(Role::A, Element::Tf32, 16, 8, 4, Spread::Rows), Order::Quads);
-        assert_eq!(order(Role::C, Element::F32, 16, 8, 4, Spread::Rows), Order::Woven);
-        assert_eq!(order(Role::B, Element::F16, 16, 8, 2, Spread::Rows), Order::Transposed(8));
-        assert_eq!(order(Role::B, Element::Tf32, 8, 8, 2, Spread::Rows), Order::Transposed(4));
-        assert_eq!(order(Role::B, Element::F16, 16, 16, 4, Spread::Rows), Order::Transposed(8));
-        assert_eq!(order(Role::B, Element::F16, 16, 32, 8, Spread::Rows), Order::Transposed(8));
-        assert_eq!(order(Role::C, Element::F32, 32, 8, 8, Spread::Rows), Order::Woven);
-        assert_eq!(order(Role::C, Element::F16, 16, 16, 4, Spread::Rows), Order::Octet);
-        assert_eq!(order(Role::C, Element::F32, 8, 32, 8, Spread::Rows), Order::Any);
+        assert_eq!(
+            order(Role::A, Element::F16, 16, 16, 4, Spread::Rows),
+            Order::Octet
+        );
+        assert_eq!(
+            order(Role::A, Element::Tf32, 16, 8, 4, Spread::Rows),
+            Order::Quads
+        );
+        assert_eq!(
+            order(Role::C, Element::F32, 16, 8, 4, Spread::Rows),
+            Order::Woven
+        );
+        assert_eq!(
+            order(Role::B, Element::F16, 16, 8, 2, Spread::Rows),
+            Order::Transposed(8)
+        );
+        assert_eq!(
+            order(Role::B, Element::Tf32, 8, 8, 2, Spread::Rows),
+            Order::Transposed(4)
+        );
+        assert_eq!(
+            order(Role::B, Element::F16, 16, 16, 4, Spread::Rows),
+            Order::Transposed(8)
+        );
+        assert_eq!(
+            order(Role::B, Element::F16, 16, 32, 8, Spread::Rows),
+            Order::Transposed(8)
+        );
+        assert_eq!(
+            order(Role::C, Element::F32, 32, 8, 8, Spread::Rows),
+            Order::Woven
+        );
+        assert_eq!(
+            order(Role::C, Element::F16, 16, 16, 4, Spread::Rows),
+            Order::Octet
+        );
+        assert_eq!(
+            order(Role::C, Element::F32, 8, 32, 8, Spread::Rows),
+            Order::Any
+        );
     }
 
     #[test]
     fn positions_are_those_of_the_isa() {
         let a = fragment(Role::A, Element::F16, 16, 16, 4, Spread::Rows);
-        assert_eq!(a.home(9, 3), Home { lane: 5, register: 1, shift: 16 });
-        assert_eq!(a.home(1, 10), Home { lane: 5, register: 2, shift: 0 });
+        assert_eq!(
+            a.home(9, 3),
+            Home {
+                lane: 5,
+                register: 1,
+                shift: 16
+            }
+        );
+        assert_eq!(
+            a.home(1, 10),
+            Home {
+                lane: 5,
+                register: 2,
+                shift: 0
+            }
+        );
         let b = fragment(Role::B, Element::S8, 32, 8, 2, Spread::Rows);
-        assert_eq!(b.home(17, 2), Home { lane: 8, register: 1, shift: 8 });
+        assert_eq!(
+            b.home(17, 2),
+            Home {
+                lane: 8,
+                register: 1,
+                shift: 8
+            }
+        );
         let c = fragment(Role::C, Element::F32, 16, 8, 4, Spread::Rows);
-        assert_eq!(c.home(8, 7), Home { lane: 3, register: 3, shift: 0 });
+        assert_eq!(
+            c.home(8, 7),
+            Home {
+                lane: 3,
+                register: 3,
+                shift: 0
+            }
+        );
     }
 }

@@ -16,7 +16,11 @@ fn is_incomplete(unit: &mut Unit<'_>) -> bool {
 /// Returns the row and the column of a lane's element in an 8 by 8 matrix.
 fn place_in_small(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
     let (row, column) = (lane / 4, lane % 4 * 2 + half);
-    if transposed { (column, row) } else { (row, column) }
+    if transposed {
+        (column, row)
+    } else {
+        (row, column)
+    }
 }
 
 pub(crate) fn run_load_small(unit: &mut Unit<'_>, op: &Op) -> Control {
@@ -40,11 +44,14 @@ fn load_small(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
                 let (row, column) = place_in_small(lane, half, op.imm == 1);
                 let from = 8 * matrix + row;
                 check_alignment(addresses[from], 16, from, false)?;
-                let value: u16 = read_at(unit, op.space, from, addresses[from] + 2 * column as u64)?;
+                let value: u16 =
+                    read_at(unit, op.space, from, addresses[from] + 2 * column as u64)?;
                 *word |= u32::from(value) << (16 * half);
             }
         }
-        unit.frame.row_mut::<u32>(register).merge(&words, unit.active);
+        unit.frame
+            .row_mut::<u32>(register)
+            .merge(&words, unit.active);
     }
     Ok(())
 }
@@ -70,7 +77,13 @@ fn store_small(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
                 let (row, column) = place_in_small(lane, half, op.imm == 1);
                 let to = 8 * matrix + row;
                 check_alignment(addresses[to], 16, to, true)?;
-                write_at(unit, op.space, to, addresses[to] + 2 * column as u64, (word >> (16 * half)) as u16)?;
+                write_at(
+                    unit,
+                    op.space,
+                    to,
+                    addresses[to] + 2 * column as u64,
+                    (word >> (16 * half)) as u16,
+                )?;
             }
         }
     }
@@ -96,8 +109,13 @@ pub(crate) fn run_transpose(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 /// Returns the element's bit offset from the start of a matrix in memory.
 fn offset_of(matrix: &MovedMatrix, row: u32, column: u32, stride: u32) -> u64 {
-    let (outer, inner) = if matrix.by_columns { (column, row) } else { (row, column) };
-    (u64::from(outer) * u64::from(stride) + u64::from(inner)) * u64::from(matrix.fragment.element.bits())
+    let (outer, inner) = if matrix.by_columns {
+        (column, row)
+    } else {
+        (row, column)
+    };
+    (u64::from(outer) * u64::from(stride) + u64::from(inner))
+        * u64::from(matrix.fragment.element.bits())
 }
 
 pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
@@ -115,7 +133,10 @@ fn load(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
     let matrix = &function.matrices[op.imm as usize];
     let rows = &function.row_lists[matrix.rows as usize];
     let fragment = &matrix.fragment;
-    let (base, stride) = (unit.frame.row::<u64>(op.a)[0], unit.frame.row::<u32>(op.b)[0]);
+    let (base, stride) = (
+        unit.frame.row::<u64>(op.a)[0],
+        unit.frame.row::<u32>(op.b)[0],
+    );
     clear(unit, fragment, rows);
     for row in 0..fragment.rows {
         for column in 0..fragment.columns {
@@ -155,16 +176,37 @@ fn store(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
     let matrix = &function.matrices[op.imm as usize];
     let rows = &function.row_lists[matrix.rows as usize];
     let fragment = &matrix.fragment;
-    let (base, stride) = (unit.frame.row::<u64>(op.a)[0], unit.frame.row::<u32>(op.b)[0]);
+    let (base, stride) = (
+        unit.frame.row::<u64>(op.a)[0],
+        unit.frame.row::<u32>(op.b)[0],
+    );
     for row in 0..fragment.rows {
         for column in 0..fragment.columns {
             let home = fragment.home(row, column);
             let (index, lane) = (rows[home.register as usize], home.lane as usize);
             let address = base.wrapping_add(offset_of(matrix, row, column, stride) / 8);
             match fragment.element.bits() {
-                64 => write_at(unit, op.space, 0, address, unit.frame.row::<u64>(index)[lane])?,
-                32 => write_at(unit, op.space, 0, address, unit.frame.row::<u32>(index)[lane])?,
-                _ => write_at(unit, op.space, 0, address, (unit.frame.row::<u32>(index)[lane] >> home.shift) as u16)?,
+                64 => write_at(
+                    unit,
+                    op.space,
+                    0,
+                    address,
+                    unit.frame.row::<u64>(index)[lane],
+                )?,
+                32 => write_at(
+                    unit,
+                    op.space,
+                    0,
+                    address,
+                    unit.frame.row::<u32>(index)[lane],
+                )?,
+                _ => write_at(
+                    unit,
+                    op.space,
+                    0,
+                    address,
+                    (unit.frame.row::<u32>(index)[lane] >> home.shift) as u16,
+                )?,
             }
         }
     }

@@ -21,7 +21,12 @@ impl Mbarrier {
     /// Creates an object whose phases complete after `count` arrivals.
     pub(crate) fn new(count: u32) -> Self {
         let count = u64::from(count) & COUNT_MASK;
-        Self { expected: count, pending: count, bytes: 0, parity: false }
+        Self {
+            expected: count,
+            pending: count,
+            bytes: 0,
+            parity: false,
+        }
     }
 
     /// Decodes the object's bits.

@@ -23,13 +23,19 @@ impl Members {
     #[inline(always)]
     pub(crate) fn of(unit: &mut Unit<'_>, op: &Op) -> Self {
         if op.imm == u64::from(NO_REGISTER) {
-            return Self { complete: unit.active, control: Control::Next };
+            return Self {
+                complete: unit.active,
+                control: Control::Next,
+            };
         }
         let masks = unit.frame.row::<u32>(op.imm as u32);
         let first = masks[unit.leader()];
         let is_one_group = lanes_where(|lane| masks[lane] == first) & unit.active == unit.active;
         if is_one_group && first & unit.warp.live == unit.active {
-            return Self { complete: unit.active, control: Control::Next };
+            return Self {
+                complete: unit.active,
+                control: Control::Next,
+            };
         }
         Self::of_groups(unit, op)
     }
@@ -40,9 +46,17 @@ impl Members {
         let masks = *unit.frame.row::<u32>(op.imm as u32);
         let outside = lanes_where(|lane| masks[lane] >> lane & 1 == 0) & unit.active;
         if outside != 0 {
-            let kind = ReportKind::IllegalInstruction("the member mask does not contain the executing lane");
-            let trap = Trap { resume: Resume::After, ..Trap::new(kind, outside.trailing_zeros() as usize) };
-            return Self { complete: 0, control: unit.fault(trap) };
+            let kind = ReportKind::IllegalInstruction(
+                "the member mask does not contain the executing lane",
+            );
+            let trap = Trap {
+                resume: Resume::After,
+                ..Trap::new(kind, outside.trailing_zeros() as usize)
+            };
+            return Self {
+                complete: 0,
+                control: unit.fault(trap),
+            };
         }
         let (mut complete, mut rest) = (0, unit.active);
         while rest != 0 {
@@ -65,7 +79,11 @@ impl Members {
 
 /// Runs an instruction for each complete group.
 #[inline(always)]
-pub(crate) fn by_group(unit: &mut Unit<'_>, op: &Op, run: impl Fn(&mut Unit<'_>, &Op, u32)) -> Control {
+pub(crate) fn by_group(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    run: impl Fn(&mut Unit<'_>, &Op, u32),
+) -> Control {
     let Members { complete, control } = Members::of(unit, op);
     let mut rest = complete;
     while rest != 0 {
@@ -73,7 +91,8 @@ pub(crate) fn by_group(unit: &mut Unit<'_>, op: &Op, run: impl Fn(&mut Unit<'_>,
             rest
         } else {
             // A complete group is the set of all live lanes of its mask.
-            unit.frame.row::<u32>(op.imm as u32)[rest.trailing_zeros() as usize & 31] & unit.warp.live
+            unit.frame.row::<u32>(op.imm as u32)[rest.trailing_zeros() as usize & 31]
+                & unit.warp.live
         };
         run(unit, op, group);
         rest &= !group;
@@ -84,13 +103,21 @@ pub(crate) fn by_group(unit: &mut Unit<'_>, op: &Op, run: impl Fn(&mut Unit<'_>,
 impl Warp {
     /// Returns the lanes that wait for the lanes in `needed`.
     pub(super) fn gathered(&self, needed: u32) -> u32 {
-        let same = self.fragments.iter().filter(|it| it.state == State::Gathering { needed });
+        let same = self
+            .fragments
+            .iter()
+            .filter(|it| it.state == State::Gathering { needed });
         same.fold(0, |lanes, fragment| lanes | fragment.mask)
     }
 
     /// Makes the lanes of a fragment wait for the lanes of their member masks.
     pub(super) fn gather(&mut self, index: usize, op: &Op) {
-        let Fragment { frame, pc, mut mask, .. } = self.fragments[index];
+        let Fragment {
+            frame,
+            pc,
+            mut mask,
+            ..
+        } = self.fragments[index];
         let masks = *self.frames[frame as usize].row::<u32>(op.imm as u32);
         loop {
             let needed = masks[mask.trailing_zeros() as usize & 31];

@@ -69,7 +69,12 @@ pub(crate) struct SegmentCache {
 
 impl Default for Segment {
     fn default() -> Self {
-        Self { base: 0, size: 0, host: std::ptr::null_mut(), writable: false }
+        Self {
+            base: 0,
+            size: 0,
+            host: std::ptr::null_mut(),
+            writable: false,
+        }
     }
 }
 
@@ -81,26 +86,41 @@ impl Segment {
         if offset > self.size || self.size - offset < bytes {
             return None;
         }
-        Some(HostBytes { start: self.host.wrapping_add(offset as usize), len: bytes })
+        Some(HostBytes {
+            start: self.host.wrapping_add(offset as usize),
+            len: bytes,
+        })
     }
 }
 
 impl SegmentCache {
     /// Returns the host memory of `bytes` bytes at `address`, for writing if `write`. Queries `memory` only if it is not cached.
     #[inline(always)]
-    pub(crate) fn place(&mut self, memory: &dyn Memory, address: u64, bytes: u64, write: bool) -> Option<HostBytes> {
+    pub(crate) fn place(
+        &mut self,
+        memory: &dyn Memory,
+        address: u64,
+        bytes: u64,
+        write: bool,
+    ) -> Option<HostBytes> {
         self.segment(memory, address, write)?.place(address, bytes)
     }
 
     /// Returns the segment that contains `address`, writable if `write`. Queries `memory` only if the segment is not cached.
     #[inline(always)]
-    pub(crate) fn segment(&mut self, memory: &dyn Memory, address: u64, write: bool) -> Option<Segment> {
+    pub(crate) fn segment(
+        &mut self,
+        memory: &dyn Memory,
+        address: u64,
+        write: bool,
+    ) -> Option<Segment> {
         for entry in &self.entries {
             if address.wrapping_sub(entry.base) < entry.size && (entry.writable || !write) {
                 return Some(*entry);
             }
         }
-        self.fetch(memory, address).filter(|segment| segment.writable || !write)
+        self.fetch(memory, address)
+            .filter(|segment| segment.writable || !write)
     }
 
     #[cold]
@@ -161,7 +181,10 @@ impl HostBytes {
     /// Reads a register's value for each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
     #[inline(always)]
     pub(crate) fn load_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &mut [R; HALF]) {
-        assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");
+        assert!(
+            size_of::<T>() == size_of::<R>(),
+            "the register is as wide as the word"
+        );
         let from = self.half::<T>();
         // SAFETY: as for `load_half`; registers have 32 or 64 bits, of which any are a value, and are as wide as the words.
         unsafe { T::copy_half::<WIDE>((&raw mut *register).cast(), from) };
@@ -170,7 +193,10 @@ impl HostBytes {
     /// Writes a register's value of each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
     #[inline(always)]
     pub(crate) fn store_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &[R; HALF]) {
-        assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");
+        assert!(
+            size_of::<T>() == size_of::<R>(),
+            "the register is as wide as the word"
+        );
         let to = self.half::<T>();
         // SAFETY: as for `load_half_as`.
         unsafe { T::copy_half::<WIDE>(to, (&raw const *register).cast()) };
@@ -179,7 +205,10 @@ impl HostBytes {
     #[inline(always)]
     fn half<T: Word>(self) -> *mut T {
         let pointer = self.start.cast::<T>();
-        assert!(HALF as u64 * T::SIZE <= self.len && pointer.is_aligned(), "{UNCHECKED}");
+        assert!(
+            HALF as u64 * T::SIZE <= self.len && pointer.is_aligned(),
+            "{UNCHECKED}"
+        );
         pointer
     }
 
@@ -215,7 +244,10 @@ impl HostBytes {
     #[inline(always)]
     fn word<T: Word>(self, index: usize) -> *mut T {
         let pointer = self.start.cast::<T>().wrapping_add(index);
-        assert!((index as u64 + 1) * T::SIZE <= self.len && pointer.is_aligned(), "{UNCHECKED}");
+        assert!(
+            (index as u64 + 1) * T::SIZE <= self.len && pointer.is_aligned(),
+            "{UNCHECKED}"
+        );
         pointer
     }
 }
@@ -238,12 +270,19 @@ impl SharedMemory {
     /// Creates zeroed shared memory of `size` bytes.
     pub(crate) fn new(size: u64) -> Self {
         let lines = size.div_ceil(128) as usize;
-        Self { lines: std::iter::repeat_with(Line::default).take(lines).collect(), size, written: None }
+        Self {
+            lines: std::iter::repeat_with(Line::default).take(lines).collect(),
+            size,
+            written: None,
+        }
     }
 
     /// Adds a record of written bytes.
     pub(crate) fn noting_writes(self) -> Self {
-        Self { written: Some(Written::new(self.size)), ..self }
+        Self {
+            written: Some(Written::new(self.size)),
+            ..self
+        }
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -276,7 +315,12 @@ impl SharedMemory {
     pub(crate) fn segment(&self, base: u64) -> Segment {
         // Atomics may be written through a shared reference, so the cast adds no permission.
         let host = self.lines.as_ptr().cast_mut().cast();
-        Segment { base, size: self.size, host, writable: true }
+        Segment {
+            base,
+            size: self.size,
+            host,
+            writable: true,
+        }
     }
 }
 
@@ -306,13 +350,28 @@ pub(crate) mod tests {
 
     impl Watcher for &Arena {
         fn note(&mut self, address: u64, bytes: u64, how: AccessKind) -> Option<(u64, Conflict)> {
-            self.noted.lock().expect("no thread panics").push((address, bytes, how));
-            let byte = self.contested.filter(|byte| (address..address + bytes).contains(byte))?;
-            Some((byte, Conflict { own: 2, other: 1, other_wrote: true }))
+            self.noted
+                .lock()
+                .expect("no thread panics")
+                .push((address, bytes, how));
+            let byte = self
+                .contested
+                .filter(|byte| (address..address + bytes).contains(byte))?;
+            Some((
+                byte,
+                Conflict {
+                    own: 2,
+                    other: 1,
+                    other_wrote: true,
+                },
+            ))
         }
 
         fn exchange(&mut self) {
-            self.noted.lock().expect("no thread panics").push((0, 0, AccessKind::Atomic));
+            self.noted
+                .lock()
+                .expect("no thread panics")
+                .push((0, 0, AccessKind::Atomic));
         }
     }
 
@@ -341,13 +400,21 @@ pub(crate) mod tests {
         }
 
         fn all(&self) -> Segment {
-            Segment { base: self.base, size: self.size, host: self.words.as_ptr().cast_mut().cast(), writable: true }
+            Segment {
+                base: self.base,
+                size: self.size,
+                host: self.words.as_ptr().cast_mut().cast(),
+                writable: true,
+            }
         }
 
         /// Writes values at a byte offset.
         pub(crate) fn write<T: Word>(&self, offset: u64, values: &[T]) {
             let bytes = values.len() as u64 * T::SIZE;
-            let place = self.all().place(self.base + offset, bytes).expect("in bounds");
+            let place = self
+                .all()
+                .place(self.base + offset, bytes)
+                .expect("in bounds");
             for (index, &value) in values.iter().enumerate() {
                 place.store(index, value);
             }
@@ -356,7 +423,10 @@ pub(crate) mod tests {
         /// Reads values at a byte offset.
         pub(crate) fn read<T: Word>(&self, offset: u64, count: usize) -> Vec<T> {
             let bytes = count as u64 * T::SIZE;
-            let place = self.all().place(self.base + offset, bytes).expect("in bounds");
+            let place = self
+                .all()
+                .place(self.base + offset, bytes)
+                .expect("in bounds");
             (0..count).map(|index| place.load(index)).collect()
         }
     }
@@ -370,7 +440,11 @@ pub(crate) mod tests {
         }
 
         fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
-            if self.is_watched { Some(Box::new(self)) } else { None }
+            if self.is_watched {
+                Some(Box::new(self))
+            } else {
+                None
+            }
         }
 
         fn written(&self, _address: u64) -> Option<Arc<Written>> {

@@ -89,7 +89,9 @@ pub use image::{AddressMode, Channel, Element, Image, Surface, Texture, Tiles};
 pub use lower::{LowerError, lower, lower_with_checks};
 pub use memory::{Memory, Segment};
 pub use program::{Address, Checking, Global, Kernel, Param, Program, Relocation};
-pub use report::{Access, Area, Conflict, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
+pub use report::{
+    Access, Area, Conflict, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace,
+};
 pub use runtime::Runtime;
 pub use runtime_use::RuntimeUse;
 pub use watch::{AccessKind, Watcher};

@@ -113,7 +113,9 @@ pub(crate) fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         S::Laneid => each(|lane| lane),
         S::Warpid => all(unit.warp.index),
         S::Nwarpid => all(launch.device.max_threads_per_block.div_ceil(32)),
-        S::Smid => all((unit.block.number % u64::from(launch.device.multiprocessors.max(1))) as u32),
+        S::Smid => {
+            all((unit.block.number % u64::from(launch.device.multiprocessors.max(1))) as u32)
+        }
         S::Nsmid => all(launch.device.multiprocessors),
         S::LanemaskEq => each(|lane| 1 << lane),
         S::LanemaskLt => each(|lane| (1 << lane) - 1),
@@ -142,7 +144,9 @@ pub(crate) fn run_wide_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         SpecialRegister::Gridid => 1,
         _ => 0,
     };
-    unit.frame.row_mut::<u64>(op.d).merge(&[value; 32], unit.active);
+    unit.frame
+        .row_mut::<u64>(op.d)
+        .merge(&[value; 32], unit.active);
     Control::Next
 }
 

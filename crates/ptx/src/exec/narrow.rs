@@ -61,7 +61,13 @@ impl Half {
         // Multiplication by 2^112 corrects the exponent of an f16 in the fields of an f32, also for subnormals.
         let finite = (f32::from_bits(magnitude) * f32::from_bits(0x7780_0000)).to_bits();
         let special = magnitude | 0x7f80_0000;
-        f32::from_bits(sign | if bits & 0x7c00 == 0x7c00 { special } else { finite })
+        f32::from_bits(
+            sign | if bits & 0x7c00 == 0x7c00 {
+                special
+            } else {
+                finite
+            },
+        )
     }
 
     /// Returns the bits of the f16 nearest to a number. Every NaN gives the same NaN.
@@ -77,12 +83,29 @@ impl Half {
         let sign = (bits >> 16 & 0x8000) as u16;
         let magnitude = bits & 0x7fff_ffff;
         // The addition rounds to the unit of subnormal f16.
-        let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5_f32.to_bits());
-        let normal = magnitude.wrapping_sub(0x3800_0000).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
+        let subnormal = (f32::from_bits(magnitude) + 0.5)
+            .to_bits()
+            .wrapping_sub(0.5_f32.to_bits());
+        let normal = magnitude
+            .wrapping_sub(0x3800_0000)
+            .wrapping_add(0xfff + (magnitude >> 13 & 1))
+            >> 13;
         // All cases are computed and one is selected, which the compiler vectorizes.
-        let finite = if magnitude < 0x3880_0000 { subnormal } else { normal };
-        let number = if magnitude >= 0x4780_0000 { 0x7c00 } else { finite };
-        Self(if magnitude > 0x7f80_0000 { 0x7fff } else { sign | number as u16 })
+        let finite = if magnitude < 0x3880_0000 {
+            subnormal
+        } else {
+            normal
+        };
+        let number = if magnitude >= 0x4780_0000 {
+            0x7c00
+        } else {
+            finite
+        };
+        Self(if magnitude > 0x7f80_0000 {
+            0x7fff
+        } else {
+            sign | number as u16
+        })
     }
 }
 
@@ -99,7 +122,11 @@ impl Bfloat {
         let bits = value.to_bits();
         let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
         // The sum exceeds 32 bits only for a NaN.
-        Self(if is_nan { 0x7fff } else { (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16 })
+        Self(if is_nan {
+            0x7fff
+        } else {
+            (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
+        })
     }
 }
 
@@ -128,19 +155,31 @@ pairs!(Half as u32, 16, Bfloat as u32, 16, f32 as u64, 32);
 /// Computes an approximate function of a 16-bit number, rounded once.
 pub(crate) fn approximate_narrow<T: Real>(value: T, f: impl Fn(f64) -> f64) -> T {
     let result = f(value.to_f64());
-    if result.is_nan() { T::nan(&[value]) } else { T::of_bits(exact::narrow(result, T::FORMAT, Rounding::Nearest)) }
+    if result.is_nan() {
+        T::nan(&[value])
+    } else {
+        T::of_bits(exact::narrow(result, T::FORMAT, Rounding::Nearest))
+    }
 }
 
 /// Returns the magnitude of a 16-bit number. A NaN becomes the canonical NaN.
 #[inline(always)]
 pub(crate) fn abs_narrow<T: Real>(value: T) -> T {
-    if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() & 0x7fff) }
+    if value.to_f64().is_nan() {
+        T::nan(&[value])
+    } else {
+        T::of_bits(value.bits() & 0x7fff)
+    }
 }
 
 /// Returns the negated 16-bit number. A NaN becomes the canonical NaN.
 #[inline(always)]
 pub(crate) fn neg_narrow<T: Real>(value: T) -> T {
-    if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() ^ 0x8000) }
+    if value.to_f64().is_nan() {
+        T::nan(&[value])
+    } else {
+        T::of_bits(value.bits() ^ 0x8000)
+    }
 }
 
 #[cfg(test)]
@@ -154,7 +193,11 @@ mod tests {
             if value.is_nan() {
                 assert!(Half(bits).to_f64().is_nan());
             } else {
-                assert_eq!(f64::from(value).to_bits(), Half(bits).to_f64().to_bits(), "{bits:#x}");
+                assert_eq!(
+                    f64::from(value).to_bits(),
+                    Half(bits).to_f64().to_bits(),
+                    "{bits:#x}"
+                );
             }
             // Numbers between two f16, and close to their midpoint.
             for offset in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff] {

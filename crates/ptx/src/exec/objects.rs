@@ -24,7 +24,11 @@ impl Objects {
     }
 }
 
-fn last<T>(known: &mut Option<(u64, Arc<T>)>, handle: u64, find: impl Fn(u64) -> Option<Arc<T>>) -> Option<Arc<T>> {
+fn last<T>(
+    known: &mut Option<(u64, Arc<T>)>,
+    handle: u64,
+    find: impl Fn(u64) -> Option<Arc<T>>,
+) -> Option<Arc<T>> {
     match known {
         Some((of, object)) if *of == handle => Some(Arc::clone(object)),
         _ => Some(Arc::clone(&known.insert((handle, find(handle)?)).1)),

@@ -47,7 +47,10 @@ pub(crate) fn format(format: &[u8], arguments: &mut impl Arguments) -> Vec<u8> {
 
 impl Specification {
     fn parse<'f>(mut rest: &'f [u8], arguments: &mut impl Arguments) -> (Self, &'f [u8]) {
-        let mut it = Self { bits: 32, ..Self::default() };
+        let mut it = Self {
+            bits: 32,
+            ..Self::default()
+        };
         while let Some((&flag, after)) = rest.split_first() {
             match flag {
                 b'-' => it.left = true,
@@ -61,11 +64,15 @@ impl Specification {
         }
         let (width, after) = number(rest, arguments);
         it.left |= width < 0;
-        it.width = usize::try_from(width.unsigned_abs()).unwrap_or(LONGEST).min(LONGEST);
+        it.width = usize::try_from(width.unsigned_abs())
+            .unwrap_or(LONGEST)
+            .min(LONGEST);
         rest = after;
         if let Some((b'.', after)) = rest.split_first() {
             let (precision, after) = number(after, arguments);
-            it.precision = usize::try_from(precision).ok().map(|precision| precision.min(LONGEST));
+            it.precision = usize::try_from(precision)
+                .ok()
+                .map(|precision| precision.min(LONGEST));
             rest = after;
         }
         while let Some((&length, after)) = rest.split_first() {
@@ -99,7 +106,11 @@ impl Specification {
             }
             b's' => {
                 let address = arguments.next(8);
-                let mut text = if address == 0 { b"(null)".to_vec() } else { arguments.string(address) };
+                let mut text = if address == 0 {
+                    b"(null)".to_vec()
+                } else {
+                    arguments.string(address)
+                };
                 text.truncate(self.precision.unwrap_or(usize::MAX));
                 self.pad(&[], text, false, out);
             }
@@ -143,7 +154,11 @@ impl Specification {
             b'x' => ("0x", format!("{value:x}")),
             _ => ("0X", format!("{value:X}")),
         };
-        let prefix = if self.alternate && value != 0 { prefix } else { "" };
+        let prefix = if self.alternate && value != 0 {
+            prefix
+        } else {
+            ""
+        };
         self.integer(prefix, digits, out);
     }
 
@@ -153,7 +168,12 @@ impl Specification {
             Some(precision) => format!("{digits:0>precision$}"),
             None => digits,
         };
-        self.pad(prefix.as_bytes(), digits.into_bytes(), self.precision.is_none(), out);
+        self.pad(
+            prefix.as_bytes(),
+            digits.into_bytes(),
+            self.precision.is_none(),
+            out,
+        );
     }
 
     fn real(&self, conversion: u8, value: f64, out: &mut Vec<u8>) {
@@ -170,7 +190,11 @@ impl Specification {
         if conversion.is_ascii_uppercase() {
             text.make_ascii_uppercase();
         }
-        let sign = if value.is_sign_negative() { "-" } else { self.sign() };
+        let sign = if value.is_sign_negative() {
+            "-"
+        } else {
+            self.sign()
+        };
         self.pad(sign.as_bytes(), text.into_bytes(), value.is_finite(), out);
     }
 
@@ -198,9 +222,11 @@ fn number<'f>(text: &'f [u8], arguments: &mut impl Arguments) -> (i64, &'f [u8])
         return (i64::from(arguments.next(4) as i32), rest);
     }
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let value = text[..digits]
-        .iter()
-        .fold(0_i64, |value, digit| value.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
+    let value = text[..digits].iter().fold(0_i64, |value, digit| {
+        value
+            .saturating_mul(10)
+            .saturating_add(i64::from(digit - b'0'))
+    });
     (value, &text[digits..])
 }
 
@@ -208,16 +234,24 @@ fn number<'f>(text: &'f [u8], arguments: &mut impl Arguments) -> (i64, &'f [u8])
 fn scientific(value: f64, precision: usize) -> String {
     let text = format!("{value:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+    let (sign, exponent) = exponent
+        .strip_prefix('-')
+        .map_or(('+', exponent), |exponent| ('-', exponent));
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
 /// Formats `%g`: as `%e` for large and small exponents, without trailing zeros.
 fn shortest(value: f64, precision: usize, keeps_zeros: bool) -> String {
     let text = scientific(value, precision - 1);
-    let exponent: i64 = text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let exponent: i64 = text
+        .split_once('e')
+        .and_then(|(_, exponent)| exponent.parse().ok())
+        .unwrap_or(0);
     let trim = |digits: &str| match (keeps_zeros, digits.contains('.')) {
-        (false, true) => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        (false, true) => digits
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned(),
         _ => digits.to_owned(),
     };
     if exponent < -4 || exponent >= precision as i64 {
@@ -238,7 +272,11 @@ fn hexadecimal(value: f64) -> String {
     let fraction = format!("{:013x}", bits & ((1 << 52) - 1));
     let fraction = fraction.trim_end_matches('0');
     let point = if fraction.is_empty() { "" } else { "." };
-    let (first, exponent) = if field == 0 { (0, -1022) } else { (1, field - 1023) };
+    let (first, exponent) = if field == 0 {
+        (0, -1022)
+    } else {
+        (1, field - 1023)
+    };
     format!("0x{first}{point}{fraction}p{exponent:+}")
 }
 
@@ -250,8 +288,16 @@ mod tests {
 
     impl Arguments for List {
         fn next(&mut self, bytes: u64) -> u64 {
-            let value = if self.0.is_empty() { 0 } else { self.0.remove(0) };
-            if bytes == 4 { value & 0xffff_ffff } else { value }
+            let value = if self.0.is_empty() {
+                0
+            } else {
+                self.0.remove(0)
+            };
+            if bytes == 4 {
+                value & 0xffff_ffff
+            } else {
+                value
+            }
         }
         fn string(&mut self, address: u64) -> Vec<u8> {
             format!("<{address}>").into_bytes()
@@ -264,31 +310,58 @@ mod tests {
 
     #[test]
     fn integers_follow_their_flags() {
-        assert_eq!(print("%d|%5d|%-5d|%05d", &[u64::MAX, 42, 42, -42_i64 as u64]), "-1|   42|42   |-0042");
-        assert_eq!(print("%+d % d %u %lld", &[1, 2, 3_000_000_000, u64::MAX]), "+1  2 3000000000 -1");
-        assert_eq!(print("%x %#X %o %08x", &[255, 255, 8, 0xbeef]), "ff 0XFF 10 0000beef");
-        assert_eq!(print("%.3d %hhd %hd %*d", &[7, 0x1ff, 0x18000, 4, 1]), "007 -1 -32768    1");
+        assert_eq!(
+            print("%d|%5d|%-5d|%05d", &[u64::MAX, 42, 42, -42_i64 as u64]),
+            "-1|   42|42   |-0042"
+        );
+        assert_eq!(
+            print("%+d % d %u %lld", &[1, 2, 3_000_000_000, u64::MAX]),
+            "+1  2 3000000000 -1"
+        );
+        assert_eq!(
+            print("%x %#X %o %08x", &[255, 255, 8, 0xbeef]),
+            "ff 0XFF 10 0000beef"
+        );
+        assert_eq!(
+            print("%.3d %hhd %hd %*d", &[7, 0x1ff, 0x18000, 4, 1]),
+            "007 -1 -32768    1"
+        );
     }
 
     #[test]
     fn reals_follow_their_conversion() {
         let bits = |value: f64| value.to_bits();
-        assert_eq!(print("%f %.2f %8.3f", &[bits(1.5), bits(-2.354), bits(3.0)]), "1.500000 -2.35    3.000");
+        assert_eq!(
+            print("%f %.2f %8.3f", &[bits(1.5), bits(-2.354), bits(3.0)]),
+            "1.500000 -2.35    3.000"
+        );
         assert_eq!(
             print("%e %.0e %E", &[bits(12345.678), bits(5e-10), bits(1e100)]),
             "1.234568e+04 5e-10 1.000000E+100"
         );
         assert_eq!(
-            print("%g %g %g %g", &[bits(100_000.0), bits(1e6), bits(0.0001), bits(0.00001)]),
+            print(
+                "%g %g %g %g",
+                &[bits(100_000.0), bits(1e6), bits(0.0001), bits(0.00001)]
+            ),
             "100000 1e+06 0.0001 1e-05"
         );
-        assert_eq!(print("%f %F %+05.1f", &[bits(f64::NAN), bits(f64::INFINITY), bits(2.0)]), "nan INF +02.0");
+        assert_eq!(
+            print(
+                "%f %F %+05.1f",
+                &[bits(f64::NAN), bits(f64::INFINITY), bits(2.0)]
+            ),
+            "nan INF +02.0"
+        );
         assert_eq!(print("%a %a", &[bits(1.5), bits(0.0)]), "0x1.8p+0 0x0p+0");
     }
 
     #[test]
     fn text_characters_and_pointers_are_written() {
-        assert_eq!(print("%s %.2s %c %p %%", &[9, 7, 65, 0x10]), "<9> <7 A 0x10 %");
+        assert_eq!(
+            print("%s %.2s %c %p %%", &[9, 7, 65, 0x10]),
+            "<9> <7 A 0x10 %"
+        );
         assert_eq!(print("%s", &[0]), "(null)");
         assert_eq!(print("50%", &[]), "50");
         assert_eq!(print("%k", &[]), "%k");

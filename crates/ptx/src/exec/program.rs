@@ -45,7 +45,10 @@ impl Checking {
     /// Creates the set without checks.
     #[must_use]
     pub const fn nothing() -> Self {
-        Self { races: false, uninitialized: false }
+        Self {
+            races: false,
+            uninitialized: false,
+        }
     }
 
     /// Sets the check of races.
@@ -57,14 +60,19 @@ impl Checking {
     /// Sets the check of uninitialized reads.
     #[must_use]
     pub const fn with_uninitialized(self, uninitialized: bool) -> Self {
-        Self { uninitialized, ..self }
+        Self {
+            uninitialized,
+            ..self
+        }
     }
 }
 
 impl Program {
     /// Limits the number of registers that kernels report.
     pub fn limit_registers(&mut self, most: u32) {
-        self.kernels.iter_mut().for_each(|kernel| kernel.registers = kernel.registers.min(most));
+        self.kernels
+            .iter_mut()
+            .for_each(|kernel| kernel.registers = kernel.registers.min(most));
     }
 
     /// Returns the kernels, in the order of the source.
@@ -191,7 +199,9 @@ impl Address {
     pub fn resolve(self, globals: &[u64]) -> u64 {
         match self {
             Self::Global(index, offset) => globals[index].wrapping_add_signed(offset),
-            Self::Bits(index, offset, mask) => bits(globals[index].wrapping_add_signed(offset), mask),
+            Self::Bits(index, offset, mask) => {
+                bits(globals[index].wrapping_add_signed(offset), mask)
+            }
             Self::Absolute(address) => address,
         }
     }
@@ -199,7 +209,9 @@ impl Address {
 
 /// Returns the bits of a mask, shifted down to bit 0.
 pub(crate) fn bits(value: u64, mask: u64) -> u64 {
-    (value & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0)
+    (value & mask)
+        .checked_shr(mask.trailing_zeros())
+        .unwrap_or(0)
 }
 
 /// Returns the address of the function with an index.

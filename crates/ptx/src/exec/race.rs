@@ -93,24 +93,39 @@ fn run_check<D: Direction>(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 /// Records the accesses of a whole warp in runs.
 #[inline(always)]
-fn note_runs(unit: &mut Unit<'_>, space: Space, runs: Runs, bytes: u64, write: bool) -> Option<Found> {
+fn note_runs(
+    unit: &mut Unit<'_>,
+    space: Space,
+    runs: Runs,
+    bytes: u64,
+    write: bool,
+) -> Option<Found> {
     let (first, steps) = ((unit.warp.index * 32) as u16, unit.warp.steps);
     let shadow = unit.block.shadow.as_mut()?;
     let [low, high] = runs.starts.map(|start| offset(space, start));
     // If both halves access the same range, one check suffices.
-    for (half, start) in [(0, low), (HALF, high)].into_iter().take(if low == high { 1 } else { 2 }) {
+    for (half, start) in [(0, low), (HALF, high)]
+        .into_iter()
+        .take(if low == high { 1 } else { 2 })
+    {
         if start >= BLOCK_STRIDE {
             continue;
         }
         let first = first + half as u16;
         let found = if runs.step == 0 {
-            shadow.note(start, bytes, first, write, steps).map(|rival| (0, rival))
+            shadow
+                .note(start, bytes, first, write, steps)
+                .map(|rival| (0, rival))
         } else {
             shadow.note_row(start, bytes, first, write, steps)
         };
         if let Some((lane, rival)) = found {
             // Both halves access the same memory.
-            return Some(Found { lane: half + usize::from(lane), rival, suspects: unit.active });
+            return Some(Found {
+                lane: half + usize::from(lane),
+                rival,
+                suspects: unit.active,
+            });
         }
     }
     None
@@ -121,14 +136,32 @@ fn note_runs(unit: &mut Unit<'_>, space: Space, runs: Runs, bytes: u64, write: b
 #[inline(always)]
 pub(crate) fn note_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads<'_>]) -> bool {
     let (first, steps) = ((unit.warp.index * 32) as u16, unit.warp.steps);
-    let Some(shadow) = unit.block.shadow.as_mut() else { return true };
+    let Some(shadow) = unit.block.shadow.as_mut() else {
+        return true;
+    };
     // The first reader of a word is recorded, so the order matters where reads overlap.
     if do_overlap(reads) {
         return false;
     }
-    for RegisterReads { runs: Runs { starts: [low, high], step }, bytes, checked, are_consecutive, .. } in reads {
-        for (half, start) in [(0, *low), (HALF as u16, *high)].into_iter().take(if low == high { 1 } else { 2 }) {
-            let reader = Reader { thread: first + half, steps };
+    for RegisterReads {
+        runs: Runs {
+            starts: [low, high],
+            step,
+        },
+        bytes,
+        checked,
+        are_consecutive,
+        ..
+    } in reads
+    {
+        for (half, start) in [(0, *low), (HALF as u16, *high)]
+            .into_iter()
+            .take(if low == high { 1 } else { 2 })
+        {
+            let reader = Reader {
+                thread: first + half,
+                steps,
+            };
             let are_free = if *step == 0 && *bytes == 4 && *are_consecutive {
                 shadow.note_reads_of_words(start, reader, checked)
             } else if *step == 0 {
@@ -150,12 +183,24 @@ pub(crate) fn note_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads
 fn do_overlap(reads: &[RegisterReads<'_>]) -> bool {
     let mut ranges = [(0, 0); 2 * MOST_ADDRESSES];
     let mut count = 0;
-    for RegisterReads { runs, bytes, hull: [lowest, highest], .. } in reads {
+    for RegisterReads {
+        runs,
+        bytes,
+        hull: [lowest, highest],
+        ..
+    } in reads
+    {
         let length = u64::from(highest.abs_diff(*lowest)) + (HALF as u64 - 1) * runs.step + bytes;
         let [low, high] = runs.at(*lowest).starts;
-        for start in [low, high].into_iter().take(if low == high { 1 } else { 2 }) {
+        for start in [low, high]
+            .into_iter()
+            .take(if low == high { 1 } else { 2 })
+        {
             let range = (start, start + length);
-            if ranges[..count].iter().any(|other| range.0 < other.1 && other.0 < range.1) {
+            if ranges[..count]
+                .iter()
+                .any(|other| range.0 < other.1 && other.0 < range.1)
+            {
                 return true;
             }
             (ranges[count], count) = (range, count + 1);
@@ -182,11 +227,24 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
         if seen(1) || seen(HALF) || offset >= BLOCK_STRIDE {
             continue;
         }
-        let Some(rival) = shadow.note(offset, bytes, (first + lane as u32) as u16, write, steps) else { continue };
+        let Some(rival) = shadow.note(offset, bytes, (first + lane as u32) as u16, write, steps)
+        else {
+            continue;
+        };
         if !(write && rival.wrote) {
-            return Some(Found { lane, rival, suspects: 0 });
+            return Some(Found {
+                lane,
+                rival,
+                suspects: 0,
+            });
         }
-        found.get_or_insert(Found { lane, rival, suspects: 0 }).suspects |= 1 << lane;
+        found
+            .get_or_insert(Found {
+                lane,
+                rival,
+                suspects: 0,
+            })
+            .suspects |= 1 << lane;
     }
     found
 }
@@ -194,18 +252,37 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
 /// Returns the offset in the block's own shared memory, or a number beyond its size for other addresses.
 #[inline(always)]
 fn offset(space: Space, address: u64) -> u64 {
-    if space == Space::Generic { address.wrapping_sub(SHARED_WINDOW) } else { address }
+    if space == Space::Generic {
+        address.wrapping_sub(SHARED_WINDOW)
+    } else {
+        address
+    }
 }
 
 /// Reports a race, or starts the comparison of the values if both threads write.
 #[cold]
 fn judge(unit: &mut Unit<'_>, op: &Op, found: &Found, write: bool) -> Control {
-    let Found { lane, rival, suspects } = *found;
+    let Found {
+        lane,
+        rival,
+        suspects,
+    } = *found;
     if write && rival.wrote {
-        unit.warp.suspects = Some(Suspects { lanes: suspects, first: lane, thread: rival.thread });
+        unit.warp.suspects = Some(Suspects {
+            lanes: suspects,
+            first: lane,
+            thread: rival.thread,
+        });
         return Control::Next;
     }
-    launch_race::stop(unit, op, lane, (unit.block.index, rival.thread), false, write)
+    launch_race::stop(
+        unit,
+        op,
+        lane,
+        (unit.block.index, rival.thread),
+        false,
+        write,
+    )
 }
 
 /// Records an instruction that may be a barrier.
@@ -227,5 +304,10 @@ pub(crate) fn run_join(unit: &mut Unit<'_>, _op: &Op) -> Control {
 
 /// Returns the thread index of a linear thread number.
 pub(crate) fn thread_index(number: u32, [columns, rows, _]: [u32; 3]) -> [u16; 3] {
-    [number % columns, number / columns % rows, number / columns / rows].map(|index| index as u16)
+    [
+        number % columns,
+        number / columns % rows,
+        number / columns / rows,
+    ]
+    .map(|index| index as u16)
 }

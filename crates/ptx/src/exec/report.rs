@@ -132,7 +132,12 @@ impl NearbyAllocation {
 
     /// Writes the position of an access relative to the allocation.
     fn describe(&self, access: Access, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, size, is_freed, area } = *self;
+        let Self {
+            address,
+            size,
+            is_freed,
+            area,
+        } = *self;
         let end = address.saturating_add(size);
         if access.address < address {
             write!(f, ", {} bytes before", address - access.address)?;
@@ -147,7 +152,9 @@ impl NearbyAllocation {
             write!(f, ", across the end of")?;
         }
         match area {
-            Area::Global if is_freed => write!(f, " a freed {size}-byte allocation at {address:#x}"),
+            Area::Global if is_freed => {
+                write!(f, " a freed {size}-byte allocation at {address:#x}")
+            }
             Area::Global => write!(f, " a {size}-byte allocation at {address:#x}"),
             Area::Shared => write!(f, " the block's {size} bytes of shared memory"),
             Area::Local => write!(f, " the thread's {size} bytes of local memory"),
@@ -247,21 +254,43 @@ pub(crate) enum Resume {
 impl Trap {
     /// Creates a fault of one lane without a memory access.
     pub(crate) fn new(kind: ReportKind, lane: usize) -> Self {
-        Self { kind, lane, access: None, space: None, loaded_at: 0, conflict: None, resume: Resume::End }
+        Self {
+            kind,
+            lane,
+            access: None,
+            space: None,
+            loaded_at: 0,
+            conflict: None,
+            resume: Resume::End,
+        }
     }
 
     /// Returns the fault with a space.
     pub(crate) fn in_space(self, space: Space) -> Self {
-        Self { space: Some(space), ..self }
+        Self {
+            space: Some(space),
+            ..self
+        }
     }
 }
 
 impl fmt::Display for ReportKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Race { block: [bx, by, bz], thread: [x, y, z], same_value } => {
-                let same = if *same_value { " that stores the same value" } else { "" };
-                return write!(f, "race with block ({bx}, {by}, {bz}), thread ({x}, {y}, {z}){same}");
+            Self::Race {
+                block: [bx, by, bz],
+                thread: [x, y, z],
+                same_value,
+            } => {
+                let same = if *same_value {
+                    " that stores the same value"
+                } else {
+                    ""
+                };
+                return write!(
+                    f,
+                    "race with block ({bx}, {by}, {bz}), thread ({x}, {y}, {z}){same}"
+                );
             }
             Self::IllegalInstruction(reason) => return write!(f, "illegal instruction: {reason}"),
             Self::StaleNode { node, what } => return write!(f, "graph node {node}: {what}"),
@@ -298,14 +327,18 @@ impl fmt::Display for Report {
         }
         match &self.stream_race {
             Some(race) => write!(f, "{race}")?,
-            None if matches!(self.kind, ReportKind::StaleNode { .. }) => write!(f, "{}", self.kind)?,
+            None if matches!(self.kind, ReportKind::StaleNode { .. }) => {
+                write!(f, "{}", self.kind)?
+            }
             None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
             None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,
         }
         if let Some(access) = self.access {
             let verb = if access.write { "write" } else { "read" };
             write!(f, ": {}-byte {verb} at {:#x}", access.size, access.address)?;
-            self.nearby.iter().try_for_each(|nearby| nearby.describe(access, f))?;
+            self.nearby
+                .iter()
+                .try_for_each(|nearby| nearby.describe(access, f))?;
         }
         let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
         if !self.kernel.is_empty() {
@@ -330,15 +363,32 @@ impl StreamRace {
     #[must_use]
     pub fn of(conflict: Conflict) -> Self {
         let (name, other) = (Box::default(), Box::default());
-        Self { name, stream: 0, other, other_stream: 0, other_wrote: conflict.other_wrote, conflict }
+        Self {
+            name,
+            stream: 0,
+            other,
+            other_stream: 0,
+            other_wrote: conflict.other_wrote,
+            conflict,
+        }
     }
 }
 
 impl fmt::Display for StreamRace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, stream, other, other_stream, other_wrote, .. } = self;
+        let Self {
+            name,
+            stream,
+            other,
+            other_stream,
+            other_wrote,
+            ..
+        } = self;
         let verb = if *other_wrote { "wrote" } else { "read" };
-        write!(f, "{name} in stream {stream}: race with {other} in stream {other_stream}, which {verb} there")?;
+        write!(
+            f,
+            "{name} in stream {stream}: race with {other} in stream {other_stream}, which {verb} there"
+        )?;
         f.write_str(" and is not ordered before it")
     }
 }
@@ -348,7 +398,9 @@ impl Report {
     #[must_use]
     pub const fn severity(&self) -> Severity {
         match self.kind {
-            ReportKind::Race { same_value: true, .. } => Severity::Warning,
+            ReportKind::Race {
+                same_value: true, ..
+            } => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -358,21 +410,32 @@ impl Report {
     #[must_use]
     pub fn of_transfer(kind: ReportKind, access: Access, conflict: Option<Conflict>) -> Self {
         let stream_race = conflict.map(StreamRace::of).map(Box::new);
-        Self { access: Some(access), stream_race, ..Self::outside_of_kernels(kind) }
+        Self {
+            access: Some(access),
+            stream_race,
+            ..Self::outside_of_kernels(kind)
+        }
     }
 
     /// Creates a fault of an operation of a library, which has no threads.
     #[doc(hidden)]
     #[must_use]
     pub fn of_operation(name: &str, kind: ReportKind, access: Access) -> Self {
-        Self { kernel: name.into(), access: Some(access), ..Self::outside_of_kernels(kind) }
+        Self {
+            kernel: name.into(),
+            access: Some(access),
+            ..Self::outside_of_kernels(kind)
+        }
     }
 
     /// Creates a fault of a node of a graph.
     #[doc(hidden)]
     #[must_use]
     pub fn of_node(node: u32, what: Stale, access: Option<Access>) -> Self {
-        Self { access, ..Self::outside_of_kernels(ReportKind::StaleNode { node, what }) }
+        Self {
+            access,
+            ..Self::outside_of_kernels(ReportKind::StaleNode { node, what })
+        }
     }
 
     fn outside_of_kernels(kind: ReportKind) -> Self {
@@ -405,7 +468,11 @@ mod tests {
             thread: [4, 5, 6],
             line: 17,
             loaded_at: 0,
-            access: Some(Access { address: 0x1000, size: 4, write: true }),
+            access: Some(Access {
+                address: 0x1000,
+                size: 4,
+                write: true,
+            }),
             nearby: None,
             stream_race: None,
         };
@@ -413,23 +480,73 @@ mod tests {
              thread (4, 5, 6), PTX line 17 in function `load`";
         assert_eq!(fault.to_string(), place.replace("NEAR", ""));
         for (address, size, is_freed, near) in [
-            (0xf00, 0x80, false, ", 128 bytes past the end of a 128-byte allocation at 0xf00"),
-            (0x1010, 0x80, false, ", 16 bytes before a 128-byte allocation at 0x1010"),
-            (0xf82, 0x80, false, ", across the end of a 128-byte allocation at 0xf82"),
-            (0xf00, 0x200, false, ", 256 bytes into a 512-byte allocation at 0xf00"),
-            (0xf00, 0x200, true, ", 256 bytes into a freed 512-byte allocation at 0xf00"),
+            (
+                0xf00,
+                0x80,
+                false,
+                ", 128 bytes past the end of a 128-byte allocation at 0xf00",
+            ),
+            (
+                0x1010,
+                0x80,
+                false,
+                ", 16 bytes before a 128-byte allocation at 0x1010",
+            ),
+            (
+                0xf82,
+                0x80,
+                false,
+                ", across the end of a 128-byte allocation at 0xf82",
+            ),
+            (
+                0xf00,
+                0x200,
+                false,
+                ", 256 bytes into a 512-byte allocation at 0xf00",
+            ),
+            (
+                0xf00,
+                0x200,
+                true,
+                ", 256 bytes into a freed 512-byte allocation at 0xf00",
+            ),
         ] {
-            let nearby = NearbyAllocation { address, size, is_freed, area: Area::Global };
-            let fault = Report { nearby: Some(Box::new(nearby)), ..fault.clone() };
+            let nearby = NearbyAllocation {
+                address,
+                size,
+                is_freed,
+                area: Area::Global,
+            };
+            let fault = Report {
+                nearby: Some(Box::new(nearby)),
+                ..fault.clone()
+            };
             assert_eq!(fault.to_string(), place.replace("NEAR", near));
         }
         for (area, near) in [
-            (Area::Shared, ", 4064 bytes past the end of the block's 32 bytes of shared memory"),
-            (Area::Local, ", 4064 bytes past the end of the thread's 32 bytes of local memory"),
-            (Area::Parameters, ", 4064 bytes past the end of the kernel's 32 bytes of parameters"),
+            (
+                Area::Shared,
+                ", 4064 bytes past the end of the block's 32 bytes of shared memory",
+            ),
+            (
+                Area::Local,
+                ", 4064 bytes past the end of the thread's 32 bytes of local memory",
+            ),
+            (
+                Area::Parameters,
+                ", 4064 bytes past the end of the kernel's 32 bytes of parameters",
+            ),
         ] {
-            let nearby = NearbyAllocation { address: 0, size: 32, is_freed: false, area };
-            let fault = Report { nearby: Some(Box::new(nearby)), ..fault.clone() };
+            let nearby = NearbyAllocation {
+                address: 0,
+                size: 32,
+                is_freed: false,
+                area,
+            };
+            let fault = Report {
+                nearby: Some(Box::new(nearby)),
+                ..fault.clone()
+            };
             assert_eq!(fault.to_string(), place.replace("NEAR", near));
         }
     }

@@ -51,15 +51,25 @@ impl Runs {
     /// Returns the runs of addresses, if they form runs with steps of 0 or `width` bytes.
     #[inline(always)]
     fn find(addresses: &[u64; LANES], width: u64) -> Option<Self> {
-        let step = if addresses[0] == addresses[1] { 0 } else { width };
-        let ramp = if step == 0 { 0 } else { width.trailing_zeros() as usize + 1 };
+        let step = if addresses[0] == addresses[1] {
+            0
+        } else {
+            width
+        };
+        let ramp = if step == 0 {
+            0
+        } else {
+            width.trailing_zeros() as usize + 1
+        };
         let ramp = RAMPS.get(ramp)?;
         let starts = [addresses[0], addresses[HALF]];
         // Two lanes are compared with themselves. Without `black_box`, the compiler would treat them specially, and not vectorize the loop.
         let (addresses, ramp) = black_box((addresses, ramp));
         let mut differs = 0;
         for lane in 0..LANES {
-            differs |= addresses[lane].wrapping_sub(ramp[lane]).wrapping_sub(starts[lane / HALF]);
+            differs |= addresses[lane]
+                .wrapping_sub(ramp[lane])
+                .wrapping_sub(starts[lane / HALF]);
         }
         (differs == 0).then_some(Self { starts, step })
     }
@@ -105,7 +115,12 @@ impl Runs {
     /// Returns the runs at an offset.
     #[inline(always)]
     pub(crate) fn at(self, offset: i32) -> Self {
-        Self { starts: self.starts.map(|start| start.wrapping_add_signed(offset.into())), ..self }
+        Self {
+            starts: self
+                .starts
+                .map(|start| start.wrapping_add_signed(offset.into())),
+            ..self
+        }
     }
 
     /// Returns the address ranges of accesses of `bytes` bytes. If the ranges of the halves are equal or adjacent, the second is empty.
@@ -134,7 +149,10 @@ impl Runs {
             unit.runs.keep(slot, register);
         }
         let register = register?;
-        let Self { starts: [low, high], step } = register.moved(op)?;
+        let Self {
+            starts: [low, high],
+            step,
+        } = register.moved(op)?;
         // The alignment is that of the vector; `op.e` is the offset of the element in it.
         let element = u64::from(op.e);
         let vectors = low.wrapping_sub(element) | high.wrapping_sub(element);
@@ -144,27 +162,41 @@ impl Runs {
         let length = (HALF as u64 - 1) * step + T::SIZE;
         let segment = segment(unit, op.space, low, write)?;
         unit.runs.keep_segment(op, register, &segment);
-        Some((step, [segment.place(low, length)?, segment.place(high, length)?]))
+        Some((
+            step,
+            [segment.place(low, length)?, segment.place(high, length)?],
+        ))
     }
 }
 
 /// Returns the address of all lanes, active or not, if they have the same one.
 #[inline(always)]
 pub(crate) fn one_address(unit: &Unit<'_>, op: &Op) -> Option<u64> {
-    let Runs { starts: [low, high], step } = Runs::of(unit, op)?;
+    let Runs {
+        starts: [low, high],
+        step,
+    } = Runs::of(unit, op)?;
     (step == 0 && low == high).then_some(low)
 }
 
 /// Returns the runs of a warp's access, if all lanes are active and access memory in runs.
 #[inline(always)]
 pub(crate) fn of_warp(unit: &Unit<'_>, op: &Op) -> Option<Runs> {
-    if unit.active == FULL { Runs::of(unit, op) } else { None }
+    if unit.active == FULL {
+        Runs::of(unit, op)
+    } else {
+        None
+    }
 }
 
 /// Returns the runs like [`of_warp`], and keeps those of the address register if the instruction has a slot for them.
 #[inline(always)]
 pub(crate) fn find_of_warp(unit: &mut Unit<'_>, op: &Op) -> Option<Runs> {
-    let register = if unit.active == FULL { Runs::of_register(unit, op) } else { None };
+    let register = if unit.active == FULL {
+        Runs::of_register(unit, op)
+    } else {
+        None
+    };
     if let RunsSlot::Keep(slot) = op.runs {
         unit.runs.keep(slot, register);
     }
@@ -183,7 +215,10 @@ pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op
 
 /// Loads like [`load`] through kept runs. Returns `false` if a lane is inactive, or if no runs are kept that are in bounds.
 #[inline(always)]
-pub(crate) fn load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
+pub(crate) fn load_again<T: Load, D: InFile, const WIDE: bool>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+) -> bool {
     let Some((step, places)) = unit.runs.places(op, unit.active, false) else {
         return false;
     };
@@ -192,13 +227,20 @@ pub(crate) fn load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'
 }
 
 #[inline(always)]
-fn load_places<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op, step: u64, places: [HostBytes; 2]) {
+fn load_places<T: Load, D: InFile, const WIDE: bool>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    step: u64,
+    places: [HostBytes; 2],
+) {
     let row = &mut unit.frame.row_mut::<D>(op.d).0;
     for (target, bytes) in row.as_chunks_mut::<HALF>().0.iter_mut().zip(places) {
         if step == T::Word::SIZE && T::Word::SIZE == size_of::<D>() as u64 {
             bytes.load_half_as::<T::Word, D, WIDE>(target);
         } else if step == T::Word::SIZE {
-            *target = bytes.load_half::<T::Word, WIDE>().map(|word| D::truncate(T::extend(word)));
+            *target = bytes
+                .load_half::<T::Word, WIDE>()
+                .map(|word| D::truncate(T::extend(word)));
         } else if step == 0 {
             *target = [D::truncate(T::extend(bytes.load(0))); HALF];
         } else {
@@ -227,7 +269,10 @@ pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, o
 
 /// Stores like [`store`] through kept runs. Returns `false` in the same cases as [`load_again`].
 #[inline(always)]
-pub(crate) fn store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
+pub(crate) fn store_again<T: Word, S: InFile, const WIDE: bool>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+) -> bool {
     let Some((step, places)) = unit.runs.places(op, unit.active, true) else {
         return false;
     };
@@ -236,7 +281,12 @@ pub(crate) fn store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<
 }
 
 #[inline(always)]
-fn store_places<T: Word, S: InFile, const WIDE: bool>(unit: &Unit<'_>, op: &Op, step: u64, places: [HostBytes; 2]) {
+fn store_places<T: Word, S: InFile, const WIDE: bool>(
+    unit: &Unit<'_>,
+    op: &Op,
+    step: u64,
+    places: [HostBytes; 2],
+) {
     let row = unit.frame.row::<S>(op.b);
     for (source, bytes) in row.as_chunks::<HALF>().0.iter().zip(places) {
         if step == T::SIZE && T::SIZE == size_of::<S>() as u64 {
@@ -267,9 +317,19 @@ mod tests {
         for width in [1, 2, 4, 8, 16, 32] {
             for step in [0, width] {
                 let found = Runs::find(&addresses_of(0x1000, 0x9000, step), width);
-                assert_eq!(found, Some(Runs { starts: [0x1000, 0x9000], step }), "{width} {step}");
+                assert_eq!(
+                    found,
+                    Some(Runs {
+                        starts: [0x1000, 0x9000],
+                        step
+                    }),
+                    "{width} {step}"
+                );
             }
-            assert_eq!(Runs::find(&addresses_of(0x1000, 0x9000, 3 * width), width), None);
+            assert_eq!(
+                Runs::find(&addresses_of(0x1000, 0x9000, 3 * width), width),
+                None
+            );
             for lane in 0..LANES {
                 let mut addresses = addresses_of(0x1000, 0x9000, width);
                 addresses[lane] ^= 0x100_0000;

@@ -14,7 +14,12 @@ pub(crate) fn run_space(unit: &mut Unit<'_>, op: &Op) -> Control {
             0 => address < SHARED_WINDOW && !is_constant(unit, address),
             SHARED_WINDOW => {
                 let offset = address.wrapping_sub(SHARED_WINDOW);
-                offset < if any_block { WINDOW_SIZE } else { crate::exec::window::BLOCK_STRIDE }
+                offset
+                    < if any_block {
+                        WINDOW_SIZE
+                    } else {
+                        crate::exec::window::BLOCK_STRIDE
+                    }
             }
             window => address.wrapping_sub(window) < WINDOW_SIZE,
         };
@@ -28,7 +33,9 @@ pub(crate) fn run_space(unit: &mut Unit<'_>, op: &Op) -> Control {
 pub(crate) fn run_constants(unit: &mut Unit<'_>, op: &Op) -> Control {
     let row = *unit.frame.row::<u64>(op.a);
     let lanes = row.iter().enumerate().take(LANES);
-    let holds = lanes.fold(0, |holds, (lane, &address)| holds | u32::from(is_constant(unit, address)) << lane);
+    let holds = lanes.fold(0, |holds, (lane, &address)| {
+        holds | u32::from(is_constant(unit, address)) << lane
+    });
     unit.frame.set_predicate(op.d, holds, unit.active);
     Control::Next
 }
@@ -36,5 +43,7 @@ pub(crate) fn run_constants(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// Returns `true` if an address is in a constant of the module. Constants are in device memory, so only their addresses identify them.
 fn is_constant(unit: &Unit<'_>, address: u64) -> bool {
     let places = unit.launch.program.globals.iter().zip(unit.launch.globals);
-    places.into_iter().any(|(global, at)| global.constant && address.wrapping_sub(*at) < global.size)
+    places
+        .into_iter()
+        .any(|(global, at)| global.constant && address.wrapping_sub(*at) < global.size)
 }

@@ -77,13 +77,24 @@ impl Reader {
     /// Returns the reader at the step of one of its reads.
     #[inline(always)]
     fn at(self, read: &CheckedRead) -> Self {
-        Self { steps: Steps { now: self.steps.now + read.number, ..self.steps }, ..self }
+        Self {
+            steps: Steps {
+                now: self.steps.now + read.number,
+                ..self.steps
+            },
+            ..self
+        }
     }
 
     /// Returns its read of a whole word.
     #[inline(always)]
     fn visit(self) -> Visit {
-        Visit { bytes: WHOLE, thread: self.thread, write: false, steps: self.steps }
+        Visit {
+            bytes: WHOLE,
+            thread: self.thread,
+            write: false,
+            steps: self.steps,
+        }
     }
 }
 
@@ -119,9 +130,21 @@ impl Shadow {
 
     /// Records a thread's access, and returns the thread that it races with, if any.
     #[inline]
-    pub(crate) fn note(&mut self, offset: u64, bytes: u64, thread: u16, write: bool, steps: Steps) -> Option<Rival> {
+    pub(crate) fn note(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        thread: u16,
+        write: bool,
+        steps: Steps,
+    ) -> Option<Rival> {
         let (word, begin) = (offset / WORD, offset % WORD);
-        let visit = |bytes| Visit { bytes, thread, write, steps };
+        let visit = |bytes| Visit {
+            bytes,
+            thread,
+            write,
+            steps,
+        };
         if begin + bytes <= WORD {
             return self.note_word(word as usize, visit(mask(begin, begin + bytes)));
         }
@@ -146,28 +169,53 @@ impl Shadow {
     ) -> Option<(u16, Rival)> {
         if !offset.is_multiple_of(LINE) || !matches!(bytes, 4 | 8 | 16) {
             return (0..HALF as u16).find_map(|lane| {
-                let rival = self.note(offset + u64::from(lane) * bytes, bytes, first + lane, write, steps)?;
+                let rival = self.note(
+                    offset + u64::from(lane) * bytes,
+                    bytes,
+                    first + lane,
+                    write,
+                    steps,
+                )?;
                 Some((lane, rival))
             });
         }
         let share = (bytes / WORD) as u16;
         (0..share).find_map(|line| {
             let before = line * (WORDS as u16 / share);
-            let visit = Visit { bytes: WHOLE, thread: first + before, write, steps };
-            let (lane, rival) = self.note_line((offset / LINE) as usize + usize::from(line), share, visit)?;
+            let visit = Visit {
+                bytes: WHOLE,
+                thread: first + before,
+                write,
+                steps,
+            };
+            let (lane, rival) =
+                self.note_line((offset / LINE) as usize + usize::from(line), share, visit)?;
             Some((before + lane, rival))
         })
     }
 
     /// Records a thread's reads at offsets from `start`. Returns `false` if a thread has written one of the words; then some are recorded.
     #[inline]
-    pub(crate) fn note_reads(&mut self, start: u64, bytes: u64, reader: Reader, reads: &[CheckedRead]) -> bool {
-        reads.iter().all(|read| self.note_read(read.address(start), bytes, reader.at(read)))
+    pub(crate) fn note_reads(
+        &mut self,
+        start: u64,
+        bytes: u64,
+        reader: Reader,
+        reads: &[CheckedRead],
+    ) -> bool {
+        reads
+            .iter()
+            .all(|read| self.note_read(read.address(start), bytes, reader.at(read)))
     }
 
     /// The same for consecutive words. Those of a line are recorded as one access, because no other can be between them.
     #[inline]
-    pub(crate) fn note_reads_of_words(&mut self, start: u64, reader: Reader, mut reads: &[CheckedRead]) -> bool {
+    pub(crate) fn note_reads_of_words(
+        &mut self,
+        start: u64,
+        reader: Reader,
+        mut reads: &[CheckedRead],
+    ) -> bool {
         while let Some(read) = reads.first() {
             let (offset, reader) = (read.address(start), reader.at(read));
             let is_line = offset.is_multiple_of(LINE) && reads.len() >= WORDS;
@@ -186,8 +234,16 @@ impl Shadow {
 
     /// The same for rows, which half a warp reads from the thread on.
     #[inline]
-    pub(crate) fn note_reads_of_rows(&mut self, start: u64, bytes: u64, first: Reader, reads: &[CheckedRead]) -> bool {
-        reads.iter().all(|read| self.note_read_of_row(read.address(start), bytes, first.at(read)))
+    pub(crate) fn note_reads_of_rows(
+        &mut self,
+        start: u64,
+        bytes: u64,
+        first: Reader,
+        reads: &[CheckedRead],
+    ) -> bool {
+        reads
+            .iter()
+            .all(|read| self.note_read_of_row(read.address(start), bytes, first.at(read)))
     }
 
     /// Records a thread's read as [`note`](Self::note) does. Returns `false`, without a record, if a thread has written one of the words.
@@ -195,7 +251,10 @@ impl Shadow {
     fn note_read(&mut self, offset: u64, bytes: u64, reader: Reader) -> bool {
         let is_word = bytes == WORD && offset.is_multiple_of(WORD);
         let index = (offset / WORD) as usize;
-        if is_word && let (Some(line), Some(mark)) = (self.lines.get_mut(index / WORDS), self.marks.get_mut(index)) {
+        if is_word
+            && let (Some(line), Some(mark)) =
+                (self.lines.get_mut(index / WORDS), self.marks.get_mut(index))
+        {
             if line.first.epoch != self.epoch {
                 (line.first.epoch, line.share) = (self.epoch, 0);
             }
@@ -230,7 +289,10 @@ impl Shadow {
         let index = (offset / LINE) as usize;
         if let Some(line) = self.lines.get_mut(index) {
             if line.first.epoch != self.epoch {
-                *line = Line { first: Mark::of_first(self.epoch, first.visit()), share };
+                *line = Line {
+                    first: Mark::of_first(self.epoch, first.visit()),
+                    share,
+                };
                 return true;
             }
             if line.share == share && line.first.written == 0 {
@@ -250,7 +312,9 @@ impl Shadow {
         let words = (offset / WORD) as usize..(offset + bytes).div_ceil(WORD) as usize;
         words.into_iter().any(|word| {
             let line = self.lines.get(word / WORDS).filter(|line| line.share != 0);
-            let mark = line.map(|line| &line.first).or_else(|| self.marks.get(word));
+            let mark = line
+                .map(|line| &line.first)
+                .or_else(|| self.marks.get(word));
             mark.is_some_and(|mark| mark.epoch == self.epoch && mark.written != 0)
         })
     }
@@ -260,7 +324,10 @@ impl Shadow {
     fn note_line(&mut self, index: usize, share: u16, visit: Visit) -> Option<(u16, Rival)> {
         if let Some(line) = self.lines.get_mut(index) {
             if line.first.epoch != self.epoch {
-                *line = Line { first: Mark::of_first(self.epoch, visit), share };
+                *line = Line {
+                    first: Mark::of_first(self.epoch, visit),
+                    share,
+                };
                 return None;
             }
             if line.share == share {
@@ -269,8 +336,12 @@ impl Shadow {
         }
         (0..WORDS as u16).find_map(|word| {
             let lane = word / share;
-            let visit = Visit { thread: visit.thread + lane, ..visit };
-            self.note_word(index * WORDS + usize::from(word), visit).map(|rival| (lane, rival))
+            let visit = Visit {
+                thread: visit.thread + lane,
+                ..visit
+            };
+            self.note_word(index * WORDS + usize::from(word), visit)
+                .map(|rival| (lane, rival))
         })
     }
 
@@ -285,7 +356,10 @@ impl Shadow {
         }
         let mark = self.marks.get_mut(word)?;
         if mark.epoch != self.epoch {
-            *mark = Mark { epoch: self.epoch, ..Mark::default() };
+            *mark = Mark {
+                epoch: self.epoch,
+                ..Mark::default()
+            };
         }
         mark.note(visit)
     }
@@ -309,18 +383,46 @@ fn mask(begin: u64, end: u64) -> u8 {
 impl Mark {
     /// Creates the mark of a word with one access.
     #[inline(always)]
-    fn of_first(epoch: u32, Visit { bytes, thread, write, steps }: Visit) -> Self {
-        let none = Self { epoch, ..Self::default() };
+    fn of_first(
+        epoch: u32,
+        Visit {
+            bytes,
+            thread,
+            write,
+            steps,
+        }: Visit,
+    ) -> Self {
+        let none = Self {
+            epoch,
+            ..Self::default()
+        };
         if write {
-            Self { writer: thread, written: bytes, writers_own: bytes, write_step: steps.now, ..none }
+            Self {
+                writer: thread,
+                written: bytes,
+                writers_own: bytes,
+                write_step: steps.now,
+                ..none
+            }
         } else {
-            Self { readers: [thread; 2], read: bytes, readers_own: bytes, read_step: steps.now, ..none }
+            Self {
+                readers: [thread; 2],
+                read: bytes,
+                readers_own: bytes,
+                read_step: steps.now,
+                ..none
+            }
         }
     }
 
     #[inline(always)]
     fn note(&mut self, visit: Visit) -> Option<Rival> {
-        let Visit { bytes, thread, write, .. } = visit;
+        let Visit {
+            bytes,
+            thread,
+            write,
+            ..
+        } = visit;
         // The usual case: many threads read memory that no thread writes.
         if !write && self.written == 0 && self.read & bytes == bytes {
             if warp(self.readers[0]) != warp(thread) {
@@ -342,7 +444,15 @@ impl Mark {
     }
 
     /// Returns the thread that an access races with. Readers take precedence, because a race with a reader is always an error.
-    fn rival(&self, Visit { bytes, thread, write, steps }: Visit) -> Option<Rival> {
+    fn rival(
+        &self,
+        Visit {
+            bytes,
+            thread,
+            write,
+            steps,
+        }: Visit,
+    ) -> Option<Rival> {
         let races_with = |other: u16| warp(other) != warp(thread);
         // The bytes and the step of an earlier access by the same warp are recorded.
         let is_unjoined = |other: u16, own: u8, step: u32| {
@@ -353,33 +463,66 @@ impl Mark {
                 && step != steps.now
         };
         let is_read = write && self.read & bytes != 0;
-        let reader = self.readers.into_iter().find(|reader| is_read && races_with(*reader));
+        let reader = self
+            .readers
+            .into_iter()
+            .find(|reader| is_read && races_with(*reader));
         let first = self.readers[0];
-        let reader = reader.or((is_read && is_unjoined(first, self.readers_own, self.read_step)).then_some(first));
+        let reader = reader
+            .or((is_read && is_unjoined(first, self.readers_own, self.read_step)).then_some(first));
         if let Some(thread) = reader {
-            return Some(Rival { thread, wrote: false });
+            return Some(Rival {
+                thread,
+                wrote: false,
+            });
         }
         let is_writer_unordered =
             races_with(self.writer) || is_unjoined(self.writer, self.writers_own, self.write_step);
         let races = self.written & bytes != 0 && is_writer_unordered;
-        races.then_some(Rival { thread: self.writer, wrote: true })
+        races.then_some(Rival {
+            thread: self.writer,
+            wrote: true,
+        })
     }
 
     /// Returns the mark of the same accesses by threads with higher numbers.
     fn moved_on(self, threads: u16) -> Self {
-        Self { writer: self.writer + threads, readers: self.readers.map(|reader| reader + threads), ..self }
+        Self {
+            writer: self.writer + threads,
+            readers: self.readers.map(|reader| reader + threads),
+            ..self
+        }
     }
 
     /// Records a write. If two warps write to one word, the mark records the bytes of the last one.
-    fn note_write(&mut self, Visit { bytes, thread, steps, .. }: Visit) {
+    fn note_write(
+        &mut self,
+        Visit {
+            bytes,
+            thread,
+            steps,
+            ..
+        }: Visit,
+    ) {
         let goes_on = self.written != 0 && warp(self.writer) == warp(thread);
         self.written = if goes_on { self.written | bytes } else { bytes };
         (self.writer, self.writers_own, self.write_step) = (thread, bytes, steps.now);
     }
 
     /// Records a read. Readers are recorded as long as they read the same bytes, or are in one warp.
-    fn note_read(&mut self, Visit { bytes, thread, steps, .. }: Visit) {
-        let is_of_their_warp = self.readers.iter().all(|reader| warp(*reader) == warp(thread));
+    fn note_read(
+        &mut self,
+        Visit {
+            bytes,
+            thread,
+            steps,
+            ..
+        }: Visit,
+    ) {
+        let is_of_their_warp = self
+            .readers
+            .iter()
+            .all(|reader| warp(*reader) == warp(thread));
         if self.read & bytes == bytes && self.read != 0 {
             if warp(self.readers[0]) != warp(thread) {
                 self.readers[1] = thread;
@@ -406,16 +549,35 @@ mod tests {
 
     #[test]
     fn accesses_of_two_warps_race_if_one_writes_and_no_barrier_is_between() {
-        for (first, second, races) in
-            [(false, false, false), (false, true, true), (true, false, true), (true, true, true)]
-        {
+        for (first, second, races) in [
+            (false, false, false),
+            (false, true, true),
+            (true, false, true),
+            (true, true, true),
+        ] {
             let mut shadow = Shadow::new(64);
             assert_eq!(shadow.note(8, 4, 3, first, JOINED), None);
-            assert_eq!(shadow.note(8, 4, 5, second, JOINED), None, "the warp is the same");
-            assert_eq!(shadow.note(12, 4, 40, second, JOINED), None, "the word is another");
-            assert_eq!(shadow.note(8, 4, 40, second, JOINED).is_some(), races, "{first} {second}");
+            assert_eq!(
+                shadow.note(8, 4, 5, second, JOINED),
+                None,
+                "the warp is the same"
+            );
+            assert_eq!(
+                shadow.note(12, 4, 40, second, JOINED),
+                None,
+                "the word is another"
+            );
+            assert_eq!(
+                shadow.note(8, 4, 40, second, JOINED).is_some(),
+                races,
+                "{first} {second}"
+            );
             shadow.advance();
-            assert_eq!(shadow.note(8, 4, 70, second, JOINED), None, "a barrier lies between");
+            assert_eq!(
+                shadow.note(8, 4, 70, second, JOINED),
+                None,
+                "a barrier lies between"
+            );
         }
     }
 
@@ -425,8 +587,16 @@ mod tests {
         assert_eq!(shadow.note(0, 1, 0, true, JOINED), None);
         assert_eq!(shadow.note(1, 1, 32, true, JOINED), None);
         assert_eq!(shadow.note(2, 2, 64, false, JOINED), None);
-        assert_eq!(shadow.note(1, 1, 0, true, JOINED).map(|rival| rival.thread), Some(32));
-        assert_eq!(shadow.note(2, 4, 32, true, JOINED).map(|rival| rival.thread), Some(64));
+        assert_eq!(
+            shadow.note(1, 1, 0, true, JOINED).map(|rival| rival.thread),
+            Some(32)
+        );
+        assert_eq!(
+            shadow
+                .note(2, 4, 32, true, JOINED)
+                .map(|rival| rival.thread),
+            Some(64)
+        );
     }
 
     #[test]
@@ -434,23 +604,39 @@ mod tests {
         let mut shadow = Shadow::new(8);
         assert_eq!(shadow.note(0, 4, 0, false, JOINED), None);
         assert_eq!(shadow.note(0, 4, 33, false, JOINED), None);
-        assert_eq!(shadow.note(0, 4, 1, true, JOINED).map(|rival| rival.thread), Some(33));
+        assert_eq!(
+            shadow.note(0, 4, 1, true, JOINED).map(|rival| rival.thread),
+            Some(33)
+        );
     }
 
     #[test]
     fn threads_of_a_warp_race_unless_they_synchronized_in_between() {
         let at = |now, joined| Steps { now, joined };
-        for (first, second, races) in
-            [(false, false, false), (false, true, true), (true, false, true), (true, true, true)]
-        {
+        for (first, second, races) in [
+            (false, false, false),
+            (false, true, true),
+            (true, false, true),
+            (true, true, true),
+        ] {
             for (steps, is_apart) in [(at(2, 0), true), (at(2, 1), false), (at(1, 0), false)] {
                 let mut shadow = Shadow::new(64);
                 assert_eq!(shadow.note(8, 4, 3, first, at(1, 0)), None);
-                assert_eq!(shadow.note(8, 4, 3, second, steps), None, "the thread is the same");
+                assert_eq!(
+                    shadow.note(8, 4, 3, second, steps),
+                    None,
+                    "the thread is the same"
+                );
                 let mut shadow = Shadow::new(64);
                 assert_eq!(shadow.note(8, 4, 3, first, at(1, 0)), None);
-                let other = shadow.note(8, 4, 5, second, steps).map(|rival| rival.thread);
-                assert_eq!(other, (races && is_apart).then_some(3), "{first} {second} {steps:?}");
+                let other = shadow
+                    .note(8, 4, 5, second, steps)
+                    .map(|rival| rival.thread);
+                assert_eq!(
+                    other,
+                    (races && is_apart).then_some(3),
+                    "{first} {second} {steps:?}"
+                );
             }
         }
     }
@@ -463,21 +649,32 @@ mod tests {
             assert_eq!(shadow.note(u64::from(thread), 1, thread, true, at(1)), None);
         }
         for thread in 0..4 {
-            assert_eq!(shadow.note(u64::from(thread), 1, thread, false, at(2)), None);
+            assert_eq!(
+                shadow.note(u64::from(thread), 1, thread, false, at(2)),
+                None
+            );
         }
-        assert_eq!(shadow.note(3, 1, 0, false, at(3)).map(|rival| rival.thread), Some(3));
+        assert_eq!(
+            shadow.note(3, 1, 0, false, at(3)).map(|rival| rival.thread),
+            Some(3)
+        );
     }
 
     /// Returns a shadow that has marks of words only.
     fn without_lines(bytes: u64) -> Shadow {
-        Shadow { lines: Vec::new(), ..Shadow::new(bytes) }
+        Shadow {
+            lines: Vec::new(),
+            ..Shadow::new(bytes)
+        }
     }
 
     #[test]
     fn accesses_of_lines_and_words_in_any_order_race_as_those_of_words_alone() {
         let mut state = 1_u64;
         let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
         let (mut races, mut rows, mut free) = (0, 0, 0);
@@ -492,19 +689,34 @@ mod tests {
             let first = random(4) as u16 * HALF as u16;
             // No thread synchronizes with its warp between the reads of a superinstruction.
             let now = turn * 32 + 1;
-            let steps = Steps { now, joined: (turn * 32).saturating_sub(random(3) as u32 * 32) };
+            let steps = Steps {
+                now,
+                joined: (turn * 32).saturating_sub(random(3) as u32 * 32),
+            };
             if random(4) == 0 {
                 let is_row = random(2) == 0;
-                let (start, distance) = if is_row { (0, LINE as i32) } else { (random(30) * WORD, WORD as i32) };
+                let (start, distance) = if is_row {
+                    (0, LINE as i32)
+                } else {
+                    (random(30) * WORD, WORD as i32)
+                };
                 let count = if is_row { 3 } else { random(22) as u32 + 1 };
-                let read = |number: u32| CheckedRead { offset: (number as i32 - 1) * distance, number };
+                let read = |number: u32| CheckedRead {
+                    offset: (number as i32 - 1) * distance,
+                    number,
+                };
                 let reads: Vec<CheckedRead> = (1..=count).map(read).collect();
-                let reader = Reader { thread: first, steps };
+                let reader = Reader {
+                    thread: first,
+                    steps,
+                };
                 let one_by_one = |shadow: &mut Shadow| {
                     reads.iter().find_map(|read| {
                         let (offset, steps) = (start + read.offset as u64, reader.at(read).steps);
                         if is_row {
-                            shadow.note_row(offset, WORD, first, false, steps).map(|(_, rival)| rival)
+                            shadow
+                                .note_row(offset, WORD, first, false, steps)
+                                .map(|(_, rival)| rival)
                         } else {
                             shadow.note(offset, WORD, first, false, steps)
                         }
@@ -518,7 +730,15 @@ mod tests {
                     shadow.note_reads_of_words(start, reader, &reads)
                 };
                 let rival = one_by_one(&mut expected);
-                assert_eq!(if are_free { None } else { one_by_one(&mut shadow) }, rival, "{turn}");
+                assert_eq!(
+                    if are_free {
+                        None
+                    } else {
+                        one_by_one(&mut shadow)
+                    },
+                    rival,
+                    "{turn}"
+                );
                 free += u32::from(are_free);
                 if rival.is_some() {
                     // After a race, the rest of a row is not recorded word by word.
@@ -528,17 +748,27 @@ mod tests {
                 continue;
             }
             let bytes = 1 << random(5);
-            let offset = if random(2) == 0 { random(4) * LINE } else { random(size) / bytes * bytes };
+            let offset = if random(2) == 0 {
+                random(4) * LINE
+            } else {
+                random(size) / bytes * bytes
+            };
             if random(3) == 0 {
                 let thread = first + random(16) as u16;
                 let found = shadow.note(offset, bytes, thread, write, steps);
-                assert_eq!(found, expected.note(offset, bytes, thread, write, steps), "{turn}");
+                assert_eq!(
+                    found,
+                    expected.note(offset, bytes, thread, write, steps),
+                    "{turn}"
+                );
                 continue;
             }
             let found = shadow.note_row(offset, bytes, first, write, steps);
             let lanes = (0..HALF as u16).find_map(|lane| {
                 let at = offset + u64::from(lane) * bytes;
-                expected.note(at, bytes, first + lane, write, steps).map(|rival| (lane, rival))
+                expected
+                    .note(at, bytes, first + lane, write, steps)
+                    .map(|rival| (lane, rival))
             });
             assert_eq!(found, lanes, "{turn}");
             rows += u32::from(shadow.lines.iter().any(|line| line.share != 0));
@@ -548,6 +778,9 @@ mod tests {
                 expected.advance();
             }
         }
-        assert!(races > 1000 && rows > 1000 && free > 1000, "{races} {rows} {free}");
+        assert!(
+            races > 1000 && rows > 1000 && free > 1000,
+            "{races} {rows} {free}"
+        );
     }
 }

@@ -16,20 +16,62 @@ pub(crate) struct SmallFormat {
 }
 
 /// Four bits of exponent, three of fraction.
-pub(crate) const E4M3: SmallFormat = SmallFormat { fraction: 3, bias: 7, sign: 7, max: 0x7e, nan: Some(0x7f) };
+pub(crate) const E4M3: SmallFormat = SmallFormat {
+    fraction: 3,
+    bias: 7,
+    sign: 7,
+    max: 0x7e,
+    nan: Some(0x7f),
+};
 /// Five bits of exponent, two of fraction.
-pub(crate) const E5M2: SmallFormat = SmallFormat { fraction: 2, bias: 15, sign: 7, max: 0x7b, nan: Some(0x7f) };
+pub(crate) const E5M2: SmallFormat = SmallFormat {
+    fraction: 2,
+    bias: 15,
+    sign: 7,
+    max: 0x7b,
+    nan: Some(0x7f),
+};
 /// Two bits of exponent, three of fraction.
-pub(crate) const E2M3: SmallFormat = SmallFormat { fraction: 3, bias: 1, sign: 5, max: 0x1f, nan: None };
+pub(crate) const E2M3: SmallFormat = SmallFormat {
+    fraction: 3,
+    bias: 1,
+    sign: 5,
+    max: 0x1f,
+    nan: None,
+};
 /// Three bits of exponent, two of fraction.
-pub(crate) const E3M2: SmallFormat = SmallFormat { fraction: 2, bias: 3, sign: 5, max: 0x1f, nan: None };
+pub(crate) const E3M2: SmallFormat = SmallFormat {
+    fraction: 2,
+    bias: 3,
+    sign: 5,
+    max: 0x1f,
+    nan: None,
+};
 /// Two bits of exponent, one of fraction.
-pub(crate) const E2M1: SmallFormat = SmallFormat { fraction: 1, bias: 1, sign: 3, max: 0x7, nan: None };
+pub(crate) const E2M1: SmallFormat = SmallFormat {
+    fraction: 1,
+    bias: 1,
+    sign: 3,
+    max: 0x7,
+    nan: None,
+};
 
 /// f16, for stochastic rounding.
-pub(crate) const HALF: SmallFormat = SmallFormat { fraction: 10, bias: 15, sign: 15, max: 0x7bff, nan: Some(0x7fff) };
+pub(crate) const HALF: SmallFormat = SmallFormat {
+    fraction: 10,
+    bias: 15,
+    sign: 15,
+    max: 0x7bff,
+    nan: Some(0x7fff),
+};
 /// bfloat16, for stochastic rounding.
-pub(crate) const BFLOAT: SmallFormat = SmallFormat { fraction: 7, bias: 127, sign: 15, max: 0x7f7f, nan: Some(0x7fff) };
+pub(crate) const BFLOAT: SmallFormat = SmallFormat {
+    fraction: 7,
+    bias: 127,
+    sign: 15,
+    max: 0x7f7f,
+    nan: Some(0x7fff),
+};
 
 impl SmallFormat {
     /// Returns the nearest number, ties to even. Values that are too large become the largest number, and so does NaN if the format has
@@ -43,12 +85,19 @@ impl SmallFormat {
         if magnitude >= self.widen(self.max) {
             return sign | self.max;
         }
-        sign | self.magnitude(magnitude, f64::round_ties_even).min(self.max)
+        sign | self
+            .magnitude(magnitude, f64::round_ties_even)
+            .min(self.max)
     }
 
     /// Rounds stochastically: up if the discarded fraction plus `random` of `bits` bits, read as a fraction, is at least one, otherwise
     /// down. Values that are too large become the largest number, or infinity if the format has it and `is_finite` is `false`.
-    pub(crate) fn narrow_at_random(self, value: f64, (random, bits): (u32, u32), is_finite: bool) -> u32 {
+    pub(crate) fn narrow_at_random(
+        self,
+        value: f64,
+        (random, bits): (u32, u32),
+        is_finite: bool,
+    ) -> u32 {
         if value.is_nan() {
             return self.nan.unwrap_or(self.max);
         }
@@ -74,15 +123,27 @@ impl SmallFormat {
 
     /// Returns the value, which an f16 represents exactly.
     pub(crate) fn widen(self, bits: u32) -> f64 {
-        let sign = if bits >> self.sign & 1 == 1 { -1.0 } else { 1.0 };
+        let sign = if bits >> self.sign & 1 == 1 {
+            -1.0
+        } else {
+            1.0
+        };
         let magnitude = bits & ((1 << self.sign) - 1);
         if magnitude > self.max {
-            return if self == E5M2 && magnitude == self.max + 1 { sign * f64::INFINITY } else { f64::NAN };
+            return if self == E5M2 && magnitude == self.max + 1 {
+                sign * f64::INFINITY
+            } else {
+                f64::NAN
+            };
         }
         let fraction = f64::from(magnitude & ((1 << self.fraction) - 1));
         let field = (magnitude >> self.fraction).cast_signed();
         let unit = f64::from(field.max(1) - self.bias - self.fraction.cast_signed()).exp2();
-        let hidden = if field == 0 { 0.0 } else { f64::from(1 << self.fraction) };
+        let hidden = if field == 0 {
+            0.0
+        } else {
+            f64::from(1 << self.fraction)
+        };
         sign * (hidden + fraction) * unit
     }
 }
@@ -101,12 +162,18 @@ pub(crate) fn narrow_scale(value: f64, up: bool) -> u32 {
     }
     let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
     let inexact = magnitude.to_bits() & ((1 << 52) - 1) != 0;
-    (exponent + 127 + i32::from(up && inexact)).min(0xfe).cast_unsigned()
+    (exponent + 127 + i32::from(up && inexact))
+        .min(0xfe)
+        .cast_unsigned()
 }
 
 /// Returns the value of a scale.
 pub(crate) fn widen_scale(bits: u32) -> f64 {
-    if bits & 0xff == 0xff { f64::NAN } else { f64::from((bits & 0xff).cast_signed() - 127).exp2() }
+    if bits & 0xff == 0xff {
+        f64::NAN
+    } else {
+        f64::from((bits & 0xff).cast_signed() - 127).exp2()
+    }
 }
 
 #[cfg(test)]
@@ -118,16 +185,38 @@ mod tests {
         // In e4m3, the number after 1 is 1.125.
         let narrow = |value: f64, random| E4M3.narrow_at_random(value, (random, 16), true);
         let (one, quarter) = (0x38, 1.0 + 0.125 / 4.0);
-        assert_eq!([0, 0xbfff, 0xc000, 0xffff].map(|random| narrow(quarter, random)), [one, one, one + 1, one + 1]);
+        assert_eq!(
+            [0, 0xbfff, 0xc000, 0xffff].map(|random| narrow(quarter, random)),
+            [one, one, one + 1, one + 1]
+        );
         assert_eq!(narrow(-quarter, 0xc000), 0x80 | (one + 1));
-        assert_eq!([narrow(1.0, 0xffff), narrow(0.0, 0xffff), narrow(f64::NAN, 0)], [one, 0, 0x7f]);
+        assert_eq!(
+            [
+                narrow(1.0, 0xffff),
+                narrow(0.0, 0xffff),
+                narrow(f64::NAN, 0)
+            ],
+            [one, 0, 0x7f]
+        );
         // Half of the least subnormal, and values that are too large.
-        assert_eq!([0x7fff, 0x8000].map(|random| narrow(2_f64.powi(-10), random)), [0, 1]);
-        assert_eq!([448.0, 450.0, 1e30, f64::INFINITY].map(|value| narrow(value, 0xffff)), [0x7e; 4]);
+        assert_eq!(
+            [0x7fff, 0x8000].map(|random| narrow(2_f64.powi(-10), random)),
+            [0, 1]
+        );
+        assert_eq!(
+            [448.0, 450.0, 1e30, f64::INFINITY].map(|value| narrow(value, 0xffff)),
+            [0x7e; 4]
+        );
         assert_eq!(E2M1.narrow_at_random(-1e30, (0, 16), true), 0xf);
         let half = |value: f64, is_finite| HALF.narrow_at_random(value, (0x1fff, 13), is_finite);
-        assert_eq!([half(65_535.0, false), half(-65_535.0, true)], [0x7c00, 0xfbff]);
-        assert_eq!(BFLOAT.narrow_at_random(1.0 + 2_f64.powi(-8), (0x8000, 16), false), 0x3f81);
+        assert_eq!(
+            [half(65_535.0, false), half(-65_535.0, true)],
+            [0x7c00, 0xfbff]
+        );
+        assert_eq!(
+            BFLOAT.narrow_at_random(1.0 + 2_f64.powi(-8), (0x8000, 16), false),
+            0x3f81
+        );
     }
 
     #[test]

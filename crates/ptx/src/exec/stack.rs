@@ -9,7 +9,9 @@ use super::unit::Unit;
 /// Computes the generic address of a variable of the frame.
 pub(crate) fn run_frame_address(unit: &mut Unit<'_>, op: &Op) -> Control {
     let address = unit.frame.local.wrapping_add(op.imm);
-    unit.frame.row_mut::<u64>(op.d).merge(&[address; LANES], unit.active);
+    unit.frame
+        .row_mut::<u64>(op.d)
+        .merge(&[address; LANES], unit.active);
     Control::Next
 }
 
@@ -23,7 +25,10 @@ pub(crate) fn run_take(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let start = end(unit, lane).next_multiple_of(op.imm);
         let size = unit.frame.row::<u64>(op.a)[lane];
-        let after = start.saturating_add(size).checked_next_multiple_of(8).filter(|after| *after <= LOCAL_LIMIT);
+        let after = start
+            .saturating_add(size)
+            .checked_next_multiple_of(8)
+            .filter(|after| *after <= LOCAL_LIMIT);
         let Some(after) = after else {
             return unit.fault(Trap::new(ReportKind::HardwareStackError, lane));
         };

@@ -135,7 +135,11 @@ fn add_products([a, b]: [&RunPlaces; 2], factors: &[[i32; 2]], sum: Values) -> V
 
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
 #[inline]
-fn add_products_of([a, b]: [(&RunPlaces, u64); 2], factors: &[[i32; 2]], mut sum: Values) -> Values {
+fn add_products_of(
+    [a, b]: [(&RunPlaces, u64); 2],
+    factors: &[[i32; 2]],
+    mut sum: Values,
+) -> Values {
     for [first, second] in factors {
         sum = load(a, *first).multiply_add(load(b, *second), sum);
     }
@@ -152,7 +156,12 @@ fn load((places, step): (&RunPlaces, u64), offset: i32) -> Values {
 
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
 #[inline]
-fn fetch(frame: &Frame, places: &[RunPlaces; MOST_ADDRESSES], last: Values, operand: Operand) -> Values {
+fn fetch(
+    frame: &Frame,
+    places: &[RunPlaces; MOST_ADDRESSES],
+    last: Values,
+    operand: Operand,
+) -> Values {
     match operand {
         Operand::Last => last,
         Operand::Row(row) => Values::of_row(frame.row::<u32>(row)),
@@ -196,21 +205,35 @@ impl Superinstruction {
         let mut last = Values::zero();
         for step in &self.steps {
             let d = match step {
-                Step::Products { d, addend, addresses, factors } => {
+                Step::Products {
+                    d,
+                    addend,
+                    addresses,
+                    factors,
+                } => {
                     let sum = fetch(frame, places, last, *addend);
-                    last = add_products(addresses.map(|it| at(places, it)), &self.factors[factors.clone()], sum);
+                    last = add_products(
+                        addresses.map(|it| at(places, it)),
+                        &self.factors[factors.clone()],
+                        sum,
+                    );
                     *d
                 }
-                Step::One { operation, d, sources: [a, b, c] } => {
+                Step::One {
+                    operation,
+                    d,
+                    sources: [a, b, c],
+                } => {
                     let a = fetch(frame, places, last, *a);
                     last = match operation {
                         Operation::Load => a,
                         Operation::Add => a.add(fetch(frame, places, last, *b)),
                         Operation::Subtract => a.subtract(fetch(frame, places, last, *b)),
                         Operation::Multiply => a.multiply(fetch(frame, places, last, *b)),
-                        Operation::MultiplyAdd => {
-                            a.multiply_add(fetch(frame, places, last, *b), fetch(frame, places, last, *c))
-                        }
+                        Operation::MultiplyAdd => a.multiply_add(
+                            fetch(frame, places, last, *b),
+                            fetch(frame, places, last, *c),
+                        ),
                     };
                     if *operation == Operation::Load && *d != NO_REGISTER {
                         // Loaded values are not changed.
@@ -247,7 +270,11 @@ impl Superinstruction {
             }
         }
         if self.finds_uninitialized {
-            let ranges = self.addresses.iter().zip(&all_runs).flat_map(|(address, runs)| address.ranges(runs));
+            let ranges = self
+                .addresses
+                .iter()
+                .zip(&all_runs)
+                .flat_map(|(address, runs)| address.ranges(runs));
             if !uninitialized::are_written_in_shared(unit, ranges) {
                 return None;
             }

@@ -21,7 +21,11 @@ versions! {
 
 #[inline(always)]
 fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if load_together(unit, op).is_some() { Control::Next } else { load_one_by_one(unit, op) }
+    if load_together(unit, op).is_some() {
+        Control::Next
+    } else {
+        load_one_by_one(unit, op)
+    }
 }
 
 /// Reads a surface for all lanes. Returns `None`, with nothing read, if it is not the same for all, or if a lane's access traps.
@@ -44,12 +48,16 @@ fn load_together(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
     if access.beyond == Beyond::Trap && unit.active & !inside != 0 {
         return None;
     }
-    let segment = unit.cache.segment(unit.launch.memory, surface.image.base, false)?;
+    let segment = unit
+        .cache
+        .segment(unit.launch.memory, surface.image.base, false)?;
     // If the last byte and the first part are in the segment, all parts are. They are checked before anything is read.
     LaneAddresses::<u8>::new(&segment, &addresses.map(|address| address + bytes - 1))?;
     for (part, &row) in access.registers.iter().enumerate() {
         if part > 0 {
-            addresses.iter_mut().for_each(|address| *address += access.bytes);
+            addresses
+                .iter_mut()
+                .for_each(|address| *address += access.bytes);
         }
         match access.bytes {
             1 => load_part::<u8, u32>(unit, &segment, &addresses, inside, row)?,
@@ -106,7 +114,13 @@ pub(crate) fn run_store(unit: &mut Unit<'_>, op: &Op) -> Control {
         let Some(place) = place else { return Ok(()) };
         for (index, row) in (0..).zip(&access.registers) {
             let value = value(unit, access, lane, *row);
-            write_bytes(unit, lane, place.address + index * access.bytes, access.bytes, value)?;
+            write_bytes(
+                unit,
+                lane,
+                place.address + index * access.bytes,
+                access.bytes,
+                value,
+            )?;
         }
         Ok(())
     })
@@ -116,7 +130,9 @@ pub(crate) fn run_store(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// values.
 pub(crate) fn run_store_formatted(unit: &mut Unit<'_>, op: &Op) -> Control {
     each_lane(unit, op, |unit, access, lane, place| {
-        let Some(Place { address, element }) = place else { return Ok(()) };
+        let Some(Place { address, element }) = place else {
+            return Ok(());
+        };
         let bytes = element.channel.bytes();
         for (index, row) in (0..u64::from(element.channels)).zip(&access.registers) {
             let bits = element.channel.stored(unit.frame.row::<u32>(*row)[lane]);
@@ -127,7 +143,13 @@ pub(crate) fn run_store_formatted(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 /// Writes 1, 2, 4 or 8 bytes of device memory.
-fn write_bytes(unit: &mut Unit<'_>, lane: usize, address: u64, bytes: u64, value: u64) -> Result<(), Trap> {
+fn write_bytes(
+    unit: &mut Unit<'_>,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    value: u64,
+) -> Result<(), Trap> {
     match bytes {
         1 => write_at(unit, Space::Global, lane, address, value as u8),
         2 => write_at(unit, Space::Global, lane, address, value as u16),
@@ -138,20 +160,33 @@ fn write_bytes(unit: &mut Unit<'_>, lane: usize, address: u64, bytes: u64, value
 
 pub(crate) fn run_reduce(unit: &mut Unit<'_>, op: &Op) -> Control {
     each_lane(unit, op, |unit, access, lane, place| {
-        let (Some(place), Some(change), [row]) = (place, access.change, &access.registers[..]) else { return Ok(()) };
+        let (Some(place), Some(change), [row]) = (place, access.change, &access.registers[..])
+        else {
+            return Ok(());
+        };
         let new = value(unit, access, lane, *row);
         let change = change[usize::from(place.element.channel.is_signed())];
         if access.bytes == 8 {
-            return update_at::<u64>(unit, Space::Global, lane, place.address, |old| change(old, new)).map(|_| ());
+            return update_at::<u64>(unit, Space::Global, lane, place.address, |old| {
+                change(old, new)
+            })
+            .map(|_| ());
         }
-        update_at::<u32>(unit, Space::Global, lane, place.address, |old| change(old.into(), new) as u32).map(|_| ())
+        update_at::<u32>(unit, Space::Global, lane, place.address, |old| {
+            change(old.into(), new) as u32
+        })
+        .map(|_| ())
     })
 }
 
 /// Returns a lane's value in a row of an access.
 #[inline]
 fn value(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, row: u32) -> u64 {
-    if access.bytes == 8 { unit.frame.row::<u64>(row)[lane] } else { unit.frame.row::<u32>(row)[lane].into() }
+    if access.bytes == 8 {
+        unit.frame.row::<u64>(row)[lane]
+    } else {
+        unit.frame.row::<u32>(row)[lane].into()
+    }
 }
 
 /// Performs a surface access for each active lane. Lanes with coordinates beyond the edges are skipped.
@@ -173,7 +208,8 @@ fn each_lane(
                 None => return unit.fault(Trap::new(ReportKind::IllegalAddress, lane)),
             },
         };
-        let done = place(unit, access, lane, surface).and_then(|place| act(unit, access, lane, place));
+        let done =
+            place(unit, access, lane, surface).and_then(|place| act(unit, access, lane, place));
         if let Err(trap) = done {
             return unit.fault(trap);
         }
@@ -188,13 +224,25 @@ struct Place {
 }
 
 #[inline]
-fn place(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, surface: &Surface) -> Result<Option<Place>, Trap> {
+fn place(
+    unit: &Unit<'_>,
+    access: &SurfaceAccess,
+    lane: usize,
+    surface: &Surface,
+) -> Result<Option<Place>, Trap> {
     let word = |row: u32| unit.frame.row::<u32>(row)[lane];
-    let (layer, mut at, element) = (word(access.spot.layer), access.spot.at.map(word), surface.element);
+    let (layer, mut at, element) = (
+        word(access.spot.layer),
+        access.spot.at.map(word),
+        surface.element,
+    );
     let mut bytes = access.bytes * access.registers.len() as u64;
     if access.formatted {
         bytes = element.bytes();
-        at[0] = at[0].cast_signed().saturating_mul(bytes as i32).cast_unsigned();
+        at[0] = at[0]
+            .cast_signed()
+            .saturating_mul(bytes as i32)
+            .cast_unsigned();
     }
     match surface.place(access.spot.geometry, (layer, at), bytes, access.beyond) {
         None if access.beyond == Beyond::Trap => Err(Trap::new(ReportKind::Trap, lane)),

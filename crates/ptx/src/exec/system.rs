@@ -26,7 +26,8 @@ impl Arguments for Packed<'_, '_> {
         let address = self.next;
         self.next = self.next.wrapping_add(bytes);
         if bytes == 4 {
-            return read_at::<u32>(self.unit, Space::Generic, self.lane, address).map_or(0, u64::from);
+            return read_at::<u32>(self.unit, Space::Generic, self.lane, address)
+                .map_or(0, u64::from);
         }
         read_at::<u64>(self.unit, Space::Generic, self.lane, address).unwrap_or(0)
     }
@@ -40,7 +41,12 @@ impl Arguments for Packed<'_, '_> {
 fn string(unit: &mut Unit<'_>, lane: usize, address: u64) -> Result<Vec<u8>, Trap> {
     let mut bytes = Vec::new();
     while bytes.len() < LONGEST_STRING {
-        let byte: u8 = read_at(unit, Space::Generic, lane, address.wrapping_add(bytes.len() as u64))?;
+        let byte: u8 = read_at(
+            unit,
+            Space::Generic,
+            lane,
+            address.wrapping_add(bytes.len() as u64),
+        )?;
         if byte == 0 {
             break;
         }
@@ -51,12 +57,20 @@ fn string(unit: &mut Unit<'_>, lane: usize, address: u64) -> Result<Vec<u8>, Tra
 
 pub(crate) fn run_print(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        let (format, arguments) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+        let (format, arguments) = (
+            unit.frame.row::<u64>(op.a)[lane],
+            unit.frame.row::<u64>(op.b)[lane],
+        );
         let format = match string(unit, lane, format) {
             Ok(format) => format,
             Err(trap) => return unit.fault(trap),
         };
-        let mut arguments = Packed { unit, lane, next: arguments, count: 0 };
+        let mut arguments = Packed {
+            unit,
+            lane,
+            next: arguments,
+            count: 0,
+        };
         let text = print::format(&format, &mut arguments);
         let count = arguments.count;
         unit.launch.runtime.print(&text);
@@ -70,7 +84,11 @@ pub(crate) fn run_allocate(unit: &mut Unit<'_>, op: &Op) -> Control {
     unit.launch.order_accesses();
     for lane in Lanes(unit.active) {
         let size = unit.frame.row::<u64>(op.a)[lane];
-        let address = if size == 0 { None } else { unit.launch.runtime.allocate(size) };
+        let address = if size == 0 {
+            None
+        } else {
+            unit.launch.runtime.allocate(size)
+        };
         unit.frame.row_mut::<u64>(op.d).0[lane] = address.unwrap_or(0);
     }
     Control::Next
@@ -91,7 +109,10 @@ pub(crate) fn run_free(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// `cudaGraphSetConditional(handle, value)`: each thread sets the value.
 pub(crate) fn run_condition(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        let (handle, value) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+        let (handle, value) = (
+            unit.frame.row::<u64>(op.a)[lane],
+            unit.frame.row::<u64>(op.b)[lane],
+        );
         unit.launch.runtime.set_condition(handle, value as u32);
     }
     Control::Next

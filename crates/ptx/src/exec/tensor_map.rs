@@ -36,19 +36,35 @@ impl Field {
     /// The box of a tiled map, or the pixels and corners of an im2col map.
     pub const TAKEN: Self = Self::whole(3);
     /// The number of pixels.
-    pub(crate) const PIXELS: Self = Self { word: 3, shift: 0, bits: 16 };
+    pub(crate) const PIXELS: Self = Self {
+        word: 3,
+        shift: 0,
+        bits: 16,
+    };
     /// The number of channels per pixel, less one.
-    pub(crate) const CHANNELS: Self = Self { word: 3, shift: 16, bits: 8 };
+    pub(crate) const CHANNELS: Self = Self {
+        word: 3,
+        shift: 16,
+        bits: 8,
+    };
 
     /// Returns the field of the box size along a dimension, less one.
     pub(crate) const fn boxed(dimension: u32) -> Self {
-        Self { word: 3, shift: 8 * dimension, bits: 8 }
+        Self {
+            word: 3,
+            shift: 8 * dimension,
+            bits: 8,
+        }
     }
 
     /// Returns the field of the element stride along a dimension, below 5.
     #[must_use]
     pub const fn step(dimension: u32) -> Self {
-        Self { word: 4, shift: 8 * dimension, bits: 8 }
+        Self {
+            word: 4,
+            shift: 8 * dimension,
+            bits: 8,
+        }
     }
 
     /// Returns the field of the tensor size along a dimension, below 5.
@@ -92,15 +108,27 @@ impl Field {
     }
 
     pub(super) const fn unpack(packed: u64) -> Self {
-        Self { word: (packed & 0xff) as usize, shift: (packed >> 8 & 0xff) as u32, bits: (packed >> 16) as u32 }
+        Self {
+            word: (packed & 0xff) as usize,
+            shift: (packed >> 8 & 0xff) as u32,
+            bits: (packed >> 16) as u32,
+        }
     }
 
     const fn whole(word: usize) -> Self {
-        Self { word, shift: 0, bits: 64 }
+        Self {
+            word,
+            shift: 0,
+            bits: 64,
+        }
     }
 
     const fn nibble(index: u32) -> Self {
-        Self { word: 2, shift: 4 * index, bits: 4 }
+        Self {
+            word: 2,
+            shift: 4 * index,
+            bits: 4,
+        }
     }
 }
 
@@ -124,16 +152,24 @@ impl Corners {
             4 => 8,
             _ => 5,
         };
-        Self { dimensions: rank - 2, bits }
+        Self {
+            dimensions: rank - 2,
+            bits,
+        }
     }
 
     /// Returns the packed corners, the lower one first.
     #[must_use]
     pub fn pack(self, lower: &[i32], upper: &[i32]) -> u64 {
         let mask = u64::MAX >> (64 - self.bits);
-        let values = lower.iter().chain(upper).map(|offset| i64::from(*offset).cast_unsigned() & mask);
+        let values = lower
+            .iter()
+            .chain(upper)
+            .map(|offset| i64::from(*offset).cast_unsigned() & mask);
         let shifts = (Self::SHIFT..).step_by(self.bits as usize);
-        values.zip(shifts).fold(0, |packed, (value, shift)| packed | value << shift)
+        values
+            .zip(shifts)
+            .fold(0, |packed, (value, shift)| packed | value << shift)
     }
 
     /// Returns the lower and the upper corner.
@@ -142,8 +178,15 @@ impl Corners {
             let above = 64 - Self::SHIFT - (index as u32 + 1) * self.bits;
             (taken << above).cast_signed() >> (64 - self.bits)
         };
-        let corner =
-            |first: usize| std::array::from_fn(|index| if index < self.dimensions { value(first + index) } else { 0 });
+        let corner = |first: usize| {
+            std::array::from_fn(|index| {
+                if index < self.dimensions {
+                    value(first + index)
+                } else {
+                    0
+                }
+            })
+        };
         (corner(0), corner(self.dimensions))
     }
 }
@@ -154,11 +197,19 @@ mod tests {
 
     #[test]
     fn corners_of_every_rank_survive_their_packing() {
-        for (lower, upper) in [(&[-32768][..], &[32767][..]), (&[-128, 5], &[127, -1]), (&[-16, 15, -1], &[3, -2, -16])]
-        {
+        for (lower, upper) in [
+            (&[-32768][..], &[32767][..]),
+            (&[-128, 5], &[127, -1]),
+            (&[-16, 15, -1], &[3, -2, -16]),
+        ] {
             let corners = Corners::of(lower.len() + 2);
             let (found_lower, found_upper) = corners.unpack(corners.pack(lower, upper));
-            let wide = |values: &[i32]| values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>();
+            let wide = |values: &[i32]| {
+                values
+                    .iter()
+                    .map(|value| i64::from(*value))
+                    .collect::<Vec<_>>()
+            };
             assert_eq!(found_lower[..lower.len()], wide(lower));
             assert_eq!(found_upper[..upper.len()], wide(upper));
         }

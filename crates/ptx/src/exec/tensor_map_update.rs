@@ -23,11 +23,18 @@ pub(crate) fn run_replace(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn replace(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
-    let (map, value) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+    let (map, value) = (
+        unit.frame.row::<u64>(op.a)[lane],
+        unit.frame.row::<u64>(op.b)[lane],
+    );
     let field = Field::unpack(op.imm);
     check_alignment(map, ALIGNMENT, lane, true)?;
     let address = map.wrapping_add(8 * field.word() as u64);
-    let word = if field.is_whole() { 0 } else { read_at(unit, op.space, lane, address)? };
+    let word = if field.is_whole() {
+        0
+    } else {
+        read_at(unit, op.space, lane, address)?
+    };
     write_at(unit, op.space, lane, address, field.put(word, value))
 }
 
@@ -41,7 +48,10 @@ pub(crate) fn run_publish(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn publish(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
-    let (to, from) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+    let (to, from) = (
+        unit.frame.row::<u64>(op.a)[lane],
+        unit.frame.row::<u64>(op.b)[lane],
+    );
     check_alignment(to, SIZE, lane, true)?;
     check_alignment(from, SIZE, lane, false)?;
     for offset in (0..SIZE).step_by(8) {

@@ -28,14 +28,22 @@ fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// Reads a texture for all lanes. Returns `None`, with nothing read, if it is not the same for all or does not support this.
 #[inline(always)]
 fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option<()> {
-    let TextureAccess { spot, places: Places::Between, detail: Detail::Base, offset: None, sample: None, .. } = access
+    let TextureAccess {
+        spot,
+        places: Places::Between,
+        detail: Detail::Base,
+        offset: None,
+        sample: None,
+        ..
+    } = access
     else {
         return None;
     };
     let handles = unit.frame.row::<u64>(op.a);
     let handle = handles[unit.leader()];
     let others = lanes_where(|lane| handles[lane] != handle) & unit.active;
-    if others != 0 || access.result != Channels::Words || unit.launch.program.checking.uninitialized {
+    if others != 0 || access.result != Channels::Words || unit.launch.program.checking.uninitialized
+    {
         return None;
     }
     let texture = unit.objects.texture(unit.launch.runtime, handle)?;
@@ -102,7 +110,9 @@ fn read_texture(
         coordinates: spot.at.map(word),
         places: access.places,
         level: level(texture, access, &word),
-        offset: access.offset.map_or([0; 3], |offset| offset.steps.map(|row| offset.step(word(row)))),
+        offset: access.offset.map_or([0; 3], |offset| {
+            offset.steps.map(|row| offset.step(word(row)))
+        }),
     };
     let mut is_resident = true;
     let mut read = |address, bytes| {
@@ -124,15 +134,24 @@ fn read_texture(
 fn level(texture: &Texture, access: &TextureAccess, word: &impl Fn(u32) -> u32) -> f32 {
     match access.detail {
         Detail::Base | Detail::Gather(_) => 0.0,
-        Detail::Level(row) if access.places == Places::NearestElements => word(row).cast_signed() as f32,
+        Detail::Level(row) if access.places == Places::NearestElements => {
+            word(row).cast_signed() as f32
+        }
         Detail::Level(row) => f32::from_bits(word(row)),
-        Detail::Gradient(steps) => texture.level_of(steps.map(|step| step.map(|row| f32::from_bits(word(row))))),
+        Detail::Gradient(steps) => {
+            texture.level_of(steps.map(|step| step.map(|row| f32::from_bits(word(row)))))
+        }
     }
 }
 
 /// Reads 1, 2, 4 or 8 bytes of device memory.
 #[inline]
-pub(crate) fn read_bytes(unit: &mut Unit<'_>, lane: usize, address: u64, bytes: u64) -> Result<u64, Trap> {
+pub(crate) fn read_bytes(
+    unit: &mut Unit<'_>,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+) -> Result<u64, Trap> {
     match bytes {
         1 => read_at::<u8>(unit, Space::Global, lane, address).map(u64::from),
         2 => read_at::<u16>(unit, Space::Global, lane, address).map(u64::from),

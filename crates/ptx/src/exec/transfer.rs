@@ -76,15 +76,26 @@ impl Warp {
 
     /// Enters a function. Lanes with another callee remain, and call it later.
     fn call(&mut self, index: usize, op: &Op, worker: &Worker<'_>) -> Result<(), Trap> {
-        let Fragment { pc, mask, frame: caller, depth, .. } = self.fragments[index];
+        let Fragment {
+            pc,
+            mask,
+            frame: caller,
+            depth,
+            ..
+        } = self.fragments[index];
         let from = &self.frames[caller as usize];
         let site = &worker.function(from.function).calls[op.imm as usize];
         let (callee, lanes) = callee(site, from, mask, worker)?;
         let function = worker.function(callee);
         let caller_base = from.local;
         let end = caller_base + worker.function(from.function).local_size;
-        let taken = Lanes(lanes).map(|lane| self.state.taken[lane]).max().unwrap_or(0);
-        let base = end.max(taken).next_multiple_of(function.local_align.max(FRAME_ALIGN));
+        let taken = Lanes(lanes)
+            .map(|lane| self.state.taken[lane])
+            .max()
+            .unwrap_or(0);
+        let base = end
+            .max(taken)
+            .next_multiple_of(function.local_align.max(FRAME_ALIGN));
         if lanes != mask {
             self.split(index, mask & !lanes, pc);
         }
@@ -102,7 +113,9 @@ impl Warp {
         if worker.launch.program.checking.uninitialized {
             self.state.written.enter(base, function.local_size, lanes);
             for (&source, &(target, size)) in site.arguments.iter().zip(&function.params) {
-                self.state.written.copy(caller_base + source, base + target, size, lanes);
+                self.state
+                    .written
+                    .copy(caller_base + source, base + target, size, lanes);
             }
         }
         let new = self.new_frame();
@@ -132,7 +145,9 @@ impl Warp {
         for (&target, &(source, size)) in site.results.iter().zip(returns) {
             self.copy_local(base + source, caller_base + target, size, mask);
             if worker.launch.program.checking.uninitialized {
-                self.state.written.copy(base + source, caller_base + target, size, mask);
+                self.state
+                    .written
+                    .copy(base + source, caller_base + target, size, mask);
             }
         }
         // A return releases the memory that the function allocated with `alloca`.
@@ -149,7 +164,9 @@ impl Warp {
         let fragment = self.fragments.swap_remove(index);
         let mut frame = Some(fragment.frame);
         while let Some(index) = frame {
-            frame = self.frames[index as usize].caller.map(|caller| caller.frame);
+            frame = self.frames[index as usize]
+                .caller
+                .map(|caller| caller.frame);
             self.release(index, fragment.mask);
         }
         self.state.live &= !fragment.mask;
@@ -181,7 +198,12 @@ impl Warp {
 }
 
 /// Returns the callee of the first lane, and the lanes with the same callee.
-fn callee(site: &CallSite, frame: &Frame, mask: u32, worker: &Worker<'_>) -> Result<(u32, u32), Trap> {
+fn callee(
+    site: &CallSite,
+    frame: &Frame,
+    mask: u32,
+    worker: &Worker<'_>,
+) -> Result<(u32, u32), Trap> {
     let register = match site.callee {
         Callee::Direct(function) => return Ok((function, mask)),
         Callee::Indirect(register) => register,
@@ -193,7 +215,8 @@ fn callee(site: &CallSite, frame: &Frame, mask: u32, worker: &Worker<'_>) -> Res
     let Some((index, function)) = index else {
         return Err(Trap::new(ReportKind::InvalidProgramCounter, leader));
     };
-    if function.params.len() != site.arguments.len() || function.returns.len() != site.results.len() {
+    if function.params.len() != site.arguments.len() || function.returns.len() != site.results.len()
+    {
         return Err(Trap::new(ReportKind::InvalidProgramCounter, leader));
     }
     let same = Lanes(mask).filter(|&lane| row[lane] == address);

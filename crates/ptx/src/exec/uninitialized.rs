@@ -58,7 +58,11 @@ impl WrittenCache {
     fn fetch(&mut self, memory: &dyn Memory, address: u64) -> Option<usize> {
         let segment = memory.segment(address)?;
         let (index, written) = (self.next, memory.written(address));
-        self.entries[index] = Known { base: segment.base, size: segment.size, written };
+        self.entries[index] = Known {
+            base: segment.base,
+            size: segment.size,
+            written,
+        };
         self.next = (index + 1) % self.entries.len();
         Some(index)
     }
@@ -69,7 +73,11 @@ pub(crate) fn run_check(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     if let Some(offset) = local::offset(unit, op) {
         let lacking = unit.warp.written.lacking(offset, bytes, unit.active);
-        return if lacking == 0 { Control::Next } else { stop(unit, op, lacking.trailing_zeros() as usize, offset) };
+        return if lacking == 0 {
+            Control::Next
+        } else {
+            stop(unit, op, lacking.trailing_zeros() as usize, offset)
+        };
     }
     if is_whole(unit, op.space) || are_runs_written(unit, op, bytes) {
         return Control::Next;
@@ -108,7 +116,11 @@ fn find_in_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
 /// Records the uninitialized bytes at the lanes' addresses.
 #[cold]
 fn note_found(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) {
-    let space = if op.space == Space::Frame { Space::Local } else { op.space };
+    let space = if op.space == Space::Frame {
+        Space::Local
+    } else {
+        op.space
+    };
     let bytes = u64::from(op.align_mask) + 1;
     for lane in Lanes(unit.active) {
         if is_written(unit, space, lane, addresses[lane], bytes) != Some(false) {
@@ -145,7 +157,12 @@ pub(crate) fn remove(unit: &mut Unit<'_>, space: Space, lane: usize, address: u6
     let (space, offset) = place(space, address);
     if matches!(space, Space::Local | Space::Frame) {
         unit.warp.written.remove(offset, bytes, 1 << lane);
-    } else if let Some(MemoryAt { offset, written: Some(written), .. }) = memory_at(unit, space, offset) {
+    } else if let Some(MemoryAt {
+        offset,
+        written: Some(written),
+        ..
+    }) = memory_at(unit, space, offset)
+    {
         written.remove(offset, bytes);
     }
 }
@@ -158,7 +175,10 @@ fn check_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> Control {
         return Control::Next;
     }
     let active = Lanes(unit.active);
-    match active.into_iter().find(|&lane| is_written(unit, op.space, lane, addresses[lane], bytes) == Some(false)) {
+    match active
+        .into_iter()
+        .find(|&lane| is_written(unit, op.space, lane, addresses[lane], bytes) == Some(false))
+    {
         Some(lane) => stop(unit, op, lane, addresses[lane]),
         None => Control::Next,
     }
@@ -182,9 +202,14 @@ pub(crate) fn run_note(unit: &mut Unit<'_>, op: &Op) -> Control {
 #[inline(never)]
 fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     let addresses = active_addresses(unit, op);
-    let runs = runs::of_warp(unit, op).filter(|runs| runs.starts.iter().all(|start| !is_local(op.space, *start)));
+    let runs = runs::of_warp(unit, op)
+        .filter(|runs| runs.starts.iter().all(|start| !is_local(op.space, *start)));
     if let Some(runs) = runs {
-        for Range { start, end } in runs.ranges(bytes).into_iter().filter(|range| !range.is_empty()) {
+        for Range { start, end } in runs
+            .ranges(bytes)
+            .into_iter()
+            .filter(|range| !range.is_empty())
+        {
             add(unit, op.space, 0, start, end - start);
         }
     } else if !is_covered(unit, op.space, &addresses, bytes) {
@@ -202,25 +227,44 @@ fn is_whole(unit: &Unit<'_>, space: Space) -> bool {
 /// Returns `true` if a warp accesses runs of written memory, the usual case.
 #[inline(always)]
 fn are_runs_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
-    let Some(runs) = runs::of_warp(unit, op) else { return false };
-    runs.ranges(bytes).into_iter().filter(|range| !range.is_empty()).all(|Range { start, end }| {
-        !is_local(op.space, start) && is_written(unit, op.space, 0, start, end - start) == Some(true)
-    })
+    let Some(runs) = runs::of_warp(unit, op) else {
+        return false;
+    };
+    runs.ranges(bytes)
+        .into_iter()
+        .filter(|range| !range.is_empty())
+        .all(|Range { start, end }| {
+            !is_local(op.space, start)
+                && is_written(unit, op.space, 0, start, end - start) == Some(true)
+        })
 }
 
 /// Returns `true` if ranges of the block's own shared memory are written.
 #[inline(always)]
-pub(crate) fn are_written_in_shared(unit: &Unit<'_>, mut ranges: impl Iterator<Item = Range<u64>>) -> bool {
+pub(crate) fn are_written_in_shared(
+    unit: &Unit<'_>,
+    mut ranges: impl Iterator<Item = Range<u64>>,
+) -> bool {
     unit.block.shared.written().is_none_or(|written| {
         written.is_whole()
-            || ranges.all(|range| range.is_empty() || written.covers(range.start, range.end - range.start))
+            || ranges.all(|range| {
+                range.is_empty() || written.covers(range.start, range.end - range.start)
+            })
     })
 }
 
 /// Checks one lane's read, if the launch checks for uninitialized reads.
 #[inline]
-pub(crate) fn check(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Result<(), Trap> {
-    if unit.launch.program.checking.uninitialized && is_written(unit, space, lane, address, bytes) == Some(false) {
+pub(crate) fn check(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+) -> Result<(), Trap> {
+    if unit.launch.program.checking.uninitialized
+        && is_written(unit, space, lane, address, bytes) == Some(false)
+    {
         return Err(trap(ReportKind::Uninitialized, lane, address, bytes, false).in_space(space));
     }
     Ok(())
@@ -261,12 +305,22 @@ fn is_local(space: Space, address: u64) -> bool {
 }
 
 /// Returns `true` if all of these bytes are or may be written, or `None` if they are not in one allocation.
-fn is_written(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Option<bool> {
+fn is_written(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+) -> Option<bool> {
     let (space, offset) = place(space, address);
     if space == Space::Local {
         return Some(unit.warp.written.lacking(offset, bytes, 1 << lane) == 0);
     }
-    let MemoryAt { offset, size, written } = memory_at(unit, space, offset)?;
+    let MemoryAt {
+        offset,
+        size,
+        written,
+    } = memory_at(unit, space, offset)?;
     let is_inside = offset <= size && size - offset >= bytes;
     is_inside.then(|| written.is_none_or(|written| written.covers(offset, bytes)))
 }
@@ -276,7 +330,12 @@ fn add(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64)
     let (space, offset) = place(space, address);
     if space == Space::Local {
         unit.warp.written.add(offset, bytes, 1 << lane);
-    } else if let Some(MemoryAt { offset, written: Some(written), .. }) = memory_at(unit, space, offset) {
+    } else if let Some(MemoryAt {
+        offset,
+        written: Some(written),
+        ..
+    }) = memory_at(unit, space, offset)
+    {
         written.add(offset, bytes);
     }
 }
@@ -286,11 +345,19 @@ fn memory_at<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<M
     match space {
         Space::Global => {
             let known = unit.cache.written.known(unit.launch.memory, address)?;
-            Some(MemoryAt { offset: address - known.base, size: known.size, written: known.written.as_deref() })
+            Some(MemoryAt {
+                offset: address - known.base,
+                size: known.size,
+                written: known.written.as_deref(),
+            })
         }
         Space::Shared => {
             let shared = unit.block.shared_of(address)?;
-            Some(MemoryAt { offset: address % BLOCK_STRIDE, size: shared.size(), written: shared.written() })
+            Some(MemoryAt {
+                offset: address % BLOCK_STRIDE,
+                size: shared.size(),
+                written: shared.written(),
+            })
         }
         _ => None,
     }
@@ -298,7 +365,11 @@ fn memory_at<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<M
 
 /// Returns the space of an address and the offset in it.
 fn place(space: Space, address: u64) -> (Space, u64) {
-    if space == Space::Generic { resolve(address) } else { (space, address) }
+    if space == Space::Generic {
+        resolve(address)
+    } else {
+        (space, address)
+    }
 }
 
 /// Reports an uninitialized read by the next load. If the launch continues, the load is executed.
@@ -306,5 +377,8 @@ fn place(space: Space, address: u64) -> (Space, u64) {
 fn stop(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     let trap = trap(ReportKind::Uninitialized, lane, address, bytes, false).in_space(op.space);
-    unit.fault(Trap { resume: Resume::After, ..trap })
+    unit.fault(Trap {
+        resume: Resume::After,
+        ..trap
+    })
 }

@@ -82,11 +82,17 @@ impl Video {
     /// Returns the result for one thread.
     pub(crate) fn apply(&self, a: u32, b: u32, c: u32) -> u32 {
         let lanes = 32 / self.width;
-        let third = if self.signed[0] { i64::from(c.cast_signed()) } else { i64::from(c) };
+        let third = if self.signed[0] {
+            i64::from(c.cast_signed())
+        } else {
+            i64::from(c)
+        };
         let mut sum = third;
         let mut result = 0;
         for lane in 0..lanes {
-            let [x, y] = [0, 1].map(|operand| self.picks[operand][lane as usize].value(a, b, self.signed[1 + operand]));
+            let [x, y] = [0, 1].map(|operand| {
+                self.picks[operand][lane as usize].value(a, b, self.signed[1 + operand])
+            });
             let value = self.limited(self.operation.apply(x, y, third));
             sum = sum.wrapping_add(value);
             result |= (value as u32 & (u32::MAX >> (32 - self.width))) << (lane * self.width);
@@ -97,7 +103,9 @@ impl Video {
             // These forms are scalar, so the result is that of the single element.
             Third::Min => (sum - third).min(third) as u32,
             Third::Max => (sum - third).max(third) as u32,
-            Third::Merge { mask } if self.width == 32 => (result << mask.trailing_zeros()) & mask | c & !mask,
+            Third::Merge { mask } if self.width == 32 => {
+                (result << mask.trailing_zeros()) & mask | c & !mask
+            }
             Third::Merge { mask } => result & mask | c & !mask,
         }
     }
@@ -109,13 +117,20 @@ impl Video {
             Third::Merge { mask } if self.width == 32 => mask.count_ones(),
             _ => self.width,
         };
-        let (low, high) =
-            if self.signed[0] { (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1) } else { (0, (1i64 << width) - 1) };
+        let (low, high) = if self.signed[0] {
+            (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1)
+        } else {
+            (0, (1i64 << width) - 1)
+        };
         if self.saturates {
             return value.clamp(low, high);
         }
         let unused = 64 - width;
-        if self.signed[0] { value << unused >> unused } else { value & high }
+        if self.signed[0] {
+            value << unused >> unused
+        } else {
+            value & high
+        }
     }
 }
 
@@ -123,7 +138,11 @@ impl Pick {
     fn value(self, a: u32, b: u32, signed: bool) -> i64 {
         let register = if self.second { b } else { a };
         let field = u64::from(register >> self.shift) << (64 - self.width);
-        if signed { field.cast_signed() >> (64 - self.width) } else { (field >> (64 - self.width)).cast_signed() }
+        if signed {
+            field.cast_signed() >> (64 - self.width)
+        } else {
+            (field >> (64 - self.width)).cast_signed()
+        }
     }
 }
 
@@ -138,7 +157,11 @@ impl Operation {
             Self::Average => (x + y + i64::from(x + y >= 0)) >> 1,
             Self::ShiftLeft { wraps } => {
                 let count = if wraps { y & 31 } else { y };
-                if (0..32).contains(&count) { x << count } else { 0 }
+                if (0..32).contains(&count) {
+                    x << count
+                } else {
+                    0
+                }
             }
             Self::ShiftRight { wraps } => x >> if wraps { y & 31 } else { y.clamp(0, 32) },
             Self::MultiplyAdd { shift, plus_one } => {
@@ -168,20 +191,45 @@ mod tests {
     use super::*;
 
     fn words(operation: Operation, signed: [bool; 3], saturates: bool) -> Video {
-        let pick = |second| [Pick { second, shift: 0, width: 32 }; 4];
-        Video { operation, width: 32, signed, picks: [pick(false), pick(true)], saturates, third: Third::Unused }
+        let pick = |second| {
+            [Pick {
+                second,
+                shift: 0,
+                width: 32,
+            }; 4]
+        };
+        Video {
+            operation,
+            width: 32,
+            signed,
+            picks: [pick(false), pick(true)],
+            saturates,
+            third: Third::Unused,
+        }
     }
 
     #[test]
     fn words_saturate_to_the_type_of_the_result() {
-        assert_eq!(words(Operation::Add, [true; 3], true).apply(0x7fff_ffff, 1, 0), 0x7fff_ffff);
-        assert_eq!(words(Operation::Subtract, [false; 3], true).apply(1, 2, 0), 0);
-        assert_eq!(words(Operation::Add, [false; 3], false).apply(u32::MAX, 2, 0), 1);
+        assert_eq!(
+            words(Operation::Add, [true; 3], true).apply(0x7fff_ffff, 1, 0),
+            0x7fff_ffff
+        );
+        assert_eq!(
+            words(Operation::Subtract, [false; 3], true).apply(1, 2, 0),
+            0
+        );
+        assert_eq!(
+            words(Operation::Add, [false; 3], false).apply(u32::MAX, 2, 0),
+            1
+        );
     }
 
     #[test]
     fn merged_results_saturate_to_their_part() {
-        let video = Video { third: Third::Merge { mask: 0xff00 }, ..words(Operation::Add, [false; 3], true) };
+        let video = Video {
+            third: Third::Merge { mask: 0xff00 },
+            ..words(Operation::Add, [false; 3], true)
+        };
         assert_eq!(video.apply(200, 100, 0x1122_3344), 0x1122_ff44);
     }
 

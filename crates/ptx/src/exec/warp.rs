@@ -103,7 +103,14 @@ pub(crate) struct Failure {
 impl Warp {
     /// Creates a warp of a block, with the thread indices of its lanes.
     pub(crate) fn new(index: u32, thread: [[u32; LANES]; 3]) -> Self {
-        Self { state: WarpState { index, thread, ..WarpState::default() }, ..Self::default() }
+        Self {
+            state: WarpState {
+                index,
+                thread,
+                ..WarpState::default()
+            },
+            ..Self::default()
+        }
     }
 
     /// Places the threads `mask` at the start of a kernel.
@@ -126,7 +133,14 @@ impl Warp {
         if worker.launch.program.checking.uninitialized {
             self.state.written.restart(words as usize);
         }
-        self.fragments.push(Fragment { pc: 0, mask, frame, depth: 0, turns: 0, state: State::Ready });
+        self.fragments.push(Fragment {
+            pc: 0,
+            mask,
+            frame,
+            depth: 0,
+            turns: 0,
+            state: State::Ready,
+        });
     }
 
     /// Runs until the threads end or wait, or until they have taken `turn` backward branches.
@@ -166,7 +180,12 @@ impl Warp {
     /// Returns `true` if all threads wait at one barrier, the usual end of a turn.
     fn waits_together(&self, block: &BlockState) -> bool {
         match self.fragments[..] {
-            [Fragment { state: State::Barrier { index, phase }, .. }] => block.barriers[index].result(phase).is_none(),
+            [
+                Fragment {
+                    state: State::Barrier { index, phase },
+                    ..
+                },
+            ] => block.barriers[index].result(phase).is_none(),
             _ => false,
         }
     }
@@ -175,18 +194,31 @@ impl Warp {
     pub(crate) fn first_waiting(&self) -> Option<(usize, u32, u32)> {
         let fragment = self.fragments.first()?;
         let function = self.frames[fragment.frame as usize].function;
-        Some((fragment.mask.trailing_zeros() as usize, function, fragment.pc))
+        Some((
+            fragment.mask.trailing_zeros() as usize,
+            function,
+            fragment.pc,
+        ))
     }
 
     /// Ends completed waits, and merges fragments at the same instruction.
     fn wake(&mut self, block: &mut BlockState, worker: &Worker<'_>) {
-        if let [Fragment { state: State::Ready, .. }] = self.fragments[..] {
+        if let [
+            Fragment {
+                state: State::Ready,
+                ..
+            },
+        ] = self.fragments[..]
+        {
             return;
         }
         for index in 0..self.fragments.len() {
             let fragment = self.fragments[index];
             match fragment.state {
-                State::Barrier { index: number, phase } => {
+                State::Barrier {
+                    index: number,
+                    phase,
+                } => {
                     let Some(votes) = block.barriers[number].result(phase) else {
                         continue;
                     };
@@ -203,7 +235,9 @@ impl Warp {
                 State::Converging { live } if live != self.state.live => {
                     self.fragments[index].state = State::Ready;
                 }
-                State::Gathering { needed } if needed & self.state.live & !self.gathered(needed) == 0 => {
+                State::Gathering { needed }
+                    if needed & self.state.live & !self.gathered(needed) == 0 =>
+                {
                     // All lanes of the mask have arrived: each group continues at its own instruction.
                     for other in &mut self.fragments {
                         if other.state == (State::Gathering { needed }) {
@@ -266,12 +300,13 @@ impl Warp {
         (fragment.pc, fragment.turns) = (stop.pc, stop.turns);
         let function = self.frames[fragment.frame as usize].function;
         let op = &worker.code(function)[stop.pc as usize];
-        self.settle(index, &stop, op, block, worker).map_err(|trap| Failure {
-            trap,
-            fragment: index,
-            function,
-            line: op.line,
-        })
+        self.settle(index, &stop, op, block, worker)
+            .map_err(|trap| Failure {
+                trap,
+                fragment: index,
+                function,
+                line: op.line,
+            })
     }
 
     /// Performs the control effect of the last instruction of a path.
@@ -298,11 +333,15 @@ impl Warp {
                 self.fragments[index].state = State::Cluster { phase: needed };
             }
             Outcome::Control(Control::Converge, _) => {
-                self.fragments[index].state = State::Converging { live: self.state.live };
+                self.fragments[index].state = State::Converging {
+                    live: self.state.live,
+                };
             }
             Outcome::Control(Control::Part, _) => {
                 self.split(index, needed, stop.pc + 1);
-                self.fragments[index].state = State::Converging { live: self.state.live };
+                self.fragments[index].state = State::Converging {
+                    live: self.state.live,
+                };
             }
             Outcome::Control(Control::Gather, _) => self.gather(index, op),
             Outcome::Control(control, active) => {
@@ -337,7 +376,10 @@ impl Warp {
         if wait.arrive_only {
             fragment.pc += 1;
         } else {
-            fragment.state = State::Barrier { index: wait.barrier, phase };
+            fragment.state = State::Barrier {
+                index: wait.barrier,
+                phase,
+            };
         }
     }
 }

@@ -39,9 +39,15 @@ versions! {
 pub(crate) fn shuffle_handler(mode: ShuffleMode) -> Option<Handler> {
     Some(match mode {
         ShuffleMode::Up => shuffle(|lane, operand, clamp| shuffle_source(0, lane, operand, clamp)),
-        ShuffleMode::Down => shuffle(|lane, operand, clamp| shuffle_source(1, lane, operand, clamp)),
-        ShuffleMode::Butterfly => shuffle(|lane, operand, clamp| shuffle_source(2, lane, operand, clamp)),
-        ShuffleMode::Index => shuffle(|lane, operand, clamp| shuffle_source(3, lane, operand, clamp)),
+        ShuffleMode::Down => {
+            shuffle(|lane, operand, clamp| shuffle_source(1, lane, operand, clamp))
+        }
+        ShuffleMode::Butterfly => {
+            shuffle(|lane, operand, clamp| shuffle_source(2, lane, operand, clamp))
+        }
+        ShuffleMode::Index => {
+            shuffle(|lane, operand, clamp| shuffle_source(3, lane, operand, clamp))
+        }
     })
 }
 
@@ -52,7 +58,10 @@ pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (
     let low = lane & segment;
     let high = low | clamp & 31 & !segment;
     let (source, inside) = match mode {
-        0 => (lane.wrapping_sub(operand), lane.wrapping_sub(operand).cast_signed() >= high.cast_signed()),
+        0 => (
+            lane.wrapping_sub(operand),
+            lane.wrapping_sub(operand).cast_signed() >= high.cast_signed(),
+        ),
         1 => (lane + operand, lane + operand <= high),
         2 => (lane ^ operand, lane ^ operand <= high),
         _ => (low | operand & !segment, low | operand & !segment <= high),
@@ -61,7 +70,10 @@ pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (
 }
 
 #[inline(always)]
-fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static>(unit: &mut Unit<'_>, op: &Op) -> Control {
+fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+) -> Control {
     let members = Members::of(unit, op);
     if members.complete == 0 {
         return members.control;
@@ -72,14 +84,19 @@ fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static>(unit: &mut 
     for lane in 0..32 {
         sources[lane] = f(lane as u32, operands[lane], clamps[lane]).0;
     }
-    let valid =
-        if op.e == NO_REGISTER { 0 } else { lanes_where(|lane| f(lane as u32, operands[lane], clamps[lane]).1) };
+    let valid = if op.e == NO_REGISTER {
+        0
+    } else {
+        lanes_where(|lane| f(lane as u32, operands[lane], clamps[lane]).1)
+    };
     let values = unit.frame.row::<u32>(op.a);
     let mut result = [0; 32];
     for lane in 0..32 {
         result[lane] = values[sources[lane] as usize & 31];
     }
-    unit.frame.row_mut::<u32>(op.d).merge(&result, members.complete);
+    unit.frame
+        .row_mut::<u32>(op.d)
+        .merge(&result, members.complete);
     if op.e != NO_REGISTER {
         unit.frame.set_predicate(op.e, valid, members.complete);
     }
@@ -121,12 +138,17 @@ pub(crate) fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> C
             6 => a | b,
             _ => a ^ b,
         });
-        unit.frame.row_mut::<u32>(op.d).merge(&[result.unwrap_or(0); 32], group);
+        unit.frame
+            .row_mut::<u32>(op.d)
+            .merge(&[result.unwrap_or(0); 32], group);
     })
 }
 
 /// Returns the largest or smallest number. The result is NaN if all are NaN or, with `.NaN`, if one is.
-pub(crate) fn run_reduce_float<const LARGEST: bool, const NAN: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+pub(crate) fn run_reduce_float<const LARGEST: bool, const NAN: bool>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+) -> Control {
     by_group(unit, op, |unit, op, group| {
         let row = unit.frame.row::<u32>(op.a);
         let number = |lane: usize| {
@@ -139,13 +161,20 @@ pub(crate) fn run_reduce_float<const LARGEST: bool, const NAN: bool>(unit: &mut 
             (true, false) => max::<f32>,
             (true, true) => max_nan::<f32>,
         };
-        let result = Lanes(group).map(number).reduce(pick).map_or(0, |value| canonical(value).to_bits());
+        let result = Lanes(group)
+            .map(number)
+            .reduce(pick)
+            .map_or(0, |value| canonical(value).to_bits());
         unit.frame.row_mut::<u32>(op.d).merge(&[result; 32], group);
     })
 }
 
 fn values<const WIDE: bool>(unit: &Unit<'_>, row: u32) -> [u64; 32] {
-    if WIDE { *unit.frame.row::<u64>(row) } else { unit.frame.row::<u32>(row).map(u64::from) }
+    if WIDE {
+        *unit.frame.row::<u64>(row)
+    } else {
+        unit.frame.row::<u32>(row).map(u64::from)
+    }
 }
 
 pub(crate) fn run_match_any<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {

@@ -97,7 +97,12 @@ where
 /// `wgmma.wait_group`: makes the warps of a warpgroup wait for each other.
 pub(crate) fn run_wait(unit: &mut Unit<'_>, _op: &Op) -> Control {
     let barrier = NAMED_BARRIERS + (unit.warp.index / WARPS) as usize;
-    unit.wait = Wait { barrier, count: THREADS, votes: 0, arrive_only: false };
+    unit.wait = Wait {
+        barrier,
+        count: THREADS,
+        votes: 0,
+        arrive_only: false,
+    };
     Control::Wait
 }
 
@@ -122,21 +127,47 @@ where
             problem.a = signed(problem.a, *is_negative);
         }
         &Left::Shared(side) => {
-            let held = if product.sparsity.is_some() { inner / 2 } else { inner };
+            let held = if product.sparsity.is_some() {
+                inner / 2
+            } else {
+                inner
+            };
             let first = unit.warp.index % WARPS * ROWS;
-            let across = load::<T>(unit, a, side, Part { first, count: ROWS, inner: held })?;
+            let across = load::<T>(
+                unit,
+                a,
+                side,
+                Part {
+                    first,
+                    count: ROWS,
+                    inner: held,
+                },
+            )?;
             problem.a = turned(&across);
         }
     }
-    problem.b = load::<T>(unit, b, product.right, Part { first: 0, count: to.fragment.columns, inner })?;
+    problem.b = load::<T>(
+        unit,
+        b,
+        product.right,
+        Part {
+            first: 0,
+            count: to.fragment.columns,
+            inner,
+        },
+    )?;
     if (unit.frame.predicate(op.c) ^ op.e) >> leader & 1 == 1 {
         read::<T, WIDE>(unit, to, to_rows, 0, &mut problem.addend);
     } else {
         problem.addend = Matrix::zeroes(ROWS as usize, to.fragment.columns as usize);
     }
-    problem.places = product
-        .sparsity
-        .map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), product.left.element(), inner));
+    problem.places = product.sparsity.map(|sparsity| {
+        sparsity.places(
+            unit.frame.row::<u32>(sparsity.metadata),
+            product.left.element(),
+            inner,
+        )
+    });
     let mut bits = Numbers::new();
     problem.multiply::<WIDE>(product.manner, &mut bits);
     let mut results = Results::new(to);
@@ -164,19 +195,31 @@ fn signed<T: Number>(mut matrix: Matrix<T>, is_negative: bool) -> Matrix<T> {
 /// Returns the transposed matrix.
 fn turned<T: Number>(matrix: &Matrix<T>) -> Matrix<T> {
     let (rows, columns) = (matrix.values.len() / matrix.columns, matrix.columns);
-    let values = (0..columns).flat_map(|column| (0..rows).map(move |row| matrix.values[row * columns + column]));
-    Matrix { values: values.collect(), columns: rows }
+    let values = (0..columns)
+        .flat_map(|column| (0..rows).map(move |row| matrix.values[row * columns + column]));
+    Matrix {
+        values: values.collect(),
+        columns: rows,
+    }
 }
 
 /// Reads a part of a factor, by rows along the inner extent.
-fn load<T: Number>(unit: &mut Unit<'_>, descriptor: Descriptor, side: Side, part: Part) -> Result<Matrix<T>, Trap> {
+fn load<T: Number>(
+    unit: &mut Unit<'_>,
+    descriptor: Descriptor,
+    side: Side,
+    part: Part,
+) -> Result<Matrix<T>, Trap> {
     let bits = side.element.bits();
     let each = PIECE as u32 * 8 / bits;
     let columns = part.count as usize;
     let mut matrix = Matrix::zeroes(part.inner as usize, columns);
     // Pieces run along the inner extent, or across it.
-    let (pieces, lines) =
-        if side.is_transposed { (part.count / each, part.inner) } else { (part.inner / each, part.count) };
+    let (pieces, lines) = if side.is_transposed {
+        (part.count / each, part.inner)
+    } else {
+        (part.inner / each, part.count)
+    };
     for line in 0..lines {
         for piece in 0..pieces {
             let address = if side.is_transposed {
@@ -188,9 +231,13 @@ fn load<T: Number>(unit: &mut Unit<'_>, descriptor: Descriptor, side: Side, part
             for at in 0..each {
                 let shift = at * bits;
                 let word = words[shift as usize / 64] >> (shift % 64) & u64::MAX >> (64 - bits);
-                let (place, column) =
-                    if side.is_transposed { (line, piece * each + at) } else { (piece * each + at, line) };
-                matrix.values[place as usize * columns + column as usize] = T::read(side.element, word);
+                let (place, column) = if side.is_transposed {
+                    (line, piece * each + at)
+                } else {
+                    (piece * each + at, line)
+                };
+                matrix.values[place as usize * columns + column as usize] =
+                    T::read(side.element, word);
             }
         }
     }
@@ -199,5 +246,8 @@ fn load<T: Number>(unit: &mut Unit<'_>, descriptor: Descriptor, side: Side, part
 
 fn load_piece(unit: &mut Unit<'_>, address: u64) -> Result<[u64; 2], Trap> {
     let leader = unit.leader();
-    Ok([read_at(unit, Space::Shared, leader, address)?, read_at(unit, Space::Shared, leader, address + PIECE / 2)?])
+    Ok([
+        read_at(unit, Space::Shared, leader, address)?,
+        read_at(unit, Space::Shared, leader, address + PIECE / 2)?,
+    ])
 }

@@ -54,14 +54,23 @@ pub(crate) fn run_note<const HOW: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 #[inline(always)]
-fn note_ranges(unit: &mut Unit<'_>, [low, high]: [Range<u64>; 2], how: AccessKind) -> Option<(u64, Conflict)> {
+fn note_ranges(
+    unit: &mut Unit<'_>,
+    [low, high]: [Range<u64>; 2],
+    how: AccessKind,
+) -> Option<(u64, Conflict)> {
     let watcher = unit.watcher.as_deref_mut()?;
     note(watcher, low, how).or_else(|| note(watcher, high, how))
 }
 
 /// Records the lanes' accesses one by one.
 #[inline(never)]
-fn note_lanes(unit: &mut Unit<'_>, addresses: &[u64; LANES], bytes: u64, how: AccessKind) -> Option<(u64, Conflict)> {
+fn note_lanes(
+    unit: &mut Unit<'_>,
+    addresses: &[u64; LANES],
+    bytes: u64,
+    how: AccessKind,
+) -> Option<(u64, Conflict)> {
     let watcher = unit.watcher.as_deref_mut()?;
     let mut found = None;
     // Neighboring lanes often access one address or consecutive ones, which are recorded together.
@@ -79,18 +88,41 @@ fn note_lanes(unit: &mut Unit<'_>, addresses: &[u64; LANES], bytes: u64, how: Ac
 }
 
 #[cold]
-fn report(unit: &mut Unit<'_>, op: &Op, (address, conflict): (u64, Conflict), how: AccessKind) -> Control {
+fn report(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    (address, conflict): (u64, Conflict),
+    how: AccessKind,
+) -> Control {
     let (addresses, bytes) = (addresses(unit, op), u64::from(op.align_mask) + 1);
     let is_at_fault = |lane: &usize| address.wrapping_sub(addresses[*lane]) < bytes;
-    let lane = Lanes(unit.active).find(is_at_fault).unwrap_or(unit.leader());
-    let access = Some(Access { address: addresses[lane], size: bytes as u32, write: how != AccessKind::Read });
-    unit.fault(Trap { access, conflict: Some(conflict), ..Trap::new(ReportKind::StreamRace, lane) })
+    let lane = Lanes(unit.active)
+        .find(is_at_fault)
+        .unwrap_or(unit.leader());
+    let access = Some(Access {
+        address: addresses[lane],
+        size: bytes as u32,
+        write: how != AccessKind::Read,
+    });
+    unit.fault(Trap {
+        access,
+        conflict: Some(conflict),
+        ..Trap::new(ReportKind::StreamRace, lane)
+    })
 }
 
 /// Records a range, unless it is empty or not in device memory.
 #[inline]
-fn note(watcher: &mut dyn Watcher, Range { start, end }: Range<u64>, how: AccessKind) -> Option<(u64, Conflict)> {
-    if start < end && end <= SHARED_WINDOW { watcher.note(start, end - start, how) } else { None }
+fn note(
+    watcher: &mut dyn Watcher,
+    Range { start, end }: Range<u64>,
+    how: AccessKind,
+) -> Option<(u64, Conflict)> {
+    if start < end && end <= SHARED_WINDOW {
+        watcher.note(start, end - start, how)
+    } else {
+        None
+    }
 }
 
 /// Records an instruction that may order the launch with others.

@@ -22,8 +22,11 @@ pub(crate) fn resolve(address: u64) -> (Space, u64) {
     if address < SHARED_WINDOW {
         return (Space::Global, address);
     }
-    for (window, space) in [(SHARED_WINDOW, Space::Shared), (LOCAL_WINDOW, Space::Local), (PARAM_WINDOW, Space::Param)]
-    {
+    for (window, space) in [
+        (SHARED_WINDOW, Space::Shared),
+        (LOCAL_WINDOW, Space::Local),
+        (PARAM_WINDOW, Space::Param),
+    ] {
         if address.wrapping_sub(window) < WINDOW_SIZE {
             return (space, address - window);
         }

@@ -160,7 +160,11 @@ words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
-    let step = if WIDE && bytes.is_multiple_of(32) { 32 } else { 16 };
+    let step = if WIDE && bytes.is_multiple_of(32) {
+        32
+    } else {
+        16
+    };
     for offset in (0..bytes).step_by(step) {
         let (to, from) = (to.wrapping_add(offset), from.wrapping_add(offset));
         if step == 32 {

@@ -43,7 +43,12 @@ pub(crate) struct Worker<'l> {
 impl<'l> Worker<'l> {
     /// Creates an idle worker.
     pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
-        let watcher = launch.program.checking.races.then(|| launch.memory.watcher()).flatten();
+        let watcher = launch
+            .program
+            .checking
+            .races
+            .then(|| launch.memory.watcher())
+            .flatten();
         Self {
             launch,
             cache: SegmentCache::default(),
@@ -87,7 +92,11 @@ impl<'l> Worker<'l> {
                     spare.push(block);
                 }
                 Ok(_) => {
-                    idle = if self.executed() == before { idle + 1 } else { 0 };
+                    idle = if self.executed() == before {
+                        idle + 1
+                    } else {
+                        0
+                    };
                     if idle > resident.len() {
                         let (warp, failure) = block.deadlock(&self);
                         return Err(self.report(&block, warp, failure));
@@ -100,18 +109,31 @@ impl<'l> Worker<'l> {
     }
 
     /// Starts the blocks of a cluster ahead of the others.
-    fn start_cluster(&self, index: [u32; 3], first: u64, spare: &mut Vec<Block>, resident: &mut VecDeque<Block>) {
+    fn start_cluster(
+        &self,
+        index: [u32; 3],
+        first: u64,
+        spare: &mut Vec<Block>,
+        resident: &mut VecDeque<Block>,
+    ) {
         let [width, height, depth] = self.launch.cluster;
         let ranks = width * height * depth;
         let mut blocks = Vec::with_capacity(ranks as usize);
         for rank in 0..ranks {
             let place = [rank % width, rank / width % height, rank / width / height];
             let mut block = spare.pop().unwrap_or_else(|| Block::new(self));
-            block.start(std::array::from_fn(|axis| index[axis] + place[axis]), first, self);
+            block.start(
+                std::array::from_fn(|axis| index[axis] + place[axis]),
+                first,
+                self,
+            );
             blocks.push(block);
         }
         if ranks > 1 {
-            let members = blocks.iter().map(|block| Arc::clone(&block.state.shared)).collect();
+            let members = blocks
+                .iter()
+                .map(|block| Arc::clone(&block.state.shared))
+                .collect();
             let threads = self.launch.block.iter().product::<u32>() * ranks;
             let cluster = Arc::new(Cluster::new(members, threads));
             for (rank, block) in (0..).zip(&mut blocks) {
@@ -143,7 +165,10 @@ impl<'l> Worker<'l> {
 
     /// Returns the propagation of undefined bytes through the instruction at an index, if any.
     pub(crate) fn flow(function: &'l Function, pc: u32) -> Option<&'l Flow> {
-        let index = function.flows.binary_search_by_key(&pc, |(at, _)| *at).ok()?;
+        let index = function
+            .flows
+            .binary_search_by_key(&pc, |(at, _)| *at)
+            .ok()?;
         Some(&function.flows[index].1)
     }
 
@@ -214,15 +239,32 @@ impl<'l> Worker<'l> {
     /// Returns the memory of an access or near it, unless the driver determines it.
     fn area_of(&self, block: &Block, warp: usize, trap: Trap) -> Option<NearbyAllocation> {
         let (access, space) = (trap.access?, trap.space?);
-        let named = if space == Space::Generic { resolve(access.address).0 } else { space };
+        let named = if space == Space::Generic {
+            resolve(access.address).0
+        } else {
+            space
+        };
         let (area, size, window) = match named {
-            Space::Shared => (Area::Shared, u64::from(self.launch.shared_size), SHARED_WINDOW),
+            Space::Shared => (
+                Area::Shared,
+                u64::from(self.launch.shared_size),
+                SHARED_WINDOW,
+            ),
             Space::Local | Space::Frame => (Area::Local, block.local_size(warp), LOCAL_WINDOW),
-            Space::Param => (Area::Parameters, self.launch.params.len() as u64, PARAM_WINDOW),
+            Space::Param => (
+                Area::Parameters,
+                self.launch.params.len() as u64,
+                PARAM_WINDOW,
+            ),
             Space::Global | Space::Generic => return None,
         };
         let address = if space == Space::Generic { window } else { 0 };
-        Some(NearbyAllocation { address, size, is_freed: false, area })
+        Some(NearbyAllocation {
+            address,
+            size,
+            is_freed: false,
+            area,
+        })
     }
 }
 

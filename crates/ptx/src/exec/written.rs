@@ -29,7 +29,11 @@ impl Written {
     #[must_use]
     pub fn new(size: u64) -> Self {
         let chunks = std::iter::repeat_with(OnceLock::new).take(size.div_ceil(CHUNK) as usize);
-        Self { chunks: chunks.collect(), size, lacking: AtomicU64::new(size) }
+        Self {
+            chunks: chunks.collect(),
+            size,
+            lacking: AtomicU64::new(size),
+        }
     }
 
     /// Returns `true` if all bytes were written.
@@ -43,7 +47,9 @@ impl Written {
     #[inline]
     pub fn add(&self, offset: u64, bytes: u64) {
         let words = words(offset, self.end(offset, bytes));
-        let new: u64 = words.map(|(word, mask)| u64::from(self.set(word, mask))).sum();
+        let new: u64 = words
+            .map(|(word, mask)| u64::from(self.set(word, mask)))
+            .sum();
         if new != 0 {
             self.lacking.fetch_sub(new, Ordering::Relaxed);
         }
@@ -52,7 +58,9 @@ impl Written {
     /// Marks bytes as uninitialized.
     pub fn remove(&self, offset: u64, bytes: u64) {
         let words = words(offset, self.end(offset, bytes));
-        let old: u64 = words.map(|(word, mask)| u64::from(self.clear(word, mask))).sum();
+        let old: u64 = words
+            .map(|(word, mask)| u64::from(self.clear(word, mask)))
+            .sum();
         self.lacking.fetch_add(old, Ordering::Relaxed);
     }
 
@@ -60,7 +68,9 @@ impl Written {
     #[inline]
     #[must_use]
     pub fn covers(&self, offset: u64, bytes: u64) -> bool {
-        self.is_whole() || words(offset, self.end(offset, bytes)).all(|(word, mask)| self.bits(word) & mask == mask)
+        self.is_whole()
+            || words(offset, self.end(offset, bytes))
+                .all(|(word, mask)| self.bits(word) & mask == mask)
     }
 
     /// Copies the state of `bytes` bytes at `from_offset` of `from` to `offset`, as their contents were copied.
@@ -69,12 +79,20 @@ impl Written {
             return self.add(offset, bytes);
         }
         // The source is read completely before anything is changed: memory may be copied onto itself.
-        let source = |word: usize| from.window((word as u64 * WORD).wrapping_sub(offset).wrapping_add(from_offset));
+        let source = |word: usize| {
+            from.window(
+                (word as u64 * WORD)
+                    .wrapping_sub(offset)
+                    .wrapping_add(from_offset),
+            )
+        };
         let all = words(offset, self.end(offset, bytes));
         let copied: Vec<_> = all.map(|(word, mask)| (word, mask, source(word))).collect();
         for (word, mask, bits) in copied {
-            self.lacking.fetch_sub(self.set(word, mask & bits).into(), Ordering::Relaxed);
-            self.lacking.fetch_add(self.clear(word, mask & !bits).into(), Ordering::Relaxed);
+            self.lacking
+                .fetch_sub(self.set(word, mask & bits).into(), Ordering::Relaxed);
+            self.lacking
+                .fetch_add(self.clear(word, mask & !bits).into(), Ordering::Relaxed);
         }
     }
 
@@ -82,7 +100,11 @@ impl Written {
     fn window(&self, offset: u64) -> u64 {
         let (word, shift) = (offset.cast_signed().div_euclid(WORD as i64), offset % WORD);
         let bits = |word: i64| usize::try_from(word).map_or(0, |word| self.bits(word));
-        let high = if shift == 0 { 0 } else { bits(word + 1) << (WORD - shift) };
+        let high = if shift == 0 {
+            0
+        } else {
+            bits(word + 1) << (WORD - shift)
+        };
         bits(word) >> shift | high
     }
 
@@ -96,7 +118,8 @@ impl Written {
     /// Sets bits, and returns the number of bits that were not set.
     #[inline]
     fn set(&self, word: usize, mask: u64) -> u32 {
-        let chunk = self.chunks[word / WORDS].get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
+        let chunk = self.chunks[word / WORDS]
+            .get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
         let bits = &chunk[word % WORDS];
         if bits.load(Ordering::Relaxed) & mask == mask {
             return 0;
@@ -106,7 +129,9 @@ impl Written {
 
     /// Clears bits, and returns the number of bits that were set.
     fn clear(&self, word: usize, mask: u64) -> u32 {
-        let Some(chunk) = self.chunks[word / WORDS].get() else { return 0 };
+        let Some(chunk) = self.chunks[word / WORDS].get() else {
+            return 0;
+        };
         let bits = &chunk[word % WORDS];
         (mask & bits.fetch_and(!mask, Ordering::Relaxed)).count_ones()
     }
@@ -134,7 +159,15 @@ mod tests {
 
     #[test]
     fn bytes_that_were_added_are_covered_and_no_others() {
-        for (offset, bytes) in [(0, 1), (3, 4), (60, 8), (64, 64), (1, 200), (CHUNK - 1, 2), (0, 2 * CHUNK)] {
+        for (offset, bytes) in [
+            (0, 1),
+            (3, 4),
+            (60, 8),
+            (64, 64),
+            (1, 200),
+            (CHUNK - 1, 2),
+            (0, 2 * CHUNK),
+        ] {
             let written = Written::new(2 * CHUNK + 10);
             assert!(!written.covers(offset, bytes));
             written.add(offset, bytes);
@@ -171,7 +204,12 @@ mod tests {
     fn bytes_past_the_end_do_not_count() {
         let written = Written::new(10);
         written.add(8, 100);
-        assert!(written.covers(8, 2) && written.covers(8, u64::MAX) && written.covers(10, 1) && written.covers(99, 1));
+        assert!(
+            written.covers(8, 2)
+                && written.covers(8, u64::MAX)
+                && written.covers(10, 1)
+                && written.covers(99, 1)
+        );
         assert!(!written.covers(7, 2));
         written.add(u64::MAX, 2);
     }

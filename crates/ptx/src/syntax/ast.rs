@@ -73,7 +73,9 @@ impl Module {
     /// Returns the kernels: functions declared `.entry`.
     #[cfg(test)]
     pub(crate) fn kernels(&self) -> impl Iterator<Item = &Function> {
-        self.functions.iter().filter(|function| function.kind == FunctionKind::Entry)
+        self.functions
+            .iter()
+            .filter(|function| function.kind == FunctionKind::Entry)
     }
 }
 

@@ -37,12 +37,26 @@ pub struct Error {
 
 impl Error {
     /// Creates an error. `found` is the token as the message quotes it.
-    pub(super) fn new(kind: ErrorKind, span: Span, expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { kind, span, expected: expected.into(), found: found.into() }
+    pub(super) fn new(
+        kind: ErrorKind,
+        span: Span,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            span,
+            expected: expected.into(),
+            found: found.into(),
+        }
     }
 
     /// Creates a [`ErrorKind::Syntax`] error.
-    pub(super) fn syntax(span: Span, expected: impl Into<String>, found: impl Into<String>) -> Self {
+    pub(super) fn syntax(
+        span: Span,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Self {
         Self::new(ErrorKind::Syntax, span, expected, found)
     }
 

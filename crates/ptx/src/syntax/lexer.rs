@@ -51,7 +51,10 @@ impl Token<'_> {
         match self.kind {
             TokenKind::End => "the end of the text".into(),
             _ if self.text.chars().count() > LONGEST => {
-                format!("'{dot}{}…'", self.text.chars().take(LONGEST).collect::<String>())
+                format!(
+                    "'{dot}{}…'",
+                    self.text.chars().take(LONGEST).collect::<String>()
+                )
             }
             _ => format!("'{dot}{}'", self.text),
         }
@@ -60,7 +63,13 @@ impl Token<'_> {
 
 /// Returns the tokens of `source`; the last one is [`TokenKind::End`]. The source must be shorter than 4 GiB.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
-    let mut lexer = Lexer { source, offset: 0, line: 1, line_start: 0, continuation: 0 };
+    let mut lexer = Lexer {
+        source,
+        offset: 0,
+        line: 1,
+        line_start: 0,
+        continuation: 0,
+    };
     let mut tokens = Vec::with_capacity(source.len() / 4 + 1);
     loop {
         let token = lexer.next();
@@ -89,7 +98,11 @@ impl<'a> Lexer<'a> {
         let span = self.span();
         let start = self.offset;
         let Some(first) = self.byte(0) else {
-            return Token { kind: TokenKind::End, text: "", span };
+            return Token {
+                kind: TokenKind::End,
+                text: "",
+                span,
+            };
         };
         let (kind, text) = match first {
             b'0'..=b'9' => self.number(),
@@ -109,7 +122,10 @@ impl<'a> Lexer<'a> {
 
     fn span(&self) -> Span {
         let column = self.offset - self.line_start - self.continuation + 1;
-        Span { line: self.line, column: u32::try_from(column).unwrap_or(u32::MAX) }
+        Span {
+            line: self.line,
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+        }
     }
 
     /// Advances by one byte, and updates the position.
@@ -152,7 +168,11 @@ impl<'a> Lexer<'a> {
             }
             self.bump();
         }
-        Err(Token { kind: TokenKind::Invalid("a comment that ends"), text: "/*", span })
+        Err(Token {
+            kind: TokenKind::Invalid("a comment that ends"),
+            text: "/*",
+            span,
+        })
     }
 
     /// Returns the word at the current position. Its first `first` bytes may be any.
@@ -169,7 +189,9 @@ impl<'a> Lexer<'a> {
     fn dotted(&mut self) -> (TokenKind, &'a str) {
         let start = self.offset + 1;
         self.word(1);
-        while self.source.as_bytes()[self.offset..].starts_with(b"::") && self.byte(2).is_some_and(is_word) {
+        while self.source.as_bytes()[self.offset..].starts_with(b"::")
+            && self.byte(2).is_some_and(is_word)
+        {
             self.word(2);
         }
         (TokenKind::Dot, &self.source[start..self.offset])
@@ -193,7 +215,10 @@ impl<'a> Lexer<'a> {
                 _ => self.bump(),
             }
         }
-        (TokenKind::Invalid("a closing quote on the same line"), &self.source[start - 1..self.offset])
+        (
+            TokenKind::Invalid("a closing quote on the same line"),
+            &self.source[start - 1..self.offset],
+        )
     }
 
     fn number(&mut self) -> (TokenKind, &'a str) {
@@ -224,7 +249,11 @@ impl<'a> Lexer<'a> {
 
     fn symbol(&mut self) -> (TokenKind, &'a str) {
         let start = self.offset;
-        if self.byte(0).zip(self.byte(1)).is_some_and(|(first, second)| is_pair(first, second)) {
+        if self
+            .byte(0)
+            .zip(self.byte(1))
+            .is_some_and(|(first, second)| is_pair(first, second))
+        {
             self.offset += 2;
             return (TokenKind::Symbol, &self.source[start..self.offset]);
         }
@@ -233,7 +262,11 @@ impl<'a> Lexer<'a> {
         while matches!(self.byte(0), Some(0x80..=0xBF)) {
             self.bump();
         }
-        let kind = if is_known { TokenKind::Symbol } else { TokenKind::Invalid("a character of PTX") };
+        let kind = if is_known {
+            TokenKind::Symbol
+        } else {
+            TokenKind::Invalid("a character of PTX")
+        };
         (kind, &self.source[start..self.offset])
     }
 }
@@ -268,13 +301,20 @@ fn number_kind(text: &str) -> TokenKind {
     if let Some(digits) = strip_any(text, ["0f", "0F"]) {
         return hexadecimal(digits, 8)
             .and_then(|bits| u32::try_from(bits).ok())
-            .map_or(TokenKind::Invalid("an f32 of 8 hexadecimal digits"), TokenKind::Single);
+            .map_or(
+                TokenKind::Invalid("an f32 of 8 hexadecimal digits"),
+                TokenKind::Single,
+            );
     }
     if let Some(digits) = strip_any(text, ["0d", "0D"]) {
-        return hexadecimal(digits, 16)
-            .map_or(TokenKind::Invalid("an f64 of 16 hexadecimal digits"), TokenKind::Double);
+        return hexadecimal(digits, 16).map_or(
+            TokenKind::Invalid("an f64 of 16 hexadecimal digits"),
+            TokenKind::Double,
+        );
     }
-    let (digits, unsigned) = text.strip_suffix('U').map_or((text, false), |digits| (digits, true));
+    let (digits, unsigned) = text
+        .strip_suffix('U')
+        .map_or((text, false), |digits| (digits, true));
     integer(digits).map_or(TokenKind::Invalid("a number of at most 64 bits"), |value| {
         TokenKind::Integer(value, unsigned || i64::try_from(value).is_err())
     })

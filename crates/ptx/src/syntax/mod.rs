@@ -26,18 +26,21 @@ mod validate;
 mod variable;
 
 pub use ast::{Function, Linkage, Module, Target, TargetVariant, Version};
-pub(crate) use ast::{FunctionId, FunctionKind, Instruction, LabelId, Parameter, Register, Texturing};
+pub(crate) use ast::{
+    FunctionId, FunctionKind, Instruction, LabelId, Parameter, Register, Texturing,
+};
 pub(crate) use error::Span;
 pub use error::{Error, ErrorKind};
 pub(crate) use keyword::Keyword;
 pub(crate) use modifier::{
-    CacheLevel, Compare, Modifier, Operation, Rounding, Scope, Semantics, Shape, ShuffleMode, Space, VoteMode,
+    CacheLevel, Compare, Modifier, Operation, Rounding, Scope, Semantics, Shape, ShuffleMode,
+    Space, VoteMode,
 };
 pub use name::Name;
 pub(crate) use opcode::{Effect, Opcode, for_each_opcode};
 pub(crate) use operand::{
-    Address, Base, Call, CallSignature, Callee, GlobalId, Integer, LocalId, Operand, RegisterId, Selector, Symbol,
-    Tensor,
+    Address, Base, Call, CallSignature, Callee, GlobalId, Integer, LocalId, Operand, RegisterId,
+    Selector, Symbol, Tensor,
 };
 pub(crate) use scalar::{ScalarClass, ScalarType};
 pub(crate) use special::SpecialRegister;

@@ -78,14 +78,20 @@ pub(crate) enum Modifier {
 impl Modifier {
     /// Returns the suffix `text`, without its dot, of an instruction with that opcode.
     pub(super) fn parse(text: &str, opcode: Opcode) -> Option<Self> {
-        if matches!(opcode, Opcode::Set | Opcode::Setp | Opcode::Vset | Opcode::Vset2 | Opcode::Vset4) {
+        if matches!(
+            opcode,
+            Opcode::Set | Opcode::Setp | Opcode::Vset | Opcode::Vset2 | Opcode::Vset4
+        ) {
             match text {
                 "lo" => return Some(Self::Compare(Compare::Lower)),
                 "hi" => return Some(Self::Compare(Compare::Higher)),
                 _ => {}
             }
         }
-        spelling::MODIFIERS.get(text).copied().or_else(|| Shape::parse(text).map(Self::Shape))
+        spelling::MODIFIERS
+            .get(text)
+            .copied()
+            .or_else(|| Shape::parse(text).map(Self::Shape))
     }
 }
 
@@ -287,6 +293,10 @@ impl Shape {
     fn parse(text: &str) -> Option<Self> {
         let (m, rest) = text.strip_prefix('m')?.split_once('n')?;
         let (n, k) = rest.split_once('k').unwrap_or((rest, "0"));
-        Some(Self { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? })
+        Some(Self {
+            m: m.parse().ok()?,
+            n: n.parse().ok()?,
+            k: k.parse().ok()?,
+        })
     }
 }

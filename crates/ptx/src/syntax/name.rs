@@ -39,7 +39,10 @@ impl Names {
         if let Some(&name) = self.ids.get(text) {
             return name;
         }
-        let name = Name(u32::try_from(self.ranges.len()).expect("a source below 4 GiB has fewer than 2^32 names"));
+        let name = Name(
+            u32::try_from(self.ranges.len())
+                .expect("a source below 4 GiB has fewer than 2^32 names"),
+        );
         let start = self.text.len();
         self.text.push_str(text);
         self.ranges.push(start..self.text.len());

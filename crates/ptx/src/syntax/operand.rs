@@ -39,7 +39,11 @@ impl Integer {
     /// Returns the mathematical value.
     #[must_use]
     pub(crate) const fn value(self) -> i128 {
-        if self.negative { self.bits.cast_signed() as i128 } else { self.bits as i128 }
+        if self.negative {
+            self.bits.cast_signed() as i128
+        } else {
+            self.bits as i128
+        }
     }
 }
 
@@ -165,7 +169,10 @@ impl Selector {
             _ => return None,
         };
         let largest = if halves { b'3' } else { b'7' };
-        let fits = matches!(digits.len(), 1..=4) && digits.bytes().all(|digit| (b'0'..=largest).contains(&digit));
+        let fits = matches!(digits.len(), 1..=4)
+            && digits
+                .bytes()
+                .all(|digit| (b'0'..=largest).contains(&digit));
         if !fits {
             return None;
         }
@@ -173,6 +180,10 @@ impl Selector {
         for (index, digit) in indices.iter_mut().zip(digits.bytes()) {
             *index = digit - b'0';
         }
-        Some(Self { halves, indices, count: u8::try_from(digits.len()).ok()? })
+        Some(Self {
+            halves,
+            indices,
+            count: u8::try_from(digits.len()).ok()?,
+        })
     }
 }

@@ -112,7 +112,10 @@ impl ScalarType {
     /// Returns the type spelled `text`, without its dot.
     #[must_use]
     pub(crate) fn from_name(text: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|scalar| scalar.name() == text)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|scalar| scalar.name() == text)
     }
 
     /// Returns the size in bytes of a variable of this type. Types below one byte take one byte.
@@ -124,6 +127,9 @@ impl ScalarType {
     /// Returns `true` if this is an integer or untyped-bits type.
     #[must_use]
     pub(crate) const fn is_integer_like(self) -> bool {
-        matches!(self.class(), ScalarClass::Bits | ScalarClass::Unsigned | ScalarClass::Signed)
+        matches!(
+            self.class(),
+            ScalarClass::Bits | ScalarClass::Unsigned | ScalarClass::Signed
+        )
     }
 }

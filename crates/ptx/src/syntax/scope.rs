@@ -82,24 +82,41 @@ impl Scopes {
     }
 
     /// Declares the registers `prefix0` to `prefix<count-1>` in the innermost scope. Returns `false` if the scope already has the prefix.
-    pub(super) fn declare_range(&mut self, prefix: Name, count: u32, scalar: ScalarType, vector: u8) -> bool {
+    pub(super) fn declare_range(
+        &mut self,
+        prefix: Name,
+        count: u32,
+        scalar: ScalarType,
+        vector: u8,
+    ) -> bool {
         let depth = self.depth();
         let ranges = self.ranges.entry(prefix).or_default();
         if ranges.last().is_some_and(|range| range.depth == depth) {
             return false;
         }
-        ranges.push(Range { count, scalar, vector, depth });
+        ranges.push(Range {
+            count,
+            scalar,
+            vector,
+            depth,
+        });
         self.range_order.push((prefix, depth));
         true
     }
 
     /// Returns `true` if `name` is in a range of the innermost scope.
     pub(super) fn is_in_range(&self, name: Name, names: &Names) -> bool {
-        self.range_of(names.text(name), names).is_some_and(|range| range.depth == self.depth())
+        self.range_of(names.text(name), names)
+            .is_some_and(|range| range.depth == self.depth())
     }
 
     /// Resolves `name`. The first use of a register of a range adds it to `registers`.
-    pub(super) fn resolve(&mut self, name: Name, names: &Names, registers: &mut Vec<Register>) -> Option<Binding> {
+    pub(super) fn resolve(
+        &mut self,
+        name: Name,
+        names: &Names,
+        registers: &mut Vec<Register>,
+    ) -> Option<Binding> {
         let bound = self.bound(name);
         let deepest_range = self.range_order.last().map_or(0, |range| range.1);
         match bound {
@@ -111,7 +128,11 @@ impl Scopes {
             (Some((binding, depth)), Some(range)) if depth >= range.depth => Some(binding),
             (_, Some(range)) => {
                 let id = RegisterId(u32::try_from(registers.len()).ok()?);
-                registers.push(Register { name, scalar: range.scalar, vector: range.vector });
+                registers.push(Register {
+                    name,
+                    scalar: range.scalar,
+                    vector: range.vector,
+                });
                 // The register belongs to the scope of its range, which may be an outer one.
                 self.bind_at(name, Binding::Register(id), range.depth);
                 Some(Binding::Register(id))
@@ -136,7 +157,12 @@ impl Scopes {
     /// Returns the innermost range that contains `text`. Its prefix may itself end in digits.
     fn range_of(&self, text: &str, names: &Names) -> Option<Range> {
         const MOST_DIGITS: usize = 10;
-        let digits = text.bytes().rev().take(MOST_DIGITS).take_while(u8::is_ascii_digit).count();
+        let digits = text
+            .bytes()
+            .rev()
+            .take(MOST_DIGITS)
+            .take_while(u8::is_ascii_digit)
+            .count();
         let candidates = (1..=digits).filter_map(|count| {
             let (prefix, index) = text.split_at(text.len() - count);
             if index.len() > 1 && index.starts_with('0') {
@@ -144,7 +170,11 @@ impl Scopes {
             }
             let index: u32 = index.parse().ok()?;
             let ranges = self.ranges.get(&names.find(prefix)?)?;
-            ranges.iter().rev().find(|range| index < range.count).copied()
+            ranges
+                .iter()
+                .rev()
+                .find(|range| index < range.count)
+                .copied()
         });
         candidates.max_by_key(|range| range.depth)
     }

@@ -83,7 +83,8 @@ impl SpecialRegister {
         let index = |prefix, suffix, count: u8| -> Option<u8> {
             let digits = text.strip_prefix(prefix)?.strip_suffix(suffix)?;
             let index: u8 = digits.parse().ok()?;
-            (index < count && (digits.len() == 1 || !digits.starts_with(['0', '+']))).then_some(index)
+            (index < count && (digits.len() == 1 || !digits.starts_with(['0', '+'])))
+                .then_some(index)
         };
         index("%envreg", "", 32)
             .map(Self::Environment)
@@ -99,10 +100,16 @@ mod tests {
 
     #[test]
     fn indexed_registers_are_found_within_their_range_only() {
-        assert_eq!(SpecialRegister::from_name("%envreg31"), Some(SpecialRegister::Environment(31)));
+        assert_eq!(
+            SpecialRegister::from_name("%envreg31"),
+            Some(SpecialRegister::Environment(31))
+        );
         assert_eq!(SpecialRegister::from_name("%envreg32"), None);
         assert_eq!(SpecialRegister::from_name("%envreg01"), None);
-        assert_eq!(SpecialRegister::from_name("%pm7_64"), Some(SpecialRegister::PerformanceCounter64(7)));
+        assert_eq!(
+            SpecialRegister::from_name("%pm7_64"),
+            Some(SpecialRegister::PerformanceCounter64(7))
+        );
         assert_eq!(SpecialRegister::from_name("%pm8"), None);
         assert_eq!(SpecialRegister::from_name("%tid"), None);
     }

@@ -40,7 +40,9 @@ impl<A: QuasiRandom> Generator<A> {
     /// As for [`Generator::set_dimensions`].
     pub fn with_dimensions(library: &CuRand, stream: &Stream, dimensions: u32) -> Result<Self> {
         let mut generator = Self::on("Generator::with_dimensions", library, stream)?;
-        generator.handle.set_dimensions("Generator::with_dimensions", dimensions)?;
+        generator
+            .handle
+            .set_dimensions("Generator::with_dimensions", dimensions)?;
         generator.dimensions = dimensions;
         Ok(generator)
     }
@@ -72,7 +74,9 @@ impl<A: QuasiRandom> Generator<A, Host> {
     /// As for [`Generator::set_dimensions`].
     pub fn with_dimensions_on_host(library: &CuRand, dimensions: u32) -> Result<Self> {
         let mut generator = Self::host(library)?;
-        generator.handle.set_dimensions("Generator::with_dimensions", dimensions)?;
+        generator
+            .handle
+            .set_dimensions("Generator::with_dimensions", dimensions)?;
         generator.dimensions = dimensions;
         Ok(generator)
     }
@@ -89,17 +93,34 @@ impl<A: Algorithm> Generator<A> {
     /// # Errors
     ///
     /// An error of the library, in which case the generator is destroyed.
-    pub unsafe fn from_raw(library: &CuRand, raw: curandGenerator_t, stream: &Stream, dimensions: u32) -> Result<Self> {
+    pub unsafe fn from_raw(
+        library: &CuRand,
+        raw: curandGenerator_t,
+        stream: &Stream,
+        dimensions: u32,
+    ) -> Result<Self> {
         let handle = Handle::new(raw, library, Some(stream.context().clone()));
         set_stream(&handle, stream)?;
-        Ok(Self::with(handle, Device { stream: stream.clone() }, dimensions))
+        Ok(Self::with(
+            handle,
+            Device {
+                stream: stream.clone(),
+            },
+            dimensions,
+        ))
     }
 
     fn on(operation: &'static str, library: &CuRand, stream: &Stream) -> Result<Self> {
         stream.expect_running(operation)?;
         let handle = Handle::create(library, Some(stream.context()))?;
         set_stream(&handle, stream)?;
-        Ok(Self::with(handle, Device { stream: stream.clone() }, 1))
+        Ok(Self::with(
+            handle,
+            Device {
+                stream: stream.clone(),
+            },
+            1,
+        ))
     }
 
     /// Moves the generator to another stream of its context. The sequence continues. In a capture, pass the scope: the operations become
@@ -117,8 +138,11 @@ impl<A: Algorithm> Generator<A> {
         const OPERATION: &str = "Generator::set_stream";
         let (old, new) = (self.place.stream.context(), stream.context());
         if old.as_raw() != new.as_raw() {
-            let problem =
-                format!("the stream belongs to another context ({:p} instead of {:p})", new.as_raw(), old.as_raw());
+            let problem = format!(
+                "the stream belongs to another context ({:p} instead of {:p})",
+                new.as_raw(),
+                old.as_raw()
+            );
             return Err(ArgumentError::refused(OPERATION, problem));
         }
         if !self.place.stream.is_capturing()? {
@@ -138,7 +162,11 @@ impl<A: Algorithm> Generator<A, Host> {
 
 impl<A: Algorithm, P> Generator<A, P> {
     fn with(handle: Handle<A>, place: P, dimensions: u32) -> Self {
-        Self { handle: Arc::new(handle), place, dimensions }
+        Self {
+            handle: Arc::new(handle),
+            place,
+            dimensions,
+        }
     }
 }
 

@@ -26,10 +26,10 @@ pub trait Place<A>: Sized {
 
 impl<A: Algorithm> Place<A> for Device {
     fn prepare(generator: &Generator<A, Self>, operation: &'static str) -> Result<()> {
-        Ok(generator
-            .place
-            .stream
-            .expect_captured(operation, "move the generator to the capture scope with `set_stream`")?)
+        Ok(generator.place.stream.expect_captured(
+            operation,
+            "move the generator to the capture scope with `set_stream`",
+        )?)
     }
 
     fn configure(generator: &Generator<A, Self>, operation: &'static str) -> Result<()> {
@@ -58,7 +58,10 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     /// driver.
     #[doc(alias = "curandGenerate")]
     #[doc(alias = "curandGenerateLongLong")]
-    pub fn bits(&mut self, output: &mut (impl Output<P, Element = A::Bits> + ?Sized)) -> Result<()> {
+    pub fn bits(
+        &mut self,
+        output: &mut (impl Output<P, Element = A::Bits> + ?Sized),
+    ) -> Result<()> {
         self.fill("Generator::bits", output, |api, raw, output, len| {
             // SAFETY: the generator is live and makes these numbers, and `fill` passes memory of this length.
             unsafe { <A::Bits as sealed::Bits>::generate(api, raw, output, len) }
@@ -92,7 +95,11 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         mean: O::Element,
         deviation: O::Element,
     ) -> Result<()> {
-        self.fill_with("Generator::normal", output, Distribution::Normal(mean, deviation))
+        self.fill_with(
+            "Generator::normal",
+            output,
+            Distribution::Normal(mean, deviation),
+        )
     }
 
     /// Fills `output` with numbers of the log-normal distribution, whose logarithms have this mean and standard deviation.
@@ -109,7 +116,11 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         mean: O::Element,
         deviation: O::Element,
     ) -> Result<()> {
-        self.fill_with("Generator::log_normal", output, Distribution::LogNormal(mean, deviation))
+        self.fill_with(
+            "Generator::log_normal",
+            output,
+            Distribution::LogNormal(mean, deviation),
+        )
     }
 
     /// Fills `output` with numbers of the Poisson distribution with this mean, which is at most 400,000.
@@ -121,10 +132,16 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     /// [`Error::Argument`](crate::Error::Argument) if the mean is out of range or the length is not a multiple of the dimensions; an error
     /// of the library or of the driver.
     #[doc(alias = "curandGeneratePoisson")]
-    pub fn poisson(&mut self, output: &mut (impl Output<P, Element = u32> + ?Sized), mean: f64) -> Result<()> {
+    pub fn poisson(
+        &mut self,
+        output: &mut (impl Output<P, Element = u32> + ?Sized),
+        mean: f64,
+    ) -> Result<()> {
         const OPERATION: &str = "Generator::poisson";
         if !(mean > 0.0 && mean <= LARGEST_POISSON_MEAN) {
-            let problem = format!("unsupported mean ({mean}, allowed: positive, at most {LARGEST_POISSON_MEAN})");
+            let problem = format!(
+                "unsupported mean ({mean}, allowed: positive, at most {LARGEST_POISSON_MEAN})"
+            );
             return Err(ArgumentError::refused(OPERATION, problem));
         }
         self.fill(OPERATION, output, |api, raw, output, len| {
@@ -141,7 +158,9 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         output: &mut O,
         distribution: Distribution<O::Element>,
     ) -> Result<()> {
-        if let Distribution::Normal(mean, deviation) | Distribution::LogNormal(mean, deviation) = distribution {
+        if let Distribution::Normal(mean, deviation) | Distribution::LogNormal(mean, deviation) =
+            distribution
+        {
             check_normal::<A, O::Element>(operation, output.count(), mean, deviation)?;
         }
         self.fill(operation, output, |api, raw, output, len| {
@@ -162,8 +181,9 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         let (len, dimensions) = (output.count(), self.dimensions);
         // A division takes longer than the other checks together.
         if dimensions != 1 && !len.is_multiple_of(dimensions as usize) {
-            let problem =
-                format!("length is not a multiple of the dimensions ({len} elements, {dimensions} dimensions)");
+            let problem = format!(
+                "length is not a multiple of the dimensions ({len} elements, {dimensions} dimensions)"
+            );
             return Err(ArgumentError::refused(operation, problem));
         }
         P::prepare(self, operation)?;
@@ -179,14 +199,21 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
 }
 
 /// Checks the arguments of a normal distribution, whose pseudo-random numbers are computed in pairs.
-fn check_normal<A: Algorithm, T: Real>(operation: &'static str, len: usize, mean: T, deviation: T) -> Result<()> {
+fn check_normal<A: Algorithm, T: Real>(
+    operation: &'static str,
+    len: usize,
+    mean: T,
+    deviation: T,
+) -> Result<()> {
     let (mean, deviation): (f64, f64) = (mean.into(), deviation.into());
     if !mean.is_finite() || !deviation.is_finite() || deviation < 0.0 {
-        let problem = format!("invalid normal distribution (mean {mean}, standard deviation {deviation})");
+        let problem =
+            format!("invalid normal distribution (mean {mean}, standard deviation {deviation})");
         return Err(ArgumentError::refused(operation, problem));
     }
     if A::IS_PSEUDO_RANDOM && !len.is_multiple_of(2) {
-        let problem = format!("odd length ({len} elements); pseudo-random normal numbers come in pairs");
+        let problem =
+            format!("odd length ({len} elements); pseudo-random normal numbers come in pairs");
         return Err(ArgumentError::refused(operation, problem));
     }
     Ok(())

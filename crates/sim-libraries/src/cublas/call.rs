@@ -3,14 +3,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
-use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasPointerMode_t, cublasStatus_t};
+use curium_blas::sys::{
+    cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasPointerMode_t, cublasStatus_t,
+};
 use curium_sim::{LibraryOperation, Operand};
 
 use super::handle::{self, Handle};
 use super::memory::Memory;
 use super::operand::{
-    BandOperand, First, MatrixOperand, PointerOperand, Scalar, Storage, TriangleOperand, VectorOperand,
-    leading_dimension,
+    BandOperand, First, MatrixOperand, PointerOperand, Scalar, Storage, TriangleOperand,
+    VectorOperand, leading_dimension,
 };
 use super::{INVALID, Number, Result, size};
 
@@ -50,7 +52,11 @@ impl Access {
 impl Call {
     pub(super) fn new(name: &'static str, handle: cublasHandle_t) -> Result<Self> {
         let handle = handle::look_up(handle)?;
-        let mut call = Self { name, handle, operands: Vec::new() };
+        let mut call = Self {
+            name,
+            handle,
+            operands: Vec::new(),
+        };
         let (address, bytes) = handle.workspace;
         // As on hardware, work that uses one workspace on two streams races.
         call.add(Operand::write().with_run(address, bytes.min(256)));
@@ -67,17 +73,26 @@ impl Call {
     }
 
     /// Adds runs of bytes, which begin at distances from the first element.
-    fn add_runs(&mut self, access: Access, first: First, runs: impl Iterator<Item = (usize, usize)>) -> usize {
+    fn add_runs(
+        &mut self,
+        access: Access,
+        first: First,
+        runs: impl Iterator<Item = (usize, usize)>,
+    ) -> usize {
         match first {
-            First::Address(address) => self.add(runs.fold(access.operand(), |operand, (distance, bytes)| {
-                operand.with_run(address.wrapping_add(distance as u64), bytes)
-            })),
+            First::Address(address) => {
+                self.add(runs.fold(access.operand(), |operand, (distance, bytes)| {
+                    operand.with_run(address.wrapping_add(distance as u64), bytes)
+                }))
+            }
             First::Pointer(PointerOperand(array), index) => {
                 let runs: Vec<_> = runs.collect();
                 let find = move |bytes: &[u8]| {
                     let pointers: Vec<u64> = bytemuck::pod_collect_to_vec(bytes);
                     runs.iter()
-                        .map(|(distance, bytes)| (pointers[index].wrapping_add(*distance as u64), *bytes))
+                        .map(|(distance, bytes)| {
+                            (pointers[index].wrapping_add(*distance as u64), *bytes)
+                        })
                         .collect()
                 };
                 self.add(access.operand().with_runs_from(array, find))
@@ -90,7 +105,9 @@ impl Call {
         if array.is_null() && count > 0 {
             return Err(INVALID);
         }
-        Ok(PointerOperand(self.add(Operand::read().with_run(array.addr() as u64, count * size_of::<u64>()))))
+        Ok(PointerOperand(self.add(
+            Operand::read().with_run(array.addr() as u64, count * size_of::<u64>()),
+        )))
     }
 
     /// Adds a vector. The elements of one with a negative increment are in the reverse order in memory.
@@ -105,11 +122,18 @@ impl Call {
         if increment == 0 || (first.is_null() && len > 0) {
             return Err(INVALID);
         }
-        let start = if increment < 0 { (1 - len) * increment } else { 0 };
+        let start = if increment < 0 {
+            (1 - len) * increment
+        } else {
+            0
+        };
         let element = size_of::<T>();
-        let address =
-            |index: i64| (first.addr() as u64).wrapping_add_signed((start + index * increment) * element as i64);
-        let operand = (0..len).fold(access.operand(), |operand, index| operand.with_run(address(index), element));
+        let address = |index: i64| {
+            (first.addr() as u64).wrapping_add_signed((start + index * increment) * element as i64)
+        };
+        let operand = (0..len).fold(access.operand(), |operand, index| {
+            operand.with_run(address(index), element)
+        });
         Ok(VectorOperand(self.add(operand)))
     }
 
@@ -137,12 +161,18 @@ impl Call {
         let element = size_of::<T>();
         let mut operand = access.operand();
         for number in 0..count {
-            let start = (first.addr() as u64).wrapping_add_signed(number as i64 * stride * element as i64);
+            let start =
+                (first.addr() as u64).wrapping_add_signed(number as i64 * stride * element as i64);
             for column in 0..columns {
-                operand = operand.with_run(start + (column * leading * element) as u64, rows * element);
+                operand =
+                    operand.with_run(start + (column * leading * element) as u64, rows * element);
             }
         }
-        Ok(MatrixOperand { index: self.add(operand), rows, columns })
+        Ok(MatrixOperand {
+            index: self.add(operand),
+            rows,
+            columns,
+        })
     }
 
     /// Adds a matrix with these sizes in memory that an array of pointers refers to.
@@ -154,8 +184,13 @@ impl Call {
         leading: i64,
     ) -> Result<MatrixOperand> {
         let leading = leading_dimension(leading, rows)?;
-        let runs = (0..columns).map(|column| (column * leading * size_of::<T>(), rows * size_of::<T>()));
-        Ok(MatrixOperand { index: self.add_runs(access, First::Pointer(array, index), runs), rows, columns })
+        let runs =
+            (0..columns).map(|column| (column * leading * size_of::<T>(), rows * size_of::<T>()));
+        Ok(MatrixOperand {
+            index: self.add_runs(access, First::Pointer(array, index), runs),
+            rows,
+            columns,
+        })
     }
 
     /// Adds a banded matrix that is read.
@@ -167,7 +202,14 @@ impl Call {
         leading: i64,
     ) -> Result<BandOperand> {
         let leading = checked(first, leading, (diagonals.0 + diagonals.1 + 1, sizes.1))?;
-        let (mut band, element) = (BandOperand { index: 0, sizes, diagonals }, size_of::<T>());
+        let (mut band, element) = (
+            BandOperand {
+                index: 0,
+                sizes,
+                diagonals,
+            },
+            size_of::<T>(),
+        );
         let runs = (0..sizes.1).map(|column| {
             let rows = band.rows(column);
             let place = column * leading + diagonals.1 + rows.start - column;
@@ -190,7 +232,14 @@ impl Call {
         if first.is_null() && n > 0 {
             return Err(INVALID);
         }
-        self.triangle_at::<T>(access, fill, diagonal, First::Address(first.addr() as u64), n, storage)
+        self.triangle_at::<T>(
+            access,
+            fill,
+            diagonal,
+            First::Address(first.addr() as u64),
+            n,
+            storage,
+        )
     }
 
     /// Adds one triangle of a square matrix whose first element is at `first`.
@@ -210,10 +259,20 @@ impl Call {
         };
         let diagonals = storage.diagonals(n)?;
         let has_diagonal = diagonal == cublasDiagType_t::CUBLAS_DIAG_NON_UNIT;
-        let mut triangle = TriangleOperand { index: 0, size: n, diagonals, is_upper, has_diagonal };
+        let mut triangle = TriangleOperand {
+            index: 0,
+            size: n,
+            diagonals,
+            is_upper,
+            has_diagonal,
+        };
         let runs = (0..n).map(|column| {
             let rows = triangle.rows(column);
-            let place = if rows.is_empty() { 0 } else { storage.place(is_upper, n, rows.start, column) };
+            let place = if rows.is_empty() {
+                0
+            } else {
+                storage.place(is_upper, n, rows.start, column)
+            };
             (place * size_of::<T>(), rows.len() * size_of::<T>())
         });
         triangle.index = self.add_runs(access, first, runs);
@@ -233,14 +292,22 @@ impl Call {
             // SAFETY: the caller guarantees that the place is valid for reads.
             return Ok(Scalar::Host(unsafe { place.read_unaligned() }));
         }
-        Ok(Scalar::Device(self.add(Operand::read().with_run(place.addr() as u64, size_of::<T>()))))
+        Ok(Scalar::Device(self.add(
+            Operand::read().with_run(place.addr() as u64, size_of::<T>()),
+        )))
     }
 
     /// Enqueues the operation.
-    pub(super) fn enqueue(self, compute: impl Fn(&mut Memory<'_>) + Send + Sync + 'static) -> Result {
-        let operation = LibraryOperation::new(self.name, self.operands, move |operands| compute(&mut Memory(operands)));
+    pub(super) fn enqueue(
+        self,
+        compute: impl Fn(&mut Memory<'_>) + Send + Sync + 'static,
+    ) -> Result {
+        let operation = LibraryOperation::new(self.name, self.operands, move |operands| {
+            compute(&mut Memory(operands))
+        });
         // SAFETY: the caller of the library guarantees the operands, as those of a kernel.
-        unsafe { operation.enqueue(self.handle.stream()) }.map_err(|_| cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)
+        unsafe { operation.enqueue(self.handle.stream()) }
+            .map_err(|_| cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)
     }
 
     /// Enqueues an operation with a result, which is written to `place`: by the device, or after a wait by the host.
@@ -286,12 +353,21 @@ impl Call {
             .map_err(|_| cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)?;
         let computed = result.lock().unwrap_or_else(PoisonError::into_inner).take();
         // SAFETY: the caller guarantees the place.
-        unsafe { handle::write(place, computed.ok_or(cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)?) }
+        unsafe {
+            handle::write(
+                place,
+                computed.ok_or(cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)?,
+            )
+        }
     }
 }
 
 /// Checks the address and the leading dimension of a matrix.
 fn checked<T>(first: *const T, leading: i64, (rows, columns): (usize, usize)) -> Result<usize> {
     let is_empty = rows == 0 || columns == 0;
-    if first.is_null() && !is_empty { Err(INVALID) } else { leading_dimension(leading, rows) }
+    if first.is_null() && !is_empty {
+        Err(INVALID)
+    } else {
+        leading_dimension(leading, rows)
+    }
 }

@@ -14,14 +14,30 @@ pub(super) struct Dense<T> {
 
 impl<T: Number> Dense<T> {
     pub(super) fn new(rows: usize, columns: usize, elements: Vec<T>) -> Self {
-        assert_eq!(elements.len(), rows * columns, "a matrix has an element in each place");
-        Self { rows, columns, elements }
+        assert_eq!(
+            elements.len(),
+            rows * columns,
+            "a matrix has an element in each place"
+        );
+        Self {
+            rows,
+            columns,
+            elements,
+        }
     }
 
     /// Returns the matrix whose elements `element` returns by row and column.
-    pub(super) fn from_fn(rows: usize, columns: usize, element: impl Fn(usize, usize) -> T) -> Self {
+    pub(super) fn from_fn(
+        rows: usize,
+        columns: usize,
+        element: impl Fn(usize, usize) -> T,
+    ) -> Self {
         let places = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
-        Self { rows, columns, elements: places.map(|(row, column)| element(row, column)).collect() }
+        Self {
+            rows,
+            columns,
+            elements: places.map(|(row, column)| element(row, column)).collect(),
+        }
     }
 
     pub(super) fn at(&self, row: usize, column: usize) -> T {
@@ -36,25 +52,42 @@ impl<T: Number> Dense<T> {
     pub(super) fn transformed(self, transform: Transform) -> Self {
         match transform {
             Transform::None => self,
-            Transform::Transposition => Self::from_fn(self.columns, self.rows, |row, column| self.at(column, row)),
-            Transform::Adjoint => Self::from_fn(self.columns, self.rows, |row, column| self.at(column, row).conj()),
+            Transform::Transposition => {
+                Self::from_fn(self.columns, self.rows, |row, column| self.at(column, row))
+            }
+            Transform::Adjoint => Self::from_fn(self.columns, self.rows, |row, column| {
+                self.at(column, row).conj()
+            }),
         }
     }
 
     pub(super) fn times(&self, other: &Self) -> Self {
-        let elements = T::product(&self.elements, &other.elements, (self.rows, self.columns, other.columns));
-        Self { rows: self.rows, columns: other.columns, elements }
+        let elements = T::product(
+            &self.elements,
+            &other.elements,
+            (self.rows, self.columns, other.columns),
+        );
+        Self {
+            rows: self.rows,
+            columns: other.columns,
+            elements,
+        }
     }
 
     pub(super) fn scaled(mut self, factor: T) -> Self {
-        self.elements.iter_mut().for_each(|element| *element = *element * factor);
+        self.elements
+            .iter_mut()
+            .for_each(|element| *element = *element * factor);
         self
     }
 
     /// Adds `factor` · `other`, which is not used if the factor is 0.
     pub(super) fn plus(mut self, factor: T, other: &Self) -> Self {
         if factor != T::zero() {
-            self.elements.iter_mut().zip(&other.elements).for_each(|(element, other)| *element += factor * *other);
+            self.elements
+                .iter_mut()
+                .zip(&other.elements)
+                .for_each(|(element, other)| *element += factor * *other);
         }
         self
     }
@@ -66,7 +99,9 @@ impl<T: Number> Dense<T> {
             for step in 0..n {
                 let row = if is_upper { n - 1 - step } else { step };
                 let known = if is_upper { row + 1..n } else { 0..row };
-                let sum = known.fold(T::zero(), |sum, other| sum + self.at(row, other) * right.at(other, column));
+                let sum = known.fold(T::zero(), |sum, other| {
+                    sum + self.at(row, other) * right.at(other, column)
+                });
                 *right.at_mut(row, column) = (right.at(row, column) - sum) / self.at(row, row);
             }
         }
@@ -94,7 +129,11 @@ impl Transform {
 
     /// Returns the sizes in memory of a matrix that has these sizes when it is used.
     pub(super) fn stored(self, rows: usize, columns: usize) -> (usize, usize) {
-        if self == Self::None { (rows, columns) } else { (columns, rows) }
+        if self == Self::None {
+            (rows, columns)
+        } else {
+            (columns, rows)
+        }
     }
 
     pub(super) fn flips(self) -> bool {

@@ -2,7 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use curium_blas::sys::{Api, cublasComputeType_t, cublasHandle_t, cublasOperation_t, cublasStatus_t, cudaDataType_t};
+use curium_blas::sys::{
+    Api, cublasComputeType_t, cublasHandle_t, cublasOperation_t, cublasStatus_t, cudaDataType_t,
+};
 use half::{bf16, f16};
 
 use super::call::Access::{Read, ReadWrite, Write};
@@ -72,7 +74,10 @@ macro_rules! function {
                 compute,
             };
             // SAFETY: the caller upholds the contract of the C function.
-            code(Call::new("cublasGemmGroupedBatchedEx", handle).and_then(|call| unsafe { gemm(call, &groups) }))
+            code(
+                Call::new("cublasGemmGroupedBatchedEx", handle)
+                    .and_then(|call| unsafe { gemm(call, &groups) }),
+            )
         }
     };
 }
@@ -115,20 +120,31 @@ unsafe fn gemm<I: Copy + Into<i64>>(call: Call, groups: &Groups<I>) -> Result {
 /// # Safety
 ///
 /// The contract of `cublasGemmGroupedBatchedEx` for these types.
-unsafe fn enqueue<T: Narrow, S: Narrow, I: Copy + Into<i64>>(mut call: Call, groups: &Groups<I>) -> Result {
+unsafe fn enqueue<T: Narrow, S: Narrow, I: Copy + Into<i64>>(
+    mut call: Call,
+    groups: &Groups<I>,
+) -> Result {
     let count = size(groups.count)?;
     if !call.results_are_on_host() {
         return Err(INVALID);
     }
     // SAFETY: the caller passes an element of each array for each group.
     let at = |array: *const I, group: usize| -> i64 { unsafe { element(array, group) }.into() };
-    let total = (0..count).try_fold(0, |total, group| Ok(total + size(at(groups.sizes, group))?))?;
-    let pointers = (call.pointers(groups.a, total)?, call.pointers(groups.b, total)?, call.pointers(groups.c, total)?);
+    let total =
+        (0..count).try_fold(0, |total, group| Ok(total + size(at(groups.sizes, group))?))?;
+    let pointers = (
+        call.pointers(groups.a, total)?,
+        call.pointers(groups.b, total)?,
+        call.pointers(groups.c, total)?,
+    );
     let (mut products, mut index) = (Vec::with_capacity(total), 0);
     for group in 0..count {
         // SAFETY: the caller passes an element of each array for each group.
         let transform = |array| Transform::of(unsafe { element(array, group) });
-        let (on_a, on_b) = (transform(groups.operations.0)?, transform(groups.operations.1)?);
+        let (on_a, on_b) = (
+            transform(groups.operations.0)?,
+            transform(groups.operations.1)?,
+        );
         let [m, n, k] = groups.shapes.map(|array| size(at(array, group)));
         let (m, n, k) = (m?, n?, k?);
         let [lda, ldb, ldc] = groups.leading.map(|array| at(array, group));
@@ -140,8 +156,14 @@ unsafe fn enqueue<T: Narrow, S: Narrow, I: Copy + Into<i64>>(mut call: Call, gro
         let access = if factors.1 == 0.0 { Write } else { ReadWrite };
         for _ in 0..size(at(groups.sizes, group))? {
             products.push(Product {
-                a: (call.matrix_of::<T>(Read, (pointers.0, index), on_a.stored(m, k), lda)?, on_a),
-                b: (call.matrix_of::<T>(Read, (pointers.1, index), on_b.stored(k, n), ldb)?, on_b),
+                a: (
+                    call.matrix_of::<T>(Read, (pointers.0, index), on_a.stored(m, k), lda)?,
+                    on_a,
+                ),
+                b: (
+                    call.matrix_of::<T>(Read, (pointers.1, index), on_b.stored(k, n), ldb)?,
+                    on_b,
+                ),
                 c: call.matrix_of::<T>(access, (pointers.2, index), (m, n), ldc)?,
                 factors,
             });
@@ -149,9 +171,19 @@ unsafe fn enqueue<T: Narrow, S: Narrow, I: Copy + Into<i64>>(mut call: Call, gro
         }
     }
     call.enqueue(move |memory| {
-        for Product { a: (a, on_a), b: (b, on_b), c, factors } in &products {
-            let product = wide::<T>(memory, *a).transformed(*on_a).times(&wide::<T>(memory, *b).transformed(*on_b));
-            let result = product.scaled(factors.0).plus(factors.1, &wide::<T>(memory, *c));
+        for Product {
+            a: (a, on_a),
+            b: (b, on_b),
+            c,
+            factors,
+        } in &products
+        {
+            let product = wide::<T>(memory, *a)
+                .transformed(*on_a)
+                .times(&wide::<T>(memory, *b).transformed(*on_b));
+            let result = product
+                .scaled(factors.0)
+                .plus(factors.1, &wide::<T>(memory, *c));
             set_narrow::<T>(memory, *c, result);
         }
     })

@@ -6,8 +6,8 @@ use std::ptr;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use curium_blas::sys::{
-    Api, cublasAtomicsMode_t, cublasHandle_t, cublasMath_t, cublasPointerMode_t, cublasStatus_t, cudaStream_t,
-    libraryPropertyType_t,
+    Api, cublasAtomicsMode_t, cublasHandle_t, cublasMath_t, cublasPointerMode_t, cublasStatus_t,
+    cudaStream_t, libraryPropertyType_t,
 };
 use curium_sys::CUstream;
 
@@ -52,13 +52,19 @@ fn handles() -> MutexGuard<'static, Handles> {
 
 /// Returns the state of a handle.
 pub(super) fn look_up(handle: cublasHandle_t) -> Result<Handle> {
-    handles().live.get(&handle.addr()).copied().ok_or(cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED)
+    handles()
+        .live
+        .get(&handle.addr())
+        .copied()
+        .ok_or(cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED)
 }
 
 fn change(handle: cublasHandle_t, change: impl FnOnce(&mut Handle)) -> Result {
     let mut handles = handles();
     let found = handles.live.get_mut(&handle.addr());
-    found.map(change).ok_or(cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED)
+    found
+        .map(change)
+        .ok_or(cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED)
 }
 
 /// Writes a value that a function returns.
@@ -96,7 +102,11 @@ unsafe extern "C" fn create(place: *mut cublasHandle_t) -> cublasStatus_t {
 
 unsafe extern "C" fn destroy(handle: cublasHandle_t) -> cublasStatus_t {
     let found = handles().live.remove(&handle.addr());
-    if found.is_some() { cublasStatus_t::CUBLAS_STATUS_SUCCESS } else { cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED }
+    if found.is_some() {
+        cublasStatus_t::CUBLAS_STATUS_SUCCESS
+    } else {
+        cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED
+    }
 }
 
 unsafe extern "C" fn get_version(handle: cublasHandle_t, version: *mut c_int) -> cublasStatus_t {
@@ -105,34 +115,56 @@ unsafe extern "C" fn get_version(handle: cublasHandle_t, version: *mut c_int) ->
     code(look_up(handle).and_then(|_| unsafe { write(version, number) }))
 }
 
-unsafe extern "C" fn get_property(property: libraryPropertyType_t, value: *mut c_int) -> cublasStatus_t {
-    let Some(number) = VERSION.get(property.0 as usize) else { return INVALID };
+unsafe extern "C" fn get_property(
+    property: libraryPropertyType_t,
+    value: *mut c_int,
+) -> cublasStatus_t {
+    let Some(number) = VERSION.get(property.0 as usize) else {
+        return INVALID;
+    };
     // SAFETY: the caller passes a place for the value.
     code(unsafe { write(value, *number) })
 }
 
 /// As on hardware, a new stream comes without the workspace of the caller.
 unsafe extern "C" fn set_stream(handle: cublasHandle_t, stream: cudaStream_t) -> cublasStatus_t {
-    code(change(handle, |state| (state.stream, state.workspace) = (stream.addr(), (0, 0))))
+    code(change(handle, |state| {
+        (state.stream, state.workspace) = (stream.addr(), (0, 0))
+    }))
 }
 
-unsafe extern "C" fn get_stream(handle: cublasHandle_t, stream: *mut cudaStream_t) -> cublasStatus_t {
+unsafe extern "C" fn get_stream(
+    handle: cublasHandle_t,
+    stream: *mut cudaStream_t,
+) -> cublasStatus_t {
     // SAFETY: the caller passes a place for the stream.
     code(look_up(handle).and_then(|state| unsafe { write(stream, state.stream().cast()) }))
 }
 
-unsafe extern "C" fn set_workspace(handle: cublasHandle_t, workspace: *mut c_void, bytes: usize) -> cublasStatus_t {
+unsafe extern "C" fn set_workspace(
+    handle: cublasHandle_t,
+    workspace: *mut c_void,
+    bytes: usize,
+) -> cublasStatus_t {
     if !workspace.addr().is_multiple_of(256) {
         return INVALID;
     }
-    code(change(handle, |state| state.workspace = (workspace.addr() as u64, bytes)))
+    code(change(handle, |state| {
+        state.workspace = (workspace.addr() as u64, bytes)
+    }))
 }
 
-unsafe extern "C" fn set_pointer_mode(handle: cublasHandle_t, mode: cublasPointerMode_t) -> cublasStatus_t {
+unsafe extern "C" fn set_pointer_mode(
+    handle: cublasHandle_t,
+    mode: cublasPointerMode_t,
+) -> cublasStatus_t {
     code(change(handle, |state| state.pointer_mode = mode))
 }
 
-unsafe extern "C" fn get_pointer_mode(handle: cublasHandle_t, mode: *mut cublasPointerMode_t) -> cublasStatus_t {
+unsafe extern "C" fn get_pointer_mode(
+    handle: cublasHandle_t,
+    mode: *mut cublasPointerMode_t,
+) -> cublasStatus_t {
     // SAFETY: the caller passes a place for the mode.
     code(look_up(handle).and_then(|state| unsafe { write(mode, state.pointer_mode) }))
 }
@@ -141,16 +173,25 @@ unsafe extern "C" fn set_math_mode(handle: cublasHandle_t, mode: cublasMath_t) -
     code(change(handle, |state| state.math_mode = mode))
 }
 
-unsafe extern "C" fn get_math_mode(handle: cublasHandle_t, mode: *mut cublasMath_t) -> cublasStatus_t {
+unsafe extern "C" fn get_math_mode(
+    handle: cublasHandle_t,
+    mode: *mut cublasMath_t,
+) -> cublasStatus_t {
     // SAFETY: the caller passes a place for the mode.
     code(look_up(handle).and_then(|state| unsafe { write(mode, state.math_mode) }))
 }
 
-unsafe extern "C" fn set_atomics_mode(handle: cublasHandle_t, mode: cublasAtomicsMode_t) -> cublasStatus_t {
+unsafe extern "C" fn set_atomics_mode(
+    handle: cublasHandle_t,
+    mode: cublasAtomicsMode_t,
+) -> cublasStatus_t {
     code(change(handle, |state| state.atomics_mode = mode))
 }
 
-unsafe extern "C" fn get_atomics_mode(handle: cublasHandle_t, mode: *mut cublasAtomicsMode_t) -> cublasStatus_t {
+unsafe extern "C" fn get_atomics_mode(
+    handle: cublasHandle_t,
+    mode: *mut cublasAtomicsMode_t,
+) -> cublasStatus_t {
     // SAFETY: the caller passes a place for the mode.
     code(look_up(handle).and_then(|state| unsafe { write(mode, state.atomics_mode) }))
 }

@@ -27,15 +27,30 @@ pub(super) unsafe fn axpy<T: Number>(
     }
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
-    let (x, y) = (call.vector(Read, x, n, incx)?, call.vector(ReadWrite, y, n, incy)?);
+    let (x, y) = (
+        call.vector(Read, x, n, incx)?,
+        call.vector(ReadWrite, y, n, incy)?,
+    );
     call.enqueue(move |memory| {
-        let (alpha, from, mut to) = (memory.scalar(alpha), memory.vector::<T>(x), memory.vector::<T>(y));
-        to.iter_mut().zip(from).for_each(|(to, from)| *to += alpha * from);
+        let (alpha, from, mut to) = (
+            memory.scalar(alpha),
+            memory.vector::<T>(x),
+            memory.vector::<T>(y),
+        );
+        to.iter_mut()
+            .zip(from)
+            .for_each(|(to, from)| *to += alpha * from);
         memory.set_vector(y, &to);
     })
 }
 
-pub(super) unsafe fn scal<T: Number>(mut call: Call, n: i64, alpha: *const T, x: *mut T, incx: i64) -> Result {
+pub(super) unsafe fn scal<T: Number>(
+    mut call: Call,
+    n: i64,
+    alpha: *const T,
+    x: *mut T,
+    incx: i64,
+) -> Result {
     if n <= 0 {
         return Ok(());
     }
@@ -44,7 +59,11 @@ pub(super) unsafe fn scal<T: Number>(mut call: Call, n: i64, alpha: *const T, x:
     let x = call.vector(ReadWrite, x, n, incx)?;
     call.enqueue(move |memory| {
         let factor = memory.scalar(alpha);
-        let scaled: Vec<T> = memory.vector::<T>(x).into_iter().map(|element| element * factor).collect();
+        let scaled: Vec<T> = memory
+            .vector::<T>(x)
+            .into_iter()
+            .map(|element| element * factor)
+            .collect();
         memory.set_vector(x, &scaled);
     })
 }
@@ -64,27 +83,51 @@ pub(super) unsafe fn scal_real<T: Number>(
     let x = call.vector(ReadWrite, x, n, incx)?;
     call.enqueue(move |memory| {
         let factor = T::from_real(memory.scalar(alpha));
-        let scaled: Vec<T> = memory.vector::<T>(x).into_iter().map(|element| element * factor).collect();
+        let scaled: Vec<T> = memory
+            .vector::<T>(x)
+            .into_iter()
+            .map(|element| element * factor)
+            .collect();
         memory.set_vector(x, &scaled);
     })
 }
 
-pub(super) unsafe fn copy<T: Number>(mut call: Call, n: i64, x: *const T, incx: i64, y: *mut T, incy: i64) -> Result {
+pub(super) unsafe fn copy<T: Number>(
+    mut call: Call,
+    n: i64,
+    x: *const T,
+    incx: i64,
+    y: *mut T,
+    incy: i64,
+) -> Result {
     if n <= 0 {
         return Ok(());
     }
-    let (x, y) = (call.vector(Read, x, n, incx)?, call.vector(Write, y, n, incy)?);
+    let (x, y) = (
+        call.vector(Read, x, n, incx)?,
+        call.vector(Write, y, n, incy)?,
+    );
     call.enqueue(move |memory| {
         let elements = memory.vector::<T>(x);
         memory.set_vector(y, &elements);
     })
 }
 
-pub(super) unsafe fn swap<T: Number>(mut call: Call, n: i64, x: *mut T, incx: i64, y: *mut T, incy: i64) -> Result {
+pub(super) unsafe fn swap<T: Number>(
+    mut call: Call,
+    n: i64,
+    x: *mut T,
+    incx: i64,
+    y: *mut T,
+    incy: i64,
+) -> Result {
     if n <= 0 {
         return Ok(());
     }
-    let (x, y) = (call.vector(ReadWrite, x, n, incx)?, call.vector(ReadWrite, y, n, incy)?);
+    let (x, y) = (
+        call.vector(ReadWrite, x, n, incx)?,
+        call.vector(ReadWrite, y, n, incy)?,
+    );
     call.enqueue(move |memory| {
         let (one, other) = (memory.vector::<T>(x), memory.vector::<T>(y));
         memory.set_vector(x, &other);
@@ -101,7 +144,10 @@ pub(super) unsafe fn dot<T: Number>(
     incy: i64,
     result: *mut T,
 ) -> Result {
-    let (x, y) = (call.vector(Read, x, n.max(0), incx)?, call.vector(Read, y, n.max(0), incy)?);
+    let (x, y) = (
+        call.vector(Read, x, n.max(0), incx)?,
+        call.vector(Read, y, n.max(0), incy)?,
+    );
     let compute = move |memory: &mut super::Memory<'_>| {
         let pairs = memory.vector::<T>(x).into_iter().zip(memory.vector::<T>(y));
         pairs.fold(T::zero(), |sum, (x, y)| sum + x * y)
@@ -119,7 +165,10 @@ pub(super) unsafe fn dot_conjugated<T: Number>(
     incy: i64,
     result: *mut T,
 ) -> Result {
-    let (x, y) = (call.vector(Read, x, n.max(0), incx)?, call.vector(Read, y, n.max(0), incy)?);
+    let (x, y) = (
+        call.vector(Read, x, n.max(0), incx)?,
+        call.vector(Read, y, n.max(0), incy)?,
+    );
     let compute = move |memory: &mut super::Memory<'_>| {
         let pairs = memory.vector::<T>(x).into_iter().zip(memory.vector::<T>(y));
         pairs.fold(T::zero(), |sum, (x, y)| sum + x.conj() * y)
@@ -140,12 +189,19 @@ pub(super) unsafe fn nrm2<T: Number>(
     let compute = move |memory: &mut super::Memory<'_>| {
         let sizes: Vec<_> = memory.vector::<T>(x).into_iter().map(T::abs).collect();
         let zero = <T::Absolute as num_traits::Zero>::zero();
-        let greatest =
-            sizes.iter().fold(zero, |greatest, size| if greater(*size, greatest) { *size } else { greatest });
+        let greatest = sizes.iter().fold(zero, |greatest, size| {
+            if greater(*size, greatest) {
+                *size
+            } else {
+                greatest
+            }
+        });
         if greatest == zero {
             return zero;
         }
-        let sum = sizes.iter().fold(zero, |sum, size| sum + (*size / greatest) * (*size / greatest));
+        let sum = sizes.iter().fold(zero, |sum, size| {
+            sum + (*size / greatest) * (*size / greatest)
+        });
         greatest * sum.sqrt()
     };
     // SAFETY: the caller passes a place for the result.
@@ -162,20 +218,39 @@ pub(super) unsafe fn asum<T: Number>(
     let x = call.vector(Read, x, n.max(0), incx)?;
     let compute = move |memory: &mut super::Memory<'_>| {
         let zero = <T::Absolute as num_traits::Zero>::zero();
-        memory.vector::<T>(x).into_iter().fold(zero, |sum, element| sum + element.l1_norm())
+        memory
+            .vector::<T>(x)
+            .into_iter()
+            .fold(zero, |sum, element| sum + element.l1_norm())
     };
     // SAFETY: the caller passes a place for the result.
     unsafe { call.enqueue_with_result(result, compute) }
 }
 
-pub(super) unsafe fn amax<T: Number>(call: Call, n: i64, x: *const T, incx: i64, result: *mut impl Index) -> Result {
+pub(super) unsafe fn amax<T: Number>(
+    call: Call,
+    n: i64,
+    x: *const T,
+    incx: i64,
+    result: *mut impl Index,
+) -> Result {
     // SAFETY: the caller passes a place for the result.
     unsafe { extreme(call, (n, x, incx), result, greater::<T::Absolute>) }
 }
 
-pub(super) unsafe fn amin<T: Number>(call: Call, n: i64, x: *const T, incx: i64, result: *mut impl Index) -> Result {
+pub(super) unsafe fn amin<T: Number>(
+    call: Call,
+    n: i64,
+    x: *const T,
+    incx: i64,
+    result: *mut impl Index,
+) -> Result {
     // SAFETY: the caller passes a place for the result.
-    unsafe { extreme(call, (n, x, incx), result, |one, other| greater::<T::Absolute>(other, one)) }
+    unsafe {
+        extreme(call, (n, x, incx), result, |one, other| {
+            greater::<T::Absolute>(other, one)
+        })
+    }
 }
 
 /// A type of indices, which are counted from 1.

@@ -41,7 +41,16 @@ pub(super) unsafe fn gemv<T: Number>(
     let a = call.matrix(Read, a, sizes, lda)?;
     let matrix = move |memory: &Memory<'_>| memory.matrix::<T>(a).transformed(transform);
     // SAFETY: the caller upholds the contract.
-    unsafe { product(call, matrix, transform.stored(sizes.0, sizes.1), (alpha, beta), (x, incx), (y, incy)) }
+    unsafe {
+        product(
+            call,
+            matrix,
+            transform.stored(sizes.0, sizes.1),
+            (alpha, beta),
+            (x, incx),
+            (y, incy),
+        )
+    }
 }
 
 /// Computes alpha · matrix · x + beta · y, where the matrix has these rows and columns.
@@ -61,7 +70,9 @@ unsafe fn product<T: Number>(
     let y = call.vector(Access::of_result(beta), y, rows as i64, incy)?;
     call.enqueue(move |memory| {
         let product = matrix(memory).times(&memory.column(x));
-        let result = product.scaled(memory.scalar(alpha)).plus(memory.scalar(beta), &memory.column(y));
+        let result = product
+            .scaled(memory.scalar(alpha))
+            .plus(memory.scalar(beta), &memory.column(y));
         memory.set_vector(y, &result.elements);
     })
 }
@@ -79,7 +90,17 @@ pub(super) unsafe fn ger<T: Number>(
     lda: i64,
 ) -> Result {
     // SAFETY: the caller upholds the contract.
-    unsafe { outer(call, (m, n), alpha, (x, incx), (y, incy), (a, lda), Transform::Transposition) }
+    unsafe {
+        outer(
+            call,
+            (m, n),
+            alpha,
+            (x, incx),
+            (y, incy),
+            (a, lda),
+            Transform::Transposition,
+        )
+    }
 }
 
 pub(super) unsafe fn ger_conjugated<T: Number>(
@@ -95,7 +116,17 @@ pub(super) unsafe fn ger_conjugated<T: Number>(
     lda: i64,
 ) -> Result {
     // SAFETY: the caller upholds the contract.
-    unsafe { outer(call, (m, n), alpha, (x, incx), (y, incy), (a, lda), Transform::Adjoint) }
+    unsafe {
+        outer(
+            call,
+            (m, n),
+            alpha,
+            (x, incx),
+            (y, incy),
+            (a, lda),
+            Transform::Adjoint,
+        )
+    }
 }
 
 /// Adds alpha · x · y, transposed or its adjoint, to a matrix.
@@ -113,10 +144,15 @@ unsafe fn outer<T: Number>(
     }
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
-    let (x, y) = (call.vector(Read, x, m, incx)?, call.vector(Read, y, n, incy)?);
+    let (x, y) = (
+        call.vector(Read, x, m, incx)?,
+        call.vector(Read, y, n, incy)?,
+    );
     let a = call.matrix(ReadWrite, a.cast_const(), (size(m)?, size(n)?), lda)?;
     call.enqueue(move |memory| {
-        let product = memory.column::<T>(x).times(&memory.column(y).transformed(transform));
+        let product = memory
+            .column::<T>(x)
+            .times(&memory.column(y).transformed(transform));
         let result = memory.matrix(a).plus(memory.scalar(alpha), &product);
         memory.set_matrix(a, &result);
     })
@@ -138,7 +174,16 @@ macro_rules! product {
             y: *mut T,
             incy: i64,
         ) -> Result {
-            let (half, factors) = (Half { fill, n, a, storage: Storage::Full(lda), other: $other }, (alpha, beta));
+            let (half, factors) = (
+                Half {
+                    fill,
+                    n,
+                    a,
+                    storage: Storage::Full(lda),
+                    other: $other,
+                },
+                (alpha, beta),
+            );
             // SAFETY: the caller upholds the contract.
             unsafe { product_with_half(call, half, factors, (x, incx), (y, incy)) }
         }
@@ -160,7 +205,14 @@ struct Half<T> {
 
 impl<T: Number> Half<T> {
     fn operand(&self, call: &mut Call, access: Access) -> Result<TriangleOperand> {
-        call.triangle(access, self.fill, STORED, self.a, size(self.n)?, self.storage)
+        call.triangle(
+            access,
+            self.fill,
+            STORED,
+            self.a,
+            size(self.n)?,
+            self.storage,
+        )
     }
 }
 
@@ -178,7 +230,16 @@ unsafe fn product_with_half<T: Number>(
     }
     let (a, other) = (half.operand(&mut call, Read)?, half.other);
     // SAFETY: the caller upholds the contract.
-    unsafe { product(call, move |memory| memory.triangle(a, other), (n, n), factors, x, y) }
+    unsafe {
+        product(
+            call,
+            move |memory| memory.triangle(a, other),
+            (n, n),
+            factors,
+            x,
+            y,
+        )
+    }
 }
 
 pub(super) unsafe fn syr<T: Number>(
@@ -196,7 +257,13 @@ pub(super) unsafe fn syr<T: Number>(
     }
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
-    let half = Half { fill, n, a: a.cast_const(), storage: Storage::Full(lda), other: Other::Symmetric };
+    let half = Half {
+        fill,
+        n,
+        a: a.cast_const(),
+        storage: Storage::Full(lda),
+        other: Other::Symmetric,
+    };
     update(call, half, (x, incx), move |memory| memory.scalar(alpha))
 }
 
@@ -210,7 +277,13 @@ pub(super) unsafe fn her<T: Number>(
     a: *mut T,
     lda: i64,
 ) -> Result {
-    let half = Half { fill, n, a: a.cast_const(), storage: Storage::Full(lda), other: Other::Hermitian };
+    let half = Half {
+        fill,
+        n,
+        a: a.cast_const(),
+        storage: Storage::Full(lda),
+        other: Other::Hermitian,
+    };
     // SAFETY: the caller upholds the contract.
     unsafe { hermitian_update(call, half, alpha, (x, incx)) }
 }
@@ -227,7 +300,9 @@ unsafe fn hermitian_update<T: Number>(
     }
     // SAFETY: the caller passes a factor.
     let alpha: Scalar<T::Absolute> = unsafe { call.scalar(alpha) }?;
-    update(call, half, x, move |memory| T::from_real(memory.scalar(alpha)))
+    update(call, half, x, move |memory| {
+        T::from_real(memory.scalar(alpha))
+    })
 }
 
 /// Adds a multiple of x · x, transposed or its adjoint, to a triangle.
@@ -262,7 +337,13 @@ macro_rules! update_by_two {
             a: *mut T,
             lda: i64,
         ) -> Result {
-            let half = Half { fill, n, a: a.cast_const(), storage: Storage::Full(lda), other: $other };
+            let half = Half {
+                fill,
+                n,
+                a: a.cast_const(),
+                storage: Storage::Full(lda),
+                other: $other,
+            };
             // SAFETY: the caller upholds the contract.
             unsafe { update_by_two(call, half, alpha, (x, incx), (y, incy)) }
         }
@@ -285,12 +366,23 @@ unsafe fn update_by_two<T: Number>(
     }
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
-    let (x, y) = (call.vector(Read, x, half.n, incx)?, call.vector(Read, y, half.n, incy)?);
+    let (x, y) = (
+        call.vector(Read, x, half.n, incx)?,
+        call.vector(Read, y, half.n, incy)?,
+    );
     let (a, other) = (half.operand(&mut call, ReadWrite)?, half.other);
     call.enqueue(move |memory| {
-        let (x, y, alpha) = (memory.column::<T>(x), memory.column::<T>(y), memory.scalar(alpha));
+        let (x, y, alpha) = (
+            memory.column::<T>(x),
+            memory.column::<T>(y),
+            memory.scalar(alpha),
+        );
         let transform = transform_of(other);
-        let back = if transform == Transform::Adjoint { alpha.conj() } else { alpha };
+        let back = if transform == Transform::Adjoint {
+            alpha.conj()
+        } else {
+            alpha
+        };
         let one = x.times(&y.clone().transformed(transform));
         let two = y.times(&x.clone().transformed(transform));
         let result = memory.triangle(a, other).plus(alpha, &one).plus(back, &two);
@@ -342,7 +434,10 @@ fn multiply<T: Number>(
     }
     let x = call.vector(ReadWrite, x.cast_const(), n, incx)?;
     call.enqueue(move |memory| {
-        let result = memory.triangle::<T>(a, Other::Zero).transformed(transform).times(&memory.column(x));
+        let result = memory
+            .triangle::<T>(a, Other::Zero)
+            .transformed(transform)
+            .times(&memory.column(x));
         memory.set_vector(x, &result.elements);
     })
 }
@@ -362,12 +457,19 @@ fn solve<T: Number>(
     let x = call.vector(ReadWrite, x.cast_const(), n, incx)?;
     call.enqueue(move |memory| {
         let is_upper = a.is_upper != transform.flips();
-        let result = memory.triangle::<T>(a, Other::Zero).transformed(transform).solve(is_upper, memory.column(x));
+        let result = memory
+            .triangle::<T>(a, Other::Zero)
+            .transformed(transform)
+            .solve(is_upper, memory.column(x));
         memory.set_vector(x, &result.elements);
     })
 }
 
 /// Returns the transform of one factor of a product that makes the other one.
 pub(super) fn transform_of(other: Other) -> Transform {
-    if other == Other::Hermitian { Transform::Adjoint } else { Transform::Transposition }
+    if other == Other::Hermitian {
+        Transform::Adjoint
+    } else {
+        Transform::Transposition
+    }
 }

@@ -38,7 +38,18 @@ pub(super) unsafe fn gemm<T: Number>(
 ) -> Result {
     let operations = (operation_a, operation_b);
     // SAFETY: the caller upholds the contract.
-    unsafe { products(call, operations, (m, n, k), (alpha, beta), (a, lda, 0), (b, ldb, 0), (c, ldc, 0), 1) }
+    unsafe {
+        products(
+            call,
+            operations,
+            (m, n, k),
+            (alpha, beta),
+            (a, lda, 0),
+            (b, ldb, 0),
+            (c, ldc, 0),
+            1,
+        )
+    }
 }
 
 pub(super) unsafe fn gemm_strided_batched<T: Number>(
@@ -89,18 +100,30 @@ unsafe fn products<T: Number>(
     let beta = unsafe { call.scalar(beta) }?;
     let a = call.matrices(Read, a, on_a.stored(m, k), lda, (stride_a, count))?;
     let b = call.matrices(Read, b, on_b.stored(k, n), ldb, (stride_b, count))?;
-    let c = call.matrices(Access::of_result(beta), c.cast_const(), (m, n), ldc, (stride_c, count))?;
+    let c = call.matrices(
+        Access::of_result(beta),
+        c.cast_const(),
+        (m, n),
+        ldc,
+        (stride_c, count),
+    )?;
     call.enqueue(move |memory| {
         let (alpha, beta) = (memory.scalar(alpha), memory.scalar(beta));
         let before = memory.matrices::<T>(c);
         let (left, right) = (memory.matrices::<T>(a), memory.matrices::<T>(b));
         let empty = || Dense::from_fn(m, n, |_, _| T::zero());
         let product = |index: usize| match (left.get(index), right.get(index)) {
-            (Some(left), Some(right)) => left.clone().transformed(on_a).times(&right.clone().transformed(on_b)),
+            (Some(left), Some(right)) => left
+                .clone()
+                .transformed(on_a)
+                .times(&right.clone().transformed(on_b)),
             _ => empty(),
         };
-        let results: Vec<_> =
-            before.iter().enumerate().map(|(index, before)| product(index).scaled(alpha).plus(beta, before)).collect();
+        let results: Vec<_> = before
+            .iter()
+            .enumerate()
+            .map(|(index, before)| product(index).scaled(alpha).plus(beta, before))
+            .collect();
         memory.set_matrices(c, &results);
     })
 }
@@ -134,7 +157,10 @@ pub(super) unsafe fn geam<T: Number>(
     let c = call.matrix(Write, c.cast_const(), (m, n), ldc)?;
     call.enqueue(move |memory| {
         let (alpha, beta) = (memory.scalar::<T>(alpha), memory.scalar(beta));
-        let (a, b) = (memory.matrix(a).transformed(on_a), memory.matrix(b).transformed(on_b));
+        let (a, b) = (
+            memory.matrix(a).transformed(on_a),
+            memory.matrix(b).transformed(on_b),
+        );
         let zero = Dense::from_fn(m, n, |_, _| T::zero());
         memory.set_matrix(c, &zero.plus(alpha, &a).plus(beta, &b));
     })
@@ -192,13 +218,22 @@ macro_rules! product {
             let alpha = unsafe { call.scalar(alpha) }?;
             // SAFETY: the caller passes a factor.
             let beta = unsafe { call.scalar(beta) }?;
-            let a = call.triangle(Read, fill, STORED, a, if is_left { m } else { n }, Storage::Full(lda))?;
+            let a = call.triangle(
+                Read,
+                fill,
+                STORED,
+                a,
+                if is_left { m } else { n },
+                Storage::Full(lda),
+            )?;
             let b = call.matrix(Read, b, (m, n), ldb)?;
             let c = call.matrix(Access::of_result(beta), c.cast_const(), (m, n), ldc)?;
             call.enqueue(move |memory| {
                 let (a, b) = (memory.triangle::<T>(a, $other), memory.matrix(b));
                 let product = if is_left { a.times(&b) } else { b.times(&a) };
-                let result = product.scaled(memory.scalar(alpha)).plus(memory.scalar(beta), &memory.matrix(c));
+                let result = product
+                    .scaled(memory.scalar(alpha))
+                    .plus(memory.scalar(beta), &memory.matrix(c));
                 memory.set_matrix(c, &result);
             })
         }
@@ -227,7 +262,14 @@ pub(super) unsafe fn syrk<T: Number>(
     let beta = unsafe { call.scalar(beta) }?;
     let (access, sizes) = (Access::of_result(beta), (size(n)?, size(k)?));
     let factors = move |memory: &Memory<'_>| (memory.scalar(alpha), memory.scalar(beta));
-    update(call, (fill, operation, sizes), (a, lda), (c, ldc, access), Other::Symmetric, factors)
+    update(
+        call,
+        (fill, operation, sizes),
+        (a, lda),
+        (c, ldc, access),
+        Other::Symmetric,
+        factors,
+    )
 }
 
 pub(super) unsafe fn herk<T: Number>(
@@ -248,8 +290,20 @@ pub(super) unsafe fn herk<T: Number>(
     // SAFETY: the caller passes a factor.
     let beta = unsafe { call.scalar(beta) }?;
     let (access, sizes) = (Access::of_result(beta), (size(n)?, size(k)?));
-    let factors = move |memory: &Memory<'_>| (T::from_real(memory.scalar(alpha)), T::from_real(memory.scalar(beta)));
-    update(call, (fill, operation, sizes), (a, lda), (c, ldc, access), Other::Hermitian, factors)
+    let factors = move |memory: &Memory<'_>| {
+        (
+            T::from_real(memory.scalar(alpha)),
+            T::from_real(memory.scalar(beta)),
+        )
+    };
+    update(
+        call,
+        (fill, operation, sizes),
+        (a, lda),
+        (c, ldc, access),
+        Other::Hermitian,
+        factors,
+    )
 }
 
 /// Adds a multiple of a · a, transposed or its adjoint, to a triangle.
@@ -296,9 +350,23 @@ pub(super) unsafe fn syr2k<T: Number>(
     // SAFETY: the caller passes a factor.
     let beta = unsafe { call.scalar(beta) }?;
     let (access, sizes) = (Access::of_result(beta), (size(n)?, size(k)?));
-    let factors = move |memory: &Memory<'_>| (memory.scalar(alpha), memory.scalar(alpha), memory.scalar(beta));
+    let factors = move |memory: &Memory<'_>| {
+        (
+            memory.scalar(alpha),
+            memory.scalar(alpha),
+            memory.scalar(beta),
+        )
+    };
     let shape = (fill, operation, sizes);
-    update_by_two(call, shape, (a, lda), (b, ldb), (c, ldc, access), Other::Symmetric, factors)
+    update_by_two(
+        call,
+        shape,
+        (a, lda),
+        (b, ldb),
+        (c, ldc, access),
+        Other::Symmetric,
+        factors,
+    )
 }
 
 pub(super) unsafe fn her2k<T: Number>(
@@ -326,7 +394,15 @@ pub(super) unsafe fn her2k<T: Number>(
         (alpha, alpha.conj(), T::from_real(memory.scalar(beta)))
     };
     let shape = (fill, operation, sizes);
-    update_by_two(call, shape, (a, lda), (b, ldb), (c, ldc, access), Other::Hermitian, factors)
+    update_by_two(
+        call,
+        shape,
+        (a, lda),
+        (b, ldb),
+        (c, ldc, access),
+        Other::Hermitian,
+        factors,
+    )
 }
 
 /// Adds multiples of a · b and b · a, the second factor transposed or its adjoint, to a triangle.
@@ -348,7 +424,10 @@ fn update_by_two<T: Number>(
     let c = call.triangle(access, fill, STORED, c.cast_const(), n, Storage::Full(ldc))?;
     call.enqueue(move |memory| {
         let (alpha, second, beta) = factors(memory);
-        let (a, b) = (memory.matrix::<T>(a).transformed(transform), memory.matrix::<T>(b).transformed(transform));
+        let (a, b) = (
+            memory.matrix::<T>(a).transformed(transform),
+            memory.matrix::<T>(b).transformed(transform),
+        );
         let one = a.times(&b.clone().transformed(back)).scaled(alpha);
         let both = one.plus(second, &b.times(&a.clone().transformed(back)));
         memory.set_triangle(c, &both.plus(beta, &memory.triangle(c, other)));

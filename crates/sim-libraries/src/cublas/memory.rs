@@ -34,7 +34,11 @@ impl Memory<'_> {
         Dense::new(elements.len(), 1, elements)
     }
 
-    pub(super) fn set_vector<T: Number>(&mut self, VectorOperand(index): VectorOperand, values: &[T]) {
+    pub(super) fn set_vector<T: Number>(
+        &mut self,
+        VectorOperand(index): VectorOperand,
+        values: &[T],
+    ) {
         self.set(index, values);
     }
 
@@ -59,11 +63,16 @@ impl Memory<'_> {
     pub(super) fn matrices<T: Number>(&self, matrix: MatrixOperand) -> Vec<Dense<T>> {
         let elements = self.get(matrix.index);
         let parts = elements.chunks((matrix.rows * matrix.columns).max(1));
-        parts.map(|part| Dense::new(matrix.rows, matrix.columns, part.to_vec())).collect()
+        parts
+            .map(|part| Dense::new(matrix.rows, matrix.columns, part.to_vec()))
+            .collect()
     }
 
     pub(super) fn set_matrices<T: Number>(&mut self, matrix: MatrixOperand, values: &[Dense<T>]) {
-        let all: Vec<T> = values.iter().flat_map(|part| part.elements.iter().copied()).collect();
+        let all: Vec<T> = values
+            .iter()
+            .flat_map(|part| part.elements.iter().copied())
+            .collect();
         self.set(matrix.index, &all);
     }
 
@@ -71,15 +80,22 @@ impl Memory<'_> {
     pub(super) fn band<T: Number>(&self, band: BandOperand) -> Dense<T> {
         let ((rows, columns), elements) = (band.sizes, self.get::<T>(band.index));
         let mut whole = Dense::from_fn(rows, columns, |_, _| T::zero());
-        let places = (0..columns).flat_map(|column| band.rows(column).map(move |row| (row, column)));
-        places.zip(elements).for_each(|((row, column), element)| *whole.at_mut(row, column) = element);
+        let places =
+            (0..columns).flat_map(|column| band.rows(column).map(move |row| (row, column)));
+        places
+            .zip(elements)
+            .for_each(|((row, column), element)| *whole.at_mut(row, column) = element);
         whole
     }
 
     /// Returns the whole matrix of a triangle.
     pub(super) fn triangle<T: Number>(&self, triangle: TriangleOperand, other: Other) -> Dense<T> {
         let (n, elements) = (triangle.size, self.get::<T>(triangle.index));
-        let mut whole = Dense::from_fn(n, n, |row, column| if row == column { T::one() } else { T::zero() });
+        let mut whole = Dense::from_fn(
+            n,
+            n,
+            |row, column| if row == column { T::one() } else { T::zero() },
+        );
         let places = (0..n).flat_map(|column| triangle.rows(column).map(move |row| (row, column)));
         for ((row, column), element) in places.zip(elements) {
             if row != column {
@@ -90,13 +106,18 @@ impl Memory<'_> {
                 };
             }
             let is_real = row == column && other == Other::Hermitian;
-            *whole.at_mut(row, column) = if is_real { T::from_real(element.re()) } else { element };
+            *whole.at_mut(row, column) = if is_real {
+                T::from_real(element.re())
+            } else {
+                element
+            };
         }
         whole
     }
 
     pub(super) fn set_triangle<T: Number>(&mut self, triangle: TriangleOperand, values: &Dense<T>) {
-        let places = (0..triangle.size).flat_map(|column| triangle.rows(column).map(move |row| (row, column)));
+        let places = (0..triangle.size)
+            .flat_map(|column| triangle.rows(column).map(move |row| (row, column)));
         let elements: Vec<T> = places.map(|(row, column)| values.at(row, column)).collect();
         self.set(triangle.index, &elements);
     }

@@ -3,7 +3,8 @@
 use std::ffi::{c_int, c_void};
 
 use curium_blas::sys::{
-    Api, cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasOperation_t, cublasStatus_t, cudaDataType_t,
+    Api, cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasOperation_t, cublasStatus_t,
+    cudaDataType_t,
 };
 use half::{bf16, f16};
 
@@ -129,10 +130,18 @@ unsafe fn gemm(call: Call, product: &Product) -> Result {
     }
     let enqueue = match (of, result, product.compute) {
         (Type::CUDA_R_8I, Type::CUDA_R_32I, Compute::CUBLAS_COMPUTE_32I) => enqueue::<i8, i32, i32>,
-        (Type::CUDA_R_16F, Type::CUDA_R_16F, Compute::CUBLAS_COMPUTE_32F) => enqueue::<f16, f16, f32>,
-        (Type::CUDA_R_16F, Type::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F) => enqueue::<f16, f32, f32>,
-        (Type::CUDA_R_16BF, Type::CUDA_R_16BF, Compute::CUBLAS_COMPUTE_32F) => enqueue::<bf16, bf16, f32>,
-        (Type::CUDA_R_16BF, Type::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F) => enqueue::<bf16, f32, f32>,
+        (Type::CUDA_R_16F, Type::CUDA_R_16F, Compute::CUBLAS_COMPUTE_32F) => {
+            enqueue::<f16, f16, f32>
+        }
+        (Type::CUDA_R_16F, Type::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F) => {
+            enqueue::<f16, f32, f32>
+        }
+        (Type::CUDA_R_16BF, Type::CUDA_R_16BF, Compute::CUBLAS_COMPUTE_32F) => {
+            enqueue::<bf16, bf16, f32>
+        }
+        (Type::CUDA_R_16BF, Type::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F) => {
+            enqueue::<bf16, f32, f32>
+        }
         _ => return Err(cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED),
     };
     // SAFETY: the caller upholds the contract, and the types are those of the elements.
@@ -144,9 +153,20 @@ unsafe fn gemm(call: Call, product: &Product) -> Result {
 /// # Safety
 ///
 /// The contract of `cublasGemmEx` or `cublasGemmBatchedEx` for these types.
-unsafe fn enqueue<T: Narrow, C: Narrow, S: Narrow>(mut call: Call, product: &Product, granularity: i64) -> Result {
-    let (on_a, on_b) = (Transform::of(product.operations.0)?, Transform::of(product.operations.1)?);
-    let (m, n, k) = (size(product.sizes.0)?, size(product.sizes.1)?, size(product.sizes.2)?);
+unsafe fn enqueue<T: Narrow, C: Narrow, S: Narrow>(
+    mut call: Call,
+    product: &Product,
+    granularity: i64,
+) -> Result {
+    let (on_a, on_b) = (
+        Transform::of(product.operations.0)?,
+        Transform::of(product.operations.1)?,
+    );
+    let (m, n, k) = (
+        size(product.sizes.0)?,
+        size(product.sizes.1)?,
+        size(product.sizes.2)?,
+    );
     if product.a.1 % granularity != 0 || product.b.1 % granularity != 0 {
         return Err(INVALID);
     }
@@ -159,13 +179,19 @@ unsafe fn enqueue<T: Narrow, C: Narrow, S: Narrow>(mut call: Call, product: &Pro
     // SAFETY: the caller passes a factor.
     let beta = unsafe { call.scalar::<S>(product.factors.1.cast()) }?;
     let keeps = !matches!(beta, Scalar::Host(beta) if beta.wide() == 0.0);
-    let access = if keeps { Access::ReadWrite } else { Access::Write };
+    let access = if keeps {
+        Access::ReadWrite
+    } else {
+        Access::Write
+    };
     let a = operands::<T>(&mut call, Read, product.a, on_a.stored(m, k), count)?;
     let b = operands::<T>(&mut call, Read, product.b, on_b.stored(k, n), count)?;
     let c = operands::<C>(&mut call, access, product.c, (m, n), count)?;
     call.enqueue(move |memory| {
         for ((a, b), c) in a.iter().zip(&b).zip(&c) {
-            let product = wide::<T>(memory, *a).transformed(on_a).times(&wide::<T>(memory, *b).transformed(on_b));
+            let product = wide::<T>(memory, *a)
+                .transformed(on_a)
+                .times(&wide::<T>(memory, *b).transformed(on_b));
             let product = product.scaled(factor::<S>(memory, alpha));
             let result = product.plus(factor::<S>(memory, beta), &wide::<C>(memory, *c));
             set_narrow::<C>(memory, *c, result);
@@ -181,19 +207,36 @@ fn operands<T: Narrow>(
     sizes: (usize, usize),
     count: Option<usize>,
 ) -> Result<Vec<MatrixOperand>> {
-    let Some(count) = count else { return Ok(vec![call.matrix::<T>(access, first.cast(), sizes, leading)?]) };
+    let Some(count) = count else {
+        return Ok(vec![call.matrix::<T>(
+            access,
+            first.cast(),
+            sizes,
+            leading,
+        )?]);
+    };
     let array = call.pointers(first, count)?;
-    (0..count).map(|index| call.matrix_of::<T>(access, (array, index), sizes, leading)).collect()
+    (0..count)
+        .map(|index| call.matrix_of::<T>(access, (array, index), sizes, leading))
+        .collect()
 }
 
 /// Returns a matrix in `f64`.
 pub(super) fn wide<T: Narrow>(memory: &Memory<'_>, matrix: MatrixOperand) -> Dense<f64> {
-    let elements = memory.elements::<T>(matrix).into_iter().map(Narrow::wide).collect();
+    let elements = memory
+        .elements::<T>(matrix)
+        .into_iter()
+        .map(Narrow::wide)
+        .collect();
     Dense::new(matrix.rows, matrix.columns, elements)
 }
 
 /// Stores a matrix in elements of `T`.
-pub(super) fn set_narrow<T: Narrow>(memory: &mut Memory<'_>, matrix: MatrixOperand, values: Dense<f64>) {
+pub(super) fn set_narrow<T: Narrow>(
+    memory: &mut Memory<'_>,
+    matrix: MatrixOperand,
+    values: Dense<f64>,
+) {
     let elements: Vec<T> = values.elements.into_iter().map(T::narrow).collect();
     memory.set_elements(matrix, &elements);
 }

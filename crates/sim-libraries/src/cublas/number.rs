@@ -29,12 +29,30 @@ macro_rules! real {
             }
 
             fn product(a: &[Self], b: &[Self], (m, k, n): (usize, usize, usize)) -> Vec<Self> {
-                assert!(a.len() == m * k && b.len() == k * n, "the matrices have these sizes");
+                assert!(
+                    a.len() == m * k && b.len() == k * n,
+                    "the matrices have these sizes"
+                );
                 let mut c = vec![0.0; m * n];
                 let (rows, inner) = (m as isize, k as isize);
                 // SAFETY: the matrices have these sizes, and `c` is apart from the factors.
                 unsafe {
-                    $gemm(m, k, n, 1.0, a.as_ptr(), 1, rows, b.as_ptr(), 1, inner, 0.0, c.as_mut_ptr(), 1, rows);
+                    $gemm(
+                        m,
+                        k,
+                        n,
+                        1.0,
+                        a.as_ptr(),
+                        1,
+                        rows,
+                        b.as_ptr(),
+                        1,
+                        inner,
+                        0.0,
+                        c.as_mut_ptr(),
+                        1,
+                        rows,
+                    );
                 }
                 c
             }
@@ -52,13 +70,33 @@ macro_rules! complex {
             }
 
             fn product(a: &[Self], b: &[Self], (m, k, n): (usize, usize, usize)) -> Vec<Self> {
-                assert!(a.len() == m * k && b.len() == k * n, "the matrices have these sizes");
+                assert!(
+                    a.len() == m * k && b.len() == k * n,
+                    "the matrices have these sizes"
+                );
                 let mut c = vec![Self::new(0.0, 0.0); m * n];
                 let (rows, inner, plain) = (m as isize, k as isize, CGemmOption::Standard);
                 let (a, b, to) = (a.as_ptr().cast(), b.as_ptr().cast(), c.as_mut_ptr().cast());
                 // SAFETY: the matrices have these sizes, `c` is apart from the factors, and a complex number is two real ones.
                 unsafe {
-                    $gemm(plain, plain, m, k, n, [1.0, 0.0], a, 1, rows, b, 1, inner, [0.0, 0.0], to, 1, rows);
+                    $gemm(
+                        plain,
+                        plain,
+                        m,
+                        k,
+                        n,
+                        [1.0, 0.0],
+                        a,
+                        1,
+                        rows,
+                        b,
+                        1,
+                        inner,
+                        [0.0, 0.0],
+                        to,
+                        1,
+                        rows,
+                    );
                 }
                 c
             }

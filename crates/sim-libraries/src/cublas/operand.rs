@@ -90,7 +90,8 @@ impl Storage {
         match self {
             Self::Full(leading) => column * leading as usize + row,
             Self::Banded(diagonals, leading) => {
-                column * leading as usize + row + if is_upper { diagonals as usize } else { 0 } - column
+                column * leading as usize + row + if is_upper { diagonals as usize } else { 0 }
+                    - column
             }
             Self::Packed if is_upper => column * (column + 1) / 2 + row,
             Self::Packed => column * (2 * n - column - 1) / 2 + row,
@@ -122,5 +123,9 @@ impl TriangleOperand {
 /// Checks the leading dimension of a matrix.
 pub(super) fn leading_dimension(leading: i64, rows: usize) -> Result<usize> {
     let leading = size(leading)?;
-    if leading < rows.max(1) { Err(INVALID) } else { Ok(leading) }
+    if leading < rows.max(1) {
+        Err(INVALID)
+    } else {
+        Ok(leading)
+    }
 }

@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_longlong};
 
 use curium_blas::sys::{
-    Api, cuComplex, cuDoubleComplex, cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasOperation_t,
-    cublasSideMode_t, cublasStatus_t,
+    Api, cuComplex, cuDoubleComplex, cublasDiagType_t, cublasFillMode_t, cublasHandle_t,
+    cublasOperation_t, cublasSideMode_t, cublasStatus_t,
 };
 use num_complex::{Complex32, Complex64};
 

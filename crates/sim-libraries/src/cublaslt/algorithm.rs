@@ -4,9 +4,11 @@ use std::ffi::{c_int, c_void};
 
 use curium_blas::sys::lt::Api;
 use curium_blas::sys::{
-    cublasComputeType_t, cublasLtHandle_t, cublasLtMatmulAlgo_t, cublasLtMatmulAlgoConfigAttributes_t as Configuration,
-    cublasLtMatmulDesc_t, cublasLtMatmulHeuristicResult_t, cublasLtMatmulPreference_t,
-    cublasLtMatmulPreferenceAttributes_t as Limit, cublasLtMatrixLayout_t, cublasStatus_t, cudaDataType_t,
+    cublasComputeType_t, cublasLtHandle_t, cublasLtMatmulAlgo_t,
+    cublasLtMatmulAlgoConfigAttributes_t as Configuration, cublasLtMatmulDesc_t,
+    cublasLtMatmulHeuristicResult_t, cublasLtMatmulPreference_t,
+    cublasLtMatmulPreferenceAttributes_t as Limit, cublasLtMatrixLayout_t, cublasStatus_t,
+    cudaDataType_t,
 };
 
 use super::descriptor::{self, Kind};
@@ -49,17 +51,27 @@ impl Algorithm {
     }
 
     pub(super) fn of(raw: cublasLtMatmulAlgo_t) -> Result<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.to_raw().data == raw.data).ok_or(INVALID)
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.to_raw().data == raw.data)
+            .ok_or(INVALID)
     }
 
     fn of_number(number: c_int) -> Result<Self> {
-        Self::ALL.into_iter().find(|algorithm| i64::from(algorithm.number()) == i64::from(number)).ok_or(INVALID)
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| i64::from(algorithm.number()) == i64::from(number))
+            .ok_or(INVALID)
     }
 
     /// Returns the number of bytes of workspace.
     pub(super) fn workspace(self, problem: &Problem) -> usize {
         let (m, n, _) = problem.sizes;
-        if self == Self::SplitInner { (m * n * 8 * problem.count).next_multiple_of(256) } else { 0 }
+        if self == Self::SplitInner {
+            (m * n * 8 * problem.count).next_multiple_of(256)
+        } else {
+            0
+        }
     }
 
     fn supports(self, problem: &Problem) -> bool {
@@ -93,10 +105,16 @@ unsafe extern "C" fn get_heuristic(
         expect_live(handle)?;
         let problem = Problem::new(operation, [a, b, c, d])?;
         let limit = descriptor::look_up(Kind::Limits, limits)?;
-        let limit: u64 = limit.get(Limit::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES.0).unwrap_or(0);
-        let requested = usize::try_from(requested).ok().filter(|requested| *requested > 0).ok_or(INVALID)?;
-        let fits =
-            |algorithm: &Algorithm| algorithm.supports(&problem) && algorithm.workspace(&problem) as u64 <= limit;
+        let limit: u64 = limit
+            .get(Limit::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES.0)
+            .unwrap_or(0);
+        let requested = usize::try_from(requested)
+            .ok()
+            .filter(|requested| *requested > 0)
+            .ok_or(INVALID)?;
+        let fits = |algorithm: &Algorithm| {
+            algorithm.supports(&problem) && algorithm.workspace(&problem) as u64 <= limit
+        };
         let mut count = 0;
         for algorithm in Algorithm::ALL.into_iter().filter(fits).take(requested) {
             // SAFETY: the caller passes as many places as it requests.
@@ -203,7 +221,9 @@ unsafe extern "C" fn get_configuration(
         let algorithm = Algorithm::of(unsafe { read(algorithm) }?)?;
         let value: u32 = match attribute {
             Configuration::CUBLASLT_ALGO_CONFIG_ID => algorithm.number(),
-            Configuration::CUBLASLT_ALGO_CONFIG_SPLITK_NUM => 1 + u32::from(algorithm == Algorithm::SplitInner),
+            Configuration::CUBLASLT_ALGO_CONFIG_SPLITK_NUM => {
+                1 + u32::from(algorithm == Algorithm::SplitInner)
+            }
             _ => return Err(UNSUPPORTED),
         };
         if bytes < size_of::<u32>() {

@@ -8,9 +8,10 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use bytemuck::AnyBitPattern;
 use curium_blas::sys::lt::Api;
 use curium_blas::sys::{
-    cublasComputeType_t, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t as Operation, cublasLtMatmulPreference_t,
-    cublasLtMatmulPreferenceAttributes_t as Limit, cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t as Layout,
-    cublasStatus_t, cudaDataType, cudaDataType_t,
+    cublasComputeType_t, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t as Operation,
+    cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t as Limit,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t as Layout, cublasStatus_t,
+    cudaDataType, cudaDataType_t,
 };
 
 use super::{INVALID, Result, code, write};
@@ -147,14 +148,24 @@ fn destroy<T>(kind: Kind, descriptor: *mut T) -> Result {
 /// # Safety
 ///
 /// `value` is null or valid for reads of `bytes` bytes.
-unsafe fn set<T>(kind: Kind, descriptor: *mut T, attribute: u32, value: *const c_void, bytes: usize) -> Result {
+unsafe fn set<T>(
+    kind: Kind,
+    descriptor: *mut T,
+    attribute: u32,
+    value: *const c_void,
+    bytes: usize,
+) -> Result {
     if value.is_null() || kind.size(attribute) != Some(bytes) {
         return Err(INVALID);
     }
     // SAFETY: the caller guarantees the value.
     let value = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), bytes) }.to_vec();
     let mut descriptors = descriptors();
-    let found = descriptors.live.get_mut(&descriptor.addr()).filter(|found| found.kind == kind).ok_or(INVALID)?;
+    let found = descriptors
+        .live
+        .get_mut(&descriptor.addr())
+        .filter(|found| found.kind == kind)
+        .ok_or(INVALID)?;
     found.values.insert(attribute, value);
     Ok(())
 }
@@ -173,7 +184,11 @@ unsafe fn get<T>(
     written: *mut usize,
 ) -> Result {
     let size = kind.size(attribute).ok_or(INVALID)?;
-    let value = look_up(kind, descriptor)?.values.get(&attribute).cloned().unwrap_or_else(|| vec![0; size]);
+    let value = look_up(kind, descriptor)?
+        .values
+        .get(&attribute)
+        .cloned()
+        .unwrap_or_else(|| vec![0; size]);
     if bytes == 0 {
         // SAFETY: the caller guarantees the place.
         return unsafe { write(written, size) };
@@ -182,7 +197,11 @@ unsafe fn get<T>(
         return Err(INVALID);
     }
     // SAFETY: the caller guarantees the place, and the value has at most this size.
-    unsafe { place.cast::<u8>().copy_from_nonoverlapping(value.as_ptr(), value.len()) };
+    unsafe {
+        place
+            .cast::<u8>()
+            .copy_from_nonoverlapping(value.as_ptr(), value.len())
+    };
     if written.is_null() {
         return Ok(());
     }
@@ -200,7 +219,10 @@ unsafe extern "C" fn layout_create(
     let attributes = Attributes::default()
         .with(Layout::CUBLASLT_MATRIX_LAYOUT_TYPE.0, &ty.0.to_ne_bytes())
         .with(Layout::CUBLASLT_MATRIX_LAYOUT_ROWS.0, &rows.to_ne_bytes())
-        .with(Layout::CUBLASLT_MATRIX_LAYOUT_COLS.0, &columns.to_ne_bytes())
+        .with(
+            Layout::CUBLASLT_MATRIX_LAYOUT_COLS.0,
+            &columns.to_ne_bytes(),
+        )
         .with(Layout::CUBLASLT_MATRIX_LAYOUT_LD.0, &leading.to_ne_bytes());
     // SAFETY: the caller passes a place for the descriptor.
     code(unsafe { create(place, attributes) })
@@ -211,15 +233,27 @@ unsafe extern "C" fn operation_create(
     compute: cublasComputeType_t,
     scale: cudaDataType_t,
 ) -> cublasStatus_t {
-    let attributes = Attributes { kind: Kind::Operation, values: BTreeMap::new() }
-        .with(Operation::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE.0, &compute.0.to_ne_bytes())
-        .with(Operation::CUBLASLT_MATMUL_DESC_SCALE_TYPE.0, &scale.0.to_ne_bytes());
+    let attributes = Attributes {
+        kind: Kind::Operation,
+        values: BTreeMap::new(),
+    }
+    .with(
+        Operation::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE.0,
+        &compute.0.to_ne_bytes(),
+    )
+    .with(
+        Operation::CUBLASLT_MATMUL_DESC_SCALE_TYPE.0,
+        &scale.0.to_ne_bytes(),
+    );
     // SAFETY: the caller passes a place for the descriptor.
     code(unsafe { create(place, attributes) })
 }
 
 unsafe extern "C" fn limits_create(place: *mut cublasLtMatmulPreference_t) -> cublasStatus_t {
-    let attributes = Attributes { kind: Kind::Limits, values: BTreeMap::new() };
+    let attributes = Attributes {
+        kind: Kind::Limits,
+        values: BTreeMap::new(),
+    };
     // SAFETY: the caller passes a place for the descriptor.
     code(unsafe { create(place, attributes) })
 }

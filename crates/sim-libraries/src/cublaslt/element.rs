@@ -79,7 +79,10 @@ impl Element {
 }
 
 fn map<T: Pod>(bytes: &[u8], convert: impl Fn(T) -> f64) -> Vec<f64> {
-    bytemuck::pod_collect_to_vec::<u8, T>(bytes).into_iter().map(convert).collect()
+    bytemuck::pod_collect_to_vec::<u8, T>(bytes)
+        .into_iter()
+        .map(convert)
+        .collect()
 }
 
 fn bytes<T: Pod>(values: &[f64], convert: impl Fn(f64) -> T) -> Vec<u8> {

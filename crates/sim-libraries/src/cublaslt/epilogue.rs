@@ -36,7 +36,11 @@ impl Epilogue {
             Raw::CUBLASLT_EPILOGUE_BGRADA,
             Raw::CUBLASLT_EPILOGUE_BGRADB,
         ];
-        if known.contains(&Raw(raw)) { Ok(Self(raw)) } else { Err(UNSUPPORTED) }
+        if known.contains(&Raw(raw)) {
+            Ok(Self(raw))
+        } else {
+            Err(UNSUPPORTED)
+        }
     }
 
     pub(super) fn raw(self) -> u32 {
@@ -92,7 +96,11 @@ impl Epilogue {
 
     /// Applies the derivative of the activation at `input`, which is 1 or 0 from a mask.
     pub(super) fn differentiate(self, value: f64, input: f64) -> f64 {
-        if self.has(RELU_GRADIENT) { value * input } else { value * gelu_derivative(input) }
+        if self.has(RELU_GRADIENT) {
+            value * input
+        } else {
+            value * gelu_derivative(input)
+        }
     }
 }
 
@@ -117,7 +125,10 @@ mod tests {
     fn derivative_of_gelu_is_the_limit_of_its_differences() {
         for x in [-3.0, -1.0, -0.1, 0.0, 0.5, 2.0] {
             let difference = (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
-            assert!((difference - gelu_derivative(x)).abs() < 1e-8, "{x}: {difference}");
+            assert!(
+                (difference - gelu_derivative(x)).abs() < 1e-8,
+                "{x}: {difference}"
+            );
         }
     }
 }

@@ -51,15 +51,24 @@ unsafe extern "C" fn create(place: *mut cublasLtHandle_t) -> cublasStatus_t {
 
 unsafe extern "C" fn destroy(handle: cublasLtHandle_t) -> cublasStatus_t {
     let was_live = handles().live.remove(&handle.addr());
-    if was_live { cublasStatus_t::CUBLAS_STATUS_SUCCESS } else { cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED }
+    if was_live {
+        cublasStatus_t::CUBLAS_STATUS_SUCCESS
+    } else {
+        cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED
+    }
 }
 
 unsafe extern "C" fn get_version() -> usize {
     (VERSION[0] * 10000 + VERSION[1] * 100 + VERSION[2]) as usize
 }
 
-unsafe extern "C" fn get_property(property: libraryPropertyType_t, value: *mut c_int) -> cublasStatus_t {
-    let Some(number) = VERSION.get(property.0 as usize) else { return INVALID };
+unsafe extern "C" fn get_property(
+    property: libraryPropertyType_t,
+    value: *mut c_int,
+) -> cublasStatus_t {
+    let Some(number) = VERSION.get(property.0 as usize) else {
+        return INVALID;
+    };
     // SAFETY: the caller passes a place for the value.
     code(unsafe { write(value, *number) })
 }

@@ -61,7 +61,13 @@ impl Operands {
         self.all.len() - 1
     }
 
-    fn add_matrix(&mut self, operand: Operand, matrix: &Matrix, address: u64, count: usize) -> Result<usize> {
+    fn add_matrix(
+        &mut self,
+        operand: Operand,
+        matrix: &Matrix,
+        address: u64,
+        count: usize,
+    ) -> Result<usize> {
         if address == 0 {
             return Err(INVALID);
         }
@@ -69,7 +75,9 @@ impl Operands {
         let operand = (0..count).fold(operand, |operand, number| {
             let start = address.wrapping_add_signed(number as i64 * matrix.stride * element as i64);
             let column = |column: usize| start + (column * matrix.leading * element) as u64;
-            (0..matrix.columns).fold(operand, |operand, index| operand.with_run(column(index), matrix.rows * element))
+            (0..matrix.columns).fold(operand, |operand, index| {
+                operand.with_run(column(index), matrix.rows * element)
+            })
         });
         Ok(self.add(operand))
     }
@@ -108,10 +116,16 @@ unsafe extern "C" fn matmul(
         if algorithm.workspace(&problem) > workspace_bytes {
             return Err(INVALID);
         }
-        let addresses = Addresses { a: a.addr() as u64, b: b.addr() as u64, c: c.addr() as u64, d: d.addr() as u64 };
+        let addresses = Addresses {
+            a: a.addr() as u64,
+            b: b.addr() as u64,
+            c: c.addr() as u64,
+            d: d.addr() as u64,
+        };
         let mut operands = Operands::default();
         // As on hardware, work that uses one workspace on two streams races.
-        operands.add(Operand::write().with_run(workspace.addr() as u64, algorithm.workspace(&problem)));
+        operands
+            .add(Operand::write().with_run(workspace.addr() as u64, algorithm.workspace(&problem)));
         // SAFETY: the caller passes a factor of the type of the operation, on the host or on the device.
         let alpha = unsafe { factor(&problem, &mut operands, alpha) }?;
         // SAFETY: as above.
@@ -120,7 +134,8 @@ unsafe extern "C" fn matmul(
         let compute = move |memory: &mut [Vec<u8>]| run(&problem, algorithm, &places, memory);
         let operation = LibraryOperation::new("cublasLtMatmul", operands.all, compute);
         // SAFETY: the caller of the library guarantees the operands, as those of a kernel.
-        unsafe { operation.enqueue(stream.cast()) }.map_err(|_| cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)
+        unsafe { operation.enqueue(stream.cast()) }
+            .map_err(|_| cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)
     };
     code(enqueue())
 }
@@ -135,13 +150,21 @@ pub(super) fn add_to(api: &mut Api) {
 /// # Safety
 ///
 /// In the pointer mode of the host, `place` is null or valid for reads of the type.
-unsafe fn factor(problem: &Problem, operands: &mut Operands, place: *const c_void) -> Result<Factor> {
+unsafe fn factor(
+    problem: &Problem,
+    operands: &mut Operands,
+    place: *const c_void,
+) -> Result<Factor> {
     let bytes = problem.scale.bytes();
     if place.is_null() {
         return Err(INVALID);
     }
     if problem.factors_are_on_device {
-        return Ok(Factor::Device(operands.add_number(Operand::read(), place.addr() as u64, bytes)));
+        return Ok(Factor::Device(operands.add_number(
+            Operand::read(),
+            place.addr() as u64,
+            bytes,
+        )));
     }
     // SAFETY: the caller guarantees the place.
     let bytes = unsafe { std::slice::from_raw_parts(place.cast::<u8>(), bytes) };
@@ -149,7 +172,12 @@ unsafe fn factor(problem: &Problem, operands: &mut Operands, place: *const c_voi
 }
 
 impl Operands {
-    fn add_all(&mut self, problem: &Problem, at: Addresses, (alpha, beta): (Factor, Factor)) -> Result<Places> {
+    fn add_all(
+        &mut self,
+        problem: &Problem,
+        at: Addresses,
+        (alpha, beta): (Factor, Factor),
+    ) -> Result<Places> {
         let count = problem.count;
         let a = self.add_matrix(Operand::read(), &problem.a, at.a, count)?;
         let b = self.add_matrix(Operand::read(), &problem.b, at.b, count)?;
@@ -163,7 +191,11 @@ impl Operands {
             true => Some(self.add_matrix(Operand::read(), &problem.c, at.c, count)?),
             false => None,
         };
-        let access = if reads_c && is_in_place { Operand::read_write() } else { Operand::write() };
+        let access = if reads_c && is_in_place {
+            Operand::read_write()
+        } else {
+            Operand::write()
+        };
         let d = self.add_matrix(access, &problem.d, at.d, count)?;
         let scale = |operands: &mut Self, address: u64| {
             (address != 0).then(|| operands.add_number(Operand::read(), address, 4))
@@ -195,7 +227,9 @@ impl Operands {
         }
         let bytes = bias.element.bytes();
         let operand = (0..problem.count).fold(operand, |operand, number| {
-            let start = bias.address.wrapping_add_signed(number as i64 * bias.stride * bytes as i64);
+            let start = bias
+                .address
+                .wrapping_add_signed(number as i64 * bias.stride * bytes as i64);
             operand.with_run(start, len * bytes)
         });
         Ok(Some(self.add(operand)))
@@ -209,12 +243,22 @@ impl Operands {
         if auxiliary.address == 0 {
             return Err(INVALID);
         }
-        let operand = if epilogue.reads_auxiliary() { Operand::read() } else { Operand::write() };
-        let bits = if epilogue.uses_mask() { 1 } else { 8 * auxiliary.element.bytes() };
+        let operand = if epilogue.reads_auxiliary() {
+            Operand::read()
+        } else {
+            Operand::write()
+        };
+        let bits = if epilogue.uses_mask() {
+            1
+        } else {
+            8 * auxiliary.element.bytes()
+        };
         let operand = (0..problem.count * n).fold(operand, |operand, index| {
             let (number, column) = ((index / n) as i64, (index % n) as i64);
             let elements = number * auxiliary.stride + column * auxiliary.leading as i64;
-            let start = auxiliary.address.wrapping_add_signed(elements * bits as i64 / 8);
+            let start = auxiliary
+                .address
+                .wrapping_add_signed(elements * bits as i64 / 8);
             operand.with_run(start, (m * bits).div_ceil(8))
         });
         Ok(Some(self.add(operand)))
@@ -228,8 +272,13 @@ fn run(problem: &Problem, algorithm: Algorithm, places: &Places, memory: &mut [V
         Factor::Host(value) => value,
         Factor::Device(index) => problem.scale.read(&memory[index])[0],
     };
-    let scale = |index: usize| places.scales[index].map_or(1.0, |place| Element::F32.read(&memory[place])[0]);
-    let (alpha, beta) = (number(places.alpha) * scale(0) * scale(1), number(places.beta) * scale(2));
+    let scale = |index: usize| {
+        places.scales[index].map_or(1.0, |place| Element::F32.read(&memory[place])[0])
+    };
+    let (alpha, beta) = (
+        number(places.alpha) * scale(0) * scale(1),
+        number(places.beta) * scale(2),
+    );
     let (of_d, mut amax) = (scale(3), 0.0_f64);
     for index in 0..problem.count {
         let part = |place: usize, len: usize, element: Element| {
@@ -242,13 +291,19 @@ fn run(problem: &Problem, algorithm: Algorithm, places: &Places, memory: &mut [V
         result.iter_mut().for_each(|value| *value *= alpha);
         if let Some(c) = places.c.filter(|_| beta != 0.0) {
             let c = part(c, m * n, problem.c.element);
-            result.iter_mut().zip(c).for_each(|(value, c)| *value += beta * c);
+            result
+                .iter_mut()
+                .zip(c)
+                .for_each(|(value, c)| *value += beta * c);
         }
         finish(problem, places, memory, index, (&a, &b), &mut result);
-        amax = result.iter().fold(amax, |amax, value| amax.max(value.abs()));
+        amax = result
+            .iter()
+            .fold(amax, |amax, value| amax.max(value.abs()));
         result.iter_mut().for_each(|value| *value *= of_d);
         let bytes = m * n * problem.d.element.bytes();
-        memory[places.d][index * bytes..(index + 1) * bytes].copy_from_slice(&problem.d.element.write(&result));
+        memory[places.d][index * bytes..(index + 1) * bytes]
+            .copy_from_slice(&problem.d.element.write(&result));
     }
     if let Some(place) = places.amax {
         memory[place] = Element::F32.write(&[amax]);
@@ -267,32 +322,57 @@ fn finish(
     let (epilogue, (m, n, k)) = (problem.epilogue, problem.sizes);
     if let (true, Some(place)) = (epilogue.adds_bias(), places.bias) {
         let bytes = m * problem.bias.element.bytes();
-        let bias = problem.bias.element.read(&memory[place][index * bytes..(index + 1) * bytes]);
-        result.iter_mut().enumerate().for_each(|(at, value)| *value += bias[at % m]);
+        let bias = problem
+            .bias
+            .element
+            .read(&memory[place][index * bytes..(index + 1) * bytes]);
+        result
+            .iter_mut()
+            .enumerate()
+            .for_each(|(at, value)| *value += bias[at % m]);
     }
     if let Some(place) = places.auxiliary {
         let len = memory[place].len() / problem.count;
         let bytes = &mut memory[place][index * len..(index + 1) * len];
         if epilogue.reads_auxiliary() {
             let inputs = inputs(problem, bytes);
-            result.iter_mut().zip(inputs).for_each(|(value, input)| *value = epilogue.differentiate(*value, input));
+            result
+                .iter_mut()
+                .zip(inputs)
+                .for_each(|(value, input)| *value = epilogue.differentiate(*value, input));
         } else {
             bytes.copy_from_slice(&auxiliary(problem, result));
         }
     }
-    result.iter_mut().for_each(|value| *value = epilogue.activate(*value));
+    result
+        .iter_mut()
+        .for_each(|value| *value = epilogue.activate(*value));
     let at_a = |row: usize, inner: usize| {
-        if problem.is_a_transposed { a[row * k + inner] } else { a[inner * m + row] }
+        if problem.is_a_transposed {
+            a[row * k + inner]
+        } else {
+            a[inner * m + row]
+        }
     };
     let at_b = |inner: usize, column: usize| {
-        if problem.is_b_transposed { b[inner * n + column] } else { b[column * k + inner] }
+        if problem.is_b_transposed {
+            b[inner * n + column]
+        } else {
+            b[column * k + inner]
+        }
     };
     let sums: Vec<f64> = if epilogue.sums_result() {
-        (0..m).map(|row| (0..n).map(|column| result[column * m + row]).sum()).collect()
+        (0..m)
+            .map(|row| (0..n).map(|column| result[column * m + row]).sum())
+            .collect()
     } else if epilogue.sums_a() {
-        (0..m).map(|row| (0..k).map(|inner| at_a(row, inner)).sum()).collect()
+        (0..m)
+            .map(|row| (0..k).map(|inner| at_a(row, inner)).sum())
+            .collect()
     } else if epilogue.sums_b() {
-        (0..n).map(|column| (0..k).map(|inner| at_b(inner, column)).sum()).collect()
+        (0..n)
+            .map(|column| (0..k).map(|inner| at_b(inner, column)).sum())
+            .collect()
     } else {
         return;
     };
@@ -343,7 +423,11 @@ fn rounded(problem: &Problem, mut values: Vec<f64>) -> Vec<f64> {
 fn tf32(value: f64) -> f64 {
     let bits = (value as f32).to_bits();
     let half = 0x0fff + (bits >> 13 & 1);
-    if value.is_finite() { f64::from(f32::from_bits(bits.wrapping_add(half) & !0x1fff)) } else { value }
+    if value.is_finite() {
+        f64::from(f32::from_bits(bits.wrapping_add(half) & !0x1fff))
+    } else {
+        value
+    }
 }
 
 /// Returns the product of the factors.
@@ -360,8 +444,10 @@ fn product(problem: &Problem, algorithm: Algorithm, a: &[f64], b: &[f64]) -> Vec
             let steps = strides(problem);
             for (at, value) in result.iter_mut().enumerate() {
                 let (row, column) = (at % m, at / m);
-                let term =
-                    |inner: usize| a[row * steps.0.0 + inner * steps.0.1] * b[inner * steps.1.0 + column * steps.1.1];
+                let term = |inner: usize| {
+                    a[row * steps.0.0 + inner * steps.0.1]
+                        * b[inner * steps.1.0 + column * steps.1.1]
+                };
                 *value = (0..k).map(term).sum();
             }
         }
@@ -372,23 +458,53 @@ fn product(problem: &Problem, algorithm: Algorithm, a: &[f64], b: &[f64]) -> Vec
 /// Adds the product of a range of the inner dimension.
 fn add_product(problem: &Problem, a: &[f64], b: &[f64], range: Range<usize>, result: &mut [f64]) {
     let (m, n, k) = problem.sizes;
-    assert!(a.len() == m * k && b.len() == k * n && result.len() == m * n && range.end <= k, "the sizes agree");
+    assert!(
+        a.len() == m * k && b.len() == k * n && result.len() == m * n && range.end <= k,
+        "the sizes agree"
+    );
     let (of_a, of_b) = strides(problem);
     if range.is_empty() {
         return;
     }
-    let (a, b) = (a[range.start * of_a.1..].as_ptr(), b[range.start * of_b.0..].as_ptr());
-    let [row_a, column_a, row_b, column_b, m_step] = [of_a.0, of_a.1, of_b.0, of_b.1, m].map(|step| step as isize);
+    let (a, b) = (
+        a[range.start * of_a.1..].as_ptr(),
+        b[range.start * of_b.0..].as_ptr(),
+    );
+    let [row_a, column_a, row_b, column_b, m_step] =
+        [of_a.0, of_a.1, of_b.0, of_b.1, m].map(|step| step as isize);
     // SAFETY: the matrices have these sizes and distances, and the result is apart from them.
     unsafe {
-        dgemm(m, range.len(), n, 1.0, a, row_a, column_a, b, row_b, column_b, 1.0, result.as_mut_ptr(), 1, m_step);
+        dgemm(
+            m,
+            range.len(),
+            n,
+            1.0,
+            a,
+            row_a,
+            column_a,
+            b,
+            row_b,
+            column_b,
+            1.0,
+            result.as_mut_ptr(),
+            1,
+            m_step,
+        );
     }
 }
 
 /// Returns the distances of rows and of columns of both factors.
 fn strides(problem: &Problem) -> ((usize, usize), (usize, usize)) {
     let (m, n, k) = problem.sizes;
-    let a = if problem.is_a_transposed { (k, 1) } else { (1, m) };
-    let b = if problem.is_b_transposed { (n, 1) } else { (1, k) };
+    let a = if problem.is_a_transposed {
+        (k, 1)
+    } else {
+        (1, m)
+    };
+    let b = if problem.is_b_transposed {
+        (n, 1)
+    } else {
+        (1, k)
+    };
     (a, b)
 }

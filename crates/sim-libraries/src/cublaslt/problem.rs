@@ -1,8 +1,9 @@
 //! A product as its descriptors describe it.
 
 use curium_blas::sys::{
-    cublasComputeType_t as Compute, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t as Operation,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t as Layout, cublasLtPointerMode_t as PointerMode,
+    cublasComputeType_t as Compute, cublasLtMatmulDesc_t,
+    cublasLtMatmulDescAttributes_t as Operation, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayoutAttribute_t as Layout, cublasLtPointerMode_t as PointerMode,
     cublasOperation_t, cudaDataType_t,
 };
 
@@ -58,37 +59,70 @@ pub(super) struct Beside {
 impl Matrix {
     fn new(raw: cublasLtMatrixLayout_t) -> Result<Self> {
         let attributes = descriptor::look_up(Kind::Layout, raw)?;
-        let size = |attribute: Layout| attributes.get::<u64>(attribute.0).and_then(|size| usize::try_from(size).ok());
-        let count = attributes.get::<i32>(Layout::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT.0).unwrap_or(1);
-        if attributes.get::<u32>(Layout::CUBLASLT_MATRIX_LAYOUT_ORDER.0).unwrap_or(0) != 0 {
+        let size = |attribute: Layout| {
+            attributes
+                .get::<u64>(attribute.0)
+                .and_then(|size| usize::try_from(size).ok())
+        };
+        let count = attributes
+            .get::<i32>(Layout::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT.0)
+            .unwrap_or(1);
+        if attributes
+            .get::<u32>(Layout::CUBLASLT_MATRIX_LAYOUT_ORDER.0)
+            .unwrap_or(0)
+            != 0
+        {
             return Err(UNSUPPORTED);
         }
         let matrix = Self {
             element: Element::of(cudaDataType_t(
-                attributes.get(Layout::CUBLASLT_MATRIX_LAYOUT_TYPE.0).ok_or(INVALID)?,
+                attributes
+                    .get(Layout::CUBLASLT_MATRIX_LAYOUT_TYPE.0)
+                    .ok_or(INVALID)?,
             ))?,
             rows: size(Layout::CUBLASLT_MATRIX_LAYOUT_ROWS).ok_or(INVALID)?,
             columns: size(Layout::CUBLASLT_MATRIX_LAYOUT_COLS).ok_or(INVALID)?,
             leading: size(Layout::CUBLASLT_MATRIX_LAYOUT_LD).ok_or(INVALID)?,
-            stride: attributes.get(Layout::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET.0).unwrap_or(0),
+            stride: attributes
+                .get(Layout::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET.0)
+                .unwrap_or(0),
             count: usize::try_from(count).map_err(|_| INVALID)?,
         };
-        if matrix.leading < matrix.rows { Err(INVALID) } else { Ok(matrix) }
+        if matrix.leading < matrix.rows {
+            Err(INVALID)
+        } else {
+            Ok(matrix)
+        }
     }
 
     fn transformed(&self, is_transposed: bool) -> (usize, usize) {
-        if is_transposed { (self.columns, self.rows) } else { (self.rows, self.columns) }
+        if is_transposed {
+            (self.columns, self.rows)
+        } else {
+            (self.rows, self.columns)
+        }
     }
 }
 
 impl Problem {
     /// Reads the descriptors, and checks that the product exists.
-    pub(super) fn new(operation: cublasLtMatmulDesc_t, [a, b, c, d]: [cublasLtMatrixLayout_t; 4]) -> Result<Self> {
+    pub(super) fn new(
+        operation: cublasLtMatmulDesc_t,
+        [a, b, c, d]: [cublasLtMatrixLayout_t; 4],
+    ) -> Result<Self> {
         let attributes = descriptor::look_up(Kind::Operation, operation)?;
-        let (a, b, c, d) = (Matrix::new(a)?, Matrix::new(b)?, Matrix::new(c)?, Matrix::new(d)?);
+        let (a, b, c, d) = (
+            Matrix::new(a)?,
+            Matrix::new(b)?,
+            Matrix::new(c)?,
+            Matrix::new(d)?,
+        );
         let is_a_transposed = is_transposed(&attributes, Operation::CUBLASLT_MATMUL_DESC_TRANSA)?;
         let is_b_transposed = is_transposed(&attributes, Operation::CUBLASLT_MATMUL_DESC_TRANSB)?;
-        let ((m, k), (inner, n)) = (a.transformed(is_a_transposed), b.transformed(is_b_transposed));
+        let ((m, k), (inner, n)) = (
+            a.transformed(is_a_transposed),
+            b.transformed(is_b_transposed),
+        );
         if inner != k || (d.rows, d.columns) != (m, n) || (c.rows, c.columns) != (m, n) {
             return Err(INVALID);
         }
@@ -108,7 +142,9 @@ impl Problem {
             sizes: (m, n, k),
             count: d.count,
             compute: Compute(word(Operation::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE).ok_or(INVALID)?),
-            scale: Element::of(cudaDataType_t(word(Operation::CUBLASLT_MATMUL_DESC_SCALE_TYPE).ok_or(INVALID)?))?,
+            scale: Element::of(cudaDataType_t(
+                word(Operation::CUBLASLT_MATMUL_DESC_SCALE_TYPE).ok_or(INVALID)?,
+            ))?,
             factors_are_on_device: match PointerMode(mode) {
                 PointerMode::CUBLASLT_POINTER_MODE_HOST => false,
                 PointerMode::CUBLASLT_POINTER_MODE_DEVICE => true,
@@ -166,21 +202,33 @@ impl Problem {
 
     fn has_types(&self) -> bool {
         use Element::{Bf16, F8E4M3, F8E5M2, F16, F32, F64, I8, I32};
-        let (a, b, c, d) = (self.a.element, self.b.element, self.c.element, self.d.element);
+        let (a, b, c, d) = (
+            self.a.element,
+            self.b.element,
+            self.c.element,
+            self.d.element,
+        );
         match self.compute {
-            Compute::CUBLAS_COMPUTE_32F | Compute::CUBLAS_COMPUTE_32F_PEDANTIC if self.scale == F32 => match (a, b) {
-                (F32, F32) => (c, d) == (F32, F32),
-                (F16, F16) => c == d && matches!(d, F16 | F32),
-                (Bf16, Bf16) => c == d && matches!(d, Bf16 | F32),
-                (F8E4M3, F8E4M3 | F8E5M2) | (F8E5M2, F8E4M3) => {
-                    let narrow = matches!(c, Bf16 | F16) && (d == F8E4M3 || d == F8E5M2 && a != b);
-                    narrow || c == d && matches!(d, Bf16 | F16 | F32)
+            Compute::CUBLAS_COMPUTE_32F | Compute::CUBLAS_COMPUTE_32F_PEDANTIC
+                if self.scale == F32 =>
+            {
+                match (a, b) {
+                    (F32, F32) => (c, d) == (F32, F32),
+                    (F16, F16) => c == d && matches!(d, F16 | F32),
+                    (Bf16, Bf16) => c == d && matches!(d, Bf16 | F32),
+                    (F8E4M3, F8E4M3 | F8E5M2) | (F8E5M2, F8E4M3) => {
+                        let narrow =
+                            matches!(c, Bf16 | F16) && (d == F8E4M3 || d == F8E5M2 && a != b);
+                        narrow || c == d && matches!(d, Bf16 | F16 | F32)
+                    }
+                    _ => false,
                 }
-                _ => false,
-            },
+            }
             Compute::CUBLAS_COMPUTE_32F_FAST_TF32
             | Compute::CUBLAS_COMPUTE_32F_FAST_16F
-            | Compute::CUBLAS_COMPUTE_32F_FAST_16BF => self.scale == F32 && [a, b, c, d] == [F32; 4],
+            | Compute::CUBLAS_COMPUTE_32F_FAST_16BF => {
+                self.scale == F32 && [a, b, c, d] == [F32; 4]
+            }
             Compute::CUBLAS_COMPUTE_64F => self.scale == F64 && [a, b, c, d] == [F64; 4],
             Compute::CUBLAS_COMPUTE_32I => {
                 let result = if self.scale == I32 { I32 } else { I8 };
@@ -192,7 +240,10 @@ impl Problem {
 }
 
 fn is_transposed(attributes: &Attributes, attribute: Operation) -> Result<bool> {
-    match attributes.get(attribute.0).map_or(cublasOperation_t::CUBLAS_OP_N, cublasOperation_t) {
+    match attributes
+        .get(attribute.0)
+        .map_or(cublasOperation_t::CUBLAS_OP_N, cublasOperation_t)
+    {
         cublasOperation_t::CUBLAS_OP_N => Ok(false),
         cublasOperation_t::CUBLAS_OP_T | cublasOperation_t::CUBLAS_OP_C => Ok(true),
         _ => Err(INVALID),
@@ -200,25 +251,37 @@ fn is_transposed(attributes: &Attributes, attribute: Operation) -> Result<bool> 
 }
 
 fn bias(attributes: &Attributes, result: Element) -> Result<Beside> {
-    let ty = attributes.get(Operation::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE.0).map(cudaDataType_t);
+    let ty = attributes
+        .get(Operation::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE.0)
+        .map(cudaDataType_t);
     Ok(Beside {
-        address: attributes.get(Operation::CUBLASLT_MATMUL_DESC_BIAS_POINTER.0).unwrap_or(0),
+        address: attributes
+            .get(Operation::CUBLASLT_MATMUL_DESC_BIAS_POINTER.0)
+            .unwrap_or(0),
         element: match ty {
             Some(ty) => Element::of(ty)?,
             None if result.is_fp8() => Element::Bf16,
             None => result,
         },
         leading: 0,
-        stride: attributes.get(Operation::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE.0).unwrap_or(0),
+        stride: attributes
+            .get(Operation::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE.0)
+            .unwrap_or(0),
     })
 }
 
 fn auxiliary(attributes: &Attributes, result: Element) -> Beside {
-    let leading: i64 = attributes.get(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.0).unwrap_or(0);
+    let leading: i64 = attributes
+        .get(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.0)
+        .unwrap_or(0);
     Beside {
-        address: attributes.get(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER.0).unwrap_or(0),
+        address: attributes
+            .get(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER.0)
+            .unwrap_or(0),
         element: result,
         leading: leading.try_into().unwrap_or(0),
-        stride: attributes.get(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE.0).unwrap_or(0),
+        stride: attributes
+            .get(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE.0)
+            .unwrap_or(0),
     }
 }

@@ -53,8 +53,16 @@ impl Stored for half::f16 {
 }
 
 /// Transforms the bytes of all batches.
-pub(super) fn transform<S: Stored>(form: Form, lengths: &[usize], direction: FftDirection, input: &[u8]) -> Vec<u8> {
-    let numbers: Vec<S::Computed> = bytemuck::pod_collect_to_vec::<u8, S>(input).into_iter().map(S::widen).collect();
+pub(super) fn transform<S: Stored>(
+    form: Form,
+    lengths: &[usize],
+    direction: FftDirection,
+    input: &[u8],
+) -> Vec<u8> {
+    let numbers: Vec<S::Computed> = bytemuck::pod_collect_to_vec::<u8, S>(input)
+        .into_iter()
+        .map(S::widen)
+        .collect();
     let numbers = match form {
         Form::ComplexToComplex => {
             let mut data = pairs(&numbers);
@@ -71,9 +79,15 @@ pub(super) fn transform<S: Stored>(form: Form, lengths: &[usize], direction: Fft
 fn real_to_complex<T: FftNum>(lengths: &[usize], numbers: &[T]) -> Vec<Complex<T>> {
     let (last, mut half) = (lengths.len() - 1, lengths.to_vec());
     half[last] = lengths[last] / 2 + 1;
-    let mut data: Vec<_> = numbers.iter().map(|number| Complex::new(*number, T::zero())).collect();
+    let mut data: Vec<_> = numbers
+        .iter()
+        .map(|number| Complex::new(*number, T::zero()))
+        .collect();
     along(&lengths[last..], 0..1, FftDirection::Forward, &mut data);
-    let mut data: Vec<_> = data.chunks_exact(lengths[last]).flat_map(|row| row[..half[last]].iter().copied()).collect();
+    let mut data: Vec<_> = data
+        .chunks_exact(lengths[last])
+        .flat_map(|row| row[..half[last]].iter().copied())
+        .collect();
     along(&half, 0..last, FftDirection::Forward, &mut data);
     data
 }
@@ -85,11 +99,21 @@ fn complex_to_real<T: FftNum>(lengths: &[usize], mut data: Vec<Complex<T>>) -> V
     along(&half, 0..last, FftDirection::Inverse, &mut data);
     let len = lengths[last];
     let number = |row: &[Complex<T>], index: usize| {
-        let number = if index < row.len() { row[index] } else { row[len - index].conj() };
-        if index == 0 || 2 * index == len { Complex::new(number.re, T::zero()) } else { number }
+        let number = if index < row.len() {
+            row[index]
+        } else {
+            row[len - index].conj()
+        };
+        if index == 0 || 2 * index == len {
+            Complex::new(number.re, T::zero())
+        } else {
+            number
+        }
     };
     let rows = data.chunks_exact(half[last]);
-    let mut data: Vec<_> = rows.flat_map(|row| (0..len).map(move |index| number(row, index))).collect();
+    let mut data: Vec<_> = rows
+        .flat_map(|row| (0..len).map(move |index| number(row, index)))
+        .collect();
     along(&lengths[last..], 0..1, FftDirection::Inverse, &mut data);
     data.into_iter().map(|number| number.re).collect()
 }
@@ -109,18 +133,30 @@ fn along<T: FftNum>(
         let mut line = vec![Complex::zero(); len];
         for array in data.chunks_exact_mut(len * step) {
             for start in 0..step {
-                line.iter_mut().zip(array[start..].iter().step_by(step)).for_each(|(to, from)| *to = *from);
+                line.iter_mut()
+                    .zip(array[start..].iter().step_by(step))
+                    .for_each(|(to, from)| *to = *from);
                 fft.process(&mut line);
-                array[start..].iter_mut().step_by(step).zip(&line).for_each(|(to, from)| *to = *from);
+                array[start..]
+                    .iter_mut()
+                    .step_by(step)
+                    .zip(&line)
+                    .for_each(|(to, from)| *to = *from);
             }
         }
     }
 }
 
 fn pairs<T: FftNum>(numbers: &[T]) -> Vec<Complex<T>> {
-    numbers.chunks_exact(2).map(|parts| Complex::new(parts[0], parts[1])).collect()
+    numbers
+        .chunks_exact(2)
+        .map(|parts| Complex::new(parts[0], parts[1]))
+        .collect()
 }
 
 fn parts<T: FftNum>(numbers: &[Complex<T>]) -> Vec<T> {
-    numbers.iter().flat_map(|number| [number.re, number.im]).collect()
+    numbers
+        .iter()
+        .flat_map(|number| [number.re, number.im])
+        .collect()
 }

@@ -18,18 +18,29 @@ const WORKSPACE: usize = 2;
 
 /// Enqueues a transform.
 fn enqueue(plan: &Plan, input: u64, output: u64, direction: FftDirection) -> Result {
-    let transform = plan.transform.clone().ok_or(cufftResult::CUFFT_INVALID_PLAN)?;
+    let transform = plan
+        .transform
+        .clone()
+        .ok_or(cufftResult::CUFFT_INVALID_PLAN)?;
     if !plan.has_workspace() {
         return Err(cufftResult::CUFFT_NO_WORKSPACE);
     }
     // A real result that is elsewhere costs the input.
     let overwrites_input = transform.form == Form::ComplexToReal && input != output;
-    let read = if overwrites_input { Operand::read_write() } else { Operand::read() };
-    let mut operands =
-        vec![transform.input.in_memory(read, input), transform.output.in_memory(Operand::write(), output)];
+    let read = if overwrites_input {
+        Operand::read_write()
+    } else {
+        Operand::read()
+    };
+    let mut operands = vec![
+        transform.input.in_memory(read, input),
+        transform.output.in_memory(Operand::write(), output),
+    ];
     if plan.workspace != 0 {
         // As on hardware, a transform overwrites its workspace, and plans that use one workspace on two streams race.
-        operands.push(Operand::write().with_run(plan.workspace as u64, transform.workspace_bytes().min(256)));
+        operands.push(
+            Operand::write().with_run(plan.workspace as u64, transform.workspace_bytes().min(256)),
+        );
     }
     let operation = LibraryOperation::new("cufftXtExec", operands, move |operands| {
         let result = compute(&transform, direction, &operands[INPUT]);
@@ -42,7 +53,8 @@ fn enqueue(plan: &Plan, input: u64, output: u64, direction: FftDirection) -> Res
         }
     });
     // SAFETY: the caller of the library guarantees the memory, as that of a kernel.
-    unsafe { operation.enqueue(ptr::without_provenance_mut(plan.stream)) }.map_err(|_| cufftResult::CUFFT_EXEC_FAILED)
+    unsafe { operation.enqueue(ptr::without_provenance_mut(plan.stream)) }
+        .map_err(|_| cufftResult::CUFFT_EXEC_FAILED)
 }
 
 fn compute(made: &Transform, direction: FftDirection, input: &[u8]) -> Vec<u8> {

@@ -30,7 +30,9 @@ impl Side {
             operand = if self.stride == 1 {
                 operand.with_run(at(0), row * self.bytes)
             } else {
-                (0..row).fold(operand, |operand, index| operand.with_run(at(index), self.bytes))
+                (0..row).fold(operand, |operand, index| {
+                    operand.with_run(at(index), self.bytes)
+                })
             };
         }
         operand
@@ -40,7 +42,8 @@ impl Side {
     fn rows(&self) -> impl Iterator<Item = usize> {
         let outer = self.lengths.len() - 1;
         let rows: usize = self.lengths[..outer].iter().product();
-        (0..self.batches).flat_map(move |batch| (0..rows).map(move |row| batch * self.distance + self.row(row)))
+        (0..self.batches)
+            .flat_map(move |batch| (0..rows).map(move |row| batch * self.distance + self.row(row)))
     }
 
     fn row(&self, row: usize) -> usize {

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_longlong, c_void};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use curium_fft::sys::{Api, cudaDataType, cudaStream_t, cufftHandle, cufftResult, libraryPropertyType_t};
+use curium_fft::sys::{
+    Api, cudaDataType, cudaStream_t, cufftHandle, cufftResult, libraryPropertyType_t,
+};
 
 use super::layout::Side;
 use super::{Result, code};
@@ -84,9 +86,17 @@ impl Transform {
 }
 
 /// Calls `operation` with a plan.
-pub(super) fn with<T>(handle: cufftHandle, operation: impl FnOnce(&mut Plan) -> Result<T>) -> Result<T> {
+pub(super) fn with<T>(
+    handle: cufftHandle,
+    operation: impl FnOnce(&mut Plan) -> Result<T>,
+) -> Result<T> {
     let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
-    operation(plans.live.get_mut(&handle).ok_or(cufftResult::CUFFT_INVALID_PLAN)?)
+    operation(
+        plans
+            .live
+            .get_mut(&handle)
+            .ok_or(cufftResult::CUFFT_INVALID_PLAN)?,
+    )
 }
 
 /// Returns the form and the precision of a transform between these types.
@@ -101,9 +111,15 @@ fn types(input: cudaDataType, output: cudaDataType) -> Result<(Form, Precision)>
         _ => Err(cufftResult::CUFFT_INVALID_TYPE),
     };
     match (kind(input)?, kind(output)?) {
-        ((true, precision), (true, other)) if precision == other => Ok((Form::ComplexToComplex, precision)),
-        ((false, precision), (true, other)) if precision == other => Ok((Form::RealToComplex, precision)),
-        ((true, precision), (false, other)) if precision == other => Ok((Form::ComplexToReal, precision)),
+        ((true, precision), (true, other)) if precision == other => {
+            Ok((Form::ComplexToComplex, precision))
+        }
+        ((false, precision), (true, other)) if precision == other => {
+            Ok((Form::RealToComplex, precision))
+        }
+        ((true, precision), (false, other)) if precision == other => {
+            Ok((Form::ComplexToReal, precision))
+        }
         _ => Err(cufftResult::CUFFT_INVALID_TYPE),
     }
 }
@@ -117,7 +133,11 @@ unsafe fn read(lengths: *const c_longlong, rank: usize) -> Result<Vec<usize>> {
     // SAFETY: the caller guarantees the numbers.
     let lengths = unsafe { std::slice::from_raw_parts(lengths, rank) };
     let positive = |length: &c_longlong| usize::try_from(*length).ok().filter(|length| *length > 0);
-    lengths.iter().map(positive).collect::<Option<_>>().ok_or(cufftResult::CUFFT_INVALID_SIZE)
+    lengths
+        .iter()
+        .map(positive)
+        .collect::<Option<_>>()
+        .ok_or(cufftResult::CUFFT_INVALID_SIZE)
 }
 
 /// Reads the layout of one side. Without lengths of an array, its elements follow each other.
@@ -133,31 +153,61 @@ unsafe fn side(
 ) -> Result<Side> {
     if embedding.is_null() {
         let (embedding, distance) = (lengths.clone(), lengths.iter().product());
-        return Ok(Side { lengths, embedding, stride: 1, distance, batches, bytes });
+        return Ok(Side {
+            lengths,
+            embedding,
+            stride: 1,
+            distance,
+            batches,
+            bytes,
+        });
     }
     // SAFETY: the caller guarantees the numbers.
     let embedding = unsafe { read(embedding, lengths.len()) }?;
-    let size = |size: c_longlong| usize::try_from(size).map_err(|_| cufftResult::CUFFT_INVALID_VALUE);
-    Ok(Side { lengths, embedding, stride: size(stride)?, distance: size(distance)?, batches, bytes })
+    let size =
+        |size: c_longlong| usize::try_from(size).map_err(|_| cufftResult::CUFFT_INVALID_VALUE);
+    Ok(Side {
+        lengths,
+        embedding,
+        stride: size(stride)?,
+        distance: size(distance)?,
+        batches,
+        bytes,
+    })
 }
 
 unsafe extern "C" fn create(handle: *mut cufftHandle) -> cufftResult {
     let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
     plans.last += 1;
     let number = plans.last;
-    plans.live.insert(number, Plan { allocates: true, ..Plan::default() });
+    plans.live.insert(
+        number,
+        Plan {
+            allocates: true,
+            ..Plan::default()
+        },
+    );
     // SAFETY: the caller passes a place for the plan.
     unsafe { handle.write(number) };
     cufftResult::CUFFT_SUCCESS
 }
 
 unsafe extern "C" fn destroy(handle: cufftHandle) -> cufftResult {
-    let removed = PLANS.lock().unwrap_or_else(PoisonError::into_inner).live.remove(&handle);
+    let removed = PLANS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .live
+        .remove(&handle);
     code(removed.map(drop).ok_or(cufftResult::CUFFT_INVALID_PLAN))
 }
 
-unsafe extern "C" fn get_property(property: libraryPropertyType_t, value: *mut c_int) -> cufftResult {
-    let Some(number) = VERSION.get(property.0 as usize) else { return cufftResult::CUFFT_INVALID_VALUE };
+unsafe extern "C" fn get_property(
+    property: libraryPropertyType_t,
+    value: *mut c_int,
+) -> cufftResult {
+    let Some(number) = VERSION.get(property.0 as usize) else {
+        return cufftResult::CUFFT_INVALID_VALUE;
+    };
     // SAFETY: the caller passes a place for the value.
     unsafe { value.write(*number) };
     cufftResult::CUFFT_SUCCESS
@@ -232,10 +282,20 @@ unsafe extern "C" fn make_plan(
         let layout = (input_embedding.cast_const(), input_stride, input_distance);
         // SAFETY: the caller passes null or one length for each dimension.
         let input = unsafe { side(input, input_bytes, layout, batches) }?;
-        let layout = (output_embedding.cast_const(), output_stride, output_distance);
+        let layout = (
+            output_embedding.cast_const(),
+            output_stride,
+            output_distance,
+        );
         // SAFETY: as above.
         let output = unsafe { side(output, output_bytes, layout, batches) }?;
-        let transform = Transform { form, precision, lengths, input, output };
+        let transform = Transform {
+            form,
+            precision,
+            lengths,
+            input,
+            output,
+        };
         // SAFETY: the caller passes a place for the size.
         unsafe { bytes.write(transform.workspace_bytes()) };
         plan.transform = Some(transform);
@@ -245,7 +305,10 @@ unsafe extern "C" fn make_plan(
 
 unsafe extern "C" fn get_size(handle: cufftHandle, bytes: *mut usize) -> cufftResult {
     code(with(handle, |plan| {
-        let transform = plan.transform.as_ref().ok_or(cufftResult::CUFFT_INVALID_PLAN)?;
+        let transform = plan
+            .transform
+            .as_ref()
+            .ok_or(cufftResult::CUFFT_INVALID_PLAN)?;
         // SAFETY: the caller passes a place for the size.
         unsafe { bytes.write(transform.workspace_bytes()) };
         Ok(())

@@ -63,7 +63,10 @@ impl Xorwow {
         let mut mix = SplitMix(seed);
         // The state of zeros, which is the only bad one, has a bit set.
         let words = std::array::from_fn(|word| (mix.next() >> 32) as u32 | u32::from(word == 0));
-        Self { words, counter: mix.next() as u32 }
+        Self {
+            words,
+            counter: mix.next() as u32,
+        }
     }
 
     fn step([x, y, z, w, v]: jump::Bits) -> jump::Bits {
@@ -92,7 +95,10 @@ pub(super) struct Philox {
 
 impl Philox {
     pub(super) fn new(seed: u64) -> Self {
-        Self { key: [seed as u32, (seed >> 32) as u32], position: 0 }
+        Self {
+            key: [seed as u32, (seed >> 32) as u32],
+            position: 0,
+        }
     }
 
     fn next(&mut self) -> u32 {
@@ -111,16 +117,31 @@ pub(super) struct Mrg {
     second: [u64; 3],
 }
 
-const FIRST: Matrix =
-    Matrix { rows: [[0, 1, 0], [0, 0, 1], [4_294_967_087 - 810_728, 1_403_580, 0]], modulus: 4_294_967_087 };
-const SECOND: Matrix =
-    Matrix { rows: [[0, 1, 0], [0, 0, 1], [4_294_944_443 - 1_370_589, 0, 527_612]], modulus: 4_294_944_443 };
+const FIRST: Matrix = Matrix {
+    rows: [
+        [0, 1, 0],
+        [0, 0, 1],
+        [4_294_967_087 - 810_728, 1_403_580, 0],
+    ],
+    modulus: 4_294_967_087,
+};
+const SECOND: Matrix = Matrix {
+    rows: [
+        [0, 1, 0],
+        [0, 0, 1],
+        [4_294_944_443 - 1_370_589, 0, 527_612],
+    ],
+    modulus: 4_294_944_443,
+};
 
 impl Mrg {
     pub(super) fn new(seed: u64) -> Self {
         let mut mix = SplitMix(seed);
         let mut part = |modulus: u64| std::array::from_fn(|_| 1 + mix.next() % (modulus - 1));
-        Self { first: part(FIRST.modulus), second: part(SECOND.modulus) }
+        Self {
+            first: part(FIRST.modulus),
+            second: part(SECOND.modulus),
+        }
     }
 
     /// Returns a number below the first modulus, which is a little less than 2³².
@@ -142,7 +163,10 @@ mod tests {
     /// The first number of the published program, whose seeds are all 12345, is 0.127011122046577.
     #[test]
     fn mrg32k3a_is_the_published_generator() {
-        let mut mrg = Mrg { first: [12345; 3], second: [12345; 3] };
+        let mut mrg = Mrg {
+            first: [12345; 3],
+            second: [12345; 3],
+        };
         let number = f64::from(mrg.next()) / 4_294_967_088.0;
         assert!((number - 0.127_011_122_046_577).abs() < 1e-12, "{number}");
     }
@@ -151,7 +175,10 @@ mod tests {
     #[test]
     fn xorwow_is_the_published_generator() {
         let words = [123_456_789, 362_436_069, 521_288_629, 88_675_123, 5_783_321];
-        let mut xorwow = Xorwow { words, counter: 6_615_241 };
+        let mut xorwow = Xorwow {
+            words,
+            counter: 6_615_241,
+        };
         let t: u32 = 123_456_789 ^ (123_456_789 >> 2);
         let v: u32 = (5_783_321 ^ (5_783_321 << 4)) ^ (t ^ (t << 1));
         assert_eq!(xorwow.next(), v.wrapping_add(6_615_241 + 362_437));
@@ -160,13 +187,18 @@ mod tests {
     #[test]
     fn skipping_is_as_drawing() {
         let seed = 0x0123_4567_89ab_cdef;
-        for mut algorithm in
-            [Algorithm::Xorwow(Xorwow::new(seed)), Algorithm::Philox(Philox::new(seed)), Algorithm::Mrg(Mrg::new(seed))]
-        {
+        for mut algorithm in [
+            Algorithm::Xorwow(Xorwow::new(seed)),
+            Algorithm::Philox(Philox::new(seed)),
+            Algorithm::Mrg(Mrg::new(seed)),
+        ] {
             let mut skipped = algorithm.clone();
             (0..1001).for_each(|_| _ = algorithm.next());
             skipped.skip(1001);
-            assert_eq!((algorithm.next(), algorithm.next()), (skipped.next(), skipped.next()));
+            assert_eq!(
+                (algorithm.next(), algorithm.next()),
+                (skipped.next(), skipped.next())
+            );
             // The largest distance takes no longer.
             skipped.skip(u64::MAX);
             skipped.next();

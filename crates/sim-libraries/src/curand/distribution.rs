@@ -52,7 +52,9 @@ fn standard_normal<T: Real>(generator: &mut Generator, len: usize) -> Result<Vec
     if !is_pseudo_random {
         return Ok(bits.into_iter().map(|bits| quantile(unit(bits))).collect());
     }
-    let pairs = bits.chunks_exact(2).flat_map(|pair| normal::box_muller(unit(pair[0]), unit(pair[1])));
+    let pairs = bits
+        .chunks_exact(2)
+        .flat_map(|pair| normal::box_muller(unit(pair[0]), unit(pair[1])));
     Ok(pairs.collect())
 }
 
@@ -90,25 +92,53 @@ unsafe fn write_bits<T: Pod>(
         if generator.settings.is_64_bit() != is_64_bit {
             return Err(curandStatus_t::CURAND_STATUS_TYPE_ERROR);
         }
-        Ok(generator.next(len, false)?.into_iter().map(narrow).collect())
+        Ok(generator
+            .next(len, false)?
+            .into_iter()
+            .map(narrow)
+            .collect())
     };
     // SAFETY: the caller guarantees the memory.
     unsafe { write(name, raw, output, make) }
 }
 
-unsafe extern "C" fn generate(raw: curandGenerator_t, output: *mut c_uint, len: usize) -> curandStatus_t {
+unsafe extern "C" fn generate(
+    raw: curandGenerator_t,
+    output: *mut c_uint,
+    len: usize,
+) -> curandStatus_t {
     // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write_bits("curandGenerate", raw, output, (len, false), |bits| (bits >> 32) as c_uint) }
+    unsafe {
+        write_bits("curandGenerate", raw, output, (len, false), |bits| {
+            (bits >> 32) as c_uint
+        })
+    }
 }
 
-unsafe extern "C" fn generate_64(raw: curandGenerator_t, output: *mut c_ulonglong, len: usize) -> curandStatus_t {
+unsafe extern "C" fn generate_64(
+    raw: curandGenerator_t,
+    output: *mut c_ulonglong,
+    len: usize,
+) -> curandStatus_t {
     // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write_bits("curandGenerateLongLong", raw, output, (len, true), |bits| bits) }
+    unsafe {
+        write_bits("curandGenerateLongLong", raw, output, (len, true), |bits| {
+            bits
+        })
+    }
 }
 
-unsafe extern "C" fn uniform<T: Real>(raw: curandGenerator_t, output: *mut T, len: usize) -> curandStatus_t {
+unsafe extern "C" fn uniform<T: Real>(
+    raw: curandGenerator_t,
+    output: *mut T,
+    len: usize,
+) -> curandStatus_t {
     let make = |generator: &mut Generator| {
-        Ok(generator.next(len, T::IS_WIDE)?.into_iter().map(|bits| T::narrow(unit(bits))).collect())
+        Ok(generator
+            .next(len, T::IS_WIDE)?
+            .into_iter()
+            .map(|bits| T::narrow(unit(bits)))
+            .collect())
     };
     // SAFETY: the caller passes memory for `len` numbers.
     unsafe { write("curandGenerateUniform", raw, output, make) }
@@ -130,7 +160,10 @@ unsafe fn write_normal<T: Real>(
     let (mean, deviation) = (mean.into(), deviation.into());
     let make = |generator: &mut Generator| {
         let standard = standard_normal::<T>(generator, len)?;
-        Ok(standard.into_iter().map(|number| T::narrow(map(mean + deviation * number))).collect())
+        Ok(standard
+            .into_iter()
+            .map(|number| T::narrow(map(mean + deviation * number)))
+            .collect())
     };
     // SAFETY: the caller guarantees the memory.
     unsafe { write(name, raw, output, make) }
@@ -144,7 +177,16 @@ unsafe extern "C" fn normal<T: Real>(
     deviation: T,
 ) -> curandStatus_t {
     // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write_normal("curandGenerateNormal", raw, output, len, (mean, deviation), |number| number) }
+    unsafe {
+        write_normal(
+            "curandGenerateNormal",
+            raw,
+            output,
+            len,
+            (mean, deviation),
+            |number| number,
+        )
+    }
 }
 
 unsafe extern "C" fn log_normal<T: Real>(
@@ -155,13 +197,31 @@ unsafe extern "C" fn log_normal<T: Real>(
     deviation: T,
 ) -> curandStatus_t {
     // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write_normal("curandGenerateLogNormal", raw, output, len, (mean, deviation), f64::exp) }
+    unsafe {
+        write_normal(
+            "curandGenerateLogNormal",
+            raw,
+            output,
+            len,
+            (mean, deviation),
+            f64::exp,
+        )
+    }
 }
 
-unsafe extern "C" fn poisson(raw: curandGenerator_t, output: *mut c_uint, len: usize, mean: f64) -> curandStatus_t {
+unsafe extern "C" fn poisson(
+    raw: curandGenerator_t,
+    output: *mut c_uint,
+    len: usize,
+    mean: f64,
+) -> curandStatus_t {
     let make = |generator: &mut Generator| {
         let distribution = Poisson::new(mean).ok_or(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE)?;
-        Ok(generator.next(len, true)?.into_iter().map(|bits| distribution.quantile(unit(bits))).collect())
+        Ok(generator
+            .next(len, true)?
+            .into_iter()
+            .map(|bits| distribution.quantile(unit(bits)))
+            .collect())
     };
     // SAFETY: the caller passes memory for `len` numbers.
     unsafe { write("curandGeneratePoisson", raw, output, make) }

@@ -44,7 +44,12 @@ impl Settings {
         if !known.contains(&kind) {
             return Err(curandStatus_t::CURAND_STATUS_TYPE_ERROR);
         }
-        Ok(Self { kind, seed: 0, offset: 0, dimensions: 1 })
+        Ok(Self {
+            kind,
+            seed: 0,
+            offset: 0,
+            dimensions: 1,
+        })
     }
 
     pub(super) fn is_quasi_random(&self) -> bool {
@@ -52,11 +57,17 @@ impl Settings {
     }
 
     pub(super) fn is_64_bit(&self) -> bool {
-        matches!(self.kind, Kind::CURAND_RNG_QUASI_SOBOL64 | Kind::CURAND_RNG_QUASI_SCRAMBLED_SOBOL64)
+        matches!(
+            self.kind,
+            Kind::CURAND_RNG_QUASI_SOBOL64 | Kind::CURAND_RNG_QUASI_SCRAMBLED_SOBOL64
+        )
     }
 
     pub(super) fn has_offset(&self) -> bool {
-        !matches!(self.kind, Kind::CURAND_RNG_PSEUDO_MTGP32 | Kind::CURAND_RNG_PSEUDO_MT19937)
+        !matches!(
+            self.kind,
+            Kind::CURAND_RNG_PSEUDO_MTGP32 | Kind::CURAND_RNG_PSEUDO_MT19937
+        )
     }
 
     /// Returns the sequence at the offset. MTGP32 is MT19937 with another seed.
@@ -66,11 +77,13 @@ impl Settings {
                 self.kind,
                 Kind::CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 | Kind::CURAND_RNG_QUASI_SCRAMBLED_SOBOL64
             );
-            let mut sequence = Sequence::new(self.dimensions as usize, is_scrambled, self.is_64_bit());
+            let mut sequence =
+                Sequence::new(self.dimensions as usize, is_scrambled, self.is_64_bit());
             sequence.position = self.offset;
             return Engine::Quasi(sequence);
         }
-        let twister = |seed: u64| Algorithm::Twister(Box::new(Mt::new(SplitMix(seed).next() as u32)));
+        let twister =
+            |seed: u64| Algorithm::Twister(Box::new(Mt::new(SplitMix(seed).next() as u32)));
         let mut algorithm = match self.kind {
             Kind::CURAND_RNG_PSEUDO_PHILOX4_32_10 => Algorithm::Philox(Philox::new(self.seed)),
             Kind::CURAND_RNG_PSEUDO_MRG32K3A => Algorithm::Mrg(Mrg::new(self.seed)),
@@ -98,5 +111,9 @@ impl Engine {
 
 fn wide(algorithm: &mut Algorithm, is_wide: bool) -> u64 {
     let upper = u64::from(algorithm.next()) << 32;
-    if is_wide { upper | u64::from(algorithm.next()) } else { upper }
+    if is_wide {
+        upper | u64::from(algorithm.next())
+    } else {
+        upper
+    }
 }

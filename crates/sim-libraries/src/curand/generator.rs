@@ -7,7 +7,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use bytemuck::Pod;
 use curium_rand::sys::{
-    Api, cudaStream_t, curandGenerator_t, curandOrdering_t, curandRngType_t, curandStatus_t, libraryPropertyType_t,
+    Api, cudaStream_t, curandGenerator_t, curandOrdering_t, curandRngType_t, curandStatus_t,
+    libraryPropertyType_t,
 };
 use curium_sim::{LibraryOperation, Operand};
 
@@ -42,7 +43,10 @@ struct Generators {
 static GENERATORS: LazyLock<Mutex<Generators>> = LazyLock::new(Mutex::default);
 
 /// Calls `operation` with a generator.
-pub(super) fn with<T>(raw: curandGenerator_t, operation: impl FnOnce(&mut Generator) -> Result<T>) -> Result<T> {
+pub(super) fn with<T>(
+    raw: curandGenerator_t,
+    operation: impl FnOnce(&mut Generator) -> Result<T>,
+) -> Result<T> {
     let mut generators = GENERATORS.lock().unwrap_or_else(PoisonError::into_inner);
     let found = generators.live.get_mut(&raw.addr());
     operation(found.ok_or(curandStatus_t::CURAND_STATUS_NOT_INITIALIZED)?)
@@ -51,10 +55,15 @@ pub(super) fn with<T>(raw: curandGenerator_t, operation: impl FnOnce(&mut Genera
 impl Generator {
     /// Returns the next numbers of the sequence.
     pub(super) fn next(&mut self, count: usize, is_wide: bool) -> Result<Vec<u64>> {
-        if self.settings.is_quasi_random() && !count.is_multiple_of(self.settings.dimensions as usize) {
+        if self.settings.is_quasi_random()
+            && !count.is_multiple_of(self.settings.dimensions as usize)
+        {
             return Err(curandStatus_t::CURAND_STATUS_LENGTH_NOT_MULTIPLE);
         }
-        Ok(self.engine.get_or_insert_with(|| self.settings.start()).next(count, is_wide))
+        Ok(self
+            .engine
+            .get_or_insert_with(|| self.settings.start())
+            .next(count, is_wide))
     }
 
     /// Writes numbers to the memory of the place: at once, or when the stream has completed earlier work.
@@ -62,7 +71,12 @@ impl Generator {
     /// # Safety
     ///
     /// On the host, `output` is valid for writes of the numbers.
-    pub(super) unsafe fn write<T: Pod>(&self, name: &'static str, output: *mut T, numbers: &[T]) -> Result {
+    pub(super) unsafe fn write<T: Pod>(
+        &self,
+        name: &'static str,
+        output: *mut T,
+        numbers: &[T],
+    ) -> Result {
         if self.is_on_host {
             // SAFETY: the caller guarantees the memory.
             unsafe { ptr::copy_nonoverlapping(numbers.as_ptr(), output, numbers.len()) };
@@ -92,7 +106,12 @@ fn add(place: *mut curandGenerator_t, kind: curandRngType_t, is_on_host: bool) -
     if place.is_null() {
         return Err(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE);
     }
-    let generator = Generator { settings: Settings::new(kind)?, engine: None, is_on_host, stream: 0 };
+    let generator = Generator {
+        settings: Settings::new(kind)?,
+        engine: None,
+        is_on_host,
+        stream: 0,
+    };
     let mut generators = GENERATORS.lock().unwrap_or_else(PoisonError::into_inner);
     generators.last += STEP;
     let number = generators.last;
@@ -102,21 +121,40 @@ fn add(place: *mut curandGenerator_t, kind: curandRngType_t, is_on_host: bool) -
     Ok(())
 }
 
-unsafe extern "C" fn create(place: *mut curandGenerator_t, kind: curandRngType_t) -> curandStatus_t {
+unsafe extern "C" fn create(
+    place: *mut curandGenerator_t,
+    kind: curandRngType_t,
+) -> curandStatus_t {
     code(add(place, kind, false))
 }
 
-unsafe extern "C" fn create_on_host(place: *mut curandGenerator_t, kind: curandRngType_t) -> curandStatus_t {
+unsafe extern "C" fn create_on_host(
+    place: *mut curandGenerator_t,
+    kind: curandRngType_t,
+) -> curandStatus_t {
     code(add(place, kind, true))
 }
 
 unsafe extern "C" fn destroy(raw: curandGenerator_t) -> curandStatus_t {
-    let removed = GENERATORS.lock().unwrap_or_else(PoisonError::into_inner).live.remove(&raw.addr());
-    code(removed.map(drop).ok_or(curandStatus_t::CURAND_STATUS_NOT_INITIALIZED))
+    let removed = GENERATORS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .live
+        .remove(&raw.addr());
+    code(
+        removed
+            .map(drop)
+            .ok_or(curandStatus_t::CURAND_STATUS_NOT_INITIALIZED),
+    )
 }
 
-unsafe extern "C" fn get_property(property: libraryPropertyType_t, value: *mut c_int) -> curandStatus_t {
-    let Some(number) = VERSION.get(property.0 as usize) else { return curandStatus_t::CURAND_STATUS_OUT_OF_RANGE };
+unsafe extern "C" fn get_property(
+    property: libraryPropertyType_t,
+    value: *mut c_int,
+) -> curandStatus_t {
+    let Some(number) = VERSION.get(property.0 as usize) else {
+        return curandStatus_t::CURAND_STATUS_OUT_OF_RANGE;
+    };
     // SAFETY: the caller passes a place for the value.
     unsafe { value.write(*number) };
     curandStatus_t::CURAND_STATUS_SUCCESS
@@ -136,21 +174,35 @@ unsafe extern "C" fn set_stream(raw: curandGenerator_t, stream: cudaStream_t) ->
 }
 
 unsafe extern "C" fn set_seed(raw: curandGenerator_t, seed: c_ulonglong) -> curandStatus_t {
-    code(with(raw, |generator| generator.set(!generator.settings.is_quasi_random(), |settings| settings.seed = seed)))
+    code(with(raw, |generator| {
+        generator.set(!generator.settings.is_quasi_random(), |settings| {
+            settings.seed = seed
+        })
+    }))
 }
 
 unsafe extern "C" fn set_offset(raw: curandGenerator_t, offset: c_ulonglong) -> curandStatus_t {
-    code(with(raw, |generator| generator.set(generator.settings.has_offset(), |settings| settings.offset = offset)))
+    code(with(raw, |generator| {
+        generator.set(generator.settings.has_offset(), |settings| {
+            settings.offset = offset
+        })
+    }))
 }
 
 /// Every order is the same here.
-unsafe extern "C" fn set_ordering(raw: curandGenerator_t, order: curandOrdering_t) -> curandStatus_t {
+unsafe extern "C" fn set_ordering(
+    raw: curandGenerator_t,
+    order: curandOrdering_t,
+) -> curandStatus_t {
     code(with(raw, |generator| {
         let is_of_quasi_random = order == curandOrdering_t::CURAND_ORDERING_QUASI_DEFAULT;
         if !(100..=104).contains(&order.0) && !is_of_quasi_random {
             return Err(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE);
         }
-        generator.set(generator.settings.is_quasi_random() == is_of_quasi_random, |_| {})
+        generator.set(
+            generator.settings.is_quasi_random() == is_of_quasi_random,
+            |_| {},
+        )
     }))
 }
 
@@ -159,7 +211,9 @@ unsafe extern "C" fn set_dimensions(raw: curandGenerator_t, dimensions: c_uint) 
         if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
             return Err(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE);
         }
-        generator.set(generator.settings.is_quasi_random(), |settings| settings.dimensions = dimensions)
+        generator.set(generator.settings.is_quasi_random(), |settings| {
+            settings.dimensions = dimensions
+        })
     }))
 }
 

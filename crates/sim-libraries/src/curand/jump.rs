@@ -8,14 +8,18 @@ struct BitMatrix(Vec<Bits>);
 
 impl BitMatrix {
     fn of(step: impl Fn(Bits) -> Bits) -> Self {
-        let unit = |bit: usize| std::array::from_fn(|word| if bit / 32 == word { 1 << (bit % 32) } else { 0 });
+        let unit = |bit: usize| {
+            std::array::from_fn(|word| if bit / 32 == word { 1 << (bit % 32) } else { 0 })
+        };
         Self((0..160).map(|bit| step(unit(bit))).collect())
     }
 
     fn apply(&self, bits: Bits) -> Bits {
         let is_set = |bit: usize| bits[bit / 32] >> (bit % 32) & 1 == 1;
         let images = (0..160).filter(|bit| is_set(*bit)).map(|bit| self.0[bit]);
-        images.fold([0; 5], |sum, image| std::array::from_fn(|word| sum[word] ^ image[word]))
+        images.fold([0; 5], |sum, image| {
+            std::array::from_fn(|word| sum[word] ^ image[word])
+        })
     }
 
     fn squared(&self) -> Self {
@@ -46,7 +50,10 @@ pub(super) struct Matrix {
 impl Matrix {
     pub(super) fn apply(&self, numbers: [u64; 3]) -> [u64; 3] {
         let dot = |row: [u64; 3]| {
-            let products = row.iter().zip(numbers).map(|(factor, number)| u128::from(*factor) * u128::from(number));
+            let products = row
+                .iter()
+                .zip(numbers)
+                .map(|(factor, number)| u128::from(*factor) * u128::from(number));
             (products.sum::<u128>() % u128::from(self.modulus)) as u64
         };
         self.rows.map(dot)
@@ -55,7 +62,10 @@ impl Matrix {
     fn squared(&self) -> Self {
         let column = |index: usize| self.apply(std::array::from_fn(|row| self.rows[row][index]));
         let columns = [column(0), column(1), column(2)];
-        Self { rows: std::array::from_fn(|row| std::array::from_fn(|index| columns[index][row])), ..*self }
+        Self {
+            rows: std::array::from_fn(|row| std::array::from_fn(|index| columns[index][row])),
+            ..*self
+        }
     }
 
     /// Applies the map `distance` times.

@@ -22,11 +22,29 @@ impl Sequence {
         let directions = if is_64_bit {
             directions::<u64>(dimensions)
         } else {
-            let widen = |directions: Vec<u32>| directions.into_iter().map(|bits| u64::from(bits) << 32).collect();
-            directions::<u32>(dimensions).into_iter().map(widen).collect()
+            let widen = |directions: Vec<u32>| {
+                directions
+                    .into_iter()
+                    .map(|bits| u64::from(bits) << 32)
+                    .collect()
+            };
+            directions::<u32>(dimensions)
+                .into_iter()
+                .map(widen)
+                .collect()
         };
-        let shift = |dimension| if is_scrambled { SplitMix(dimension).next() } else { 0 };
-        Self { directions, shifts: (0..dimensions as u64).map(shift).collect(), position: 0 }
+        let shift = |dimension| {
+            if is_scrambled {
+                SplitMix(dimension).next()
+            } else {
+                0
+            }
+        };
+        Self {
+            directions,
+            shifts: (0..dimensions as u64).map(shift).collect(),
+            position: 0,
+        }
     }
 
     pub(super) fn dimensions(&self) -> usize {
@@ -52,7 +70,10 @@ impl Sequence {
 /// Returns the number at a position: the sum of the directions at the bits of its Gray code.
 fn at(directions: &[u64], position: u64) -> u64 {
     let gray = position ^ (position >> 1);
-    let chosen = directions.iter().enumerate().filter(|(bit, _)| gray >> bit & 1 == 1);
+    let chosen = directions
+        .iter()
+        .enumerate()
+        .filter(|(bit, _)| gray >> bit & 1 == 1);
     chosen.fold(0, |sum, (_, direction)| sum ^ direction)
 }
 
@@ -75,10 +96,16 @@ mod tests {
         for is_64_bit in [false, true] {
             let mut whole = Sequence::new(5, true, is_64_bit);
             let points = whole.next(100);
-            let mut rest = Sequence { position: 37, ..Sequence::new(5, true, is_64_bit) };
+            let mut rest = Sequence {
+                position: 37,
+                ..Sequence::new(5, true, is_64_bit)
+            };
             let rest = rest.next(63);
             for dimension in 0..5 {
-                assert_eq!(points[dimension * 100 + 37..][..63], rest[dimension * 63..][..63]);
+                assert_eq!(
+                    points[dimension * 100 + 37..][..63],
+                    rest[dimension * 63..][..63]
+                );
             }
         }
     }

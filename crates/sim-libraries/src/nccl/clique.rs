@@ -95,13 +95,17 @@ impl Key {
 impl State {
     /// Returns `true` if every rank, of a communicator of `size`, has contributed.
     fn is_ready(&self, key: Key, size: usize) -> bool {
-        self.meetings.get(&key).is_some_and(|meeting| meeting.parts.len() == key.ranks(size))
+        self.meetings
+            .get(&key)
+            .is_some_and(|meeting| meeting.parts.len() == key.ranks(size))
     }
 
     /// Sends a message to a rank in another process. The state stays locked, which keeps the order of the messages; a rank reads them
     /// without waiting for this process.
     fn send(&self, rank: usize, message: &Message) {
-        let Some(stream) = self.remotes.get(&rank) else { return };
+        let Some(stream) = self.remotes.get(&rank) else {
+            return;
+        };
         let mut stream = lock(stream);
         if message.send(&mut *stream).is_err() {
             // A part of the message may have been sent: none can follow. The thread that reads notices the end.
@@ -110,7 +114,9 @@ impl State {
     }
 
     fn send_all(&self, message: &Message) {
-        self.remotes.keys().for_each(|rank| self.send(*rank, message));
+        self.remotes
+            .keys()
+            .for_each(|rank| self.send(*rank, message));
     }
 
     fn fail(&mut self, failure: Failure) -> ncclResult_t {
@@ -123,7 +129,11 @@ impl State {
 
 impl Clique {
     pub(super) fn new(size: usize) -> Arc<Self> {
-        Arc::new(Self { size, state: Mutex::default(), changed: Condvar::new() })
+        Arc::new(Self {
+            size,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
     }
 
     /// Adds a rank on a device, with its connection if it is one of another process.
@@ -135,7 +145,10 @@ impl Clique {
     ) -> Result<(), Failure> {
         let mut state = lock(&self.state);
         if let Some((other, _)) = state.devices.iter().find(|(_, used)| used.is(&device)) {
-            let message = format!("duplicate GPU: rank {rank} and rank {other} are both on device {}", device.ordinal);
+            let message = format!(
+                "duplicate GPU: rank {rank} and rank {other} are both on device {}",
+                device.ordinal
+            );
             let failure = (ncclResult_t::ncclInvalidUsage, message);
             if let Some(remote) = &remote {
                 // The failure may end this process before it replies.
@@ -146,7 +159,10 @@ impl Clique {
             return Err(failure);
         }
         if rank >= self.size || state.devices.insert(rank, device).is_some() {
-            return Err((ncclResult_t::ncclInvalidUsage, format!("rank {rank} was created twice")));
+            return Err((
+                ncclResult_t::ncclInvalidUsage,
+                format!("rank {rank} was created twice"),
+            ));
         }
         if let Some(remote) = remote {
             state.remotes.insert(rank, remote);
@@ -172,7 +188,10 @@ impl Clique {
     /// Waits until every rank has arrived.
     pub(super) fn wait_for_ranks(&self) -> Result {
         let state = self.wait(|state| state.devices.len() == self.size || state.error.is_some());
-        state.error.clone().map_or(Ok(()), |failure| Err(raised(failure)))
+        state
+            .error
+            .clone()
+            .map_or(Ok(()), |failure| Err(raised(failure)))
     }
 
     pub(super) fn error(&self) -> Option<Failure> {
@@ -190,15 +209,24 @@ impl Clique {
         state.left.insert(rank);
         self.changed.notify_all();
         let has_local = |state: &State| {
-            state.devices.keys().any(|rank| !state.remotes.contains_key(rank) && !state.left.contains(rank))
+            state
+                .devices
+                .keys()
+                .any(|rank| !state.remotes.contains_key(rank) && !state.left.contains(rank))
         };
         if state.remotes.contains_key(&rank) || has_local(&state) {
             return;
         }
         let deadline = Instant::now() + if waits { PATIENCE } else { Duration::ZERO };
         while state.error.is_none() && state.remotes.keys().any(|rank| !state.left.contains(rank)) {
-            let Some(rest) = deadline.checked_duration_since(Instant::now()) else { break };
-            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+            let Some(rest) = deadline.checked_duration_since(Instant::now()) else {
+                break;
+            };
+            state = self
+                .changed
+                .wait_timeout(state, rest)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
         state.send_all(&Message::Leave);
     }
@@ -208,16 +236,27 @@ impl Clique {
         let mut state = lock(&self.state);
         state.remotes.remove(&rank);
         if state.left.insert(rank) {
-            let message = format!("rank {rank} has ended without the end of its communicator (process {process})");
+            let message = format!(
+                "rank {rank} has ended without the end of its communicator (process {process})"
+            );
             state.fail((ncclResult_t::ncclRemoteError, message));
         }
         self.changed.notify_all();
     }
 
     /// Compares a call with that of the other ranks.
-    pub(super) fn agree(&self, channel: Channel, call: u64, rank: usize, operation: &Operation) -> Result<(), Failure> {
+    pub(super) fn agree(
+        &self,
+        channel: Channel,
+        call: u64,
+        rank: usize,
+        operation: &Operation,
+    ) -> Result<(), Failure> {
         let mut state = lock(&self.state);
-        let (first, agreed, ranks) = state.calls.entry((channel, call)).or_insert_with(|| (rank, operation.clone(), 0));
+        let (first, agreed, ranks) = state
+            .calls
+            .entry((channel, call))
+            .or_insert_with(|| (rank, operation.clone(), 0));
         *ranks += 1;
         if !agreed.matches(operation) {
             let message = format!(
@@ -228,7 +267,14 @@ impl Clique {
             self.changed.notify_all();
             return Err(failure);
         }
-        if *ranks == (Key { channel, call, run: 0 }).ranks(self.size) {
+        if *ranks
+            == (Key {
+                channel,
+                call,
+                run: 0,
+            })
+            .ranks(self.size)
+        {
             state.calls.remove(&(channel, call));
         }
         Ok(())
@@ -243,10 +289,18 @@ impl Clique {
         if meeting.parts.len() == key.ranks(self.size) {
             let (parts, ranks) = (meeting.all(), meeting.parts.len());
             let places = parts.iter().map(|(place, _)| place % self.size);
-            let remote: Vec<usize> = places.filter(|rank| state.remotes.contains_key(rank)).collect();
+            let remote: Vec<usize> = places
+                .filter(|rank| state.remotes.contains_key(rank))
+                .collect();
             let mut sent = HashSet::new();
             for rank in remote.iter().filter(|rank| sent.insert(**rank)) {
-                state.send(*rank, &Message::Ready { key, parts: parts.clone() });
+                state.send(
+                    *rank,
+                    &Message::Ready {
+                        key,
+                        parts: parts.clone(),
+                    },
+                );
             }
             self.take_for(&mut state, key, remote.len(), ranks);
         }
@@ -261,7 +315,9 @@ impl Clique {
     /// Returns the data of all ranks, in their order; none if they have not contributed.
     pub(super) fn take(&self, key: Key) -> Parts {
         let mut state = lock(&self.state);
-        let Some(meeting) = state.meetings.get(&key) else { return Vec::new() };
+        let Some(meeting) = state.meetings.get(&key) else {
+            return Vec::new();
+        };
         let (parts, ranks) = (meeting.all(), key.ranks(self.size));
         self.take_for(&mut state, key, 1, ranks);
         parts
@@ -269,7 +325,9 @@ impl Clique {
 
     /// Notes that ranks have the data, which the last of them drops.
     fn take_for(&self, state: &mut State, key: Key, count: usize, ranks: usize) {
-        let Some(meeting) = state.meetings.get_mut(&key) else { return };
+        let Some(meeting) = state.meetings.get_mut(&key) else {
+            return;
+        };
         meeting.taken += count;
         if meeting.taken >= ranks {
             state.meetings.remove(&key);
@@ -280,7 +338,10 @@ impl Clique {
     pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
         let state = self.wait(|state| state.is_ready(key, self.size) || state.error.is_some());
         if !state.is_ready(key, self.size) {
-            return Err(state.error.clone().map_or(ncclResult_t::ncclInternalError, raised));
+            return Err(state
+                .error
+                .clone()
+                .map_or(ncclResult_t::ncclInternalError, raised));
         }
         drop(state);
         Ok(self.take(key))
@@ -288,14 +349,20 @@ impl Clique {
 
     fn wait(&self, is_met: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let state = lock(&self.state);
-        self.changed.wait_while(state, |state| !is_met(state)).unwrap_or_else(PoisonError::into_inner)
+        self.changed
+            .wait_while(state, |state| !is_met(state))
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Meeting {
     /// Returns the data of all ranks, in their order.
     fn all(&self) -> Parts {
-        let mut parts: Parts = self.parts.iter().map(|(rank, part)| (*rank, Arc::clone(part))).collect();
+        let mut parts: Parts = self
+            .parts
+            .iter()
+            .map(|(rank, part)| (*rank, Arc::clone(part)))
+            .collect();
         parts.sort_by_key(|(rank, _)| *rank);
         parts
     }
@@ -311,18 +378,48 @@ mod tests {
     #[test]
     fn connection_to_a_rank_that_does_not_read_ends() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
-        let mut rank = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
-        rank.set_read_timeout(Some(Duration::from_secs(20))).expect("the time is not 0");
+        let mut rank =
+            TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+        rank.set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("the time is not 0");
         let (stream, _) = listener.accept().expect("a rank connects");
-        stream.set_write_timeout(Some(Duration::from_millis(50))).expect("the time is not 0");
+        stream
+            .set_write_timeout(Some(Duration::from_millis(50)))
+            .expect("the time is not 0");
         let clique = Clique::new(2);
         let remote = Some(Arc::new(Mutex::new(stream)));
-        clique.arrive(0, Device { ordinal: 0, process: 1, simulator: 0 }, None).expect("it is the first");
-        clique.arrive(1, Device { ordinal: 1, process: 2, simulator: 0 }, remote).expect("its device is another");
-        let key = Key { channel: Channel::Collective, call: 1, run: 0 };
+        clique
+            .arrive(
+                0,
+                Device {
+                    ordinal: 0,
+                    process: 1,
+                    simulator: 0,
+                },
+                None,
+            )
+            .expect("it is the first");
+        clique
+            .arrive(
+                1,
+                Device {
+                    ordinal: 1,
+                    process: 2,
+                    simulator: 0,
+                },
+                remote,
+            )
+            .expect("its device is another");
+        let key = Key {
+            channel: Channel::Collective,
+            call: 1,
+            run: 0,
+        };
         clique.contribute(key, 1, Arc::from([]));
         clique.contribute(key, 0, vec![7; 64 << 20].into());
-        let received = rank.read_to_end(&mut Vec::new()).expect("the connection ends");
+        let received = rank
+            .read_to_end(&mut Vec::new())
+            .expect("the connection ends");
         assert!((1..64 << 20).contains(&received), "{received} bytes");
     }
 }

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use std::{ptr, thread};
 
-use curium_nccl::sys::{NCCL_SHRINK_ABORT, NCCL_SPLIT_NOCOLOR, ncclComm_t, ncclConfig_t, ncclResult_t, ncclUniqueId};
+use curium_nccl::sys::{
+    NCCL_SHRINK_ABORT, NCCL_SPLIT_NOCOLOR, ncclComm_t, ncclConfig_t, ncclResult_t, ncclUniqueId,
+};
 use curium_sim::{current_device, with_device};
 
 use super::clique::{Channel, Device};
@@ -22,7 +24,9 @@ const PAUSE: Duration = Duration::from_micros(200);
 
 /// Returns an identifier as C has it.
 fn raw(identifier: &Identifier) -> ncclUniqueId {
-    ncclUniqueId { internal: identifier.bytes().map(|byte| c_char::from_ne_bytes([byte])) }
+    ncclUniqueId {
+        internal: identifier.bytes().map(|byte| c_char::from_ne_bytes([byte])),
+    }
 }
 
 /// Returns the bytes of an identifier of C.
@@ -35,19 +39,44 @@ fn bytes(id: &ncclUniqueId) -> [u8; 128] {
 /// # Safety
 ///
 /// `place` is null or valid for writes.
-unsafe fn create(place: *mut ncclComm_t, size: c_int, id: &ncclUniqueId, rank: c_int, is_blocking: bool) -> Result {
+unsafe fn create(
+    place: *mut ncclComm_t,
+    size: c_int,
+    id: &ncclUniqueId,
+    rank: c_int,
+    is_blocking: bool,
+) -> Result {
     if place.is_null() {
-        return Err(failed(ncclResult_t::ncclInvalidArgument, "the place for the communicator is null"));
+        return Err(failed(
+            ncclResult_t::ncclInvalidArgument,
+            "the place for the communicator is null",
+        ));
     }
-    let numbers = usize::try_from(size).ok().zip(usize::try_from(rank).ok()).filter(|(size, rank)| rank < size);
-    let (size, rank) =
-        numbers.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {size}")))?;
+    let numbers = usize::try_from(size)
+        .ok()
+        .zip(usize::try_from(rank).ok())
+        .filter(|(size, rank)| rank < size);
+    let (size, rank) = numbers.ok_or_else(|| {
+        failed(
+            ncclResult_t::ncclInvalidArgument,
+            format!("rank {rank} of {size}"),
+        )
+    })?;
     let device = device()?;
     let identifier = Identifier::from_bytes(bytes(id))?;
     let link = Link::open(&identifier, size, rank, device)?;
     // SAFETY: the caller guarantees the place.
-    unsafe { write(place, add(Member::new(link.clone(), rank, device, is_blocking))) }?;
-    if is_blocking { group::take(wait_for_ranks(link)) } else { Err(ncclResult_t::ncclInProgress) }
+    unsafe {
+        write(
+            place,
+            add(Member::new(link.clone(), rank, device, is_blocking)),
+        )
+    }?;
+    if is_blocking {
+        group::take(wait_for_ranks(link))
+    } else {
+        Err(ncclResult_t::ncclInProgress)
+    }
 }
 
 /// Returns `true` unless a configuration is passed that requests a non-blocking communicator.
@@ -62,9 +91,16 @@ unsafe fn is_blocking(config: *const ncclConfig_t) -> bool {
 
 fn device() -> Result<Device> {
     let (ordinal, simulator) = current_device().ok_or_else(|| {
-        failed(ncclResult_t::ncclUnhandledCudaError, "no context is current, and there are several simulators or none")
+        failed(
+            ncclResult_t::ncclUnhandledCudaError,
+            "no context is current, and there are several simulators or none",
+        )
     })?;
-    Ok(Device { ordinal, process: std::process::id(), simulator })
+    Ok(Device {
+        ordinal,
+        process: std::process::id(),
+        simulator,
+    })
 }
 
 /// Adds a rank, and returns its handle.
@@ -81,32 +117,56 @@ fn wait_for_ranks(link: Link) -> Step {
 /// Begins to create a communicator of `ranks`, which all call this, and returns the next step.
 fn derive(member: Arc<Member>, call: u64, ranks: &[usize], handle: ncclComm_t) -> Result<Step> {
     let position = ranks.iter().position(|rank| *rank == member.rank);
-    let rank = position.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "the rank is excluded"))?;
+    let rank = position
+        .ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "the rank is excluded"))?;
     // The first of the ranks creates the identifier under which they meet.
-    let own = if rank == 0 { Identifier::new().bytes().to_vec() } else { Vec::new() };
+    let own = if rank == 0 {
+        Identifier::new().bytes().to_vec()
+    } else {
+        Vec::new()
+    };
     let number = call | 1 << 63 | (ranks[0] as u64) << 32;
     let (size, first) = (ranks.len(), ranks[0]);
     let key = member.link.join_meeting(number, member.rank, size, &own);
     Ok(Step::new(move || {
         let parts = member.link.wait_for(key)?;
-        let identifier = parts.into_iter().find(|(rank, _)| *rank == first).map(|(_, part)| part);
+        let identifier = parts
+            .into_iter()
+            .find(|(rank, _)| *rank == first)
+            .map(|(_, part)| part);
         open(&member, identifier.as_deref(), size, rank, handle).map(Some)
     }))
 }
 
 /// Creates a communicator with the identifier that one rank of another has sent, and returns the step that waits for its ranks.
-fn open(member: &Arc<Member>, identifier: Option<&[u8]>, size: usize, rank: usize, handle: ncclComm_t) -> Result<Step> {
-    let bytes = identifier.and_then(|part| part.try_into().ok()).ok_or(ncclResult_t::ncclInternalError)?;
+fn open(
+    member: &Arc<Member>,
+    identifier: Option<&[u8]>,
+    size: usize,
+    rank: usize,
+    handle: ncclComm_t,
+) -> Result<Step> {
+    let bytes = identifier
+        .and_then(|part| part.try_into().ok())
+        .ok_or(ncclResult_t::ncclInternalError)?;
     let link = Link::open(&Identifier::from_bytes(bytes)?, size, rank, member.device)?;
-    registry::add(handle, Member::new(link.clone(), rank, member.device, member.is_blocking));
+    registry::add(
+        handle,
+        Member::new(link.clone(), rank, member.device, member.is_blocking),
+    );
     Ok(wait_for_ranks(link))
 }
 
 /// Returns the ranks of the same color, in the order of their keys. Each part is the color and the key of a rank.
 fn ranks_of_color(color: c_int, parts: &Parts) -> Vec<usize> {
     let number = |part: &[u8]| c_int::from_le_bytes(part.try_into().unwrap_or_default());
-    let all = parts.iter().map(|(rank, part)| (number(&part[..4]), number(&part[4..]), *rank));
-    let mut same: Vec<_> = all.filter(|(other, ..)| *other == color).map(|(_, key, rank)| (key, rank)).collect();
+    let all = parts
+        .iter()
+        .map(|(rank, part)| (number(&part[..4]), number(&part[4..]), *rank));
+    let mut same: Vec<_> = all
+        .filter(|(other, ..)| *other == color)
+        .map(|(_, key, rank)| (key, rank))
+        .collect();
     same.sort_unstable();
     same.into_iter().map(|(_, rank)| rank).collect()
 }

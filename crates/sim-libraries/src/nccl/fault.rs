@@ -47,9 +47,13 @@ impl NcclFault {
     ///
     /// [`Error::Aborted`](curium_nccl::Error::Aborted) if the communicator was aborted.
     pub fn inject(self, communicator: &mut Communicator) -> curium_nccl::Result<()> {
-        let Ok(member) = registry::look_up(communicator.as_raw()?) else { return Ok(()) };
+        let Ok(member) = registry::look_up(communicator.as_raw()?) else {
+            return Ok(());
+        };
         match self {
-            Self::Error(code) => member.link.fail((code, format!("rank {} failed", member.rank))),
+            Self::Error(code) => member
+                .link
+                .fail((code, format!("rank {} failed", member.rank))),
             fault => *lock(&member.fault) = Some(fault),
         }
         Ok(())

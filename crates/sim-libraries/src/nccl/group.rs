@@ -58,7 +58,10 @@ pub(super) fn take(step: Step) -> Result {
 
 fn take_all(mut steps: Vec<Step>) -> Result {
     while !steps.is_empty() {
-        let next = steps.into_iter().map(|step| (step.0)()).collect::<Result<Vec<_>>>()?;
+        let next = steps
+            .into_iter()
+            .map(|step| (step.0)())
+            .collect::<Result<Vec<_>>>()?;
         steps = next.into_iter().flatten().collect();
     }
     Ok(())
@@ -67,7 +70,9 @@ fn take_all(mut steps: Vec<Step>) -> Result {
 /// Records the failure of a call: a group with one fails at its end.
 pub(super) fn record(result: Result) -> Result {
     if let Err(error) = result {
-        GROUP.with_borrow_mut(|group| group.error = group.error.or((group.depth > 0).then_some(error)));
+        GROUP.with_borrow_mut(|group| {
+            group.error = group.error.or((group.depth > 0).then_some(error))
+        });
     }
     result
 }
@@ -85,7 +90,9 @@ fn run(mut transfers: Vec<Transfer>) -> Result {
         ));
     }
     transfers.iter_mut().try_for_each(Transfer::agree)?;
-    transfers.iter().try_for_each(Transfer::enqueue_contribution)?;
+    transfers
+        .iter()
+        .try_for_each(Transfer::enqueue_contribution)?;
     transfers.into_iter().try_for_each(Transfer::enqueue_result)
 }
 

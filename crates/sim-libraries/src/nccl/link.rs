@@ -31,7 +31,12 @@ macro_rules! either {
 
 impl Link {
     /// Adds a rank on a device to the communicator of an identifier, which the first rank creates.
-    pub(super) fn open(identifier: &Identifier, size: usize, rank: usize, device: Device) -> Result<Self> {
+    pub(super) fn open(
+        identifier: &Identifier,
+        size: usize,
+        rank: usize,
+        device: Device,
+    ) -> Result<Self> {
         if !identifier.is_own() {
             let remote = Remote::connect(identifier, size, rank, device);
             return remote.map(Self::Remote).map_err(raised);
@@ -49,7 +54,9 @@ impl Link {
 
     /// Adds a rank of this process.
     pub(super) fn arrive(&self, rank: usize, device: Device) -> Result {
-        let Self::Local(clique) = self else { return Ok(()) };
+        let Self::Local(clique) = self else {
+            return Ok(());
+        };
         clique.arrive(rank, device, None).map_err(raised)?;
         clique.announce();
         registry::forget_complete(clique);
@@ -85,7 +92,13 @@ impl Link {
     }
 
     /// Compares a call with that of the other ranks.
-    pub(super) fn agree(&self, channel: Channel, call: u64, rank: usize, operation: &Operation) -> Result {
+    pub(super) fn agree(
+        &self,
+        channel: Channel,
+        call: u64,
+        rank: usize,
+        operation: &Operation,
+    ) -> Result {
         either!(self, agree(channel, call, rank, operation)).map_err(raised)
     }
 
@@ -103,7 +116,11 @@ impl Link {
 
     /// Contributes to a meeting of `ranks` ranks on the host.
     pub(super) fn join_meeting(&self, call: u64, rank: usize, ranks: usize, part: &[u8]) -> Key {
-        let key = Key { channel: Channel::Creation, call, run: ranks as u64 };
+        let key = Key {
+            channel: Channel::Creation,
+            call,
+            run: ranks as u64,
+        };
         self.contribute(key, rank, part.into());
         key
     }

@@ -24,13 +24,28 @@ pub(super) type Parts = Vec<(usize, Arc<[u8]>)>;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Message {
     /// The first message: the secret of the process, the number of the communicator, and the rank.
-    Hello { secret: [u8; 16], number: u64, size: usize, rank: usize, ordinal: i32, process: u32 },
+    Hello {
+        secret: [u8; 16],
+        number: u64,
+        size: usize,
+        rank: usize,
+        ordinal: i32,
+        process: u32,
+    },
     /// A call, which the other ranks must make as well.
-    Agree { channel: Channel, call: u64, operation: Operation },
+    Agree {
+        channel: Channel,
+        call: u64,
+        operation: Operation,
+    },
     /// The answer to `Hello` and `Agree`.
     Reply(Option<Failure>),
     /// Data of a rank for one run of an operation.
-    Contribute { key: Key, place: usize, part: Arc<[u8]> },
+    Contribute {
+        key: Key,
+        place: usize,
+        part: Arc<[u8]>,
+    },
     /// The data of all ranks.
     Ready { key: Key, parts: Parts },
     /// Every rank has arrived.
@@ -66,12 +81,31 @@ impl Message {
 
     fn encode(&self, to: &mut Bytes) {
         match self {
-            Self::Hello { secret, number, size, rank, ordinal, process } => {
-                to.kind(0).bytes(secret).number(*number).number(*size as u64).number(*rank as u64);
-                to.number(u64::from(ordinal.cast_unsigned())).number(u64::from(*process));
+            Self::Hello {
+                secret,
+                number,
+                size,
+                rank,
+                ordinal,
+                process,
+            } => {
+                to.kind(0)
+                    .bytes(secret)
+                    .number(*number)
+                    .number(*size as u64)
+                    .number(*rank as u64);
+                to.number(u64::from(ordinal.cast_unsigned()))
+                    .number(u64::from(*process));
             }
-            Self::Agree { channel, call, operation } => {
-                to.kind(1).channel(*channel).number(*call).operation(operation);
+            Self::Agree {
+                channel,
+                call,
+                operation,
+            } => {
+                to.kind(1)
+                    .channel(*channel)
+                    .number(*call)
+                    .operation(operation);
             }
             Self::Reply(None) => {
                 to.kind(2);
@@ -110,14 +144,25 @@ impl Message {
                 ordinal: u32::try_from(from.number()?).ok()?.cast_signed(),
                 process: from.number()?.try_into().ok()?,
             },
-            1 => Self::Agree { channel: from.channel()?, call: from.number()?, operation: from.operation()? },
+            1 => Self::Agree {
+                channel: from.channel()?,
+                call: from.number()?,
+                operation: from.operation()?,
+            },
             2 => Self::Reply(None),
             3 => Self::Reply(Some(from.failure()?)),
-            4 => Self::Contribute { key: from.key()?, place: from.size()?, part: from.bytes()?.into() },
+            4 => Self::Contribute {
+                key: from.key()?,
+                place: from.size()?,
+                part: from.bytes()?.into(),
+            },
             5 => {
                 let key = from.key()?;
                 let parts = (0..from.number()?).map(|_| Some((from.size()?, from.bytes()?.into())));
-                Self::Ready { key, parts: parts.collect::<Option<_>>()? }
+                Self::Ready {
+                    key,
+                    parts: parts.collect::<Option<_>>()?,
+                }
             }
             6 => Self::Complete,
             7 => Self::Failed(from.failure()?),
@@ -165,7 +210,9 @@ impl Bytes {
     fn operator(&mut self, operator: Operator) -> &mut Self {
         match operator {
             Operator::Plain(operator) => self.kind(0).number(operator.0.into()),
-            Operator::Scaled(Factor::Value(factor)) => self.kind(1).number(u64::from_le_bytes(factor)),
+            Operator::Scaled(Factor::Value(factor)) => {
+                self.kind(1).number(u64::from_le_bytes(factor))
+            }
             Operator::Scaled(Factor::Address(address)) => self.kind(2).number(address),
         }
     }
@@ -184,7 +231,9 @@ impl Bytes {
             Kind::Receive => self.kind(9),
             Kind::Window => self.kind(10),
         };
-        self.number(operation.count as u64).number(operation.element.0.into()).number(operation.width as u64)
+        self.number(operation.count as u64)
+            .number(operation.element.0.into())
+            .number(operation.width as u64)
     }
 }
 
@@ -220,20 +269,30 @@ impl<'a> Fields<'a> {
     }
 
     fn failure(&mut self) -> Option<Failure> {
-        Some((ncclResult_t(self.code()?), String::from_utf8_lossy(self.bytes()?).into_owned()))
+        Some((
+            ncclResult_t(self.code()?),
+            String::from_utf8_lossy(self.bytes()?).into_owned(),
+        ))
     }
 
     fn channel(&mut self) -> Option<Channel> {
         Some(match self.byte()? {
             0 => Channel::Collective,
-            1 => Channel::Pair { from: self.size()?, to: self.size()? },
+            1 => Channel::Pair {
+                from: self.size()?,
+                to: self.size()?,
+            },
             2 => Channel::Creation,
             _ => return None,
         })
     }
 
     fn key(&mut self) -> Option<Key> {
-        Some(Key { channel: self.channel()?, call: self.number()?, run: self.number()? })
+        Some(Key {
+            channel: self.channel()?,
+            call: self.number()?,
+            run: self.number()?,
+        })
     }
 
     fn operator(&mut self) -> Option<Operator> {
@@ -260,7 +319,12 @@ impl<'a> Fields<'a> {
             10 => Kind::Window,
             _ => return None,
         };
-        Some(Operation { kind, count: self.size()?, element: ncclDataType_t(self.code()?), width: self.size()? })
+        Some(Operation {
+            kind,
+            count: self.size()?,
+            element: ncclDataType_t(self.code()?),
+            width: self.size()?,
+        })
     }
 }
 
@@ -269,9 +333,18 @@ mod tests {
     use super::*;
 
     fn messages() -> Vec<Message> {
-        let operation = |kind| Operation { kind, count: 5, element: ncclDataType_t::ncclFloat32, width: 4 };
+        let operation = |kind| Operation {
+            kind,
+            count: 5,
+            element: ncclDataType_t::ncclFloat32,
+            width: 4,
+        };
         let channel = Channel::Pair { from: 1, to: 300 };
-        let key = Key { channel, call: 7, run: u64::MAX };
+        let key = Key {
+            channel,
+            call: 7,
+            run: u64::MAX,
+        };
         let scaled = Operator::Scaled(Factor::Value([1, 2, 3, 4, 5, 6, 7, 8]));
         let kinds = [
             Kind::AllReduce(scaled),
@@ -287,15 +360,32 @@ mod tests {
             Kind::Receive,
             Kind::Window,
         ];
-        let calls =
-            kinds.map(|kind| Message::Agree { channel: Channel::Collective, call: 1, operation: operation(kind) });
+        let calls = kinds.map(|kind| Message::Agree {
+            channel: Channel::Collective,
+            call: 1,
+            operation: operation(kind),
+        });
         let failure = (ncclResult_t::ncclRemoteError, "rank 3 has ended".to_owned());
         let others = [
-            Message::Hello { secret: [9; 16], number: 4, size: 8, rank: 7, ordinal: -1, process: 99 },
+            Message::Hello {
+                secret: [9; 16],
+                number: 4,
+                size: 8,
+                rank: 7,
+                ordinal: -1,
+                process: 99,
+            },
             Message::Reply(None),
             Message::Reply(Some(failure.clone())),
-            Message::Contribute { key, place: 3, part: [1, 2, 3][..].into() },
-            Message::Ready { key, parts: vec![(0, [][..].into()), (9, [4; 100][..].into())] },
+            Message::Contribute {
+                key,
+                place: 3,
+                part: [1, 2, 3][..].into(),
+            },
+            Message::Ready {
+                key,
+                parts: vec![(0, [][..].into()), (9, [4; 100][..].into())],
+            },
             Message::Complete,
             Message::Failed(failure),
             Message::Leave,
@@ -321,7 +411,10 @@ mod tests {
             for len in 4..bytes.len() {
                 let mut short = bytes[..len].to_vec();
                 short[..4].copy_from_slice(&(len as u32 - 4).to_le_bytes());
-                assert!(Message::receive(&mut &short[..], LIMIT).is_err(), "{message:?}, {len} bytes");
+                assert!(
+                    Message::receive(&mut &short[..], LIMIT).is_err(),
+                    "{message:?}, {len} bytes"
+                );
             }
         }
         let long = [u32::MAX.to_le_bytes(), [0; 4]].concat();

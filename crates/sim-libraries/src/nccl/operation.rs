@@ -42,7 +42,9 @@ impl Operation {
             (first, second) if is_transfer(first) && is_transfer(second) => true,
             (Kind::AllReduce(first), Kind::AllReduce(second)) => first.matches(second),
             (Kind::ReduceScatter(first), Kind::ReduceScatter(second)) => first.matches(second),
-            (Kind::Reduce(first, to), Kind::Reduce(second, other)) => first.matches(second) && to == other,
+            (Kind::Reduce(first, to), Kind::Reduce(second, other)) => {
+                first.matches(second) && to == other
+            }
             (first, second) => first == second,
         };
         kinds && (self.count, self.element) == (other.count, other.element)
@@ -52,7 +54,11 @@ impl Operation {
     pub(super) fn source_len(&self, rank: usize, size: usize) -> usize {
         let part = self.count * self.width;
         match self.kind {
-            Kind::AllReduce(_) | Kind::Reduce(..) | Kind::AllGather | Kind::Gather(_) | Kind::Send => part,
+            Kind::AllReduce(_)
+            | Kind::Reduce(..)
+            | Kind::AllGather
+            | Kind::Gather(_)
+            | Kind::Send => part,
             Kind::ReduceScatter(_) | Kind::AllToAll => part * size,
             Kind::Broadcast(root) if root == rank => part,
             Kind::Scatter(root) if root == rank => part * size,
@@ -64,7 +70,11 @@ impl Operation {
     pub(super) fn target_len(&self, rank: usize, size: usize) -> usize {
         let part = self.count * self.width;
         match self.kind {
-            Kind::AllReduce(_) | Kind::ReduceScatter(_) | Kind::Broadcast(_) | Kind::Scatter(_) | Kind::Receive => part,
+            Kind::AllReduce(_)
+            | Kind::ReduceScatter(_)
+            | Kind::Broadcast(_)
+            | Kind::Scatter(_)
+            | Kind::Receive => part,
             Kind::AllGather | Kind::AllToAll => part * size,
             Kind::Reduce(_, root) if root == rank => part,
             Kind::Gather(root) if root == rank => part * size,
@@ -74,7 +84,9 @@ impl Operation {
 
     fn operator(&self) -> Option<Operator> {
         match self.kind {
-            Kind::AllReduce(operator) | Kind::Reduce(operator, _) | Kind::ReduceScatter(operator) => Some(operator),
+            Kind::AllReduce(operator)
+            | Kind::Reduce(operator, _)
+            | Kind::ReduceScatter(operator) => Some(operator),
             _ => None,
         }
     }
@@ -99,13 +111,20 @@ impl Operation {
         let own = rank * part..(rank + 1) * part;
         match self.kind {
             Kind::AllReduce(operator) => reduce::reduced(operator, self.element, parts),
-            Kind::Reduce(operator, root) if root == rank => reduce::reduced(operator, self.element, parts),
-            Kind::ReduceScatter(operator) => reduce::reduced(operator, self.element, parts)[own].to_vec(),
+            Kind::Reduce(operator, root) if root == rank => {
+                reduce::reduced(operator, self.element, parts)
+            }
+            Kind::ReduceScatter(operator) => {
+                reduce::reduced(operator, self.element, parts)[own].to_vec()
+            }
             Kind::Broadcast(root) => parts[root].to_vec(),
             Kind::Scatter(root) => parts[root][own].to_vec(),
             Kind::AllGather => parts.concat(),
             Kind::Gather(root) if root == rank => parts.concat(),
-            Kind::AllToAll => parts.iter().flat_map(|from| from[own.clone()].iter().copied()).collect(),
+            Kind::AllToAll => parts
+                .iter()
+                .flat_map(|from| from[own.clone()].iter().copied())
+                .collect(),
             // Only the sender contributes data.
             Kind::Receive => parts.concat(),
             Kind::Reduce(..) | Kind::Gather(_) | Kind::Send | Kind::Window => Vec::new(),
@@ -133,11 +152,21 @@ impl Kind {
 
 impl fmt::Display for Operation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}({} elements of {:?}", self.kind.name(), self.count, self.element)?;
+        write!(
+            formatter,
+            "{}({} elements of {:?}",
+            self.kind.name(),
+            self.count,
+            self.element
+        )?;
         match self.kind {
-            Kind::AllReduce(operator) | Kind::ReduceScatter(operator) => write!(formatter, ", {operator})"),
+            Kind::AllReduce(operator) | Kind::ReduceScatter(operator) => {
+                write!(formatter, ", {operator})")
+            }
             Kind::Reduce(operator, root) => write!(formatter, ", {operator}, root {root})"),
-            Kind::Broadcast(root) | Kind::Gather(root) | Kind::Scatter(root) => write!(formatter, ", root {root})"),
+            Kind::Broadcast(root) | Kind::Gather(root) | Kind::Scatter(root) => {
+                write!(formatter, ", root {root})")
+            }
             _ => formatter.write_str(")"),
         }
     }

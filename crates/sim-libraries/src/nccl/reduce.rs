@@ -124,14 +124,23 @@ pub(super) fn width(element: ncclDataType_t) -> Option<usize> {
         ncclDataType_t::ncclInt8 | ncclDataType_t::ncclUint8 => Some(1),
         ncclDataType_t::ncclFloat8e4m3 | ncclDataType_t::ncclFloat8e5m2 => Some(1),
         ncclDataType_t::ncclFloat16 | ncclDataType_t::ncclBfloat16 => Some(2),
-        ncclDataType_t::ncclInt32 | ncclDataType_t::ncclUint32 | ncclDataType_t::ncclFloat32 => Some(4),
-        ncclDataType_t::ncclInt64 | ncclDataType_t::ncclUint64 | ncclDataType_t::ncclFloat64 => Some(8),
+        ncclDataType_t::ncclInt32 | ncclDataType_t::ncclUint32 | ncclDataType_t::ncclFloat32 => {
+            Some(4)
+        }
+        ncclDataType_t::ncclInt64 | ncclDataType_t::ncclUint64 | ncclDataType_t::ncclFloat64 => {
+            Some(8)
+        }
         _ => None,
     }
 }
 
 /// Returns the elements multiplied by the factor of the operator; `read` is the factor in device memory, if it is there.
-pub(super) fn scaled(operator: Operator, element: ncclDataType_t, source: &[u8], read: &[u8]) -> Vec<u8> {
+pub(super) fn scaled(
+    operator: Operator,
+    element: ncclDataType_t,
+    source: &[u8],
+    read: &[u8],
+) -> Vec<u8> {
     match operator {
         Operator::Plain(_) => source.to_vec(),
         Operator::Scaled(Factor::Value(factor)) => with_type!(element, multiplied(&factor, source)),
@@ -142,7 +151,9 @@ pub(super) fn scaled(operator: Operator, element: ncclDataType_t, source: &[u8],
 fn multiplied<T: Number>(factor: &[u8], source: &[u8]) -> Vec<u8> {
     let factor = bytemuck::pod_read_unaligned::<T>(&factor[..size_of::<T>()]).widen();
     let elements = bytemuck::pod_collect_to_vec::<u8, T>(source).into_iter();
-    let scaled: Vec<T> = elements.map(|element| T::narrow(T::multiply(factor, element.widen()))).collect();
+    let scaled: Vec<T> = elements
+        .map(|element| T::narrow(T::multiply(factor, element.widen())))
+        .collect();
     bytemuck::cast_slice(&scaled).to_vec()
 }
 
@@ -157,7 +168,9 @@ pub(super) fn reduced(operator: Operator, element: ncclDataType_t, parts: &[Arc<
 
 fn combined<T: Number>(operator: ncclRedOp_t, parts: &[Arc<[u8]>]) -> Vec<u8> {
     let ranks = parts.len();
-    let mut elements = parts.iter().map(|part| bytemuck::pod_collect_to_vec::<u8, T>(part));
+    let mut elements = parts
+        .iter()
+        .map(|part| bytemuck::pod_collect_to_vec::<u8, T>(part));
     let first = elements.next().unwrap_or_default();
     let mut total: Vec<T::Wide> = first.into_iter().map(T::widen).collect();
     for part in elements {
@@ -166,7 +179,13 @@ fn combined<T: Number>(operator: ncclRedOp_t, parts: &[Arc<[u8]>]) -> Vec<u8> {
         }
     }
     let is_average = operator == ncclRedOp_t::ncclAvg;
-    let narrow = |total| T::narrow(if is_average { T::divide(total, ranks) } else { total });
+    let narrow = |total| {
+        T::narrow(if is_average {
+            T::divide(total, ranks)
+        } else {
+            total
+        })
+    };
     let result: Vec<T> = total.into_iter().map(narrow).collect();
     bytemuck::cast_slice(&result).to_vec()
 }

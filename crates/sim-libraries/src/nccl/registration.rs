@@ -5,7 +5,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::{LazyLock, Mutex};
 
-use curium_nccl::sys::{NCCL_WIN_REQUIRED_ALIGNMENT, ncclComm_t, ncclDataType_t, ncclResult_t, ncclWindow_t};
+use curium_nccl::sys::{
+    NCCL_WIN_REQUIRED_ALIGNMENT, ncclComm_t, ncclDataType_t, ncclResult_t, ncclWindow_t,
+};
 use curium_sim::{allocate, current_device, free, with_device};
 use curium_sys::CUresult;
 
@@ -33,7 +35,10 @@ fn expect_memory(memory: *mut c_void, bytes: usize) -> Result {
     if !memory.is_null() || bytes == 0 {
         return Ok(());
     }
-    Err(failed(ncclResult_t::ncclInvalidArgument, format!("{bytes} bytes at {memory:?} cannot be registered")))
+    Err(failed(
+        ncclResult_t::ncclInvalidArgument,
+        format!("{bytes} bytes at {memory:?} cannot be registered"),
+    ))
 }
 
 functions! {

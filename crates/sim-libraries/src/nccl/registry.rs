@@ -87,11 +87,20 @@ impl Member {
 
     pub(super) fn deregister(&self, handle: usize, is_window: bool) -> Result {
         let mut registrations = lock(&self.registrations);
-        let is_it = registrations.get(&handle).is_some_and(|(.., window)| *window == is_window);
-        let removed = if is_it { registrations.remove(&handle) } else { None };
-        removed
-            .map(drop)
-            .ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown handle of registered memory"))
+        let is_it = registrations
+            .get(&handle)
+            .is_some_and(|(.., window)| *window == is_window);
+        let removed = if is_it {
+            registrations.remove(&handle)
+        } else {
+            None
+        };
+        removed.map(drop).ok_or_else(|| {
+            failed(
+                ncclResult_t::ncclInvalidArgument,
+                "unknown handle of registered memory",
+            )
+        })
     }
 
     /// Returns the number of the next call; `receives` at the receiving end of a transfer.
@@ -105,18 +114,29 @@ impl Member {
     /// Adds an operator of this rank.
     pub(super) fn add_operator(&self, factor: Factor, element: ncclDataType_t) -> ncclRedOp_t {
         let mut operators = lock(&self.operators);
-        let number = (ncclRedOp_t::ncclNumOps.0..).find(|number| !operators.contains_key(number)).unwrap_or(u32::MAX);
+        let number = (ncclRedOp_t::ncclNumOps.0..)
+            .find(|number| !operators.contains_key(number))
+            .unwrap_or(u32::MAX);
         operators.insert(number, (factor, element));
         ncclRedOp_t(number)
     }
 
     pub(super) fn remove_operator(&self, operator: ncclRedOp_t) -> Result {
         let removed = lock(&self.operators).remove(&operator.0);
-        removed.map(drop).ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown operator of a reduction"))
+        removed.map(drop).ok_or_else(|| {
+            failed(
+                ncclResult_t::ncclInvalidArgument,
+                "unknown operator of a reduction",
+            )
+        })
     }
 
     /// Returns the operator of a reduction of elements of this type.
-    pub(super) fn operator(&self, operator: ncclRedOp_t, element: ncclDataType_t) -> Result<Operator> {
+    pub(super) fn operator(
+        &self,
+        operator: ncclRedOp_t,
+        element: ncclDataType_t,
+    ) -> Result<Operator> {
         if operator.0 < ncclRedOp_t::ncclNumOps.0 {
             return Ok(Operator::Plain(operator));
         }
@@ -124,7 +144,9 @@ impl Member {
         let created = lock(&self.operators).get(&operator.0).copied();
         match created.ok_or_else(|| refused("unknown operator of a reduction".to_owned()))? {
             (factor, of) if of == element => Ok(Operator::Scaled(factor)),
-            (_, of) => Err(refused(format!("the operator was created for elements of {of:?}, not of {element:?}"))),
+            (_, of) => Err(refused(format!(
+                "the operator was created for elements of {of:?}, not of {element:?}"
+            ))),
         }
     }
 }
@@ -143,12 +165,22 @@ pub(super) fn add(handle: ncclComm_t, member: Arc<Member>) {
 
 pub(super) fn look_up(handle: ncclComm_t) -> Result<Arc<Member>> {
     let found = lock(&REGISTRY).members.get(&handle.addr()).cloned();
-    found.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown communicator; it may have been destroyed"))
+    found.ok_or_else(|| {
+        failed(
+            ncclResult_t::ncclInvalidArgument,
+            "unknown communicator; it may have been destroyed",
+        )
+    })
 }
 
 pub(super) fn remove(handle: ncclComm_t) -> Result<Arc<Member>> {
     let found = lock(&REGISTRY).members.remove(&handle.addr());
-    found.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown communicator; it may have been destroyed"))
+    found.ok_or_else(|| {
+        failed(
+            ncclResult_t::ncclInvalidArgument,
+            "unknown communicator; it may have been destroyed",
+        )
+    })
 }
 
 impl Identifier {
@@ -169,7 +201,10 @@ impl Identifier {
         if &bytes[..8] == MAGIC {
             return Ok(Self(bytes));
         }
-        Err(failed(ncclResult_t::ncclInvalidArgument, "the identifier is not one of simulated ranks"))
+        Err(failed(
+            ncclResult_t::ncclInvalidArgument,
+            "the identifier is not one of simulated ranks",
+        ))
     }
 
     pub(super) fn bytes(&self) -> [u8; 128] {
@@ -205,9 +240,15 @@ pub(super) fn clique(number: u64, size: usize) -> Result<Arc<Clique>, Failure> {
         let text = "the identifier was used before, or never created";
         return Err((ncclResult_t::ncclInvalidArgument, text.to_owned()));
     }
-    let clique = registry.cliques.entry(number).or_insert_with(|| Clique::new(size));
+    let clique = registry
+        .cliques
+        .entry(number)
+        .or_insert_with(|| Clique::new(size));
     if clique.size != size {
-        let text = format!("the numbers of ranks differ ({size} here, {} on another rank)", clique.size);
+        let text = format!(
+            "the numbers of ranks differ ({size} here, {} on another rank)",
+            clique.size
+        );
         return Err((ncclResult_t::ncclInvalidArgument, text));
     }
     Ok(Arc::clone(clique))
@@ -219,7 +260,11 @@ pub(super) fn forget_complete(clique: &Arc<Clique>) {
         return;
     }
     let mut registry = lock(&REGISTRY);
-    let number = registry.cliques.iter().find(|(_, known)| Arc::ptr_eq(known, clique)).map(|(number, _)| *number);
+    let number = registry
+        .cliques
+        .iter()
+        .find(|(_, known)| Arc::ptr_eq(known, clique))
+        .map(|(number, _)| *number);
     if let Some(number) = number {
         registry.cliques.remove(&number);
         registry.completed.insert(number);
@@ -229,7 +274,10 @@ pub(super) fn forget_complete(clique: &Arc<Clique>) {
 /// Returns the number of registrations of live communicators.
 pub(super) fn registered() -> usize {
     let members: Vec<_> = lock(&REGISTRY).members.values().cloned().collect();
-    members.iter().map(|member| lock(&member.registrations).len()).sum()
+    members
+        .iter()
+        .map(|member| lock(&member.registrations).len())
+        .sum()
 }
 
 /// Returns the number of live communicators.

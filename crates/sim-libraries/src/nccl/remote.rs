@@ -53,11 +53,13 @@ impl Remote {
     ) -> Result<Arc<Self>, Failure> {
         let process = identifier.process();
         let failure = |error: &dyn std::fmt::Display| {
-            let text =
-                format!("the process that created the identifier cannot be reached (process {process}): {error}");
+            let text = format!(
+                "the process that created the identifier cannot be reached (process {process}): {error}"
+            );
             (ncclResult_t::ncclSystemError, text)
         };
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, identifier.port())).map_err(|error| failure(&error))?;
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, identifier.port()))
+            .map_err(|error| failure(&error))?;
         stream.set_nodelay(true).map_err(|error| failure(&error))?;
         let reader = stream.try_clone().map_err(|error| failure(&error))?;
         let remote = Arc::new(Self {
@@ -72,7 +74,14 @@ impl Remote {
         thread::spawn(move || read(&weak, reader));
         let (secret, number) = (identifier.secret(), identifier.number());
         let (ordinal, process) = (device.ordinal, device.process);
-        remote.request(&Message::Hello { secret, number, size, rank, ordinal, process })?;
+        remote.request(&Message::Hello {
+            secret,
+            number,
+            size,
+            rank,
+            ordinal,
+            process,
+        })?;
         Ok(remote)
     }
 
@@ -85,7 +94,10 @@ impl Remote {
         let is_open = |state: &mut State| state.reply.is_none() && !state.is_disconnected;
         let waited = self.changed.wait_timeout_while(state, PATIENCE, is_open);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.reply.take().unwrap_or_else(|| Err(state.error.clone().unwrap_or_else(|| self.ended())))
+        state
+            .reply
+            .take()
+            .unwrap_or_else(|| Err(state.error.clone().unwrap_or_else(|| self.ended())))
     }
 
     fn send(&self, message: &Message) {
@@ -95,7 +107,10 @@ impl Remote {
 
     /// Returns the error of a communicator whose process has ended.
     fn ended(&self) -> Failure {
-        let text = format!("the process that created the identifier has ended (process {})", self.process);
+        let text = format!(
+            "the process that created the identifier has ended (process {})",
+            self.process
+        );
         (ncclResult_t::ncclRemoteError, text)
     }
 
@@ -132,7 +147,10 @@ impl Remote {
 
     pub(super) fn wait_for_ranks(&self) -> Result {
         let state = self.wait(|state| state.is_complete || state.error.is_some());
-        state.error.clone().map_or(Ok(()), |failure| Err(raised(failure)))
+        state
+            .error
+            .clone()
+            .map_or(Ok(()), |failure| Err(raised(failure)))
     }
 
     pub(super) fn error(&self) -> Option<Failure> {
@@ -157,7 +175,11 @@ impl Remote {
         _rank: usize,
         operation: &Operation,
     ) -> Result<(), Failure> {
-        self.request(&Message::Agree { channel, call, operation: operation.clone() })
+        self.request(&Message::Agree {
+            channel,
+            call,
+            operation: operation.clone(),
+        })
     }
 
     pub(super) fn contribute(&self, key: Key, place: usize, part: Arc<[u8]>) {
@@ -170,14 +192,22 @@ impl Remote {
 
     pub(super) fn take(&self, key: Key) -> Parts {
         let mut state = lock(&self.state);
-        let Entry::Occupied(mut entry) = state.ready.entry(key) else { return Vec::new() };
+        let Entry::Occupied(mut entry) = state.ready.entry(key) else {
+            return Vec::new();
+        };
         let (parts, rest) = entry.get_mut();
         *rest -= 1;
-        if *rest == 0 { entry.remove().0 } else { parts.clone() }
+        if *rest == 0 {
+            entry.remove().0
+        } else {
+            parts.clone()
+        }
     }
 
     pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
-        let state = self.wait(|state| state.ready.contains_key(&key) || state.error.is_some() || state.is_disconnected);
+        let state = self.wait(|state| {
+            state.ready.contains_key(&key) || state.error.is_some() || state.is_disconnected
+        });
         if !state.ready.contains_key(&key) {
             return Err(raised(state.error.clone().unwrap_or_else(|| self.ended())));
         }
@@ -187,7 +217,9 @@ impl Remote {
 
     fn wait(&self, is_met: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let state = lock(&self.state);
-        self.changed.wait_while(state, |state| !is_met(state)).unwrap_or_else(PoisonError::into_inner)
+        self.changed
+            .wait_while(state, |state| !is_met(state))
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -201,7 +233,9 @@ impl Drop for Remote {
 /// Reads messages until the connection ends.
 fn read(remote: &Weak<Remote>, mut stream: TcpStream) {
     while let Ok(message) = Message::receive(&mut stream, LIMIT) {
-        let Some(remote) = remote.upgrade() else { return };
+        let Some(remote) = remote.upgrade() else {
+            return;
+        };
         remote.receive(message);
     }
     if let Some(remote) = remote.upgrade() {
@@ -215,8 +249,10 @@ mod tests {
 
     #[test]
     fn data_is_dropped_once_every_end_on_the_rank_has_taken_it() {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
-        let stream = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+        let listener =
+            std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
+        let stream =
+            TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
         let remote = Remote {
             size: 3,
             process: 1,
@@ -226,9 +262,16 @@ mod tests {
             changed: Condvar::new(),
         };
         for (from, to, ends) in [(0, 2, 1), (2, 2, 2)] {
-            let key = Key { channel: Channel::Pair { from, to }, call: 1, run: 0 };
+            let key = Key {
+                channel: Channel::Pair { from, to },
+                call: 1,
+                run: 0,
+            };
             let parts: Parts = vec![(from, [1, 2][..].into())];
-            remote.receive(Message::Ready { key, parts: parts.clone() });
+            remote.receive(Message::Ready {
+                key,
+                parts: parts.clone(),
+            });
             for _ in 0..ends {
                 assert!(remote.is_ready(key));
                 assert_eq!(remote.take(key), parts);

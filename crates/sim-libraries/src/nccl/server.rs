@@ -24,7 +24,10 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 /// ranks are in this process.
 pub(super) static ADDRESS: LazyLock<(u16, [u8; 16])> = LazyLock::new(|| {
     let mut secret = [0; 16];
-    let (Ok(()), Ok(listener)) = (getrandom::fill(&mut secret), TcpListener::bind((Ipv4Addr::LOCALHOST, 0))) else {
+    let (Ok(()), Ok(listener)) = (
+        getrandom::fill(&mut secret),
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)),
+    ) else {
         return (0, secret);
     };
     let port = listener.local_addr().map_or(0, |address| address.port());
@@ -51,7 +54,9 @@ struct Session {
 
 /// Serves a rank until its connection ends.
 fn serve(mut stream: TcpStream, secret: &[u8; 16]) {
-    let Some(session) = Session::open(&mut stream, secret) else { return };
+    let Some(session) = Session::open(&mut stream, secret) else {
+        return;
+    };
     while let Ok(message) = Message::receive(&mut stream, LIMIT) {
         session.receive(message);
     }
@@ -64,7 +69,14 @@ impl Session {
         stream.set_nodelay(true).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         stream.set_write_timeout(Some(WRITE_PATIENCE)).ok()?;
-        let Ok(Message::Hello { secret, number, size, rank, ordinal, process }) = Message::receive(stream, FIRST_LIMIT)
+        let Ok(Message::Hello {
+            secret,
+            number,
+            size,
+            rank,
+            ordinal,
+            process,
+        }) = Message::receive(stream, FIRST_LIMIT)
         else {
             return None;
         };
@@ -73,14 +85,23 @@ impl Session {
         }
         stream.set_read_timeout(None).ok()?;
         let replies = Arc::new(Mutex::new(stream.try_clone().ok()?));
-        let device = Device { ordinal, process, simulator: 0 };
+        let device = Device {
+            ordinal,
+            process,
+            simulator: 0,
+        };
         let arrived = registry::clique(number, size).and_then(|clique| {
             clique.arrive(rank, device, Some(Arc::clone(&replies)))?;
             Ok(clique)
         });
         match arrived {
             Ok(clique) => {
-                let session = Self { clique, rank, process, replies };
+                let session = Self {
+                    clique,
+                    rank,
+                    process,
+                    replies,
+                };
                 session.reply(None);
                 // After the reply, which the rank waits for.
                 session.clique.announce();
@@ -101,8 +122,16 @@ impl Session {
 
     fn receive(&self, message: Message) {
         match message {
-            Message::Agree { channel, call, operation } => {
-                self.reply(self.clique.agree(channel, call, self.rank, &operation).err());
+            Message::Agree {
+                channel,
+                call,
+                operation,
+            } => {
+                self.reply(
+                    self.clique
+                        .agree(channel, call, self.rank, &operation)
+                        .err(),
+                );
             }
             // A rank contributes no data of others.
             Message::Contribute { key, place, part } if place % self.clique.size == self.rank => {
@@ -110,9 +139,10 @@ impl Session {
             }
             Message::Failed((code, text)) => self.clique.fail((code, text)),
             Message::Leave => self.clique.leave(self.rank, false),
-            _ => self
-                .clique
-                .fail((ncclResult_t::ncclInternalError, format!("rank {} sent an unexpected message", self.rank))),
+            _ => self.clique.fail((
+                ncclResult_t::ncclInternalError,
+                format!("rank {} sent an unexpected message", self.rank),
+            )),
         }
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use curium_nccl::sys::{cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t};
+use curium_nccl::sys::{
+    cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t,
+};
 use curium_sim::{LibraryOperation, Operand, with_device};
 use curium_sys::CU_STREAM_PER_THREAD;
 
@@ -39,17 +41,32 @@ struct Memory {
 }
 
 /// Creates an operation, and starts it.
-fn start(communicator: ncclComm_t, memory: Memory, kind: impl FnOnce(&Member) -> Result<(Kind, Channel)>) -> Result {
+fn start(
+    communicator: ncclComm_t,
+    memory: Memory,
+    kind: impl FnOnce(&Member) -> Result<(Kind, Channel)>,
+) -> Result {
     let transfer = || {
         let member = look_up(communicator)?;
         if !member.link.is_complete() {
-            return Err(failed(ncclResult_t::ncclInvalidUsage, "the communicator is not connected"));
+            return Err(failed(
+                ncclResult_t::ncclInvalidUsage,
+                "the communicator is not connected",
+            ));
         }
         if member.is_finalized.load(Relaxed) {
-            return Err(failed(ncclResult_t::ncclInvalidUsage, "the communicator was finalized"));
+            return Err(failed(
+                ncclResult_t::ncclInvalidUsage,
+                "the communicator was finalized",
+            ));
         }
         let (kind, channel) = kind(&member)?;
-        let unknown = || failed(ncclResult_t::ncclInvalidArgument, format!("elements of {:?}", memory.element));
+        let unknown = || {
+            failed(
+                ncclResult_t::ncclInvalidArgument,
+                format!("elements of {:?}", memory.element),
+            )
+        };
         let operation = Operation {
             kind,
             count: memory.count,
@@ -57,7 +74,15 @@ fn start(communicator: ncclComm_t, memory: Memory, kind: impl FnOnce(&Member) ->
             width: width(memory.element).ok_or_else(unknown)?,
         };
         let (source, target) = (memory.source.addr() as u64, memory.target.addr() as u64);
-        Ok(Transfer { member, operation, channel, call: 0, source, target, stream: memory.stream.addr() })
+        Ok(Transfer {
+            member,
+            operation,
+            channel,
+            call: 0,
+            source,
+            target,
+            stream: memory.stream.addr(),
+        })
     };
     group::record(transfer().and_then(group::start))
 }
@@ -66,25 +91,42 @@ impl Transfer {
     /// Returns the communicator and the difference that the transfer makes to its numbers of sends and receives to itself.
     pub(super) fn own_transfer(&self) -> Option<(usize, isize)> {
         let is_own = matches!(self.channel, Channel::Pair { from, to } if from == to);
-        let difference = if self.operation.kind == Kind::Send { 1 } else { -1 };
+        let difference = if self.operation.kind == Kind::Send {
+            1
+        } else {
+            -1
+        };
         is_own.then(|| (Arc::as_ptr(&self.member).addr(), difference))
     }
 
     /// Numbers the call, and compares it with those of the other ranks.
     pub(super) fn agree(&mut self) -> Result {
-        self.call = self.member.number(self.channel, self.operation.kind == Kind::Receive);
-        self.member.link.agree(self.channel, self.call, self.member.rank, &self.operation)
+        self.call = self
+            .member
+            .number(self.channel, self.operation.kind == Kind::Receive);
+        self.member
+            .link
+            .agree(self.channel, self.call, self.member.rank, &self.operation)
     }
 
     /// Returns the number of the rank among those that contribute.
     fn place(&self) -> usize {
         let after_all = self.operation.kind == Kind::Receive;
-        self.member.rank + if after_all { self.member.link.size() } else { 0 }
+        self.member.rank
+            + if after_all {
+                self.member.link.size()
+            } else {
+                0
+            }
     }
 
     /// Returns the key of a run.
     fn key(&self, run: u64) -> Key {
-        Key { channel: self.channel, call: self.call, run }
+        Key {
+            channel: self.channel,
+            call: self.call,
+            run,
+        }
     }
 
     /// Enqueues the contribution of the rank.
@@ -95,20 +137,34 @@ impl Transfer {
         }
         let (rank, size) = (self.member.rank, self.member.link.size());
         let len = self.operation.source_len(rank, size);
-        let (member, operation, first, place) =
-            (Arc::clone(&self.member), self.operation.clone(), self.key(0), self.place());
+        let (member, operation, first, place) = (
+            Arc::clone(&self.member),
+            self.operation.clone(),
+            self.key(0),
+            self.place(),
+        );
         let runs = AtomicU64::new(0);
         let contribute = move |operands: &mut [Vec<u8>]| {
-            let key = Key { run: runs.fetch_add(1, Relaxed), ..first };
+            let key = Key {
+                run: runs.fetch_add(1, Relaxed),
+                ..first
+            };
             // As on hardware, operations of an aborted communicator end without an exchange.
             if !member.is_aborted.load(Relaxed) {
-                member.link.contribute(key, place, operation.prepared(&operands[0], &operands[1]).into());
+                member.link.contribute(
+                    key,
+                    place,
+                    operation.prepared(&operands[0], &operands[1]).into(),
+                );
             }
         };
         let source = Operand::read().with_run(self.source, len);
         let factor = self.operation.factor_address();
-        let factor = factor.map_or(Operand::read(), |address| Operand::read().with_run(address, self.operation.width));
-        let operation = LibraryOperation::new(self.operation.kind.name(), [source, factor], contribute);
+        let factor = factor.map_or(Operand::read(), |address| {
+            Operand::read().with_run(address, self.operation.width)
+        });
+        let operation =
+            LibraryOperation::new(self.operation.kind.name(), [source, factor], contribute);
         self.enqueue(match fault {
             Some(NcclFault::Delay(delay)) => {
                 let start = Instant::now();
@@ -126,7 +182,10 @@ impl Transfer {
         let runs = Arc::new(AtomicU64::new(0));
         let (waiting, waiting_runs) = (Arc::clone(&self.member), Arc::clone(&runs));
         let is_ready = move || {
-            let key = Key { run: waiting_runs.load(Relaxed), ..first };
+            let key = Key {
+                run: waiting_runs.load(Relaxed),
+                ..first
+            };
             waiting.is_aborted.load(Relaxed) || waiting.link.is_ready(key)
         };
         self.member.pending.fetch_add(1, Relaxed);
@@ -144,27 +203,40 @@ impl Transfer {
             }
         };
         let target = Operand::write().with_run(self.target, len);
-        let operation = LibraryOperation::new(self.operation.kind.name(), [target], finish).with_condition(is_ready);
+        let operation = LibraryOperation::new(self.operation.kind.name(), [target], finish)
+            .with_condition(is_ready);
         self.enqueue(operation)
     }
 
     /// Enqueues an operation. A default stream is that of the communicator's device, whichever context is current.
     fn enqueue(&self, operation: LibraryOperation) -> Result {
         let stream = std::ptr::without_provenance_mut(self.stream);
-        let Device { ordinal, simulator, .. } = self.member.device;
+        let Device {
+            ordinal, simulator, ..
+        } = self.member.device;
         // SAFETY: the caller of the library guarantees the memory, as that of a kernel.
         let enqueue = || unsafe { operation.enqueue(stream) };
         let is_default = self.stream <= CU_STREAM_PER_THREAD.addr();
-        let enqueued =
-            if is_default { with_device((ordinal, simulator), enqueue).unwrap_or_else(Err) } else { enqueue() };
+        let enqueued = if is_default {
+            with_device((ordinal, simulator), enqueue).unwrap_or_else(Err)
+        } else {
+            enqueue()
+        };
         enqueued.map_err(|error| failed(ncclResult_t::ncclUnhandledCudaError, format!("{error:?}")))
     }
 }
 
 /// Returns a rank that a call names.
 fn rank(member: &Member, rank: c_int) -> Result<usize> {
-    let found = usize::try_from(rank).ok().filter(|rank| *rank < member.link.size());
-    found.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {}", member.link.size())))
+    let found = usize::try_from(rank)
+        .ok()
+        .filter(|rank| *rank < member.link.size());
+    found.ok_or_else(|| {
+        failed(
+            ncclResult_t::ncclInvalidArgument,
+            format!("rank {rank} of {}", member.link.size()),
+        )
+    })
 }
 
 /// Starts a collective.
@@ -173,7 +245,9 @@ fn collective(
     memory: Memory,
     kind: impl FnOnce(&Member, ncclDataType_t) -> Result<Kind>,
 ) -> Result {
-    start(communicator, memory, |member| Ok((kind(member, memory.element)?, Channel::Collective)))
+    start(communicator, memory, |member| {
+        Ok((kind(member, memory.element)?, Channel::Collective))
+    })
 }
 
 /// Defines collectives, and further functions.

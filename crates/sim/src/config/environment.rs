@@ -53,32 +53,98 @@ impl Config {
     ///
     /// [`EnvironmentError`] names the variable with the invalid value.
     pub fn from_environment() -> Result<Self, EnvironmentError> {
-        Self::from_variables(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+        Self::from_variables(|name| {
+            env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+        })
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, EnvironmentError> {
         let mut config = Self::new();
         let number = "a number";
-        set(&variable, "CURIUM_SIM_DEVICES", number, parse, |value| config.devices = value)?;
-        set(&variable, "CURIUM_SIM_DEVICE_MODEL", "T4, A100, Orin, H100, GH200, B200 or GB10", model, |value| {
-            config = config.clone().with_device_model(value);
+        set(&variable, "CURIUM_SIM_DEVICES", number, parse, |value| {
+            config.devices = value
         })?;
-        set(&variable, "CURIUM_SIM_PLATFORM", "linux, windows or wsl", platform, |value| config.platform = value)?;
-        set(&variable, "CURIUM_SIM_MEMORY", "a number of bytes such as 4096 or 2G", bytes, |value| {
-            config.memory_budget = value;
+        set(
+            &variable,
+            "CURIUM_SIM_DEVICE_MODEL",
+            "T4, A100, Orin, H100, GH200, B200 or GB10",
+            model,
+            |value| {
+                config = config.clone().with_device_model(value);
+            },
+        )?;
+        set(
+            &variable,
+            "CURIUM_SIM_PLATFORM",
+            "linux, windows or wsl",
+            platform,
+            |value| config.platform = value,
+        )?;
+        set(
+            &variable,
+            "CURIUM_SIM_MEMORY",
+            "a number of bytes such as 4096 or 2G",
+            bytes,
+            |value| {
+                config.memory_budget = value;
+            },
+        )?;
+        set(
+            &variable,
+            "CURIUM_SIM_DRIVER_VERSION",
+            "a CUDA version such as 12.4",
+            version,
+            |value| {
+                config.driver_version = value;
+            },
+        )?;
+        set(&variable, "CURIUM_SIM_SEED", number, parse, |value| {
+            config.seed = value
         })?;
-        set(&variable, "CURIUM_SIM_DRIVER_VERSION", "a CUDA version such as 12.4", version, |value| {
-            config.driver_version = value;
-        })?;
-        set(&variable, "CURIUM_SIM_SEED", number, parse, |value| config.seed = value)?;
-        set(&variable, "CURIUM_SIM_WORKERS", "a number of threads", workers, |value| config.workers = value)?;
-        set(&variable, "CURIUM_SIM_WITHOUT", "a list of functions of the driver", functions, |value| {
-            config.missing = value;
-        })?;
-        set(&variable, "CURIUM_SIM_CHECKS", "error, quiet, report or abort", checks, |value| config.checks = value)?;
-        set(&variable, "CURIUM_SIM_RACES", "on or off", switch, |value| config.race_checks = value)?;
-        set(&variable, "CURIUM_SIM_UNINITIALIZED", "on or off", switch, |value| config.uninitialized_checks = value)?;
-        set(&variable, "CURIUM_SIM_BACKTRACES", "on or off", switch, |value| config.backtraces = value)?;
+        set(
+            &variable,
+            "CURIUM_SIM_WORKERS",
+            "a number of threads",
+            workers,
+            |value| config.workers = value,
+        )?;
+        set(
+            &variable,
+            "CURIUM_SIM_WITHOUT",
+            "a list of functions of the driver",
+            functions,
+            |value| {
+                config.missing = value;
+            },
+        )?;
+        set(
+            &variable,
+            "CURIUM_SIM_CHECKS",
+            "error, quiet, report or abort",
+            checks,
+            |value| config.checks = value,
+        )?;
+        set(
+            &variable,
+            "CURIUM_SIM_RACES",
+            "on or off",
+            switch,
+            |value| config.race_checks = value,
+        )?;
+        set(
+            &variable,
+            "CURIUM_SIM_UNINITIALIZED",
+            "on or off",
+            switch,
+            |value| config.uninitialized_checks = value,
+        )?;
+        set(
+            &variable,
+            "CURIUM_SIM_BACKTRACES",
+            "on or off",
+            switch,
+            |value| config.backtraces = value,
+        )?;
         config.faults = faults(&variable)?;
         Ok(config)
     }
@@ -92,10 +158,18 @@ fn set<T>(
     parse: impl Fn(&str) -> Option<T>,
     assign: impl FnOnce(T),
 ) -> Result<(), EnvironmentError> {
-    let Some(value) = variable(name) else { return Ok(()) };
+    let Some(value) = variable(name) else {
+        return Ok(());
+    };
     match parse(value.trim()) {
         Some(parsed) => assign(parsed),
-        None => return Err(EnvironmentError { variable: name, value, expected: expected.to_owned() }),
+        None => {
+            return Err(EnvironmentError {
+                variable: name,
+                value,
+                expected: expected.to_owned(),
+            });
+        }
     }
     Ok(())
 }
@@ -107,23 +181,35 @@ fn parse<T: FromStr<Err: fmt::Debug>>(value: &str) -> Option<T> {
 /// Returns the faults of the environment; an error names the invalid one.
 fn faults(variable: &impl Fn(&str) -> Option<String>) -> Result<FaultPlan, EnvironmentError> {
     let name = "CURIUM_SIM_FAULTS";
-    let Some(value) = variable(name) else { return Ok(FaultPlan::new()) };
+    let Some(value) = variable(name) else {
+        return Ok(FaultPlan::new());
+    };
     value.parse().map_err(|error: FaultSyntaxError| {
         let expected = format!("a list of faults such as cuMemAlloc_v2@2=OUT_OF_MEMORY ({error})");
-        EnvironmentError { variable: name, value, expected }
+        EnvironmentError {
+            variable: name,
+            value,
+            expected,
+        }
     })
 }
 
 fn platform(value: &str) -> Option<Platform> {
-    Platform::ALL.into_iter().find(|platform| platform.name().eq_ignore_ascii_case(value))
+    Platform::ALL
+        .into_iter()
+        .find(|platform| platform.name().eq_ignore_ascii_case(value))
 }
 
 fn model(value: &str) -> Option<DeviceModel> {
-    DeviceModel::ALL.into_iter().find(|model| model.hardware().eq_ignore_ascii_case(value))
+    DeviceModel::ALL
+        .into_iter()
+        .find(|model| model.hardware().eq_ignore_ascii_case(value))
 }
 
 fn bytes(value: &str) -> Option<u64> {
-    let unit = ["K", "M", "G"].iter().position(|unit| value.ends_with(unit));
+    let unit = ["K", "M", "G"]
+        .iter()
+        .position(|unit| value.ends_with(unit));
     let digits = unit.map_or(value, |_| &value[..value.len() - 1]);
     let shift = unit.map_or(0, |unit| 10 * (unit as u32 + 1));
     parse::<u64>(digits.trim())?.checked_mul(1 << shift)
@@ -153,13 +239,22 @@ fn workers(value: &str) -> Option<u32> {
 
 fn version(value: &str) -> Option<CudaVersion> {
     let (major, minor) = value.split_once('.')?;
-    let version =
-        CudaVersion::new(parse(major).filter(|major| *major < 100)?, parse(minor).filter(|minor| *minor < 10)?);
-    (CudaVersion::OLDEST_SUPPORTED..=CudaVersion::NEWEST_KNOWN).contains(&version).then_some(version)
+    let version = CudaVersion::new(
+        parse(major).filter(|major| *major < 100)?,
+        parse(minor).filter(|minor| *minor < 10)?,
+    );
+    (CudaVersion::OLDEST_SUPPORTED..=CudaVersion::NEWEST_KNOWN)
+        .contains(&version)
+        .then_some(version)
 }
 
 fn functions(value: &str) -> Option<Vec<Function>> {
-    value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(parse).collect()
+    value
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(parse)
+        .collect()
 }
 
 #[cfg(test)]
@@ -172,21 +267,53 @@ mod tests {
 
     #[test]
     fn variables_change_the_settings() {
-        assert_eq!(with("CURIUM_SIM_DEVICES", "3").map(|config| config.devices), Ok(3));
-        assert_eq!(with("CURIUM_SIM_MEMORY", " 4096 ").map(|config| config.memory_budget), Ok(4096));
+        assert_eq!(
+            with("CURIUM_SIM_DEVICES", "3").map(|config| config.devices),
+            Ok(3)
+        );
+        assert_eq!(
+            with("CURIUM_SIM_MEMORY", " 4096 ").map(|config| config.memory_budget),
+            Ok(4096)
+        );
         let version = with("CURIUM_SIM_DRIVER_VERSION", "12.4").map(|config| config.driver_version);
         assert_eq!(version, Ok(CudaVersion::new(12, 4)));
-        assert_eq!(with("CURIUM_SIM_MEMORY", "3G").map(|config| config.memory_budget), Ok(3 << 30));
-        assert_eq!(with("CURIUM_SIM_RACES", "on").map(|config| config.race_checks), Ok(true));
-        assert_eq!(with("CURIUM_SIM_UNINITIALIZED", "on").map(|config| config.uninitialized_checks), Ok(true));
-        assert_eq!(with("CURIUM_SIM_BACKTRACES", "on").map(|config| config.backtraces), Ok(true));
-        for (text, checks) in [("error", Checks::Error), ("report", Checks::Report), ("abort", Checks::Abort)] {
-            assert_eq!(with("CURIUM_SIM_CHECKS", text).map(|config| config.checks), Ok(checks));
+        assert_eq!(
+            with("CURIUM_SIM_MEMORY", "3G").map(|config| config.memory_budget),
+            Ok(3 << 30)
+        );
+        assert_eq!(
+            with("CURIUM_SIM_RACES", "on").map(|config| config.race_checks),
+            Ok(true)
+        );
+        assert_eq!(
+            with("CURIUM_SIM_UNINITIALIZED", "on").map(|config| config.uninitialized_checks),
+            Ok(true)
+        );
+        assert_eq!(
+            with("CURIUM_SIM_BACKTRACES", "on").map(|config| config.backtraces),
+            Ok(true)
+        );
+        for (text, checks) in [
+            ("error", Checks::Error),
+            ("report", Checks::Report),
+            ("abort", Checks::Abort),
+        ] {
+            assert_eq!(
+                with("CURIUM_SIM_CHECKS", text).map(|config| config.checks),
+                Ok(checks)
+            );
         }
         let model = with("CURIUM_SIM_DEVICE_MODEL", "a100").expect("it is one");
-        assert_eq!((model.device_model, model.memory_budget), (DeviceModel::A100, DeviceModel::A100.memory()));
-        assert_eq!(with("CURIUM_SIM_PLATFORM", "WSL").map(|config| config.platform), Ok(Platform::Wsl));
-        let missing = with("CURIUM_SIM_WITHOUT", "cuInit, cuMemAlloc_v2").map(|config| config.missing);
+        assert_eq!(
+            (model.device_model, model.memory_budget),
+            (DeviceModel::A100, DeviceModel::A100.memory())
+        );
+        assert_eq!(
+            with("CURIUM_SIM_PLATFORM", "WSL").map(|config| config.platform),
+            Ok(Platform::Wsl)
+        );
+        let missing =
+            with("CURIUM_SIM_WITHOUT", "cuInit, cuMemAlloc_v2").map(|config| config.missing);
         assert_eq!(missing, Ok(vec![Function::cuInit, Function::cuMemAlloc_v2]));
     }
 
@@ -206,7 +333,9 @@ mod tests {
             ("CURIUM_SIM_BACKTRACES", "full"),
             ("CURIUM_SIM_FAULTS", "cuInit@2=1,cuNothing=1"),
         ] {
-            let error = with(name, value).expect_err("the value makes no sense").to_string();
+            let error = with(name, value)
+                .expect_err("the value makes no sense")
+                .to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
         }
     }
@@ -219,6 +348,9 @@ mod tests {
             _ => None,
         });
         let both = both.expect("both make sense");
-        assert_eq!((both.device_model, both.memory_budget), (DeviceModel::T4, 1 << 20));
+        assert_eq!(
+            (both.device_model, both.memory_budget),
+            (DeviceModel::T4, 1 << 20)
+        );
     }
 }

@@ -4,9 +4,10 @@ mod mipmapped;
 mod sparse;
 
 use curium_sys::{
-    CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DEPTH_TEXTURE,
-    CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_SURFACE_LDST,
-    CUDA_ARRAY3D_TEXTURE_GATHER, CUarray, CUarray_format, CUarray_st, CUdevice, CUresult,
+    CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_CUBEMAP,
+    CUDA_ARRAY3D_DEPTH_TEXTURE, CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_SPARSE,
+    CUDA_ARRAY3D_SURFACE_LDST, CUDA_ARRAY3D_TEXTURE_GATHER, CUarray, CUarray_format, CUarray_st,
+    CUdevice, CUresult,
 };
 
 pub(crate) use self::mipmapped::MipmappedArray;
@@ -50,7 +51,10 @@ const KNOWN_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
     | CUDA_ARRAY3D_DEPTH_TEXTURE
     | CUDA_ARRAY3D_SPARSE;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuArrayCreate_v2(
         &self,
@@ -131,7 +135,12 @@ impl Driver {
     }
 
     /// Fails: arrays with several planes are not supported.
-    pub(crate) fn cuArrayGetPlane(&self, plane: Pointer<CUarray>, array: Pointer<CUarray_st>, _: u32) -> Result {
+    pub(crate) fn cuArrayGetPlane(
+        &self,
+        plane: Pointer<CUarray>,
+        array: Pointer<CUarray_st>,
+        _: u32,
+    ) -> Result {
         plane.required()?;
         self.lock().array(Id::from(array))?;
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
@@ -142,8 +151,15 @@ impl Driver {
     fn create_array(&self, array: Pointer<CUarray>, shape: Shape) -> Result {
         let place = array.required()?;
         let owner = self.current_owner()?;
-        let base = self.memory().allocate_on_device(shape.checked()?, owner, Purpose::Array)?;
-        let array = Array { context: owner.context, shape, base, is_level: false };
+        let base = self
+            .memory()
+            .allocate_on_device(shape.checked()?, owner, Purpose::Array)?;
+        let array = Array {
+            context: owner.context,
+            shape,
+            base,
+            is_level: false,
+        };
         place.write(self.lock().arrays.insert(array).as_raw())
     }
 }
@@ -151,7 +167,9 @@ impl Driver {
 impl State {
     /// Returns a live array.
     pub(crate) fn array(&self, id: Id<Array>) -> Result<&Array> {
-        self.arrays.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+        self.arrays
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 }
 
@@ -159,7 +177,8 @@ impl Shape {
     /// Returns the bytes of an element; `None` for formats that are compressed or have several planes.
     pub(crate) fn element(&self) -> Option<usize> {
         let component = match self.format {
-            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => 1,
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8
+            | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => 1,
             CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16
             | CUarray_format::CU_AD_FORMAT_SIGNED_INT16
             | CUarray_format::CU_AD_FORMAT_HALF => 2,
@@ -198,8 +217,16 @@ impl Shape {
         let is_cube = self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
         let has_gap = self.height == 0 && self.depth != 0 && !is_layered;
         let is_cube_shape = self.width == self.height
-            && if is_layered { self.depth != 0 && self.depth.is_multiple_of(6) } else { self.depth == 6 };
-        if self.width == 0 || has_gap || (is_layered && self.depth == 0) || (is_cube && !is_cube_shape) {
+            && if is_layered {
+                self.depth != 0 && self.depth.is_multiple_of(6)
+            } else {
+                self.depth == 6
+            };
+        if self.width == 0
+            || has_gap
+            || (is_layered && self.depth == 0)
+            || (is_cube && !is_cube_shape)
+        {
             return Err(invalid);
         }
         if self.flags & !KNOWN_FLAGS != 0 || self.element().is_none() {

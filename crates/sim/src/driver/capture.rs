@@ -50,13 +50,20 @@ struct Member {
     listed: Listed,
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuStreamBeginCapture(&self, stream: Pointer<CUstream_st>) -> Result {
         self.cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)
     }
 
-    pub(crate) fn cuStreamBeginCapture_v2(&self, stream: Pointer<CUstream_st>, mode: CUstreamCaptureMode) -> Result {
+    pub(crate) fn cuStreamBeginCapture_v2(
+        &self,
+        stream: Pointer<CUstream_st>,
+        mode: CUstreamCaptureMode,
+    ) -> Result {
         let mut state = self.lock();
         let origin = self.capturable(&mut state, stream, mode)?;
         let graph = state.new_graph(None);
@@ -80,16 +87,25 @@ impl Driver {
         if state.is_captured_into(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let mut capture = Capture { is_of_caller: true, ..Capture::new(graph, origin, mode) };
+        let mut capture = Capture {
+            is_of_caller: true,
+            ..Capture::new(graph, origin, mode)
+        };
         capture.join(origin, tips);
         self.begin_capture(&mut state, capture);
         Ok(())
     }
 
-    pub(crate) fn cuStreamEndCapture(&self, stream: Pointer<CUstream_st>, graph: Pointer<CUgraph>) -> Result {
+    pub(crate) fn cuStreamEndCapture(
+        &self,
+        stream: Pointer<CUstream_st>,
+        graph: Pointer<CUgraph>,
+    ) -> Result {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
-        let capture = state.capture_mut(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        let capture = state
+            .capture_mut(stream)
+            .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         if capture.origin != stream {
             capture.is_valid = false;
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
@@ -102,7 +118,8 @@ impl Driver {
         }
         let number = capture.number;
         let ended = state.end_capture(number);
-        self.capturing.store(!state.captures.is_empty(), Ordering::Release);
+        self.capturing
+            .store(!state.captures.is_empty(), Ordering::Release);
         graph.write_if_not_null(ended.map_or(std::ptr::null_mut(), Id::as_raw));
         self.call_destructors(state);
         ended.map(|_| ())
@@ -124,7 +141,11 @@ impl Driver {
         if state.is_legacy(id) {
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         }
-        if state.is_capturing(id) { Err(CUresult::CUDA_ERROR_ILLEGAL_STATE) } else { Ok(id) }
+        if state.is_capturing(id) {
+            Err(CUresult::CUDA_ERROR_ILLEGAL_STATE)
+        } else {
+            Ok(id)
+        }
     }
 
     fn begin_capture(&self, state: &mut State, mut capture: Capture) {
@@ -147,8 +168,17 @@ impl Capture {
     fn new(graph: Id<Graph>, origin: Id<Stream>, mode: CUstreamCaptureMode) -> Self {
         let thread = this_thread();
         let (left, members) = (None, Vec::new());
-        let mut capture =
-            Self { number: 0, graph, is_of_caller: false, mode, thread, origin, is_valid: true, left, members };
+        let mut capture = Self {
+            number: 0,
+            graph,
+            is_of_caller: false,
+            mode,
+            thread,
+            origin,
+            is_valid: true,
+            left,
+            members,
+        };
         capture.join(origin, Vec::new());
         capture
     }
@@ -175,14 +205,20 @@ impl Capture {
     }
 
     fn member_mut(&mut self, stream: Id<Stream>) -> Option<&mut Member> {
-        self.members.iter_mut().find(|member| member.stream == stream)
+        self.members
+            .iter_mut()
+            .find(|member| member.stream == stream)
     }
 
     /// Adds `tips` to the dependencies of the stream's next node; a stream that is not in the capture joins it.
     fn join(&mut self, stream: Id<Stream>, tips: Vec<Edge>) {
         match self.member_mut(stream) {
             Some(member) => member.add(tips),
-            None => self.members.push(Member { stream, tips, listed: Listed::default() }),
+            None => self.members.push(Member {
+                stream,
+                tips,
+                listed: Listed::default(),
+            }),
         }
     }
 }
@@ -199,11 +235,15 @@ impl Member {
 
 impl State {
     pub(super) fn capture(&self, stream: Id<Stream>) -> Option<&Capture> {
-        self.captures.iter().find(|capture| capture.member(stream).is_some())
+        self.captures
+            .iter()
+            .find(|capture| capture.member(stream).is_some())
     }
 
     fn capture_mut(&mut self, stream: Id<Stream>) -> Option<&mut Capture> {
-        self.captures.iter_mut().find(|capture| capture.member(stream).is_some())
+        self.captures
+            .iter_mut()
+            .find(|capture| capture.member(stream).is_some())
     }
 
     pub(crate) fn is_capturing(&self, stream: Id<Stream>) -> bool {
@@ -217,7 +257,9 @@ impl State {
 
     /// Returns `true` if a capture adds nodes to a graph of the caller's, which cannot be instantiated until the capture ends.
     pub(super) fn is_unfinished(&self, graph: Id<Graph>) -> bool {
-        self.captures.iter().any(|capture| capture.is_of_caller && capture.graph == graph)
+        self.captures
+            .iter()
+            .any(|capture| capture.is_of_caller && capture.graph == graph)
     }
 
     /// Returns the graph that a stream adds nodes to.
@@ -226,21 +268,31 @@ impl State {
     }
 
     fn is_legacy(&self, stream: Id<Stream>) -> bool {
-        self.streams.get(stream).is_some_and(|stream| stream.class == Class::Legacy)
+        self.streams
+            .get(stream)
+            .is_some_and(|stream| stream.class == Class::Legacy)
     }
 
     /// Adds a node after the stream's current dependencies.
     pub(super) fn add_captured(&mut self, stream: Id<Stream>, content: Content) -> Result {
-        let capture = self.capture(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        let capture = self
+            .capture(stream)
+            .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         if !capture.is_valid {
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
         }
-        let after = capture.member(stream).map(|member| member.tips.clone()).unwrap_or_default();
+        let after = capture
+            .member(stream)
+            .map(|member| member.tips.clone())
+            .unwrap_or_default();
         let node = match capture.left {
             Some(_) => self.recapture(stream, content, &after)?,
             None => self.add_node(capture.graph, content, after),
         };
-        if let Some(member) = self.capture_mut(stream).and_then(|capture| capture.member_mut(stream)) {
+        if let Some(member) = self
+            .capture_mut(stream)
+            .and_then(|capture| capture.member_mut(stream))
+        {
             member.tips = vec![Edge::from(node)];
         }
         Ok(())
@@ -248,12 +300,19 @@ impl State {
 
     /// Ends a capture, and returns the graph if it is valid.
     fn end_capture(&mut self, number: u64) -> Result<Id<Graph>> {
-        let position = self.captures.iter().position(|capture| capture.number == number);
-        let capture = self.captures.remove(position.ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?);
+        let position = self
+            .captures
+            .iter()
+            .position(|capture| capture.number == number);
+        let capture = self
+            .captures
+            .remove(position.ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?);
         let outcome = match (capture.is_valid, self.is_joined(&capture)) {
             (false, _) => Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
             (true, false) => Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED),
-            (true, true) if capture.is_incomplete() => Err(CUresult::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE),
+            (true, true) if capture.is_incomplete() => {
+                Err(CUresult::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE)
+            }
             (true, true) => Ok(capture.graph),
         };
         if outcome.is_err() {
@@ -272,18 +331,35 @@ impl State {
         let mut seen: HashSet<Id<Node>> = HashSet::new();
         while let Some(node) = left.pop() {
             if seen.insert(node) {
-                left.extend(self.nodes.get(node).into_iter().flat_map(|node| node.after.iter().map(|edge| edge.from)));
+                left.extend(
+                    self.nodes
+                        .get(node)
+                        .into_iter()
+                        .flat_map(|node| node.after.iter().map(|edge| edge.from)),
+                );
             }
         }
-        capture.members.iter().flat_map(tips).all(|node| seen.contains(&node))
+        capture
+            .members
+            .iter()
+            .flat_map(tips)
+            .all(|node| seen.contains(&node))
     }
 
     /// Invalidates the captures that began in a destroyed stream.
     pub(super) fn abandon_captures(&mut self, is_gone: impl Fn(Id<Stream>) -> bool) {
-        let gone: Vec<u64> =
-            self.captures.iter().filter(|capture| is_gone(capture.origin)).map(|capture| capture.number).collect();
+        let gone: Vec<u64> = self
+            .captures
+            .iter()
+            .filter(|capture| is_gone(capture.origin))
+            .map(|capture| capture.number)
+            .collect();
         for number in gone {
-            for capture in self.captures.iter_mut().filter(|capture| capture.number == number) {
+            for capture in self
+                .captures
+                .iter_mut()
+                .filter(|capture| capture.number == number)
+            {
                 capture.is_valid = false;
             }
             // The graph is unreachable, and is therefore removed.

@@ -84,7 +84,10 @@ impl Context {
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuCtxGetDevice(&self, device: Pointer<CUdevice>) -> Result {
         let place = device.required()?;
@@ -92,7 +95,11 @@ impl Driver {
         place.write(self.lock().context(current)?.device as CUdevice)
     }
 
-    pub(crate) fn cuCtxGetDevice_v2(&self, device: Pointer<CUdevice>, context: Pointer<CUctx_st>) -> Result {
+    pub(crate) fn cuCtxGetDevice_v2(
+        &self,
+        device: Pointer<CUdevice>,
+        context: Pointer<CUctx_st>,
+    ) -> Result {
         let place = device.required()?;
         let context = self.given_or_current(context)?;
         place.write(self.lock().context(context)?.device as CUdevice)
@@ -107,7 +114,8 @@ impl Driver {
     pub(crate) fn cuCtxSetFlags(&self, flags: u32) -> Result {
         let (mut state, current) = self.enter_current()?;
         let home = state.home(current);
-        state.usable_mut(home)?.flags = create::checked_flags(flags)? & !create::COREDUMPS | create::MAP_HOST;
+        state.usable_mut(home)?.flags =
+            create::checked_flags(flags)? & !create::COREDUMPS | create::MAP_HOST;
         Ok(())
     }
 
@@ -117,14 +125,22 @@ impl Driver {
         place.write(self.lock().usable(context)?.number)
     }
 
-    pub(crate) fn cuCtxGetApiVersion(&self, context: Pointer<CUctx_st>, version: Pointer<u32>) -> Result {
+    pub(crate) fn cuCtxGetApiVersion(
+        &self,
+        context: Pointer<CUctx_st>,
+        version: Pointer<u32>,
+    ) -> Result {
         let place = version.required()?;
         let context = self.given_or_current(context)?;
         self.lock().usable(context)?;
         place.write(API_VERSION)
     }
 
-    pub(crate) fn cuCtxGetStreamPriorityRange(&self, least: Pointer<i32>, greatest: Pointer<i32>) -> Result {
+    pub(crate) fn cuCtxGetStreamPriorityRange(
+        &self,
+        least: Pointer<i32>,
+        greatest: Pointer<i32>,
+    ) -> Result {
         self.require_current()?;
         least.write_if_not_null(Limits::STREAM_PRIORITIES.0);
         greatest.write_if_not_null(Limits::STREAM_PRIORITIES.1);
@@ -144,13 +160,21 @@ impl Driver {
     }
 
     /// Records an event after all work of a context, including work of the legacy stream that waits for non-blocking streams.
-    pub(crate) fn cuCtxRecordEvent(&self, context: Pointer<CUctx_st>, event: Pointer<CUevent_st>) -> Result {
+    pub(crate) fn cuCtxRecordEvent(
+        &self,
+        context: Pointer<CUctx_st>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
         let context = self.given_or_current(context)?;
         self.record_in_context(context, event)
     }
 
     /// Makes all later work of a context wait for an event.
-    pub(crate) fn cuCtxWaitEvent(&self, context: Pointer<CUctx_st>, event: Pointer<CUevent_st>) -> Result {
+    pub(crate) fn cuCtxWaitEvent(
+        &self,
+        context: Pointer<CUctx_st>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
         let context = self.given_or_current(context)?;
         self.wait_in_context(context, event)
     }
@@ -177,26 +201,43 @@ impl Driver {
 
     /// Returns the context of a handle, or the current one for a null handle.
     pub(crate) fn given_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
-        if context.is_null() { self.current() } else { Ok(Id::from(context)) }
+        if context.is_null() {
+            self.current()
+        } else {
+            Ok(Id::from(context))
+        }
     }
 
     /// Records an event after all work of a context, including its green contexts.
-    pub(crate) fn record_in_context(&self, context: Id<Context>, event: Pointer<CUevent_st>) -> Result {
+    pub(crate) fn record_in_context(
+        &self,
+        context: Id<Context>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
         let mut state = self.lock();
         let stream = state.usable(context)?.legacy;
         self.expect_uncaptured_context(&mut state, context)?;
-        let pending = state.schedule.unobserved(|place| state.is_within(place.context, context));
+        let pending = state
+            .schedule
+            .unobserved(|place| state.is_within(place.context, context));
         self.record_after(&mut state, event, stream, &pending)
     }
 
     /// Makes all later work of a context, including its green contexts, wait for an event.
-    pub(crate) fn wait_in_context(&self, context: Id<Context>, event: Pointer<CUevent_st>) -> Result {
+    pub(crate) fn wait_in_context(
+        &self,
+        context: Id<Context>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
         let mut state = self.lock();
         state.usable(context)?;
         self.expect_uncaptured_context(&mut state, context)?;
         let event = state.event(event)?.1;
         let (ticket, elsewhere) = (event.ticket, event.elsewhere());
-        let streams = state.streams.iter().filter(|(_, stream)| state.is_within(stream.context, context));
+        let streams = state
+            .streams
+            .iter()
+            .filter(|(_, stream)| state.is_within(stream.context, context));
         for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
             self.wait_in_stream(&mut state, stream, ticket);
             self.wait_elsewhere_in_stream(&mut state, stream, elsewhere.clone());
@@ -204,12 +245,21 @@ impl Driver {
         Ok(())
     }
 
-    fn synchronize_context(&self, mut state: MutexGuard<'_, State>, context: Id<Context>) -> Result {
+    fn synchronize_context(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        context: Id<Context>,
+    ) -> Result {
         self.expect_uncaptured_context(&mut state, context)?;
         self.permit_unsafe(&mut state)?;
-        let pending = state.schedule.unobserved(|place| state.is_within(place.context, context));
+        let pending = state
+            .schedule
+            .unobserved(|place| state.is_within(place.context, context));
         let mut state = self.wait(state, &pending)?;
-        state.usable_mut(context)?.tails_of_destroyed_streams.clear();
+        state
+            .usable_mut(context)?
+            .tails_of_destroyed_streams
+            .clear();
         drop(state);
         self.memory().trim_pools();
         Ok(())

@@ -26,22 +26,43 @@ enum Wait {
     Never,
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    pub(crate) fn cuMemcpyHtoD_v2(&self, to: CUdeviceptr, from: ConstPointer<c_void>, size: usize) -> Result {
+    pub(crate) fn cuMemcpyHtoD_v2(
+        &self,
+        to: CUdeviceptr,
+        from: ConstPointer<c_void>,
+        size: usize,
+    ) -> Result {
         self.require_current()?;
-        let ends = (self.device_end(to, size)?, host_end(from.as_ptr().cast_mut(), size)?);
+        let ends = (
+            self.device_end(to, size)?,
+            host_end(from.as_ptr().cast_mut(), size)?,
+        );
         self.transfer(legacy(), ends, size, Wait::Until)
     }
 
-    pub(crate) fn cuMemcpyDtoH_v2(&self, to: Pointer<c_void>, from: CUdeviceptr, size: usize) -> Result {
+    pub(crate) fn cuMemcpyDtoH_v2(
+        &self,
+        to: Pointer<c_void>,
+        from: CUdeviceptr,
+        size: usize,
+    ) -> Result {
         self.require_current()?;
         let ends = (host_end(to.as_ptr(), size)?, self.device_end(from, size)?);
         self.transfer(legacy(), ends, size, Wait::Until)
     }
 
     /// Copies on the device. As on hardware, the host does not wait.
-    pub(crate) fn cuMemcpyDtoD_v2(&self, to: CUdeviceptr, from: CUdeviceptr, size: usize) -> Result {
+    pub(crate) fn cuMemcpyDtoD_v2(
+        &self,
+        to: CUdeviceptr,
+        from: CUdeviceptr,
+        size: usize,
+    ) -> Result {
         self.require_current()?;
         let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
         self.transfer(legacy(), ends, size, Wait::Never)
@@ -49,7 +70,11 @@ impl Driver {
 
     pub(crate) fn cuMemcpy(&self, to: CUdeviceptr, from: CUdeviceptr, size: usize) -> Result {
         self.require_current()?;
-        let wait = if self.is_pageable(to) || self.is_pageable(from) { Wait::Until } else { Wait::Never };
+        let wait = if self.is_pageable(to) || self.is_pageable(from) {
+            Wait::Until
+        } else {
+            Wait::Never
+        };
         let ends = (self.unified_end(to, size)?, self.unified_end(from, size)?);
         self.transfer(legacy(), ends, size, wait)
     }
@@ -61,7 +86,10 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let ends = (self.device_end(to, size)?, host_end(from.as_ptr().cast_mut(), size)?);
+        let ends = (
+            self.device_end(to, size)?,
+            host_end(from.as_ptr().cast_mut(), size)?,
+        );
         self.transfer_async(stream, ends, size)
     }
 
@@ -107,18 +135,25 @@ impl Driver {
         (to, from): (CopyOperand, CopyOperand),
         size: usize,
     ) -> Result {
-        let is_pageable = |end: &CopyOperand| matches!(end, CopyOperand::Host(host) if !self.is_known(*host));
+        let is_pageable =
+            |end: &CopyOperand| matches!(end, CopyOperand::Host(host) if !self.is_known(*host));
         if is_pageable(&to) {
             return self.transfer(stream, (to, from), size, Wait::Until);
         }
         match from {
-            CopyOperand::Host(host) if is_pageable(&from) && size <= STAGED_BYTES && !self.captures(stream)? => {
+            CopyOperand::Host(host)
+                if is_pageable(&from) && size <= STAGED_BYTES && !self.captures(stream)? =>
+            {
                 let mut staged = vec![0; size].into_boxed_slice();
                 // SAFETY: the caller of the copy guarantees that `size` bytes at `host` can be read now.
-                unsafe { std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size) };
+                unsafe {
+                    std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size)
+                };
                 self.transfer(stream, (to, CopyOperand::Staged(staged)), size, Wait::Never)
             }
-            CopyOperand::Host(_) if is_pageable(&from) => self.transfer(stream, (to, from), size, Wait::Until),
+            CopyOperand::Host(_) if is_pageable(&from) => {
+                self.transfer(stream, (to, from), size, Wait::Until)
+            }
             _ => self.transfer(stream, (to, from), size, Wait::Never),
         }
     }
@@ -137,9 +172,12 @@ impl Driver {
         size: usize,
         wait: Wait,
     ) -> Result {
-        let is_synchronous =
-            |end: &CopyOperand| matches!(end, CopyOperand::Device(address) if self.memory().is_synchronous(*address));
-        let wait = if is_synchronous(&to) || is_synchronous(&from) { Wait::Until } else { wait };
+        let is_synchronous = |end: &CopyOperand| matches!(end, CopyOperand::Device(address) if self.memory().is_synchronous(*address));
+        let wait = if is_synchronous(&to) || is_synchronous(&from) {
+            Wait::Until
+        } else {
+            wait
+        };
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
         if size == 0 {
@@ -150,12 +188,17 @@ impl Driver {
             return state.add_captured(stream, copy);
         }
         if wait == Wait::Until {
-            let work = Work::Device(Box::new(move |driver| driver.memory().copy(&to, &from, size)));
+            let work = Work::Device(Box::new(move |driver| {
+                driver.memory().copy(&to, &from, size)
+            }));
             return self.queue_and_wait(state, stream, work);
         }
-        let before = [(&from, false), (&to, true)].map(|(end, write)| (self.before(&state, end, size), write));
+        let before = [(&from, false), (&to, true)]
+            .map(|(end, write)| (self.before(&state, end, size), write));
         let work = Work::Device(Box::new(move |driver| {
-            before.iter().for_each(|(before, write)| note_changes(before.as_ref(), size, *write));
+            before
+                .iter()
+                .for_each(|(before, write)| note_changes(before.as_ref(), size, *write));
             driver.memory().copy(&to, &from, size)
         }));
         self.queue(&mut state, stream, work);
@@ -170,18 +213,33 @@ impl Driver {
             CopyOperand::Device(address) => *address,
             CopyOperand::Staged(_) => return None,
         };
-        let found = self.memory().find(address).filter(|found| found.purpose.is_on_host())?;
+        let found = self
+            .memory()
+            .find(address)
+            .filter(|found| found.purpose.is_on_host())?;
         let is_whole = found.end() - address >= size as u64;
         // SAFETY: the bytes are of an allocation of the host, which is not freed before its work is done.
-        is_whole.then(|| unsafe { Before::new(races, found.host_at(address), size) }).flatten()
+        is_whole
+            .then(|| unsafe { Before::new(races, found.host_at(address), size) })
+            .flatten()
     }
 
     /// Returns an operand of a copy in an allocation of sufficient size. As on hardware, contiguous mappings count as one only while a
     /// context is current.
     pub(crate) fn device_end(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
-        let is_whole = || self.memory().find(address).is_some_and(|found| address + size as u64 <= found.end());
-        let fits = size == 0 || self.memory().contains(address, size as u64) && (self.current().is_ok() || is_whole());
-        if fits { Ok(CopyOperand::Device(address)) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        let is_whole = || {
+            self.memory()
+                .find(address)
+                .is_some_and(|found| address + size as u64 <= found.end())
+        };
+        let fits = size == 0
+            || self.memory().contains(address, size as u64)
+                && (self.current().is_ok() || is_whole());
+        if fits {
+            Ok(CopyOperand::Device(address))
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
     }
 
     /// Returns an operand of a copy in device memory or host memory, depending on its address.
@@ -206,13 +264,22 @@ impl Driver {
 fn note_changes(before: Option<&Before>, size: usize, write: bool) {
     if let Some((before, at)) = before.and_then(|before| Some((before, before.changed()?))) {
         let left = u32::try_from(size - at).unwrap_or(u32::MAX);
-        race::note_host(Access { address: before.address() + at as u64, size: left, write });
+        race::note_host(Access {
+            address: before.address() + at as u64,
+            size: left,
+            write,
+        });
     }
 }
 
 /// Returns the description of a copy of one row, as in graphs.
 fn line(to: &CopyOperand, from: &CopyOperand, size: usize) -> CUDA_MEMCPY3D {
-    let mut copy = CUDA_MEMCPY3D { WidthInBytes: size, Height: 1, Depth: 1, ..CUDA_MEMCPY3D::default() };
+    let mut copy = CUDA_MEMCPY3D {
+        WidthInBytes: size,
+        Height: 1,
+        Depth: 1,
+        ..CUDA_MEMCPY3D::default()
+    };
     match to {
         CopyOperand::Host(host) => {
             (copy.dstMemoryType, copy.dstHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast());
@@ -224,7 +291,8 @@ fn line(to: &CopyOperand, from: &CopyOperand, size: usize) -> CUDA_MEMCPY3D {
     }
     match from {
         CopyOperand::Host(host) => {
-            (copy.srcMemoryType, copy.srcHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast_const().cast());
+            (copy.srcMemoryType, copy.srcHost) =
+                (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast_const().cast());
         }
         CopyOperand::Device(address) => {
             (copy.srcMemoryType, copy.srcDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, *address);

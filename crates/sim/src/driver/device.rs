@@ -12,7 +12,10 @@ use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result};
 use crate::memory::SHARES_MEMORY;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuDeviceGet(&self, device: Pointer<CUdevice>, ordinal: i32) -> Result {
         let place = device.required()?;
@@ -24,7 +27,12 @@ impl Driver {
         count.write(self.config().devices.cast_signed())
     }
 
-    pub(crate) fn cuDeviceGetName(&self, name: Pointer<c_char>, length: i32, device: CUdevice) -> Result {
+    pub(crate) fn cuDeviceGetName(
+        &self,
+        name: Pointer<c_char>,
+        length: i32,
+        device: CUdevice,
+    ) -> Result {
         self.device(device)?;
         name.write_text(self.config().device_model.name(), length)
     }
@@ -38,10 +46,17 @@ impl Driver {
         let mut bytes = *b"curium simulator";
         // Sixteen and more devices remain distinct.
         bytes[15] = b'0'.wrapping_add(index as u8);
-        uuid.write(CUuuid { bytes: bytes.map(|byte| byte as c_char) })
+        uuid.write(CUuuid {
+            bytes: bytes.map(|byte| byte as c_char),
+        })
     }
 
-    pub(crate) fn cuDeviceGetLuid(&self, _luid: Pointer<c_char>, _mask: Pointer<u32>, device: CUdevice) -> Result {
+    pub(crate) fn cuDeviceGetLuid(
+        &self,
+        _luid: Pointer<c_char>,
+        _mask: Pointer<u32>,
+        device: CUdevice,
+    ) -> Result {
         self.device(device)?;
         Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
@@ -54,7 +69,10 @@ impl Driver {
     ) -> Result {
         let place = value.required()?;
         let index = self.device(device)?;
-        place.write(self.attribute(index, attribute).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?)
+        place.write(
+            self.attribute(index, attribute)
+                .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?,
+        )
     }
 
     pub(crate) fn cuDeviceTotalMem_v2(&self, bytes: Pointer<usize>, device: CUdevice) -> Result {
@@ -69,28 +87,59 @@ impl Driver {
         device: CUdevice,
     ) -> Result {
         minor.required()?;
-        self.cuDeviceGetAttribute(major, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device)?;
-        self.cuDeviceGetAttribute(minor, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device)
+        self.cuDeviceGetAttribute(
+            major,
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            device,
+        )?;
+        self.cuDeviceGetAttribute(
+            minor,
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            device,
+        )
     }
 
-    pub(crate) fn cuDeviceGetPCIBusId(&self, id: Pointer<c_char>, length: i32, device: CUdevice) -> Result {
+    pub(crate) fn cuDeviceGetPCIBusId(
+        &self,
+        id: Pointer<c_char>,
+        length: i32,
+        device: CUdevice,
+    ) -> Result {
         let index = self.device(device)?;
         id.write_text(&pci_bus_id(index), length)
     }
 
-    pub(crate) fn cuDeviceGetByPCIBusId(&self, device: Pointer<CUdevice>, id: ConstPointer<c_char>) -> Result {
+    pub(crate) fn cuDeviceGetByPCIBusId(
+        &self,
+        device: Pointer<CUdevice>,
+        id: ConstPointer<c_char>,
+    ) -> Result {
         let place = device.required()?;
-        let id = id.text()?.to_str().ok().and_then(parse_bus_id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let found = (0..self.config().devices).find(|index| id == [0, bus_of(*index as usize).into(), 0, 0]);
-        place.write(found.ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)?.cast_signed())
+        let id = id
+            .text()?
+            .to_str()
+            .ok()
+            .and_then(parse_bus_id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let found = (0..self.config().devices)
+            .find(|index| id == [0, bus_of(*index as usize).into(), 0, 0]);
+        place.write(
+            found
+                .ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)?
+                .cast_signed(),
+        )
     }
 }
 
 impl Driver {
     /// Returns the index of the device with this ordinal.
     pub(crate) fn device(&self, ordinal: CUdevice) -> Result<usize> {
-        let index = u32::try_from(ordinal).ok().filter(|index| *index < self.config().devices);
-        index.map(|index| index as usize).ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
+        let index = u32::try_from(ordinal)
+            .ok()
+            .filter(|index| *index < self.config().devices);
+        index
+            .map(|index| index as usize)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
     }
 
     /// Returns an attribute of a device: that of its model, unless the settings or the system decide it.
@@ -100,12 +149,20 @@ impl Driver {
         let of_model = config.device_model.attribute(attribute)?;
         Some(match attribute {
             Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => bus_of(index).into(),
-            Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS => config.has_concurrent_managed_access().into(),
-            Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS => config.has_pageable_memory_access().into(),
+            Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS => {
+                config.has_concurrent_managed_access().into()
+            }
+            Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS => {
+                config.has_pageable_memory_access().into()
+            }
             Attribute::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED => {
                 i32::from(config.handle_types() != 0)
             }
-            Attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES if config.handle_types() == 0 => 0,
+            Attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES
+                if config.handle_types() == 0 =>
+            {
+                0
+            }
             Attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
             | Attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED
                 if !SHARES_MEMORY =>
@@ -134,14 +191,21 @@ fn pci_bus_id(index: usize) -> String {
 /// Returns the domain, bus, device and function of `domain:bus:device.function`, where the domain or the function can be left out.
 fn parse_bus_id(id: &str) -> Option<[u32; 4]> {
     let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
-    let (rest, function) = id.split_once('.').map_or((id, Some(0)), |(rest, text)| (rest, hexadecimal(text)));
+    let (rest, function) = id
+        .split_once('.')
+        .map_or((id, Some(0)), |(rest, text)| (rest, hexadecimal(text)));
     let parts: Vec<&str> = rest.split(':').collect();
     let (domain, bus, device) = match parts[..] {
         [domain, bus, device] => (domain, bus, device),
         [bus, device] if id.contains('.') => ("0", bus, device),
         _ => return None,
     };
-    Some([hexadecimal(domain)?, hexadecimal(bus)?, hexadecimal(device)?, function?])
+    Some([
+        hexadecimal(domain)?,
+        hexadecimal(bus)?,
+        hexadecimal(device)?,
+        function?,
+    ])
 }
 
 #[cfg(test)]

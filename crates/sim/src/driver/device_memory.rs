@@ -10,7 +10,10 @@ use crate::memory::{Owner, Purpose};
 /// The alignment of the rows of pitched memory, in bytes.
 const PITCH: u64 = 512;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemAlloc_v2(&self, address: Pointer<CUdeviceptr>, size: usize) -> Result {
         let place = address.required()?;
@@ -18,7 +21,10 @@ impl Driver {
         if size == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(self.memory().allocate_on_device(size as u64, owner, Purpose::Device)?)
+        place.write(
+            self.memory()
+                .allocate_on_device(size as u64, owner, Purpose::Device)?,
+        )
     }
 
     pub(crate) fn cuMemAllocPitch_v2(
@@ -34,7 +40,9 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let row = (width as u64).checked_next_multiple_of(PITCH);
-        let size = row.and_then(|row| row.checked_mul(height as u64)).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        let size = row
+            .and_then(|row| row.checked_mul(height as u64))
+            .ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         self.cuMemAlloc_v2(address, size as usize)?;
         place.write(width.next_multiple_of(PITCH as usize))
     }
@@ -44,14 +52,21 @@ impl Driver {
         if address == 0 {
             return Ok(());
         }
-        let found = self.memory().find(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let found = self
+            .memory()
+            .find(address)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
         state.healthy(found.owner.device)?;
         if self.is_of_graph(address) && self.free_of_graph(address)? == Freed::ForReuse {
             return self.wait_for_device(state, found.owner.device).map(|_| ());
         }
         let may = |purpose: &Purpose| {
-            purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Managed | Purpose::Foreign)
+            purpose.is_of_pool()
+                || matches!(
+                    purpose,
+                    Purpose::Device | Purpose::Managed | Purpose::Foreign
+                )
         };
         self.memory().retire(address, may)?;
         let state = self.wait_for_device(state, found.owner.device)?;
@@ -74,7 +89,10 @@ impl Driver {
         address: CUdeviceptr,
     ) -> Result {
         self.current_owner()?;
-        let found = self.memory().find(address).filter(|found| !found.is_retired);
+        let found = self
+            .memory()
+            .find(address)
+            .filter(|found| !found.is_retired);
         let found = found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
         base.write_if_not_null(found.base);
         size.write_if_not_null(found.size as usize);
@@ -87,6 +105,9 @@ impl Driver {
     pub(crate) fn current_owner(&self) -> Result<Owner> {
         let (state, context) = self.enter_current()?;
         let context = state.home(context);
-        Ok(Owner { context, device: state.usable(context)?.device })
+        Ok(Owner {
+            context,
+            device: state.usable(context)?.device,
+        })
     }
 }

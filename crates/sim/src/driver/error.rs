@@ -128,7 +128,10 @@ const CODES: &[Entry] = codes! {
     CUDA_ERROR_UNKNOWN "unknown error"
 };
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGetErrorName(&self, code: CUresult, name: Pointer<*const c_char>) -> Result {
         describe(code, name, |entry| entry.1)
@@ -142,23 +145,35 @@ impl Driver {
 /// Returns the code with this name, with or without the common prefix of errors.
 pub(crate) fn code_named(name: &str) -> Option<CUresult> {
     let bare = |name: &str| name.strip_prefix("CUDA_ERROR_").unwrap_or(name).to_owned();
-    CODES.iter().find(|entry| bare(&entry.1.to_string_lossy()) == bare(name)).map(|entry| entry.0)
+    CODES
+        .iter()
+        .find(|entry| bare(&entry.1.to_string_lossy()) == bare(name))
+        .map(|entry| entry.0)
 }
 
 /// Returns the name of a code's constant, or its number.
 pub(crate) fn name_of(code: CUresult) -> Cow<'static, str> {
     let named = CODES.iter().find(|entry| entry.0 == code);
-    named.map_or_else(|| code.0.to_string().into(), |(_, name, _)| name.to_string_lossy())
+    named.map_or_else(
+        || code.0.to_string().into(),
+        |(_, name, _)| name.to_string_lossy(),
+    )
 }
 
 /// Returns the text of a code.
 pub(super) fn description(code: CUresult) -> Cow<'static, str> {
     let entry = CODES.iter().find(|entry| entry.0 == code);
-    entry.map_or(Cow::Borrowed("an error of an unknown code"), |entry| entry.2.to_string_lossy())
+    entry.map_or(Cow::Borrowed("an error of an unknown code"), |entry| {
+        entry.2.to_string_lossy()
+    })
 }
 
 /// Writes one text of the entry for `code`; an unknown code is an invalid value and gives a null pointer.
-fn describe(code: CUresult, place: Pointer<*const c_char>, text: impl Fn(&Entry) -> &'static CStr) -> Result {
+fn describe(
+    code: CUresult,
+    place: Pointer<*const c_char>,
+    text: impl Fn(&Entry) -> &'static CStr,
+) -> Result {
     let entry = CODES.iter().find(|entry| entry.0 == code);
     place.write(entry.map_or(std::ptr::null(), |entry| text(entry).as_ptr()))?;
     entry.map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)

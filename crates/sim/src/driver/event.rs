@@ -39,7 +39,10 @@ const ALL_FLAGS: u32 = 7;
 /// The flags of records and waits: in a capture they are nodes.
 pub(super) const EXTERNAL: u32 = 1;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuEventCreate(&self, event: Pointer<CUevent>, flags: u32) -> Result {
         let place = event.required()?;
@@ -59,7 +62,11 @@ impl Driver {
         Ok(())
     }
 
-    pub(crate) fn cuEventRecord(&self, event: Pointer<CUevent_st>, stream: Pointer<CUstream_st>) -> Result {
+    pub(crate) fn cuEventRecord(
+        &self,
+        event: Pointer<CUevent_st>,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
         self.cuEventRecordWithFlags(event, stream, 0)
     }
 
@@ -158,7 +165,9 @@ impl Driver {
         if state.home(self.stream_context(state, stream)?) != context {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        let stamp = self.stamping(state, id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let stamp = self
+            .stamping(state, id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let ticket = self.queue_after(state, stream, extra, stamp);
         if let Some(event) = state.events.get_mut(id) {
             (event.ticket, event.captured) = (ticket, None);
@@ -181,7 +190,12 @@ impl Driver {
     }
 
     /// Makes later work of a stream wait for a record if it is pending, or if race checks are on.
-    pub(crate) fn wait_in_stream(&self, state: &mut State, stream: Id<Stream>, record: Option<Ticket>) {
+    pub(crate) fn wait_in_stream(
+        &self,
+        state: &mut State,
+        stream: Id<Stream>,
+        record: Option<Ticket>,
+    ) {
         if let Some(ticket) = record.filter(|ticket| state.schedule.needs_wait(*ticket)) {
             self.queue_after(state, stream, &[ticket], Work::Device(Box::new(|_| Ok(()))));
         }
@@ -190,7 +204,12 @@ impl Driver {
     /// Records the time at which a record of an event ran, if it is the last one.
     fn stamp(&self, id: Id<Event>, record: u64) -> Result {
         let now = Instant::now();
-        if let Some(event) = self.lock().events.get_mut(id).filter(|event| event.records == record) {
+        if let Some(event) = self
+            .lock()
+            .events
+            .get_mut(id)
+            .filter(|event| event.records == record)
+        {
             event.time = Some(now);
         }
         Ok(())
@@ -200,7 +219,15 @@ impl Driver {
 impl Event {
     /// Creates an event that was never recorded here.
     pub(super) fn new(context: Id<Context>, flags: u32, shared: Option<Shared>) -> Self {
-        Self { context, flags, ticket: None, captured: None, records: 0, time: None, shared }
+        Self {
+            context,
+            flags,
+            ticket: None,
+            captured: None,
+            records: 0,
+            time: None,
+            shared,
+        }
     }
 
     /// Returns the last record if it is pending in another process.
@@ -218,7 +245,9 @@ impl State {
                 self.usable(event.context)?;
                 Ok((id, event))
             }
-            None if self.events.fate(id) == Fate::Unknown => Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
+            None if self.events.fate(id) == Fate::Unknown => {
+                Err(CUresult::CUDA_ERROR_INVALID_HANDLE)
+            }
             None => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
         }
     }

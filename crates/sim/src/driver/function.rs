@@ -4,7 +4,8 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use curium_sys::{
-    CUdevice_attribute, CUfunc_cache, CUfunc_st, CUfunction_attribute, CUfunctionLoadingState, CUmodule, CUresult,
+    CUdevice_attribute, CUfunc_cache, CUfunc_st, CUfunction_attribute, CUfunctionLoadingState,
+    CUmodule, CUresult,
 };
 
 use crate::argument::Pointer;
@@ -53,7 +54,12 @@ const FEWEST_REGISTERS: u32 = 16;
 
 impl Function {
     pub(crate) fn new(module: Id<Module>, index: usize) -> Self {
-        Self { module, index, settings: Settings::default(), set_launch: None }
+        Self {
+            module,
+            index,
+            settings: Settings::default(),
+            set_launch: None,
+        }
     }
 }
 
@@ -74,15 +80,27 @@ impl Subject {
     }
 
     /// Writes the offset of a parameter; an index past the last one is an invalid value.
-    pub(crate) fn write_parameter(&self, index: usize, offset: Pointer<usize>, size: Pointer<usize>) -> Result {
+    pub(crate) fn write_parameter(
+        &self,
+        index: usize,
+        offset: Pointer<usize>,
+        size: Pointer<usize>,
+    ) -> Result {
         let place = offset.required()?;
-        let parameter = self.kernel()?.params.get(index).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let parameter = self
+            .kernel()?
+            .params
+            .get(index)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         size.write_if_not_null(parameter.size);
         place.write(parameter.offset)
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuFuncGetAttribute(
         &self,
@@ -117,25 +135,42 @@ impl Driver {
         offset: Pointer<usize>,
         size: Pointer<usize>,
     ) -> Result {
-        self.lock().subject(function)?.write_parameter(parameter, offset, size)
+        self.lock()
+            .subject(function)?
+            .write_parameter(parameter, offset, size)
     }
 
-    pub(crate) fn cuFuncGetParamCount(&self, function: Pointer<CUfunc_st>, count: Pointer<usize>) -> Result {
+    pub(crate) fn cuFuncGetParamCount(
+        &self,
+        function: Pointer<CUfunc_st>,
+        count: Pointer<usize>,
+    ) -> Result {
         let subject = self.lock().subject(function)?;
         count.write(subject.kernel()?.params.len())
     }
 
-    pub(crate) fn cuFuncGetName(&self, name: Pointer<*const c_char>, function: Pointer<CUfunc_st>) -> Result {
+    pub(crate) fn cuFuncGetName(
+        &self,
+        name: Pointer<*const c_char>,
+        function: Pointer<CUfunc_st>,
+    ) -> Result {
         let place = name.required()?;
         let subject = self.lock().subject(function)?;
         // The module keeps the name for as long as the handle is valid.
         place.write(subject.code.names[subject.index].as_ptr())
     }
 
-    pub(crate) fn cuFuncGetModule(&self, module: Pointer<CUmodule>, function: Pointer<CUfunc_st>) -> Result {
+    pub(crate) fn cuFuncGetModule(
+        &self,
+        module: Pointer<CUmodule>,
+        function: Pointer<CUfunc_st>,
+    ) -> Result {
         let place = module.required()?;
         let state = self.lock();
-        let function = state.functions.get(Id::from(function)).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let function = state
+            .functions
+            .get(Id::from(function))
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         place.write(function.module.as_raw())
     }
 
@@ -153,13 +188,21 @@ impl Driver {
     }
 
     /// Does nothing: kernels do not configure the caches of the host.
-    pub(crate) fn cuFuncSetCacheConfig(&self, function: Pointer<CUfunc_st>, _config: CUfunc_cache) -> Result {
+    pub(crate) fn cuFuncSetCacheConfig(
+        &self,
+        function: Pointer<CUfunc_st>,
+        _config: CUfunc_cache,
+    ) -> Result {
         self.lock().subject(function).map(|_| ())
     }
 }
 
 impl Driver {
-    pub(crate) fn function_attribute(&self, subject: &Subject, attribute: CUfunction_attribute) -> Result<i32> {
+    pub(crate) fn function_attribute(
+        &self,
+        subject: &Subject,
+        attribute: CUfunction_attribute,
+    ) -> Result<i32> {
         use CUfunction_attribute as Attribute;
 
         let kernel = subject.kernel()?;
@@ -172,14 +215,24 @@ impl Driver {
             Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => registers(kernel),
             Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => subject.code.target,
             Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => self.compute_capability(),
-            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => self.max_dynamic_shared(subject)?,
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+                self.max_dynamic_shared(subject)?
+            }
             Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
                 return Ok(settings.carveout.unwrap_or(-1));
             }
-            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => return Ok(settings.required_cluster[0]),
-            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => return Ok(settings.required_cluster[1]),
-            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => return Ok(settings.required_cluster[2]),
-            Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => u32::from(settings.allows_large_clusters),
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => {
+                return Ok(settings.required_cluster[0]);
+            }
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => {
+                return Ok(settings.required_cluster[1]);
+            }
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => {
+                return Ok(settings.required_cluster[2]);
+            }
+            Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
+                u32::from(settings.allows_large_clusters)
+            }
             Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA
             | Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET
             | Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => 0,
@@ -198,13 +251,18 @@ impl Driver {
 
         let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
         let static_shared = subject.kernel()?.static_shared;
-        let most = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        let most =
+            self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
         match attribute {
             Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
-                let bytes = u32::try_from(value).ok().filter(|bytes| *bytes <= most.saturating_sub(static_shared));
+                let bytes = u32::try_from(value)
+                    .ok()
+                    .filter(|bytes| *bytes <= most.saturating_sub(static_shared));
                 subject.settings.max_dynamic_shared = Some(bytes.ok_or(invalid)?);
             }
-            Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
+            Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+                if (-1..=100).contains(&value) =>
+            {
                 subject.settings.carveout = Some(value);
             }
             Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
@@ -218,12 +276,15 @@ impl Driver {
     /// Returns the threads of the largest block that a kernel can be launched with.
     pub(crate) fn max_threads(&self, kernel: &exec::Kernel) -> u32 {
         let device = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-        kernel.max_threads_per_block.map_or(device, |threads| threads.min(device))
+        kernel
+            .max_threads_per_block
+            .map_or(device, |threads| threads.min(device))
     }
 
     /// Returns the maximum dynamic shared memory of a launch of the kernel.
     pub(crate) fn max_dynamic_shared(&self, subject: &Subject) -> Result<u32> {
-        let usual = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+        let usual =
+            self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
         let left = usual.saturating_sub(subject.kernel()?.static_shared);
         Ok(subject.settings.max_dynamic_shared.unwrap_or(left))
     }
@@ -234,18 +295,36 @@ impl State {
     pub(crate) fn subject(&self, raw: Pointer<CUfunc_st>) -> Result<Subject> {
         let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
         if let Some(kernel) = self.kernels.get(Id::from_number(raw.address())) {
-            let code = self.libraries.get(kernel.library).ok_or(invalid)?.code.clone();
+            let code = self
+                .libraries
+                .get(kernel.library)
+                .ok_or(invalid)?
+                .code
+                .clone();
             let settings = kernel.settings.get(&0).copied().unwrap_or_default();
-            return Ok(Subject { code, index: kernel.index, settings });
+            return Ok(Subject {
+                code,
+                index: kernel.index,
+                settings,
+            });
         }
         let function = self.functions.get(Id::from(raw)).ok_or(invalid)?;
         let module = self.modules.get(function.module).ok_or(invalid)?;
         let device = self.usable(module.context)?.device;
-        let of_library = module.library.and_then(|library| self.libraries.get(library));
-        let kernel = of_library.and_then(|library| self.kernels.get(library.kernels[function.index]));
-        let inherited = kernel.and_then(|kernel: &kernel::Kernel| kernel.settings.get(&device)).copied();
+        let of_library = module
+            .library
+            .and_then(|library| self.libraries.get(library));
+        let kernel =
+            of_library.and_then(|library| self.kernels.get(library.kernels[function.index]));
+        let inherited = kernel
+            .and_then(|kernel: &kernel::Kernel| kernel.settings.get(&device))
+            .copied();
         let settings = function.settings.or(inherited.unwrap_or_default());
-        Ok(Subject { code: Arc::clone(&module.code), index: function.index, settings })
+        Ok(Subject {
+            code: Arc::clone(&module.code),
+            index: function.index,
+            settings,
+        })
     }
 }
 
@@ -255,6 +334,10 @@ pub(crate) fn registers(kernel: &exec::Kernel) -> u32 {
 }
 
 fn constant_bytes(code: &Code) -> u32 {
-    let constants = code.program.globals().iter().filter(|global| global.constant);
+    let constants = code
+        .program
+        .globals()
+        .iter()
+        .filter(|global| global.constant);
     constants.map(|global| global.size as u32).sum()
 }

@@ -79,7 +79,10 @@ impl Graph {
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphCreate(&self, graph: Pointer<CUgraph>, flags: u32) -> Result {
         let place = graph.required()?;
@@ -92,7 +95,12 @@ impl Driver {
     pub(crate) fn cuGraphDestroy(&self, graph: Pointer<CUgraph_st>) -> Result {
         let mut state = self.lock();
         let id = state.graph(graph)?;
-        if state.is_captured_into(id) || state.graphs.get(id).is_some_and(|graph| graph.parent.is_some()) {
+        if state.is_captured_into(id)
+            || state
+                .graphs
+                .get(id)
+                .is_some_and(|graph| graph.parent.is_some())
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         state.remove_graph(id);
@@ -100,7 +108,11 @@ impl Driver {
         Ok(())
     }
 
-    pub(crate) fn cuGraphClone(&self, clone: Pointer<CUgraph>, graph: Pointer<CUgraph_st>) -> Result {
+    pub(crate) fn cuGraphClone(
+        &self,
+        clone: Pointer<CUgraph>,
+        graph: Pointer<CUgraph_st>,
+    ) -> Result {
         let place = clone.required()?;
         let mut state = self.lock();
         let id = state.graph(graph)?;
@@ -119,7 +131,10 @@ impl Driver {
         let place = found.required()?;
         let state = self.lock();
         let (original, clone) = (state.node(original)?.0, state.graph(clone)?);
-        let found = state.graphs.get(clone).and_then(|clone| clone.origins.get(&original));
+        let found = state
+            .graphs
+            .get(clone)
+            .and_then(|clone| clone.origins.get(&original));
         place.write(found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
     }
 
@@ -129,7 +144,11 @@ impl Driver {
         id.write(state.graphs.get(graph).map_or(0, |graph| graph.number))
     }
 
-    pub(crate) fn cuGraphNodeGetType(&self, node: Pointer<CUgraphNode_st>, kind: Pointer<CUgraphNodeType>) -> Result {
+    pub(crate) fn cuGraphNodeGetType(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        kind: Pointer<CUgraphNodeType>,
+    ) -> Result {
         let kind = kind.required()?;
         kind.write(self.lock().node(node)?.1.content.kind())
     }
@@ -142,11 +161,19 @@ impl Driver {
         graph.write(self.lock().node(node)?.1.graph.as_raw())
     }
 
-    pub(crate) fn cuGraphNodeGetLocalId(&self, node: Pointer<CUgraphNode_st>, id: Pointer<u32>) -> Result {
+    pub(crate) fn cuGraphNodeGetLocalId(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        id: Pointer<u32>,
+    ) -> Result {
         id.write(self.lock().node(node)?.1.number)
     }
 
-    pub(crate) fn cuGraphNodeGetToolsId(&self, node: Pointer<CUgraphNode_st>, id: Pointer<u64>) -> Result {
+    pub(crate) fn cuGraphNodeGetToolsId(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        id: Pointer<u64>,
+    ) -> Result {
         let state = self.lock();
         let (_, node) = state.node(node)?;
         let graph = state.graphs.get(node.graph).map_or(0, |graph| graph.number);
@@ -180,28 +207,49 @@ impl State {
     /// Returns a live graph.
     pub(crate) fn graph(&self, raw: Pointer<CUgraph_st>) -> Result<Id<Graph>> {
         let id = Id::from(raw);
-        if self.graphs.contains(id) { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        if self.graphs.contains(id) {
+            Ok(id)
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
     }
 
     /// Returns a live node.
     pub(crate) fn node(&self, raw: Pointer<CUgraphNode_st>) -> Result<(Id<Node>, &Node)> {
         let id = Id::from(raw);
-        self.nodes.get(id).map(|node| (id, node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+        self.nodes
+            .get(id)
+            .map(|node| (id, node))
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
     pub(crate) fn new_graph(&mut self, parent: Option<Id<Node>>) -> Id<Graph> {
         let number = self.next_number() as u32;
-        self.graphs.insert(Graph { parent, number, ..Graph::default() })
+        self.graphs.insert(Graph {
+            parent,
+            number,
+            ..Graph::default()
+        })
     }
 
     /// Adds a node that depends on others of the graph.
-    pub(crate) fn add_node(&mut self, graph: Id<Graph>, content: Content, after: Vec<Edge>) -> Id<Node> {
+    pub(crate) fn add_node(
+        &mut self,
+        graph: Id<Graph>,
+        content: Content,
+        after: Vec<Edge>,
+    ) -> Id<Node> {
         let number = self.graphs.get_mut(graph).map_or(0, |graph| {
             graph.last_node += 1;
             graph.last_node
         });
         let parts = content.parts();
-        let id = self.nodes.insert(Node { graph, content, after, number });
+        let id = self.nodes.insert(Node {
+            graph,
+            content,
+            after,
+            number,
+        });
         for part in parts {
             if let Some(part) = self.graphs.get_mut(part) {
                 part.parent = Some(id);
@@ -214,7 +262,12 @@ impl State {
     }
 
     /// Replaces the content of a node by one of the same kind.
-    fn change(&mut self, driver: &Driver, node: Pointer<CUgraphNode_st>, content: Content) -> Result {
+    fn change(
+        &mut self,
+        driver: &Driver,
+        node: Pointer<CUgraphNode_st>,
+        content: Content,
+    ) -> Result {
         let (id, node) = self.node(node)?;
         if node.content.kind() != content.kind() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -231,29 +284,50 @@ impl State {
     }
 
     pub(super) fn nodes_of(&self, graph: Id<Graph>) -> Vec<Id<Node>> {
-        self.graphs.get(graph).map(|graph| graph.nodes.clone()).unwrap_or_default()
+        self.graphs
+            .get(graph)
+            .map(|graph| graph.nodes.clone())
+            .unwrap_or_default()
     }
 
     /// Returns a deep copy of a graph, as the part of a node or on its own.
-    pub(super) fn clone_graph(&mut self, original: Id<Graph>, parent: Option<Id<Node>>) -> Id<Graph> {
+    pub(super) fn clone_graph(
+        &mut self,
+        original: Id<Graph>,
+        parent: Option<Id<Node>>,
+    ) -> Id<Graph> {
         let clone = self.new_graph(parent);
         let mut origins = HashMap::new();
         for from in self.nodes_of(original) {
-            let Some(node) = self.nodes.get(from) else { continue };
+            let Some(node) = self.nodes.get(from) else {
+                continue;
+            };
             let (content, after) = (node.content.clone(), node.after.clone());
             let content = self.clone_content(content);
             let to = self.add_node(clone, content, after);
             origins.insert(from, to);
         }
         for node in self.nodes_of(clone) {
-            let after = self.nodes.get_mut(node).into_iter().flat_map(|node| &mut node.after);
+            let after = self
+                .nodes
+                .get_mut(node)
+                .into_iter()
+                .flat_map(|node| &mut node.after);
             for edge in after {
                 edge.from = origins.get(&edge.from).copied().unwrap_or(edge.from);
             }
         }
-        let objects = self.graphs.get(original).map(|graph| graph.objects.clone()).unwrap_or_default();
+        let objects = self
+            .graphs
+            .get(original)
+            .map(|graph| graph.objects.clone())
+            .unwrap_or_default();
         self.retain_objects(&objects);
-        let conditions = self.graphs.get(original).map(|graph| graph.conditions.clone()).unwrap_or_default();
+        let conditions = self
+            .graphs
+            .get(original)
+            .map(|graph| graph.conditions.clone())
+            .unwrap_or_default();
         if let Some(clone) = self.graphs.get_mut(clone) {
             (clone.origins, clone.objects, clone.conditions) = (origins, objects, conditions);
         }
@@ -269,7 +343,9 @@ impl State {
     }
 
     pub(super) fn remove_graph(&mut self, id: Id<Graph>) {
-        let Some(graph) = self.graphs.remove(id) else { return };
+        let Some(graph) = self.graphs.remove(id) else {
+            return;
+        };
         for node in graph.nodes {
             self.remove_node(node);
         }
@@ -277,7 +353,9 @@ impl State {
     }
 
     fn remove_node(&mut self, id: Id<Node>) {
-        let Some(node) = self.nodes.remove(id) else { return };
+        let Some(node) = self.nodes.remove(id) else {
+            return;
+        };
         for part in node.content.parts() {
             self.remove_graph(part);
         }
@@ -295,7 +373,11 @@ impl State {
         let member = |raw: &CUgraphNode| {
             // SAFETY: a node is a handle, as if it were an argument.
             let (id, node) = self.node(unsafe { Pointer::from_raw(*raw) })?;
-            if node.graph == graph { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+            if node.graph == graph {
+                Ok(id)
+            } else {
+                Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+            }
         };
         nodes.iter().map(member).collect()
     }

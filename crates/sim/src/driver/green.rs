@@ -4,8 +4,8 @@
 //! [`State::home`].
 
 use curium_sys::{
-    CUcontext, CUdevResourceDesc_st, CUdevice, CUevent_st, CUgreenCtx, CUgreenCtx_st, CUgreenCtxCreate_flags, CUresult,
-    CUstream, CUstream_st, CudaVersion,
+    CUcontext, CUdevResourceDesc_st, CUdevice, CUevent_st, CUgreenCtx, CUgreenCtx_st,
+    CUgreenCtxCreate_flags, CUresult, CUstream, CUstream_st, CudaVersion,
 };
 
 use crate::argument::Pointer;
@@ -15,7 +15,10 @@ use crate::handle::Id;
 /// The first driver that creates green contexts without a default stream.
 const NO_DEFAULT_STREAM_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGreenCtxCreate(
         &self,
@@ -33,7 +36,10 @@ impl Driver {
         }
         let mut state = self.lock();
         state.healthy(device)?;
-        let found = state.descriptors.get(Id::from(descriptor)).filter(|found| found.device == device);
+        let found = state
+            .descriptors
+            .get(Id::from(descriptor))
+            .filter(|found| found.device == device);
         let resources = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.resources;
         state.retain_primary(device);
         let id = state.new_context(device, 0, false);
@@ -52,24 +58,40 @@ impl Driver {
         self.release_primary(state, device)
     }
 
-    pub(crate) fn cuCtxFromGreenCtx(&self, context: Pointer<CUcontext>, green: Pointer<CUgreenCtx_st>) -> Result {
+    pub(crate) fn cuCtxFromGreenCtx(
+        &self,
+        context: Pointer<CUcontext>,
+        green: Pointer<CUgreenCtx_st>,
+    ) -> Result {
         let place = context.required()?;
         place.write(self.lock().green(green)?.as_raw())
     }
 
-    pub(crate) fn cuGreenCtxGetId(&self, green: Pointer<CUgreenCtx_st>, id: Pointer<u64>) -> Result {
+    pub(crate) fn cuGreenCtxGetId(
+        &self,
+        green: Pointer<CUgreenCtx_st>,
+        id: Pointer<u64>,
+    ) -> Result {
         let place = id.required()?;
         let state = self.lock();
         let green = state.green(green)?;
         place.write(state.usable(green)?.number)
     }
 
-    pub(crate) fn cuGreenCtxRecordEvent(&self, green: Pointer<CUgreenCtx_st>, event: Pointer<CUevent_st>) -> Result {
+    pub(crate) fn cuGreenCtxRecordEvent(
+        &self,
+        green: Pointer<CUgreenCtx_st>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
         let green = self.lock().green(green)?;
         self.record_in_context(green, event)
     }
 
-    pub(crate) fn cuGreenCtxWaitEvent(&self, green: Pointer<CUgreenCtx_st>, event: Pointer<CUevent_st>) -> Result {
+    pub(crate) fn cuGreenCtxWaitEvent(
+        &self,
+        green: Pointer<CUgreenCtx_st>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
         let green = self.lock().green(green)?;
         self.wait_in_context(green, event)
     }
@@ -92,13 +114,21 @@ impl Driver {
         result
     }
 
-    pub(crate) fn cuStreamGetGreenCtx(&self, stream: Pointer<CUstream_st>, green: Pointer<CUgreenCtx>) -> Result {
+    pub(crate) fn cuStreamGetGreenCtx(
+        &self,
+        stream: Pointer<CUstream_st>,
+        green: Pointer<CUgreenCtx>,
+    ) -> Result {
         let place = green.required()?;
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
         let is_green = state.usable(context)?.green.is_some();
-        place.write(if is_green { context.as_raw().cast() } else { std::ptr::null_mut() })
+        place.write(if is_green {
+            context.as_raw().cast()
+        } else {
+            std::ptr::null_mut()
+        })
     }
 
     /// Writes the primary context of a green stream.
@@ -121,13 +151,25 @@ impl State {
     pub(crate) fn green(&self, raw: Pointer<CUgreenCtx_st>) -> Result<Id<Context>> {
         let id = Id::from_number(raw.address());
         let is_green = self.usable(id)?.green.is_some();
-        if is_green { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_CONTEXT) }
+        if is_green {
+            Ok(id)
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_CONTEXT)
+        }
     }
 
     /// Returns the context that owns objects created in `context`: the primary one if it is green, else itself.
     pub(crate) fn home(&self, context: Id<Context>) -> Id<Context> {
-        let primary = |green: &Context| self.devices.get(green.device).and_then(|device| device.primary);
-        self.contexts.get(context).filter(|context| context.green.is_some()).and_then(primary).unwrap_or(context)
+        let primary = |green: &Context| {
+            self.devices
+                .get(green.device)
+                .and_then(|device| device.primary)
+        };
+        self.contexts
+            .get(context)
+            .filter(|context| context.green.is_some())
+            .and_then(primary)
+            .unwrap_or(context)
     }
 
     /// Returns `true` if work of `context` is work of `whole`: it is the same, or a green context within it.
@@ -137,7 +179,10 @@ impl State {
 
     /// Returns the number of green contexts of a device.
     pub(crate) fn green_contexts(&self, device: usize) -> u32 {
-        let green = self.contexts.iter().filter(|(_, context)| context.green.is_some() && context.device == device);
+        let green = self
+            .contexts
+            .iter()
+            .filter(|(_, context)| context.green.is_some() && context.device == device);
         green.count() as u32
     }
 }

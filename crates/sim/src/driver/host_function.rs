@@ -20,7 +20,10 @@ pub(crate) struct HostFunction {
 #[derive(Clone, Copy)]
 enum Callee {
     Function(unsafe extern "C" fn(*mut c_void)),
-    Callback(unsafe extern "C" fn(CUstream, CUresult, *mut c_void), CUstream),
+    Callback(
+        unsafe extern "C" fn(CUstream, CUresult, *mut c_void),
+        CUstream,
+    ),
 }
 
 // SAFETY: the caller that enqueues a host function permits the driver to call it with its argument on another thread: that is its contract.
@@ -48,7 +51,10 @@ impl HostFunction {
     /// Creates a function that takes only its argument.
     pub(crate) fn new(function: CUhostFn, data: *mut c_void) -> Result<Self> {
         let function = function.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        Ok(Self { callee: Callee::Function(function), data })
+        Ok(Self {
+            callee: Callee::Function(function),
+            data,
+        })
     }
 
     /// Returns the function, unless it is a stream callback, and the argument.
@@ -65,12 +71,17 @@ impl HostFunction {
             // SAFETY: the caller that enqueued the function guaranteed that it can be called with this argument.
             Callee::Function(function) => unsafe { function(self.data) },
             // SAFETY: the caller that enqueued the callback guaranteed that it can be called with this argument.
-            Callee::Callback(callback, stream) => unsafe { callback(stream, CUresult::CUDA_SUCCESS, self.data) },
+            Callee::Callback(callback, stream) => unsafe {
+                callback(stream, CUresult::CUDA_SUCCESS, self.data)
+            },
         });
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuLaunchHostFunc(
         &self,
@@ -105,11 +116,20 @@ impl Driver {
         data: Pointer<c_void>,
         flags: u32,
     ) -> Result {
-        let callback = callback.filter(|_| flags == 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let callback = callback
+            .filter(|_| flags == 0)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let callee = Callee::Callback(callback, stream.as_ptr());
         let mut state = self.lock();
         let stream = self.uncaptured_stream(&mut state, stream)?;
-        self.queue(&mut state, stream, Work::Host(HostFunction { callee, data: data.as_ptr() }));
+        self.queue(
+            &mut state,
+            stream,
+            Work::Host(HostFunction {
+                callee,
+                data: data.as_ptr(),
+            }),
+        );
         Ok(())
     }
 }

@@ -3,15 +3,17 @@
 use std::ffi::c_void;
 
 use curium_sys::{
-    CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_WRITECOMBINED, CU_MEMHOSTREGISTER_DEVICEMAP,
-    CU_MEMHOSTREGISTER_IOMEMORY, CU_MEMHOSTREGISTER_PORTABLE, CU_MEMHOSTREGISTER_READ_ONLY, CUdeviceptr, CUresult,
+    CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_WRITECOMBINED,
+    CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_IOMEMORY, CU_MEMHOSTREGISTER_PORTABLE,
+    CU_MEMHOSTREGISTER_READ_ONLY, CUdeviceptr, CUresult,
 };
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::{HostPtr, Purpose};
 
-const ALLOC_FLAGS: u32 = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+const ALLOC_FLAGS: u32 =
+    CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
 const REGISTER_FLAGS: u32 = CU_MEMHOSTREGISTER_PORTABLE
     | CU_MEMHOSTREGISTER_DEVICEMAP
     | CU_MEMHOSTREGISTER_IOMEMORY
@@ -20,13 +22,21 @@ const REGISTER_FLAGS: u32 = CU_MEMHOSTREGISTER_PORTABLE
 /// `CU_MEM_ATTACH_GLOBAL` and `CU_MEM_ATTACH_HOST`.
 const ATTACH_FLAGS: [u32; 2] = [1, 2];
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemAllocHost_v2(&self, memory: Pointer<*mut c_void>, size: usize) -> Result {
         self.cuMemHostAlloc(memory, size, 0)
     }
 
-    pub(crate) fn cuMemHostAlloc(&self, memory: Pointer<*mut c_void>, size: usize, flags: u32) -> Result {
+    pub(crate) fn cuMemHostAlloc(
+        &self,
+        memory: Pointer<*mut c_void>,
+        size: usize,
+        flags: u32,
+    ) -> Result {
         let place = memory.required()?;
         let owner = self.current_owner()?;
         if flags & !ALLOC_FLAGS != 0 {
@@ -36,8 +46,15 @@ impl Driver {
             return place.write(std::ptr::null_mut());
         }
         // With unified addressing every allocation is mapped.
-        let purpose = Purpose::Pinned { flags: flags | CU_MEMHOSTALLOC_DEVICEMAP };
-        place.write(self.memory().allocate_on_host(size as u64, owner, purpose)?.0.cast())
+        let purpose = Purpose::Pinned {
+            flags: flags | CU_MEMHOSTALLOC_DEVICEMAP,
+        };
+        place.write(
+            self.memory()
+                .allocate_on_host(size as u64, owner, purpose)?
+                .0
+                .cast(),
+        )
     }
 
     /// Waits for the device, as on hardware.
@@ -46,10 +63,14 @@ impl Driver {
             return Ok(());
         }
         let address = memory.address();
-        let found = self.memory().find(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let found = self
+            .memory()
+            .find(address)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
         state.healthy(found.owner.device)?;
-        self.memory().retire(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
+        self.memory()
+            .retire(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
         let state = self.wait_for_device(state, found.owner.device)?;
         state.healthy(found.owner.device)?;
         self.memory().free(address);
@@ -77,20 +98,29 @@ impl Driver {
         place.write(self.host_allocation(memory)?)
     }
 
-    pub(crate) fn cuMemHostRegister_v2(&self, memory: Pointer<c_void>, size: usize, flags: u32) -> Result {
+    pub(crate) fn cuMemHostRegister_v2(
+        &self,
+        memory: Pointer<c_void>,
+        size: usize,
+        flags: u32,
+    ) -> Result {
         let memory = memory.required()?;
         let owner = self.current_owner()?;
         if size == 0 || flags & !REGISTER_FLAGS != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let flags = flags | CU_MEMHOSTREGISTER_DEVICEMAP;
-        self.memory().register(HostPtr(memory.as_ptr().cast()), size as u64, owner, flags)
+        self.memory()
+            .register(HostPtr(memory.as_ptr().cast()), size as u64, owner, flags)
     }
 
     pub(crate) fn cuMemHostUnregister(&self, memory: Pointer<c_void>) -> Result {
         let address = memory.required()?.address();
         self.current_owner()?;
-        let found = self.memory().find(address).ok_or(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)?;
+        let found = self
+            .memory()
+            .find(address)
+            .ok_or(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)?;
         if !matches!(found.purpose, Purpose::Registered { .. }) {
             return Err(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
         }
@@ -101,20 +131,33 @@ impl Driver {
         Ok(())
     }
 
-    pub(crate) fn cuMemAllocManaged(&self, address: Pointer<CUdeviceptr>, size: usize, flags: u32) -> Result {
+    pub(crate) fn cuMemAllocManaged(
+        &self,
+        address: Pointer<CUdeviceptr>,
+        size: usize,
+        flags: u32,
+    ) -> Result {
         let place = address.required()?;
         let owner = self.current_owner()?;
         if size == 0 || !ATTACH_FLAGS.contains(&flags) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(self.memory().allocate_on_host(size as u64, owner, Purpose::Managed)?.expose())
+        place.write(
+            self.memory()
+                .allocate_on_host(size as u64, owner, Purpose::Managed)?
+                .expose(),
+        )
     }
 }
 
 impl Driver {
     /// Returns the flags of the pinned or registered memory that a pointer points into.
     fn host_allocation(&self, memory: Pointer<c_void>) -> Result<u32> {
-        match self.memory().find(memory.address()).map(|found| found.purpose) {
+        match self
+            .memory()
+            .find(memory.address())
+            .map(|found| found.purpose)
+        {
             Some(Purpose::Pinned { flags } | Purpose::Registered { flags }) => Ok(flags),
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }

@@ -39,7 +39,10 @@ const TILE_IR: &[u8] = b"\x7fTileIR\0";
 
 impl Code {
     pub(crate) fn kernel(&self, index: usize) -> Result<&Kernel> {
-        self.program.kernels().get(index).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+        self.program
+            .kernels()
+            .get(index)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 
     /// Returns the position of the kernel with this name.
@@ -47,25 +50,37 @@ impl Code {
         if name.is_empty() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let found = self.names.iter().position(|kernel| kernel.as_c_str() == name);
+        let found = self
+            .names
+            .iter()
+            .position(|kernel| kernel.as_c_str() == name);
         found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
     /// Returns the position of the variable with this name.
     pub(crate) fn find_global(&self, name: &CStr) -> Result<usize> {
-        let found = self.program.globals().iter().position(|global| global.name.as_bytes() == name.to_bytes());
+        let found = self
+            .program
+            .globals()
+            .iter()
+            .position(|global| global.name.as_bytes() == name.to_bytes());
         found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 }
 
 impl Driver {
     /// Compiles an image that a caller passed, and writes the logs that the options request.
-    pub(crate) fn compile_image(&self, image: ConstPointer<c_void>, options: &JitOptions) -> Result<Arc<Code>> {
+    pub(crate) fn compile_image(
+        &self,
+        image: ConstPointer<c_void>,
+        options: &JitOptions,
+    ) -> Result<Arc<Code>> {
         if image.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the caller of the C function passes PTX, which is NUL-terminated text, or a binary.
-        let mut compiled = unsafe { self.text_of(image.as_ptr().cast()) }.and_then(|text| self.compile(&text));
+        let mut compiled =
+            unsafe { self.text_of(image.as_ptr().cast()) }.and_then(|text| self.compile(&text));
         if let (Ok(code), Some(most)) = (&mut compiled, options.max_registers()) {
             code.program.limit_registers(most);
         }
@@ -75,7 +90,10 @@ impl Driver {
 
     pub(super) fn compile(&self, text: &str) -> std::result::Result<Code, Refusal> {
         if !text.contains(".version") {
-            return Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a binary"));
+            return Err(Refusal::new(
+                CUresult::CUDA_ERROR_INVALID_IMAGE,
+                "the image is neither PTX nor a binary",
+            ));
         }
         let module = syntax::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
@@ -83,10 +101,18 @@ impl Driver {
         let checking = Checking::nothing()
             .with_races(self.config().race_checks)
             .with_uninitialized(self.config().uninitialized_checks);
-        let program = exec::lower_with_checks(&module, checking)
-            .map_err(|error| Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message))?;
-        let names = program.kernels().iter().map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());
-        Ok(Code { names: names.collect(), target: module.target.architecture, program })
+        let program = exec::lower_with_checks(&module, checking).map_err(|error| {
+            Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message)
+        })?;
+        let names = program
+            .kernels()
+            .iter()
+            .map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());
+        Ok(Code {
+            names: names.collect(),
+            target: module.target.architecture,
+            program,
+        })
     }
 
     /// Returns the text of an image: PTX itself, or the best PTX in a fat binary.
@@ -94,7 +120,10 @@ impl Driver {
     /// # Safety
     ///
     /// `image` points to NUL-terminated text, or to a whole binary or record of one.
-    pub(super) unsafe fn text_of<'a>(&self, image: *const u8) -> std::result::Result<Cow<'a, str>, Refusal> {
+    pub(super) unsafe fn text_of<'a>(
+        &self,
+        image: *const u8,
+    ) -> std::result::Result<Cow<'a, str>, Refusal> {
         // SAFETY: the caller guarantees the image.
         match unsafe { fat_binary::bytes_at(image) } {
             Some(binary) => fat_binary::ptx_for(binary, self.compute_capability()).map(Cow::Owned),
@@ -117,13 +146,18 @@ impl Driver {
         let target = module.target;
         let fits = match target.variant {
             TargetVariant::Baseline => target.architecture <= device,
-            TargetVariant::Family => target.architecture <= device && target.architecture / 10 == device / 10,
+            TargetVariant::Family => {
+                target.architecture <= device && target.architecture / 10 == device / 10
+            }
             TargetVariant::Architecture => target.architecture == device,
         };
         if fits {
             return Ok(());
         }
-        let log = format!("target sm_{} is not supported by the device (sm_{device})", target.architecture);
+        let log = format!(
+            "target sm_{} is not supported by the device (sm_{device})",
+            target.architecture
+        );
         Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, &log))
     }
 
@@ -136,11 +170,17 @@ impl Driver {
 
 impl Refusal {
     pub(super) fn new(code: CUresult, log: &str) -> Self {
-        Self { code, log: log.to_owned() }
+        Self {
+            code,
+            log: log.to_owned(),
+        }
     }
 
     fn at_line(code: CUresult, line: u32, message: &str) -> Self {
-        Self::new(code, &format!("ptx input, line {line}; error   : {message}"))
+        Self::new(
+            code,
+            &format!("ptx input, line {line}; error   : {message}"),
+        )
     }
 
     fn from_ptx(error: &syntax::Error) -> Self {
@@ -160,7 +200,9 @@ impl Refusal {
 unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal> {
     // SAFETY: the caller guarantees the image.
     if let Some(text) = unsafe { linked::text_in(image) } {
-        return text.to_str().map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
+        return text
+            .to_str()
+            .map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
     }
     let begins_with = |magic: &[u8]| {
         magic.iter().enumerate().all(|(index, byte)| {
@@ -169,7 +211,10 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
             unsafe { image.wrapping_add(index).read() == *byte }
         })
     };
-    for (magic, held) in [(ELF, "machine code for NVIDIA hardware"), (TILE_IR, "Tile IR")] {
+    for (magic, held) in [
+        (ELF, "machine code for NVIDIA hardware"),
+        (TILE_IR, "Tile IR"),
+    ] {
         if begins_with(magic) {
             let log = format!("the image contains {held}; the simulator runs PTX only");
             return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &log));
@@ -177,7 +222,12 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
     }
     // SAFETY: an image that is not a binary is NUL-terminated text, which the caller guarantees.
     let text = unsafe { CStr::from_ptr(image.cast()) };
-    let not_text = |_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a binary");
+    let not_text = |_| {
+        Refusal::new(
+            CUresult::CUDA_ERROR_INVALID_IMAGE,
+            "the image is neither PTX nor a binary",
+        )
+    };
     text.to_str().map_err(not_text)
 }
 

@@ -8,21 +8,36 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::{Place, Purpose};
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     /// Returns an IPC handle. Fails for stream-ordered memory, which has a separate type of handle.
-    pub(crate) fn cuIpcGetMemHandle(&self, handle: Pointer<CUipcMemHandle>, address: CUdeviceptr) -> Result {
+    pub(crate) fn cuIpcGetMemHandle(
+        &self,
+        handle: Pointer<CUipcMemHandle>,
+        address: CUdeviceptr,
+    ) -> Result {
         let place = handle.required()?;
         self.current_owner()?;
-        let found = self.memory().find(address).filter(|found| !found.is_retired);
+        let found = self
+            .memory()
+            .find(address)
+            .filter(|found| !found.is_retired);
         let found = found.filter(|found| found.purpose == Purpose::Device);
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if self.memory().is_private(&found) {
             drop(self.wait_for_device(self.lock(), found.owner.device)?);
         }
-        let at = self.memory().place_of(&found, self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+        let at = self
+            .memory()
+            .place_of(&found, self.serial)
+            .ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         self.memory().note_shared(found.base);
-        place.write(CUipcMemHandle { reserved: at.to_bytes().map(|byte| c_char::from_ne_bytes([byte])) })
+        place.write(CUipcMemHandle {
+            reserved: at.to_bytes().map(|byte| c_char::from_ne_bytes([byte])),
+        })
     }
 
     /// Opens memory of another simulator. Each simulator counts as a process, which cannot open its own memory.
@@ -45,7 +60,10 @@ impl Driver {
 
     /// Waits for the device when the memory is closed as often as it was opened.
     pub(crate) fn cuIpcCloseMemHandle(&self, address: CUdeviceptr) -> Result {
-        let found = self.memory().find(address).filter(|found| found.base == address && !found.is_retired);
+        let found = self
+            .memory()
+            .find(address)
+            .filter(|found| found.base == address && !found.is_retired);
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if self.memory().close_foreign(address)? {
             let state = self.lock();

@@ -33,9 +33,16 @@ pub(crate) struct Elsewhere {
     number: u64,
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    pub(crate) fn cuIpcGetEventHandle(&self, handle: Pointer<CUipcEventHandle>, event: Pointer<CUevent_st>) -> Result {
+    pub(crate) fn cuIpcGetEventHandle(
+        &self,
+        handle: Pointer<CUipcEventHandle>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
         let place = handle.required()?;
         self.require_current()?;
         let state = self.lock();
@@ -43,14 +50,28 @@ impl Driver {
         if found.flags & INTERPROCESS == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        let descriptor = found.shared.as_ref().map_or(-1, |shared| shared.records.descriptor());
-        let parts = [self.origin(), descriptor.to_le_bytes().to_vec(), event.address().to_le_bytes().to_vec()].concat();
+        let descriptor = found
+            .shared
+            .as_ref()
+            .map_or(-1, |shared| shared.records.descriptor());
+        let parts = [
+            self.origin(),
+            descriptor.to_le_bytes().to_vec(),
+            event.address().to_le_bytes().to_vec(),
+        ]
+        .concat();
         let mut bytes = [0; 64];
         bytes[..parts.len()].copy_from_slice(&parts);
-        place.write(CUipcEventHandle { reserved: bytes.map(|byte| c_char::from_ne_bytes([byte])) })
+        place.write(CUipcEventHandle {
+            reserved: bytes.map(|byte| c_char::from_ne_bytes([byte])),
+        })
     }
 
-    pub(crate) fn cuIpcOpenEventHandle(&self, event: Pointer<CUevent>, handle: CUipcEventHandle) -> Result {
+    pub(crate) fn cuIpcOpenEventHandle(
+        &self,
+        event: Pointer<CUevent>,
+        handle: CUipcEventHandle,
+    ) -> Result {
         let place = event.required()?;
         let (mut state, context) = self.enter_current()?;
         let bytes = handle.reserved.map(|byte| byte.to_ne_bytes()[0]);
@@ -62,10 +83,19 @@ impl Driver {
         }
         let word = |at: usize| std::array::from_fn(|byte| bytes[at + byte]);
         let (process, descriptor) = (u32::from_le_bytes(word(8)), i32::from_le_bytes(word(20)));
-        let records = SharedRecords::open(process, descriptor).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let shared = Some(Shared { records: Arc::new(records), own: 0 });
+        let records = SharedRecords::open(process, descriptor)
+            .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let shared = Some(Shared {
+            records: Arc::new(records),
+            own: 0,
+        });
         let context = state.home(context);
-        place.write(state.events.insert(Event::new(context, INTERPROCESS | DISABLE_TIMING, shared)).as_raw())
+        place.write(
+            state
+                .events
+                .insert(Event::new(context, INTERPROCESS | DISABLE_TIMING, shared))
+                .as_raw(),
+        )
     }
 }
 
@@ -73,20 +103,29 @@ impl Shared {
     /// Creates the shared part of an event with these flags; `None` without the interprocess flag.
     pub(crate) fn of_flags(flags: u32) -> Option<Self> {
         let records = (flags & INTERPROCESS != 0).then(|| SharedRecords::new().ok())??;
-        Some(Self { records: Arc::new(records), own: 0 })
+        Some(Self {
+            records: Arc::new(records),
+            own: 0,
+        })
     }
 
     /// Begins a record of this process, which must be completed.
     pub(crate) fn begin(&mut self) -> Elsewhere {
         self.own = self.records.begin();
-        Elsewhere { records: Arc::clone(&self.records), number: self.own }
+        Elsewhere {
+            records: Arc::clone(&self.records),
+            number: self.own,
+        }
     }
 
     /// Returns the last record if it is pending in another process.
     pub(crate) fn pending_elsewhere(&self) -> Option<Elsewhere> {
         let number = self.records.last();
         let is_pending = number > self.own && !self.records.is_done(number);
-        is_pending.then(|| Elsewhere { records: Arc::clone(&self.records), number })
+        is_pending.then(|| Elsewhere {
+            records: Arc::clone(&self.records),
+            number,
+        })
     }
 }
 
@@ -104,11 +143,20 @@ impl Elsewhere {
 impl Driver {
     /// Returns the prefix of the handles of this driver's events.
     fn origin(&self) -> Vec<u8> {
-        [&MARK[..], &std::process::id().to_le_bytes(), &self.serial.to_le_bytes()].concat()
+        [
+            &MARK[..],
+            &std::process::id().to_le_bytes(),
+            &self.serial.to_le_bytes(),
+        ]
+        .concat()
     }
 
     /// Waits until another process has completed its record.
-    pub(crate) fn wait_elsewhere(&self, context: Id<Context>, record: Option<&Elsewhere>) -> Result {
+    pub(crate) fn wait_elsewhere(
+        &self,
+        context: Id<Context>,
+        record: Option<&Elsewhere>,
+    ) -> Result {
         while record.is_some_and(|record| !record.is_done()) {
             self.lock().usable(context)?;
             std::thread::sleep(PAUSE);
@@ -117,9 +165,19 @@ impl Driver {
     }
 
     /// Makes later work of a stream wait for a record of another process.
-    pub(crate) fn wait_elsewhere_in_stream(&self, state: &mut State, stream: Id<Stream>, record: Option<Elsewhere>) {
+    pub(crate) fn wait_elsewhere_in_stream(
+        &self,
+        state: &mut State,
+        stream: Id<Stream>,
+        record: Option<Elsewhere>,
+    ) {
         if let Some(record) = record {
-            self.queue_after(state, stream, &[], Work::Wait(Box::new(move |_| Ok(record.is_done()))));
+            self.queue_after(
+                state,
+                stream,
+                &[],
+                Work::Wait(Box::new(move |_| Ok(record.is_done()))),
+            );
         }
     }
 }

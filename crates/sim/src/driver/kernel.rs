@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::ffi::c_char;
 
-use curium_sys::{CUdevice, CUfunc_cache, CUfunction, CUfunction_attribute, CUkern_st, CUlibrary, CUresult};
+use curium_sys::{
+    CUdevice, CUfunc_cache, CUfunction, CUfunction_attribute, CUkern_st, CUlibrary, CUresult,
+};
 
 use crate::argument::Pointer;
 use crate::driver::function::{Settings, Subject};
@@ -26,18 +28,34 @@ impl Object for Kernel {
 
 impl Kernel {
     pub(crate) fn new(library: Id<Library>, index: usize) -> Self {
-        Self { library, index, settings: HashMap::new() }
+        Self {
+            library,
+            index,
+            settings: HashMap::new(),
+        }
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    pub(crate) fn cuKernelGetFunction(&self, function: Pointer<CUfunction>, kernel: Pointer<CUkern_st>) -> Result {
+    pub(crate) fn cuKernelGetFunction(
+        &self,
+        function: Pointer<CUfunction>,
+        kernel: Pointer<CUkern_st>,
+    ) -> Result {
         let place = function.required()?;
         let (mut state, context) = self.enter_current()?;
-        let (library, index) = state.kernel(kernel).map(|(_, kernel)| (kernel.library, kernel.index))?;
+        let (library, index) = state
+            .kernel(kernel)
+            .map(|(_, kernel)| (kernel.library, kernel.index))?;
         let module = self.module_of(&mut state, library, context)?;
-        let module = state.modules.get(module).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let module = state
+            .modules
+            .get(module)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         place.write(module.functions[index].as_raw())
     }
 
@@ -73,14 +91,22 @@ impl Driver {
         Ok(())
     }
 
-    pub(crate) fn cuKernelGetName(&self, name: Pointer<*const c_char>, kernel: Pointer<CUkern_st>) -> Result {
+    pub(crate) fn cuKernelGetName(
+        &self,
+        name: Pointer<*const c_char>,
+        kernel: Pointer<CUkern_st>,
+    ) -> Result {
         let place = name.required()?;
         let state = self.lock();
         let subject = state.subject_of_kernel(kernel, 0)?;
         place.write(subject.code.names[subject.index].as_ptr())
     }
 
-    pub(crate) fn cuKernelGetLibrary(&self, library: Pointer<CUlibrary>, kernel: Pointer<CUkern_st>) -> Result {
+    pub(crate) fn cuKernelGetLibrary(
+        &self,
+        library: Pointer<CUlibrary>,
+        kernel: Pointer<CUkern_st>,
+    ) -> Result {
         let place = library.required()?;
         place.write(self.lock().kernel(kernel)?.1.library.as_raw())
     }
@@ -92,10 +118,16 @@ impl Driver {
         offset: Pointer<usize>,
         size: Pointer<usize>,
     ) -> Result {
-        self.lock().subject_of_kernel(kernel, 0)?.write_parameter(parameter, offset, size)
+        self.lock()
+            .subject_of_kernel(kernel, 0)?
+            .write_parameter(parameter, offset, size)
     }
 
-    pub(crate) fn cuKernelGetParamCount(&self, kernel: Pointer<CUkern_st>, count: Pointer<usize>) -> Result {
+    pub(crate) fn cuKernelGetParamCount(
+        &self,
+        kernel: Pointer<CUkern_st>,
+        count: Pointer<usize>,
+    ) -> Result {
         let subject = self.lock().subject_of_kernel(kernel, 0)?;
         count.write(subject.kernel()?.params.len())
     }
@@ -115,14 +147,24 @@ impl Driver {
 impl State {
     pub(crate) fn kernel(&self, raw: Pointer<CUkern_st>) -> Result<(Id<Kernel>, &Kernel)> {
         let id = Id::from(raw);
-        let kernel = self.kernels.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let kernel = self
+            .kernels
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         Ok((id, kernel))
     }
 
     fn subject_of_kernel(&self, raw: Pointer<CUkern_st>, device: usize) -> Result<Subject> {
         let kernel = self.kernel(raw)?.1;
-        let library = self.libraries.get(kernel.library).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let library = self
+            .libraries
+            .get(kernel.library)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let settings = kernel.settings.get(&device).copied().unwrap_or_default();
-        Ok(Subject { code: library.code.clone(), index: kernel.index, settings })
+        Ok(Subject {
+            code: library.code.clone(),
+            index: kernel.index,
+            settings,
+        })
     }
 }

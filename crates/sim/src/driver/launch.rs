@@ -9,8 +9,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use curium_sys::{
-    CUdevice_attribute, CUfunc_st, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig,
-    CUresult, CUstream_st,
+    CUdevice_attribute, CUfunc_st, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
+    CUlaunchConfig, CUresult, CUstream_st,
 };
 
 use self::parameters::Arguments;
@@ -48,9 +48,15 @@ pub(crate) struct Shape {
 /// A cluster of one block, which means no cluster.
 pub(crate) const NO_CLUSTER: [u32; 3] = [1; 3];
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
     pub(crate) fn cuLaunchKernel(
         &self,
         function: Pointer<CUfunc_st>,
@@ -66,11 +72,26 @@ impl Driver {
         extra: Pointer<*mut c_void>,
     ) -> Result {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        let shape = Shape { grid, block, dynamic_shared, is_cooperative: false, cluster: NO_CLUSTER };
-        self.launch(function, shape, stream, Arguments::new(parameters, extra)?, &[])
+        let shape = Shape {
+            grid,
+            block,
+            dynamic_shared,
+            is_cooperative: false,
+            cluster: NO_CLUSTER,
+        };
+        self.launch(
+            function,
+            shape,
+            stream,
+            Arguments::new(parameters, extra)?,
+            &[],
+        )
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
     pub(crate) fn cuLaunchCooperativeKernel(
         &self,
         function: Pointer<CUfunc_st>,
@@ -85,8 +106,20 @@ impl Driver {
         parameters: Pointer<*mut c_void>,
     ) -> Result {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        let shape = Shape { grid, block, dynamic_shared, is_cooperative: true, cluster: NO_CLUSTER };
-        self.launch(function, shape, stream, Arguments::new(parameters, Pointer::null())?, &[])
+        let shape = Shape {
+            grid,
+            block,
+            dynamic_shared,
+            is_cooperative: true,
+            cluster: NO_CLUSTER,
+        };
+        self.launch(
+            function,
+            shape,
+            stream,
+            Arguments::new(parameters, Pointer::null())?,
+            &[],
+        )
     }
 
     pub(crate) fn cuLaunchKernelEx(
@@ -106,10 +139,21 @@ impl Driver {
         };
         // SAFETY: the configuration holds `numAttrs` attributes.
         let attributes = unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }?;
-        attribute::apply(attributes.iter().map(|attribute| (attribute.id, &attribute.value)), &mut shape)?;
+        attribute::apply(
+            attributes
+                .iter()
+                .map(|attribute| (attribute.id, &attribute.value)),
+            &mut shape,
+        )?;
         // SAFETY: the stream of a configuration is a handle, as if it were an argument.
         let stream = unsafe { Pointer::from_raw(config.hStream) };
-        self.launch(function, shape, stream, Arguments::new(parameters, extra)?, attributes)
+        self.launch(
+            function,
+            shape,
+            stream,
+            Arguments::new(parameters, extra)?,
+            attributes,
+        )
     }
 }
 
@@ -132,10 +176,20 @@ impl Driver {
         let context = state.home(self.stream_context(&state, stream)?);
         let launch = self.prepare(&mut state, function, context, shape, arguments)?;
         if state.is_capturing(stream) {
-            return state.add_captured(stream, Content::kernel(function, launch, Attributes::of_launch(attributes))?);
+            return state.add_captured(
+                stream,
+                Content::kernel(function, launch, Attributes::of_launch(attributes))?,
+            );
         }
-        state.usable_mut(context)?.limits_mut().note_launch(launch.subject.kernel()?.runtime);
-        self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver, None))));
+        state
+            .usable_mut(context)?
+            .limits_mut()
+            .note_launch(launch.subject.kernel()?.runtime);
+        self.queue(
+            &mut state,
+            stream,
+            Work::Device(Box::new(move |driver| launch.run(driver, None))),
+        );
         Ok(())
     }
 
@@ -165,7 +219,14 @@ impl Driver {
         self.check_shape(&subject, &shape)?;
         let parameters = arguments.collect(subject.kernel()?)?;
         let device = state.usable(context)?.device;
-        Ok(Launch { subject, shape, parameters, globals, device, context })
+        Ok(Launch {
+            subject,
+            shape,
+            parameters,
+            globals,
+            device,
+            context,
+        })
     }
 
     /// Returns the kernel of a handle with the addresses of its variables in a context.
@@ -179,9 +240,19 @@ impl Driver {
         let library_kernel = state.kernels.get(Id::from_number(function.address()));
         let module = match library_kernel.map(|kernel| kernel.library) {
             Some(library) => self.module_of(state, library, context)?,
-            None => state.functions.get(Id::from(function)).ok_or(invalid)?.module,
+            None => {
+                state
+                    .functions
+                    .get(Id::from(function))
+                    .ok_or(invalid)?
+                    .module
+            }
         };
-        let module = state.modules.get(module).filter(|module| module.context == context).ok_or(invalid)?;
+        let module = state
+            .modules
+            .get(module)
+            .filter(|module| module.context == context)
+            .ok_or(invalid)?;
         Ok((state.subject(function)?, Arc::clone(&module.globals)))
     }
 
@@ -200,20 +271,29 @@ impl Driver {
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
         ];
         let within = |sizes: [u32; 3], limits: [Attribute; 3]| {
-            sizes.iter().zip(limits).all(|(size, limit)| (1..=self.figure(limit)).contains(size))
+            sizes
+                .iter()
+                .zip(limits)
+                .all(|(size, limit)| (1..=self.figure(limit)).contains(size))
         };
         let kernel = subject.kernel()?;
         let threads: u64 = shape.block.iter().map(|size| u64::from(*size)).product();
         let is_valid = within(shape.grid, most_blocks)
             && within(shape.block, most_threads)
             && threads <= u64::from(self.max_threads(kernel))
-            && kernel.required_block.is_none_or(|block| block == shape.block)
+            && kernel
+                .required_block
+                .is_none_or(|block| block == shape.block)
             && shape.dynamic_shared <= self.max_dynamic_shared(subject)?;
         if !is_valid {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         self.check_cluster(subject, shape)?;
-        if shape.is_cooperative { self.check_cooperative(subject, shape) } else { Ok(()) }
+        if shape.is_cooperative {
+            self.check_cooperative(subject, shape)
+        } else {
+            Ok(())
+        }
     }
 
     /// Checks that the device supports the requested cluster size, and that the grid is divisible by it.
@@ -229,15 +309,24 @@ impl Driver {
         if !is_whole || required.is_some_and(|required| required != shape.cluster) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let blocks = shape.cluster.iter().fold(1, |blocks: u32, size| blocks.saturating_mul(*size));
-        if blocks > subject.most_blocks_in_cluster() { Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE) } else { Ok(()) }
+        let blocks = shape
+            .cluster
+            .iter()
+            .fold(1, |blocks: u32, size| blocks.saturating_mul(*size));
+        if blocks > subject.most_blocks_in_cluster() {
+            Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE)
+        } else {
+            Ok(())
+        }
     }
 
     /// Checks that all blocks of a cooperative launch are resident simultaneously.
     fn check_cooperative(&self, subject: &Subject, shape: &Shape) -> Result {
         let threads = shape.block.iter().product();
-        let per_multiprocessor = self.max_active_blocks(subject, threads, shape.dynamic_shared as usize)?;
-        let multiprocessors = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let per_multiprocessor =
+            self.max_active_blocks(subject, threads, shape.dynamic_shared as usize)?;
+        let multiprocessors =
+            self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         if shape.blocks() > u64::from(per_multiprocessor * multiprocessors) {
             return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
         }
@@ -257,12 +346,19 @@ impl Launch {
 
     /// Returns the location of the value of each parameter, for as long as this launch exists.
     pub(crate) fn values(&self) -> Result<impl Iterator<Item = *const u8>> {
-        Ok(self.subject.kernel()?.params.iter().map(|parameter| self.parameters[parameter.offset..].as_ptr()))
+        Ok(self
+            .subject
+            .kernel()?
+            .params
+            .iter()
+            .map(|parameter| self.parameters[parameter.offset..].as_ptr()))
     }
 }
 
 impl Shape {
     fn blocks(&self) -> u64 {
-        self.grid.iter().fold(1, |blocks, size| blocks.saturating_mul(u64::from(*size)))
+        self.grid
+            .iter()
+            .fold(1, |blocks, size| blocks.saturating_mul(u64::from(*size)))
     }
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use curium_sys::{CUdeviceptr, CUjit_option, CUkernel, CUlib_st, CUlibrary, CUlibraryOption, CUmodule, CUresult};
+use curium_sys::{
+    CUdeviceptr, CUjit_option, CUkernel, CUlib_st, CUlibrary, CUlibraryOption, CUmodule, CUresult,
+};
 
 use crate::argument::{Argument, ConstPointer, Pointer};
 use crate::driver::image::{Code, JitOptions};
@@ -27,9 +29,15 @@ impl Object for Library {
     const KIND: Kind = Kind::Library;
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
     pub(crate) fn cuLibraryLoadData(
         &self,
         library: Pointer<CUlibrary>,
@@ -45,15 +53,24 @@ impl Driver {
         let code = self.compile_image(image, &JitOptions::new(options, values, count)?)?;
         let mut state = self.lock();
         let kernels = code.program.kernels().len();
-        let id = state.libraries.insert(Library { code, kernels: Vec::new(), modules: HashMap::new() });
-        let kernels = (0..kernels).map(|index| state.kernels.insert(Kernel::new(id, index))).collect();
+        let id = state.libraries.insert(Library {
+            code,
+            kernels: Vec::new(),
+            modules: HashMap::new(),
+        });
+        let kernels = (0..kernels)
+            .map(|index| state.kernels.insert(Kernel::new(id, index)))
+            .collect();
         if let Some(library) = state.libraries.get_mut(id) {
             library.kernels = kernels;
         }
         place.write(id.as_raw())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
     pub(crate) fn cuLibraryLoadFromFile(
         &self,
         library: Pointer<CUlibrary>,
@@ -68,25 +85,42 @@ impl Driver {
         let image = read_image(path)?;
         // SAFETY: the image is NUL-terminated and lives until the end of the call.
         let image = unsafe { image.as_ptr().cast::<c_void>().receive() };
-        self.cuLibraryLoadData(library, image, options, values, count, library_options, library_values, library_count)
+        self.cuLibraryLoadData(
+            library,
+            image,
+            options,
+            values,
+            count,
+            library_options,
+            library_values,
+            library_count,
+        )
     }
 
     /// Waits for the devices that the library is loaded on.
     pub(crate) fn cuLibraryUnload(&self, library: Pointer<CUlib_st>) -> Result {
         let mut state = self.lock();
         let id = state.library(library)?;
-        for context in state.libraries.get(id).map_or(Vec::new(), |library| library.modules.keys().copied().collect()) {
+        for context in state.libraries.get(id).map_or(Vec::new(), |library| {
+            library.modules.keys().copied().collect()
+        }) {
             if let Ok(device) = state.context(context).map(|context| context.device) {
                 state.healthy(device)?;
                 state = self.wait_for_device(state, device)?;
                 state.healthy(device)?;
             }
         }
-        let library = state.libraries.remove(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let library = state
+            .libraries
+            .remove(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         for kernel in library.kernels {
             state.kernels.remove(kernel);
         }
-        library.modules.into_values().for_each(|module| self.unload(&mut state, module));
+        library
+            .modules
+            .into_values()
+            .for_each(|module| self.unload(&mut state, module));
         Ok(())
     }
 
@@ -100,11 +134,18 @@ impl Driver {
         let name = name.text()?;
         let state = self.lock();
         let id = state.library(library)?;
-        let library = state.libraries.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let library = state
+            .libraries
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         place.write(library.kernels[library.code.find(name)?].as_raw())
     }
 
-    pub(crate) fn cuLibraryGetModule(&self, module: Pointer<CUmodule>, library: Pointer<CUlib_st>) -> Result {
+    pub(crate) fn cuLibraryGetModule(
+        &self,
+        module: Pointer<CUmodule>,
+        library: Pointer<CUlib_st>,
+    ) -> Result {
         let place = module.required()?;
         let (mut state, context) = self.enter_current()?;
         let id = state.library(library)?;
@@ -137,17 +178,32 @@ impl Driver {
         let name = name.text()?;
         let mut state = self.lock();
         let id = state.library(library)?;
-        let library = state.libraries.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let library = state
+            .libraries
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let index = library.code.find_global(name)?;
         if !library.code.program.globals()[index].managed {
             return Err(CUresult::CUDA_ERROR_NOT_FOUND);
         }
-        let context = match library.modules.keys().copied().collect::<Vec<_>>().as_slice() {
-            [] => self.top().or(state.devices.first().and_then(|device| device.primary)),
+        let context = match library
+            .modules
+            .keys()
+            .copied()
+            .collect::<Vec<_>>()
+            .as_slice()
+        {
+            [] => self
+                .top()
+                .or(state.devices.first().and_then(|device| device.primary)),
             [context] => Some(*context),
             _ => return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
         };
-        let module = self.module_of(&mut state, id, context.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?)?;
+        let module = self.module_of(
+            &mut state,
+            id,
+            context.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?,
+        )?;
         state.write_global(module, name, address, size)
     }
 
@@ -164,11 +220,20 @@ impl Driver {
         Err(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
-    pub(crate) fn cuLibraryGetKernelCount(&self, count: Pointer<u32>, library: Pointer<CUlib_st>) -> Result {
+    pub(crate) fn cuLibraryGetKernelCount(
+        &self,
+        count: Pointer<u32>,
+        library: Pointer<CUlib_st>,
+    ) -> Result {
         let place = count.required()?;
         let state = self.lock();
         let id = state.library(library)?;
-        place.write(state.libraries.get(id).map_or(0, |library| library.kernels.len()) as u32)
+        place.write(
+            state
+                .libraries
+                .get(id)
+                .map_or(0, |library| library.kernels.len()) as u32,
+        )
     }
 
     pub(crate) fn cuLibraryEnumerateKernels(
@@ -179,7 +244,10 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let id = state.library(library)?;
-        let handles = state.libraries.get(id).map(|library| library.kernels.iter().map(|kernel| kernel.as_raw()));
+        let handles = state
+            .libraries
+            .get(id)
+            .map(|library| library.kernels.iter().map(|kernel| kernel.as_raw()));
         // SAFETY: the caller passes room for `count` handles.
         unsafe { kernels.write_all(handles.into_iter().flatten().take(count as usize)) }
     }
@@ -187,15 +255,30 @@ impl Driver {
 
 impl Driver {
     /// Returns the module of a library in a context, loading it on first use.
-    pub(crate) fn module_of(&self, state: &mut State, id: Id<Library>, context: Id<Context>) -> Result<Id<Module>> {
+    pub(crate) fn module_of(
+        &self,
+        state: &mut State,
+        id: Id<Library>,
+        context: Id<Context>,
+    ) -> Result<Id<Module>> {
         let context = state.home(context);
-        let library = state.libraries.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let library = state
+            .libraries
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         // A primary context that was reset has lost its modules, and may be active again.
-        if let Some(module) = library.modules.get(&context).filter(|module| state.modules.contains(**module)) {
+        if let Some(module) = library
+            .modules
+            .get(&context)
+            .filter(|module| state.modules.contains(**module))
+        {
             return Ok(*module);
         }
         let code = Arc::clone(&library.code);
-        let owner = Owner { context, device: state.usable(context)?.device };
+        let owner = Owner {
+            context,
+            device: state.usable(context)?.device,
+        };
         let module = self.instantiate(state, code, owner, Some(id))?;
         if let Some(library) = state.libraries.get_mut(id) {
             library.modules.insert(context, module);
@@ -207,6 +290,10 @@ impl Driver {
 impl State {
     fn library(&self, raw: Pointer<CUlib_st>) -> Result<Id<Library>> {
         let id = Id::from(raw);
-        if self.libraries.contains(id) { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_HANDLE) }
+        if self.libraries.contains(id) {
+            Ok(id)
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_HANDLE)
+        }
     }
 }

@@ -14,7 +14,10 @@ use curium_ptx::exec::{Access, Report, ReportKind};
 impl Driver {
     /// Returns `true` if the handle belongs to a stream of this driver. A default stream belongs to the driver whose context is current.
     pub(crate) fn has_stream(&self, stream: Pointer<CUstream_st>) -> bool {
-        let unknown = [Err(CUresult::CUDA_ERROR_INVALID_HANDLE), Err(CUresult::CUDA_ERROR_INVALID_CONTEXT)];
+        let unknown = [
+            Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
+            Err(CUresult::CUDA_ERROR_INVALID_CONTEXT),
+        ];
         !unknown.contains(&self.stream(&mut self.lock(), stream).map(|_| ()))
     }
 
@@ -25,7 +28,11 @@ impl Driver {
     }
 
     /// Enqueues an operation as if it were a kernel.
-    pub(crate) fn enqueue_operation(&self, operation: LibraryOperation, stream: Pointer<CUstream_st>) -> Result {
+    pub(crate) fn enqueue_operation(
+        &self,
+        operation: LibraryOperation,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
         self.admit(Function::cuLaunchKernel)?;
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
@@ -46,10 +53,17 @@ impl LibraryOperation {
             operand
                 .runs()
                 .iter()
-                .map(move |run| Touched { address: run.address, size: run.bytes as u64, write })
+                .map(move |run| Touched {
+                    address: run.address,
+                    size: run.bytes as u64,
+                    write,
+                })
                 .collect()
         };
-        self.operands.iter().flat_map(|operand| -> Vec<_> { of(operand) }).collect()
+        self.operands
+            .iter()
+            .flat_map(|operand| -> Vec<_> { of(operand) })
+            .collect()
     }
 
     /// Returns the wait for its condition.
@@ -66,7 +80,9 @@ impl LibraryOperation {
             let runs = operand.resolved(&operands);
             let mut bytes = vec![0; runs.iter().map(|run| run.bytes).sum()];
             if operand.is_read {
-                self.each(driver, &runs, &mut bytes, |run, part| driver.memory().read_run(self.name, run, part))?;
+                self.each(driver, &runs, &mut bytes, |run, part| {
+                    driver.memory().read_run(self.name, run, part)
+                })?;
             }
             places.push(runs);
             operands.push(bytes);
@@ -74,7 +90,9 @@ impl LibraryOperation {
         (self.compute)(&mut operands);
         let results = self.operands.iter().zip(&places).zip(&mut operands);
         for ((_, runs), bytes) in results.filter(|((operand, _), _)| operand.is_written) {
-            self.each(driver, runs, bytes, |run, part| driver.memory().write_run(self.name, run, part))?;
+            self.each(driver, runs, bytes, |run, part| {
+                driver.memory().write_run(self.name, run, part)
+            })?;
         }
         Ok(())
     }

@@ -39,7 +39,10 @@ impl Object for Link {
     const KIND: Kind = Kind::Link;
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuLinkCreate_v2(
         &self,
@@ -55,12 +58,21 @@ impl Driver {
         place.write(
             state
                 .links
-                .insert(Link { logs, texts: Vec::new(), symbols: Symbols::default(), max_registers, image: None })
+                .insert(Link {
+                    logs,
+                    texts: Vec::new(),
+                    symbols: Symbols::default(),
+                    max_registers,
+                    image: None,
+                })
                 .as_raw(),
         )
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
     pub(crate) fn cuLinkAddData_v2(
         &self,
         link: Pointer<CUlinkState_st>,
@@ -81,7 +93,9 @@ impl Driver {
         let logs = link.logs;
         let text = match kind {
             // SAFETY: the caller passes a library of this size.
-            CUjitInputType::CU_JIT_INPUT_LIBRARY if unsafe { runtime::is_in(data.as_ptr().cast(), size) } => {
+            CUjitInputType::CU_JIT_INPUT_LIBRARY
+                if unsafe { runtime::is_in(data.as_ptr().cast(), size) } =>
+            {
                 if link.texts.iter().any(|text| text == runtime::PTX) {
                     return Ok(());
                 }
@@ -99,7 +113,11 @@ impl Driver {
             }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
-        let name = name.text().ok().and_then(|name| name.to_str().ok()).filter(|name| !name.is_empty());
+        let name = name
+            .text()
+            .ok()
+            .and_then(|name| name.to_str().ok())
+            .filter(|name| !name.is_empty());
         let name = name.map_or_else(|| format!("input {}", link.texts.len() + 1), str::to_owned);
         let checked = text.and_then(|text| {
             let module = self.check_ptx(&text)?;
@@ -147,15 +165,26 @@ impl Driver {
     pub(crate) fn cuLinkDestroy(&self, link: Pointer<CUlinkState_st>) -> Result {
         let mut state = self.lock();
         let id = Id::from(link);
-        state.links.remove(id).map(drop).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+        state
+            .links
+            .remove(id)
+            .map(drop)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 }
 
 impl Link {
     /// Adds a text, unless its symbols contradict those of other texts.
-    fn add(&mut self, text: String, module: &Module, name: &str) -> std::result::Result<(), Refusal> {
+    fn add(
+        &mut self,
+        text: String,
+        module: &Module,
+        name: &str,
+    ) -> std::result::Result<(), Refusal> {
         let added = self.symbols.add(module, self.texts.len(), name);
-        added.map_err(|log| Refusal::new(CUresult::CUDA_ERROR_UNKNOWN, &format!("error   : {log}")))?;
+        added.map_err(|log| {
+            Refusal::new(CUresult::CUDA_ERROR_UNKNOWN, &format!("error   : {log}"))
+        })?;
         self.texts.push(text);
         Ok(())
     }
@@ -174,7 +203,14 @@ impl Logs {
 impl State {
     /// Returns a live link that is not complete yet.
     fn link(&mut self, raw: Pointer<CUlinkState_st>) -> Result<&mut Link> {
-        let link = self.links.get_mut(Id::from(raw)).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        if link.image.is_some() { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(link) }
+        let link = self
+            .links
+            .get_mut(Id::from(raw))
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        if link.image.is_some() {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        } else {
+            Ok(link)
+        }
     }
 }

@@ -18,16 +18,36 @@ impl Driver {
 impl State {
     fn live_objects(&self) -> Vec<LiveObject> {
         let mut all = list("context", &self.contexts, Context::is_active, |_| None);
-        all.extend(list("stream", &self.streams, |stream| stream.is_created, |stream| Some(stream.context)));
-        all.extend(list("event", &self.events, |_| true, |event| Some(event.context)));
+        all.extend(list(
+            "stream",
+            &self.streams,
+            |stream| stream.is_created,
+            |stream| Some(stream.context),
+        ));
+        all.extend(list(
+            "event",
+            &self.events,
+            |_| true,
+            |event| Some(event.context),
+        ));
         all.extend(list("listener", &self.listeners, |_| true, |_| None));
-        all.extend(list("module", &self.modules, |module| module.library.is_none(), |module| Some(module.context)));
+        all.extend(list(
+            "module",
+            &self.modules,
+            |module| module.library.is_none(),
+            |module| Some(module.context),
+        ));
         all.extend(list("library", &self.libraries, |_| true, |_| None));
         all.extend(list("link", &self.links, |_| true, |_| None));
         all.extend(list("texture", &self.textures, |_| true, |_| None));
         all.extend(list("surface", &self.surfaces, |_| true, |_| None));
         all.extend(list("graph", &self.graphs, Graph::is_owned, |_| None));
-        all.extend(list("executable graph", &self.executables, |_| true, |_| None));
+        all.extend(list(
+            "executable graph",
+            &self.executables,
+            |_| true,
+            |_| None,
+        ));
         all.extend(list("user object", &self.objects, |_| true, |_| None));
         all
     }

@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use curium_sys::{CUlogIterator, CUlogLevel, CUlogsCallback, CUlogsCallbackEntry_st, CUlogsCallbackHandle, CUresult};
+use curium_sys::{
+    CUlogIterator, CUlogLevel, CUlogsCallback, CUlogsCallbackEntry_st, CUlogsCallbackHandle,
+    CUresult,
+};
 
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::stream::this_thread;
@@ -59,14 +62,19 @@ impl Log {
     /// Returns the failed calls, each with its code and number of failures.
     pub(crate) fn failures(&self) -> Vec<(curium_sys::Function, CUresult, u64)> {
         let inner = self.inner();
-        inner.failures.iter().map(|((function, code), times)| (*function, CUresult(*code), *times)).collect()
+        inner
+            .failures
+            .iter()
+            .map(|((function, code), times)| (*function, CUresult(*code), *times))
+            .collect()
     }
 
     /// Returns each callback.
     pub(crate) fn live_listeners(&self) -> Vec<LiveObject> {
         let inner = self.inner();
-        let describe =
-            |(handle, listener): (&usize, &Listener)| LiveObject::new("listener", *handle as u64, &listener.origin);
+        let describe = |(handle, listener): (&usize, &Listener)| {
+            LiveObject::new("listener", *handle as u64, &listener.origin)
+        };
         inner.listeners.iter().map(describe).collect()
     }
 
@@ -94,9 +102,12 @@ impl Inner {
     /// Returns the lines from `start`: as many of the last ones as fit into `room` bytes. Returns `None` if none of them fits.
     fn text(&self, start: Option<CUlogIterator>, room: usize) -> Option<String> {
         let start = start.unwrap_or(self.dropped);
-        let skipped = start.saturating_sub(self.dropped).min(self.lines.len() as CUlogIterator) as usize;
+        let skipped = start
+            .saturating_sub(self.dropped)
+            .min(self.lines.len() as CUlogIterator) as usize;
         let asked: Vec<_> = self.lines.iter().skip(skipped).collect();
-        let is_whole = start >= self.dropped && asked.iter().map(|line| line.len()).sum::<usize>() <= room;
+        let is_whole =
+            start >= self.dropped && asked.iter().map(|line| line.len()).sum::<usize>() <= room;
         if is_whole {
             return Some(asked.into_iter().map(String::as_str).collect());
         }
@@ -109,7 +120,9 @@ impl Inner {
             None => false,
         };
         let count = asked.iter().rev().take_while(fits).count();
-        let lines = asked[asked.len() - count..].iter().map(|line| line.as_str());
+        let lines = asked[asked.len() - count..]
+            .iter()
+            .map(|line| line.as_str());
         (count > 0 || asked.is_empty()).then(|| std::iter::once(TRUNCATED).chain(lines).collect())
     }
 }
@@ -136,13 +149,18 @@ impl Driver {
             let (text, length) = (bytes.as_mut_ptr().cast(), bytes.len());
             host_function::run(|| {
                 // SAFETY: the caller that registered the callback guaranteed that it can be called with its argument and a message.
-                unsafe { (listener.callback)(listener.data, CUlogLevel::CU_LOG_LEVEL_ERROR, text, length) }
+                unsafe {
+                    (listener.callback)(listener.data, CUlogLevel::CU_LOG_LEVEL_ERROR, text, length)
+                }
             });
         }
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuLogsRegisterCallback(
         &self,
@@ -154,14 +172,30 @@ impl Driver {
         let mut log = self.log.inner();
         log.last_listener += HANDLE_STEP;
         let number = log.last_listener;
-        log.listeners.insert(number, Listener { callback, data: data.as_ptr(), origin: Origin::here() });
+        log.listeners.insert(
+            number,
+            Listener {
+                callback,
+                data: data.as_ptr(),
+                origin: Origin::here(),
+            },
+        );
         handle.write_if_not_null(std::ptr::without_provenance_mut(number));
         Ok(())
     }
 
-    pub(crate) fn cuLogsUnregisterCallback(&self, handle: Pointer<CUlogsCallbackEntry_st>) -> Result {
-        let removed = self.log.inner().listeners.remove(&(handle.address() as usize));
-        removed.map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    pub(crate) fn cuLogsUnregisterCallback(
+        &self,
+        handle: Pointer<CUlogsCallbackEntry_st>,
+    ) -> Result {
+        let removed = self
+            .log
+            .inner()
+            .listeners
+            .remove(&(handle.address() as usize));
+        removed
+            .map(|_| ())
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
     pub(crate) fn cuLogsCurrent(&self, iterator: Pointer<CUlogIterator>, flags: u32) -> Result {
@@ -180,7 +214,10 @@ impl Driver {
     ) -> Result {
         let (buffer, room) = (buffer.required()?, size.read()?);
         // The terminating NUL occupies one byte.
-        let room = room.checked_sub(1).filter(|_| flags == 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let room = room
+            .checked_sub(1)
+            .filter(|_| flags == 0)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let log = self.log.inner();
         let Some(text) = log.text(iterator.read().ok(), room) else {
             size.write(0)?;
@@ -197,9 +234,16 @@ impl Driver {
         path: ConstPointer<c_char>,
         flags: u32,
     ) -> Result {
-        let path = path.text()?.to_str().ok().filter(|_| flags == 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let path = path
+            .text()?
+            .to_str()
+            .ok()
+            .filter(|_| flags == 0)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let log = self.log.inner();
-        let text = log.text(iterator.read().ok(), usize::MAX).unwrap_or_default();
+        let text = log
+            .text(iterator.read().ok(), usize::MAX)
+            .unwrap_or_default();
         std::fs::write(path, text).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         iterator.write_if_not_null(log.end());
         Ok(())
@@ -209,7 +253,11 @@ impl Driver {
 /// Returns the prefix of a message: time, thread, source, severity and function.
 fn heading(function: &str) -> String {
     // Miri simulates time, and has no date.
-    let now = if cfg!(miri) { UNIX_EPOCH } else { SystemTime::now() };
+    let now = if cfg!(miri) {
+        UNIX_EPOCH
+    } else {
+        SystemTime::now()
+    };
     let time = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut heading = clock(time);
     // Writing to a string cannot fail.
@@ -221,7 +269,11 @@ fn heading(function: &str) -> String {
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs() % 86_400;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-    format!("[{hours:02}:{minutes:02}:{:02}.{:03}]", seconds % 60, time.subsec_millis())
+    format!(
+        "[{hours:02}:{minutes:02}:{:02}.{:03}]",
+        seconds % 60,
+        time.subsec_millis()
+    )
 }
 
 #[cfg(test)]
@@ -237,14 +289,19 @@ mod tests {
     #[test]
     fn text_begins_at_the_requested_position() {
         let log = log(3);
-        assert_eq!(log.text(Some(1), 100).as_deref(), Some("line 00001\nline 00002\n"));
+        assert_eq!(
+            log.text(Some(1), 100).as_deref(),
+            Some("line 00001\nline 00002\n")
+        );
         assert_eq!(log.text(Some(log.end()), 0).as_deref(), Some(""));
     }
 
     #[test]
     fn truncated_log_ends_with_the_newest_lines_and_a_note() {
         let log = log(10);
-        let text = log.text(None, TRUNCATED.len() + 2 * 11).expect("two lines fit");
+        let text = log
+            .text(None, TRUNCATED.len() + 2 * 11)
+            .expect("two lines fit");
         assert_eq!(text, format!("{TRUNCATED}line 00008\nline 00009\n"));
         assert_eq!(log.text(None, TRUNCATED.len() + 5), None);
     }
@@ -259,6 +316,9 @@ mod tests {
 
     #[test]
     fn clock_shows_the_time_of_the_day() {
-        assert_eq!(clock(Duration::from_millis(86_400_000 + 3_723_004)), "[01:02:03.004]");
+        assert_eq!(
+            clock(Duration::from_millis(86_400_000 + 3_723_004)),
+            "[01:02:03.004]"
+        );
     }
 }

@@ -5,8 +5,8 @@
 use std::ffi::c_void;
 
 use curium_sys::{
-    CUdevice, CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemDecompressParams, CUmemLocation,
-    CUmemLocationType, CUresult, CUstream_st,
+    CUdevice, CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemDecompressParams,
+    CUmemLocation, CUmemLocationType, CUresult, CUstream_st,
 };
 
 use crate::argument::{Pointer, elements};
@@ -30,8 +30,14 @@ struct Ranges<'a> {
     firsts: &'a [usize],
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
-#[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parameters are those of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemAdvise(
         &self,
@@ -89,7 +95,12 @@ impl Driver {
     ) -> Result {
         let data = data.required()?;
         self.require_current()?;
-        put(data, data_size, attribute, &self.memory().advice(address, size as u64)?)
+        put(
+            data,
+            data_size,
+            attribute,
+            &self.memory().advice(address, size as u64)?,
+        )
     }
 
     pub(crate) fn cuMemRangeGetAttributes(
@@ -128,8 +139,12 @@ impl Driver {
         if !ATTACH_FLAGS.contains(&flags) || (is_single && stream.is_null()) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let found = self.memory().find(address).filter(|found| found.purpose == Purpose::Managed);
-        let is_whole = found.is_some_and(|found| found.base == address && [0, found.size].contains(&(size as u64)));
+        let found = self
+            .memory()
+            .find(address)
+            .filter(|found| found.purpose == Purpose::Managed);
+        let is_whole = found
+            .is_some_and(|found| found.base == address && [0, found.size].contains(&(size as u64)));
         if !is_whole {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -147,9 +162,20 @@ impl Driver {
         flags: u64,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let ranges = ranges(addresses, sizes, count, (locations, firsts, location_count), flags)?;
+        let ranges = ranges(
+            addresses,
+            sizes,
+            count,
+            (locations, firsts, location_count),
+            flags,
+        )?;
         ranges.for_each(|address, size, location| {
-            self.prefetch(address, size, place(location.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?), stream)
+            self.prefetch(
+                address,
+                size,
+                place(location.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?),
+                stream,
+            )
         })
     }
 
@@ -195,7 +221,16 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         self.cuMemDiscardBatchAsync(addresses, sizes, count, flags, stream)?;
-        self.cuMemPrefetchBatchAsync(addresses, sizes, count, locations, firsts, location_count, flags, stream)
+        self.cuMemPrefetchBatchAsync(
+            addresses,
+            sizes,
+            count,
+            locations,
+            firsts,
+            location_count,
+            flags,
+            stream,
+        )
     }
 }
 
@@ -208,18 +243,31 @@ impl Driver {
         place: (CUmemLocationType, i32),
     ) -> Result {
         // Advice on read access has no location.
-        let has_place = ![CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY, CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY]
-            .contains(&advice)
+        let has_place = ![
+            CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY,
+            CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY,
+        ]
+        .contains(&advice)
             && advice != CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
         if has_place {
             self.expect_place(place)?;
         }
-        let user = if place.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE { place.1 } else { HOST };
+        let user = if place.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
+            place.1
+        } else {
+            HOST
+        };
         let change: &dyn Fn(&mut Advice) = match advice {
             CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY => &|advice| advice.is_read_mostly = true,
-            CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY => &|advice| advice.is_read_mostly = false,
-            CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION => &|advice| advice.preferred = Some(place),
-            CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION => &|advice| advice.preferred = None,
+            CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY => {
+                &|advice| advice.is_read_mostly = false
+            }
+            CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION => {
+                &|advice| advice.preferred = Some(place)
+            }
+            CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION => {
+                &|advice| advice.preferred = None
+            }
             CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY => &|advice| {
                 if !advice.accessed_by.contains(&user) {
                     advice.accessed_by.push(user);
@@ -241,10 +289,14 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         self.expect_place(place)?;
-        if place.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE && !self.config().has_concurrent_managed_access() {
+        if place.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE
+            && !self.config().has_concurrent_managed_access()
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
         }
-        self.memory().advise(address, size as u64, |advice| advice.last_prefetch = Some(place))?;
+        self.memory().advise(address, size as u64, |advice| {
+            advice.last_prefetch = Some(place)
+        })?;
         self.queue_nothing(stream)
     }
 
@@ -278,9 +330,16 @@ impl Driver {
 }
 
 impl Ranges<'_> {
-    fn for_each(&self, mut operation: impl FnMut(u64, usize, Option<&CUmemLocation>) -> Result) -> Result {
+    fn for_each(
+        &self,
+        mut operation: impl FnMut(u64, usize, Option<&CUmemLocation>) -> Result,
+    ) -> Result {
         for (index, (address, size)) in self.addresses.iter().zip(self.sizes).enumerate() {
-            let location = self.firsts.iter().rposition(|first| *first <= index).map(|at| &self.locations[at]);
+            let location = self
+                .firsts
+                .iter()
+                .rposition(|first| *first <= index)
+                .map(|at| &self.locations[at]);
             operation(*address, *size, location)?;
         }
         Ok(())
@@ -308,8 +367,13 @@ fn ranges<'a>(
         firsts: unsafe { elements(firsts.as_ptr().cast_const(), location_count) }?,
     };
     let is_rising = ranges.firsts.windows(2).all(|pair| pair[0] < pair[1]);
-    let begins = location_count == 0 || (ranges.firsts[0] == 0 && ranges.firsts[location_count - 1] < count);
-    if is_rising && begins { Ok(ranges) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    let begins =
+        location_count == 0 || (ranges.firsts[0] == 0 && ranges.firsts[location_count - 1] < count);
+    if is_rising && begins {
+        Ok(ranges)
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
 }
 
 /// Returns the location that the older functions specify by a device number.
@@ -326,26 +390,42 @@ fn place(location: &CUmemLocation) -> (CUmemLocationType, i32) {
 }
 
 /// Writes the value that is common to all parts of a range.
-fn put(data: Pointer<c_void>, size: usize, attribute: CUmem_range_attribute, parts: &[Advice]) -> Result {
+fn put(
+    data: Pointer<c_void>,
+    size: usize,
+    attribute: CUmem_range_attribute,
+    parts: &[Advice],
+) -> Result {
     use CUmem_range_attribute as Attribute;
 
     let common = |of: fn(&Advice) -> Option<(CUmemLocationType, i32)>| {
         let first = parts.first().and_then(of);
-        if parts.iter().all(|part| of(part) == first) { first } else { None }
+        if parts.iter().all(|part| of(part) == first) {
+            first
+        } else {
+            None
+        }
     };
     let preferred = common(|advice| advice.preferred);
     let prefetched = common(|advice| advice.last_prefetch);
     let value = match attribute {
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => i32::from(parts.iter().all(|part| part.is_read_mostly)),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => {
+            i32::from(parts.iter().all(|part| part.is_read_mostly))
+        }
         Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => device_of(preferred),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => device_of(prefetched),
         // As on hardware, a node is accepted as advice and not reported.
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => {
-            type_of(preferred.filter(|(kind, _)| *kind != CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA))
-        }
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => type_of(
+            preferred
+                .filter(|(kind, _)| *kind != CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA),
+        ),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => type_of(prefetched),
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => preferred.map_or(0, |(_, id)| id),
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => prefetched.map_or(0, |(_, id)| id),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => {
+            preferred.map_or(0, |(_, id)| id)
+        }
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => {
+            prefetched.map_or(0, |(_, id)| id)
+        }
         Attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => return put_users(data, size, parts),
         _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
     };
@@ -361,9 +441,16 @@ fn put_users(data: Pointer<c_void>, size: usize, parts: &[Advice]) -> Result {
     if size == 0 || !size.is_multiple_of(size_of::<i32>()) {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    let users = parts.first().map(|part| part.accessed_by.clone()).unwrap_or_default();
-    let users = users.into_iter().filter(|user| parts.iter().all(|part| part.accessed_by.contains(user)));
-    let list = users.chain(std::iter::repeat(NOWHERE)).take(size / size_of::<i32>());
+    let users = parts
+        .first()
+        .map(|part| part.accessed_by.clone())
+        .unwrap_or_default();
+    let users = users
+        .into_iter()
+        .filter(|user| parts.iter().all(|part| part.accessed_by.contains(user)));
+    let list = users
+        .chain(std::iter::repeat(NOWHERE))
+        .take(size / size_of::<i32>());
     // SAFETY: the caller passes a pointer to `size` bytes, the size of that many numbers.
     let place = unsafe { data.cast::<i32>() };
     // SAFETY: as above.
@@ -379,5 +466,11 @@ fn device_of(place: Option<(CUmemLocationType, i32)>) -> i32 {
 }
 
 fn type_of(place: Option<(CUmemLocationType, i32)>) -> i32 {
-    place.map_or(CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID, |(kind, _)| kind).0.cast_signed()
+    place
+        .map_or(
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID,
+            |(kind, _)| kind,
+        )
+        .0
+        .cast_signed()
 }

@@ -10,18 +10,42 @@ use crate::driver::graph::{Content, Set};
 use crate::driver::{Driver, Result};
 use crate::memory::Fill;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemsetD8_v2(&self, address: CUdeviceptr, value: u8, count: usize) -> Result {
-        self.fill_now(address, Fill { value: value.into(), width: 1, count })
+        self.fill_now(
+            address,
+            Fill {
+                value: value.into(),
+                width: 1,
+                count,
+            },
+        )
     }
 
     pub(crate) fn cuMemsetD16_v2(&self, address: CUdeviceptr, value: u16, count: usize) -> Result {
-        self.fill_now(address, Fill { value: value.into(), width: 2, count })
+        self.fill_now(
+            address,
+            Fill {
+                value: value.into(),
+                width: 2,
+                count,
+            },
+        )
     }
 
     pub(crate) fn cuMemsetD32_v2(&self, address: CUdeviceptr, value: u32, count: usize) -> Result {
-        self.fill_now(address, Fill { value, width: 4, count })
+        self.fill_now(
+            address,
+            Fill {
+                value,
+                width: 4,
+                count,
+            },
+        )
     }
 
     pub(crate) fn cuMemsetD8Async(
@@ -31,7 +55,15 @@ impl Driver {
         count: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.fill_async(address, Fill { value: value.into(), width: 1, count }, stream)
+        self.fill_async(
+            address,
+            Fill {
+                value: value.into(),
+                width: 1,
+                count,
+            },
+            stream,
+        )
     }
 
     pub(crate) fn cuMemsetD16Async(
@@ -41,7 +73,15 @@ impl Driver {
         count: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.fill_async(address, Fill { value: value.into(), width: 2, count }, stream)
+        self.fill_async(
+            address,
+            Fill {
+                value: value.into(),
+                width: 2,
+                count,
+            },
+            stream,
+        )
     }
 
     pub(crate) fn cuMemsetD32Async(
@@ -51,7 +91,15 @@ impl Driver {
         count: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.fill_async(address, Fill { value, width: 4, count }, stream)
+        self.fill_async(
+            address,
+            Fill {
+                value,
+                width: 4,
+                count,
+            },
+            stream,
+        )
     }
 }
 
@@ -60,12 +108,22 @@ impl Driver {
     fn fill_now(&self, address: CUdeviceptr, fill: Fill) -> Result {
         self.require_current()?;
         self.fill_async(address, fill, legacy())?;
-        let is_on_host = self.memory().find(address).is_some_and(|found| found.purpose.is_on_host());
-        if is_on_host { self.cuStreamSynchronize(legacy()) } else { Ok(()) }
+        let is_on_host = self
+            .memory()
+            .find(address)
+            .is_some_and(|found| found.purpose.is_on_host());
+        if is_on_host {
+            self.cuStreamSynchronize(legacy())
+        } else {
+            Ok(())
+        }
     }
 
     fn fill_async(&self, address: CUdeviceptr, fill: Fill, stream: Pointer<CUstream_st>) -> Result {
-        let size = fill.count.checked_mul(fill.width).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let size = fill
+            .count
+            .checked_mul(fill.width)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
         if !address.is_multiple_of(fill.width as u64) {
@@ -75,12 +133,20 @@ impl Driver {
         if size == 0 {
             return Ok(());
         }
-        self.put(&mut state, stream, Content::Set(Set::new(address, fill, 0, 1)))
+        self.put(
+            &mut state,
+            stream,
+            Content::Set(Set::new(address, fill, 0, 1)),
+        )
     }
 
     /// Checks that memory can be filled: it is allocated.
     pub(crate) fn filled(&self, address: CUdeviceptr, size: usize) -> Result {
         let fits = size == 0 || self.memory().contains(address, size as u64);
-        if fits { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        if fits {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
     }
 }

@@ -3,7 +3,9 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
-use curium_sys::{CUdeviceptr, CUfunction, CUjit_option, CUmod_st, CUmodule, CUmoduleLoadingMode, CUresult};
+use curium_sys::{
+    CUdeviceptr, CUfunction, CUjit_option, CUmod_st, CUmodule, CUmoduleLoadingMode, CUresult,
+};
 
 use crate::argument::{Argument, ConstPointer, Pointer};
 use crate::driver::image::{Code, JitOptions};
@@ -29,9 +31,16 @@ impl Object for Module {
     const KIND: Kind = Kind::Module;
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    pub(crate) fn cuModuleLoadData(&self, module: Pointer<CUmodule>, image: ConstPointer<c_void>) -> Result {
+    pub(crate) fn cuModuleLoadData(
+        &self,
+        module: Pointer<CUmodule>,
+        image: ConstPointer<c_void>,
+    ) -> Result {
         self.load_module(module, image, &JitOptions::none())
     }
 
@@ -46,11 +55,19 @@ impl Driver {
         self.load_module(module, image, &JitOptions::new(options, values, count)?)
     }
 
-    pub(crate) fn cuModuleLoadFatBinary(&self, module: Pointer<CUmodule>, image: ConstPointer<c_void>) -> Result {
+    pub(crate) fn cuModuleLoadFatBinary(
+        &self,
+        module: Pointer<CUmodule>,
+        image: ConstPointer<c_void>,
+    ) -> Result {
         self.cuModuleLoadData(module, image)
     }
 
-    pub(crate) fn cuModuleLoad(&self, module: Pointer<CUmodule>, path: ConstPointer<c_char>) -> Result {
+    pub(crate) fn cuModuleLoad(
+        &self,
+        module: Pointer<CUmodule>,
+        path: ConstPointer<c_char>,
+    ) -> Result {
         self.require_current()?;
         let image = read_image(path)?;
         // SAFETY: the image is NUL-terminated and lives until the end of the call.
@@ -62,8 +79,13 @@ impl Driver {
         let state = self.lock();
         let id = state.module(module)?;
         // The module of a library ends with it.
-        let by_itself = state.modules.get(id).filter(|module| module.library.is_none());
-        let context = by_itself.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?.context;
+        let by_itself = state
+            .modules
+            .get(id)
+            .filter(|module| module.library.is_none());
+        let context = by_itself
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?
+            .context;
         let device = state.usable(context)?.device;
         let mut state = self.wait_for_device(state, device)?;
         state.usable(context)?;
@@ -80,16 +102,29 @@ impl Driver {
         let place = function.required()?;
         let name = name.text()?;
         let state = self.lock();
-        let module =
-            state.module(module).and_then(|id| state.modules.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE))?;
+        let module = state.module(module).and_then(|id| {
+            state
+                .modules
+                .get(id)
+                .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+        })?;
         place.write(module.functions[module.code.find(name)?].as_raw())
     }
 
-    pub(crate) fn cuModuleGetFunctionCount(&self, count: Pointer<u32>, module: Pointer<CUmod_st>) -> Result {
+    pub(crate) fn cuModuleGetFunctionCount(
+        &self,
+        count: Pointer<u32>,
+        module: Pointer<CUmod_st>,
+    ) -> Result {
         let place = count.required()?;
         let state = self.lock();
         let id = state.module(module)?;
-        place.write(state.modules.get(id).map_or(0, |module| module.functions.len()) as u32)
+        place.write(
+            state
+                .modules
+                .get(id)
+                .map_or(0, |module| module.functions.len()) as u32,
+        )
     }
 
     pub(crate) fn cuModuleEnumerateFunctions(
@@ -100,7 +135,10 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let id = state.module(module)?;
-        let handles = state.modules.get(id).map(|module| module.functions.iter().map(|function| function.as_raw()));
+        let handles = state
+            .modules
+            .get(id)
+            .map(|module| module.functions.iter().map(|function| function.as_raw()));
         // SAFETY: the caller passes room for `count` handles.
         unsafe { functions.write_all(handles.into_iter().flatten().take(count as usize)) }
     }
@@ -124,7 +162,12 @@ impl Driver {
 }
 
 impl Driver {
-    fn load_module(&self, module: Pointer<CUmodule>, image: ConstPointer<c_void>, options: &JitOptions) -> Result {
+    fn load_module(
+        &self,
+        module: Pointer<CUmodule>,
+        image: ConstPointer<c_void>,
+        options: &JitOptions,
+    ) -> Result {
         let place = module.required()?;
         let owner = self.current_owner()?;
         let code = self.compile_image(image, options)?;
@@ -142,9 +185,17 @@ impl Driver {
     ) -> Result<Id<Module>> {
         let globals = self.place_globals(code.program.globals(), owner)?;
         let kernels = code.program.kernels().len();
-        let module = Module { context: owner.context, code, globals, functions: Vec::new(), library };
+        let module = Module {
+            context: owner.context,
+            code,
+            globals,
+            functions: Vec::new(),
+            library,
+        };
         let id = state.modules.insert(module);
-        let functions = (0..kernels).map(|index| state.functions.insert(Function::new(id, index))).collect();
+        let functions = (0..kernels)
+            .map(|index| state.functions.insert(Function::new(id, index)))
+            .collect();
         if let Some(module) = state.modules.get_mut(id) {
             module.functions = functions;
         }
@@ -153,11 +204,16 @@ impl Driver {
 
     /// Unloads a module and frees its variables.
     pub(crate) fn unload(&self, state: &mut State, id: Id<Module>) {
-        let Some(module) = state.modules.remove(id) else { return };
+        let Some(module) = state.modules.remove(id) else {
+            return;
+        };
         for function in module.functions {
             state.functions.remove(function);
         }
-        module.globals.iter().for_each(|address| self.memory().free(*address));
+        module
+            .globals
+            .iter()
+            .for_each(|address| self.memory().free(*address));
     }
 
     /// Allocates and initializes variables; all of them or, if one fails, none.
@@ -167,7 +223,9 @@ impl Driver {
             match self.allocate_global(global, owner) {
                 Ok(address) => addresses.push(address),
                 Err(code) => {
-                    addresses.into_iter().for_each(|address| self.memory().free(address));
+                    addresses
+                        .into_iter()
+                        .for_each(|address| self.memory().free(address));
                     return Err(code);
                 }
             }
@@ -175,7 +233,11 @@ impl Driver {
         for (global, address) in globals.iter().zip(&addresses) {
             let contents = initial_contents(global, &addresses);
             let size = contents.len();
-            self.memory().copy(&CopyOperand::Device(*address), &CopyOperand::Staged(contents), size)?;
+            self.memory().copy(
+                &CopyOperand::Device(*address),
+                &CopyOperand::Staged(contents),
+                size,
+            )?;
         }
         Ok(addresses.into())
     }
@@ -183,9 +245,13 @@ impl Driver {
     fn allocate_global(&self, global: &Global, owner: Owner) -> Result<u64> {
         let size = global.size.max(1);
         if global.managed {
-            return Ok(self.memory().allocate_on_host(size, owner, Purpose::ManagedVariable)?.expose());
+            return Ok(self
+                .memory()
+                .allocate_on_host(size, owner, Purpose::ManagedVariable)?
+                .expose());
         }
-        self.memory().allocate_on_device(size, owner, Purpose::Module)
+        self.memory()
+            .allocate_on_device(size, owner, Purpose::Module)
     }
 }
 
@@ -195,7 +261,9 @@ impl State {
         let id = Id::from(raw);
         match self.modules.get(id) {
             Some(module) => self.usable(module.context).map(|_| id),
-            None if self.modules.fate(id) == Fate::Lost => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+            None if self.modules.fate(id) == Fate::Lost => {
+                Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
+            }
             None => Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
         }
     }
@@ -208,7 +276,10 @@ impl State {
         address: Pointer<CUdeviceptr>,
         size: Pointer<usize>,
     ) -> Result {
-        let module = self.modules.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let module = self
+            .modules
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         if name.is_empty() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -235,7 +306,10 @@ fn initial_contents(global: &Global, addresses: &[u64]) -> Box<[u8]> {
 
 /// Reads an image from a file, as if it were passed in memory.
 pub(crate) fn read_image(path: ConstPointer<c_char>) -> Result<Vec<u8>> {
-    let path = path.text()?.to_str().map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
+    let path = path
+        .text()?
+        .to_str()
+        .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
     let mut bytes = std::fs::read(path).map_err(|_| CUresult::CUDA_ERROR_FILE_NOT_FOUND)?;
     bytes.push(0);
     Ok(bytes)

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::thread;
 
 use curium_sys::{
-    CUasyncCallback, CUasyncCallbackEntry_st, CUasyncCallbackHandle, CUasyncNotificationInfo, CUasyncNotificationType,
-    CUdevice, CUresult,
+    CUasyncCallback, CUasyncCallbackEntry_st, CUasyncCallbackHandle, CUasyncNotificationInfo,
+    CUasyncNotificationType, CUdevice, CUresult,
 };
 
 use crate::argument::Pointer;
@@ -15,7 +15,8 @@ use crate::handle::{Id, Kind, Object};
 /// A callback for the notifications of a device.
 pub(crate) struct Listener {
     device: usize,
-    callback: unsafe extern "C" fn(*mut CUasyncNotificationInfo, *mut c_void, CUasyncCallbackHandle),
+    callback:
+        unsafe extern "C" fn(*mut CUasyncNotificationInfo, *mut c_void, CUasyncCallbackHandle),
     data: *mut c_void,
 }
 
@@ -27,7 +28,10 @@ impl Object for Listener {
     const KIND: Kind = Kind::Listener;
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuDeviceRegisterAsyncNotification(
         &self,
@@ -38,7 +42,11 @@ impl Driver {
     ) -> Result {
         let place = handle.required()?;
         let callback = callback.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let listener = Listener { device: self.device(device)?, callback, data: data.as_ptr() };
+        let listener = Listener {
+            device: self.device(device)?,
+            callback,
+            data: data.as_ptr(),
+        };
         place.write(self.lock().listeners.insert(listener).as_raw())
     }
 
@@ -50,7 +58,11 @@ impl Driver {
         let device = self.device(device)?;
         let mut state = self.lock();
         let id = Id::from(handle);
-        if state.listeners.get(id).is_none_or(|listener| listener.device != device) {
+        if state
+            .listeners
+            .get(id)
+            .is_none_or(|listener| listener.device != device)
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         state.listeners.remove(id);
@@ -63,8 +75,17 @@ impl Driver {
     pub(crate) fn notify_over_budget(&self, device: usize, bytes: u64) {
         let listening: Vec<_> = {
             let state = self.lock();
-            let of_device = state.listeners.iter().filter(|(_, listener)| listener.device == device);
-            of_device.map(|(id, listener)| Call { callback: listener.callback, data: listener.data, id }).collect()
+            let of_device = state
+                .listeners
+                .iter()
+                .filter(|(_, listener)| listener.device == device);
+            of_device
+                .map(|(id, listener)| Call {
+                    callback: listener.callback,
+                    data: listener.data,
+                    id,
+                })
+                .collect()
         };
         thread::scope(|scope| {
             scope.spawn(|| listening.into_iter().for_each(|call| call.run(bytes)));
@@ -74,7 +95,8 @@ impl Driver {
 
 /// A call that is due.
 struct Call {
-    callback: unsafe extern "C" fn(*mut CUasyncNotificationInfo, *mut c_void, CUasyncCallbackHandle),
+    callback:
+        unsafe extern "C" fn(*mut CUasyncNotificationInfo, *mut c_void, CUasyncCallbackHandle),
     data: *mut c_void,
     id: Id<Listener>,
 }
@@ -85,7 +107,10 @@ unsafe impl Send for Call {}
 impl Call {
     fn run(self, bytes: u64) {
         let kind = CUasyncNotificationType::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET;
-        let mut info = CUasyncNotificationInfo { type_: kind, ..Default::default() };
+        let mut info = CUasyncNotificationInfo {
+            type_: kind,
+            ..Default::default()
+        };
         info.info.overBudget.bytesOverBudget = bytes;
         host_function::run(|| {
             // SAFETY: the caller that registered the callback guaranteed that it can be called with its argument and a notification.

@@ -1,7 +1,8 @@
 //! Occupancy: the number of blocks of a kernel that are resident on a multiprocessor.
 
 use curium_sys::{
-    CUdevice_attribute as Attribute, CUfunc_st, CUlaunchAttributeID, CUlaunchConfig, CUoccupancyB2DSize, CUresult,
+    CUdevice_attribute as Attribute, CUfunc_st, CUlaunchAttributeID, CUlaunchConfig,
+    CUoccupancyB2DSize, CUresult,
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
@@ -15,7 +16,10 @@ const SHARED_STEP: u32 = 128;
 const PORTABLE_CLUSTER: u32 = 8;
 const LARGEST_CLUSTER: u32 = 16;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
         &self,
@@ -27,8 +31,14 @@ impl Driver {
         let place = blocks.required()?;
         let (state, _) = self.enter_current()?;
         let subject = state.subject(function)?;
-        let block = u32::try_from(block).ok().filter(|block| *block > 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        place.write(self.max_active_blocks(&subject, block, dynamic_shared)?.cast_signed())
+        let block = u32::try_from(block)
+            .ok()
+            .filter(|block| *block > 0)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        place.write(
+            self.max_active_blocks(&subject, block, dynamic_shared)?
+                .cast_signed(),
+        )
     }
 
     pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
@@ -59,18 +69,30 @@ impl Driver {
         drop(state);
         let warp = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
         let most = self.max_threads(subject.kernel()?);
-        let most = u32::try_from(limit).ok().filter(|limit| *limit > 0).map_or(most, |limit| most.min(limit));
+        let most = u32::try_from(limit)
+            .ok()
+            .filter(|limit| *limit > 0)
+            .map_or(most, |limit| most.min(limit));
         let mut best = (0, 0);
-        for threads in (1..=most / warp).rev().map(|warps| warps * warp).chain((most < warp).then_some(most)) {
+        for threads in (1..=most / warp)
+            .rev()
+            .map(|warps| warps * warp)
+            .chain((most < warp).then_some(most))
+        {
             // SAFETY: the caller passes a function that takes any number of threads.
-            let shared = shared_of_block.map_or(dynamic_shared, |shared| unsafe { shared(threads.cast_signed()) });
+            let shared = shared_of_block.map_or(dynamic_shared, |shared| unsafe {
+                shared(threads.cast_signed())
+            });
             let blocks = self.max_active_blocks(&subject, threads, shared)?;
             if blocks * threads > best.0 * best.1 {
                 best = (blocks, threads);
             }
         }
         block.write(best.1.cast_signed())?;
-        grid.write((best.0 * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)).cast_signed())
+        grid.write(
+            (best.0 * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT))
+                .cast_signed(),
+        )
     }
 
     pub(crate) fn cuOccupancyAvailableDynamicSMemPerBlock(
@@ -85,7 +107,10 @@ impl Driver {
         let subject = state.subject(function)?;
         let positive = |number: i32| u32::try_from(number).ok().filter(|number| *number > 0);
         let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
-        let (blocks, block) = (positive(blocks).ok_or(invalid)?, positive(block).ok_or(invalid)?);
+        let (blocks, block) = (
+            positive(blocks).ok_or(invalid)?,
+            positive(block).ok_or(invalid)?,
+        );
         if self.max_active_blocks(&subject, block, 0)? < blocks {
             return Err(invalid);
         }
@@ -105,7 +130,12 @@ impl Driver {
         let place = size.required()?;
         config.read()?;
         let (state, _) = self.enter_current()?;
-        place.write(state.subject(function)?.most_blocks_in_cluster().cast_signed())
+        place.write(
+            state
+                .subject(function)?
+                .most_blocks_in_cluster()
+                .cast_signed(),
+        )
     }
 
     pub(crate) fn cuOccupancyMaxActiveClusters(
@@ -123,13 +153,19 @@ impl Driver {
         if size > subject.most_blocks_in_cluster() {
             return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
         }
-        let threads = [config.blockDimX, config.blockDimY, config.blockDimZ].into_iter().product::<u32>().max(1);
+        let threads = [config.blockDimX, config.blockDimY, config.blockDimZ]
+            .into_iter()
+            .product::<u32>()
+            .max(1);
         let blocks = self.max_active_blocks(&subject, threads, config.sharedMemBytes as usize)?;
         let all = blocks * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         place.write((all / size).cast_signed())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
     pub(crate) fn cuOccupancyMaxPotentialBlockSizeWithFlags(
         &self,
         grid: Pointer<i32>,
@@ -141,13 +177,25 @@ impl Driver {
         flags: u32,
     ) -> Result {
         check_flags(flags)?;
-        self.cuOccupancyMaxPotentialBlockSize(grid, block, function, shared_of_block, dynamic_shared, limit)
+        self.cuOccupancyMaxPotentialBlockSize(
+            grid,
+            block,
+            function,
+            shared_of_block,
+            dynamic_shared,
+            limit,
+        )
     }
 }
 
 impl Driver {
     /// Returns the number of blocks of a size that are resident on a multiprocessor.
-    pub(crate) fn max_active_blocks(&self, subject: &Subject, block: u32, dynamic_shared: usize) -> Result<u32> {
+    pub(crate) fn max_active_blocks(
+        &self,
+        subject: &Subject,
+        block: u32,
+        dynamic_shared: usize,
+    ) -> Result<u32> {
         let kernel = subject.kernel()?;
         let dynamic_shared = u32::try_from(dynamic_shared).unwrap_or(u32::MAX);
         if block > self.max_threads(kernel) || dynamic_shared > self.max_dynamic_shared(subject)? {
@@ -155,14 +203,18 @@ impl Driver {
         }
         let warp_size = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
         let warps = block.div_ceil(warp_size);
-        let by_threads =
-            self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / (warps * warp_size);
+        let by_threads = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
+            / (warps * warp_size);
         let per_warp = (registers(kernel) * warp_size).next_multiple_of(REGISTER_STEP);
-        let by_registers =
-            self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR) / (per_warp * warps);
+        let by_registers = self
+            .figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)
+            / (per_warp * warps);
         let reserved = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
-        let shared = (kernel.static_shared + dynamic_shared + reserved).next_multiple_of(SHARED_STEP);
-        let by_shared = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared;
+        let shared =
+            (kernel.static_shared + dynamic_shared + reserved).next_multiple_of(SHARED_STEP);
+        let by_shared = self
+            .figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)
+            / shared;
         let by_blocks = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
         Ok(by_threads.min(by_registers).min(by_shared).min(by_blocks))
     }
@@ -171,7 +223,11 @@ impl Driver {
 impl Subject {
     /// Returns the number of blocks that a cluster of the kernel may have.
     pub(crate) fn most_blocks_in_cluster(&self) -> u32 {
-        if self.settings.allows_large_clusters { LARGEST_CLUSTER } else { PORTABLE_CLUSTER }
+        if self.settings.allows_large_clusters {
+            LARGEST_CLUSTER
+        } else {
+            PORTABLE_CLUSTER
+        }
     }
 }
 
@@ -184,13 +240,23 @@ unsafe fn cluster_size(config: &CUlaunchConfig) -> Result<u32> {
     // SAFETY: the caller guarantees the number.
     let attributes = unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }?;
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    let Some(cluster) = attributes.iter().find(|attribute| attribute.id == id) else { return Ok(1) };
+    let Some(cluster) = attributes.iter().find(|attribute| attribute.id == id) else {
+        return Ok(1);
+    };
     // SAFETY: this attribute's value is three numbers, for which any bytes are valid.
     let size = unsafe { cluster.value.clusterDim };
-    let size = size.x.checked_mul(size.y).and_then(|size_xy| size_xy.checked_mul(size.z));
-    size.filter(|size| *size > 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    let size = size
+        .x
+        .checked_mul(size.y)
+        .and_then(|size_xy| size_xy.checked_mul(size.z));
+    size.filter(|size| *size > 0)
+        .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 
 fn check_flags(flags: u32) -> Result {
-    if flags > 1 { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(()) }
+    if flags > 1 {
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    } else {
+        Ok(())
+    }
 }

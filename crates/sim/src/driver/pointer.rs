@@ -2,14 +2,19 @@
 
 use std::ffi::c_void;
 
-use curium_sys::{CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUresult, CudaVersion};
+use curium_sys::{
+    CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUresult, CudaVersion,
+};
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 use crate::memory::{Allocation, Capability, Purpose, Records};
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuPointerGetAttribute(
         &self,
@@ -18,7 +23,9 @@ impl Driver {
         address: CUdeviceptr,
     ) -> Result {
         let value = value.required()?;
-        let found = self.allocation_at(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let found = self
+            .allocation_at(address)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         self.put_attribute(value, attribute, Some(&found), address)
     }
 
@@ -40,9 +47,13 @@ impl Driver {
             let value = unsafe { Pointer::from_raw(*value) };
             let value = value.required()?;
             // Attributes that a kind of memory lacks are zero here, and an error only in the other function.
-            let is_unseen = found.as_ref().is_some_and(|found| !found.purpose.is_on_host());
+            let is_unseen = found
+                .as_ref()
+                .is_some_and(|found| !found.purpose.is_on_host());
             match *attribute {
-                CUpointer_attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if is_unseen => put_as(value, 0_u64)?,
+                CUpointer_attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if is_unseen => {
+                    put_as(value, 0_u64)?
+                }
                 attribute => self.put_attribute(value, attribute, found.as_ref(), address)?,
             }
         }
@@ -67,7 +78,9 @@ impl Driver {
 
 impl Driver {
     fn allocation_at(&self, address: CUdeviceptr) -> Option<Allocation> {
-        self.memory().find(address).filter(|found| !found.is_retired)
+        self.memory()
+            .find(address)
+            .filter(|found| !found.is_retired)
     }
 
     /// Writes the value of one attribute, in the type that it has.
@@ -98,17 +111,25 @@ impl Driver {
             Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => {
                 put_as(value, u32::from(capability()?.is_decompressed))
             }
-            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => put_as(value, found.map_or(0, |found| found.base)),
-            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => put_as(value, found.map_or(0, |found| found.size as usize)),
+            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => {
+                put_as(value, found.map_or(0, |found| found.base))
+            }
+            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => {
+                put_as(value, found.map_or(0, |found| found.size as usize))
+            }
             // Each allocation is a separate block here.
-            Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => put_as(value, found.map_or(0, |found| found.id)),
+            Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => {
+                put_as(value, found.map_or(0, |found| found.id))
+            }
             attribute => put(value, attribute, found, address),
         }
     }
 
     /// Returns the ways in which memory can be shared, for the device of the current context.
     fn capability(&self, found: Option<&Allocation>) -> Result<Capability> {
-        let Some(found) = found else { return Ok(Capability::default()) };
+        let Some(found) = found else {
+            return Ok(Capability::default());
+        };
         let device = match self.current() {
             Ok(current) => self.lock().context(current)?.device,
             Err(_) => found.owner.device,
@@ -122,8 +143,12 @@ fn since(attribute: CUpointer_attribute) -> Option<CudaVersion> {
     match attribute {
         CUpointer_attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE
         | CUpointer_attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR
-        | CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => Some(CudaVersion::new(12, 0)),
-        CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Some(CudaVersion::new(12, 8)),
+        | CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => {
+            Some(CudaVersion::new(12, 0))
+        }
+        CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => {
+            Some(CudaVersion::new(12, 8))
+        }
         _ => None,
     }
 }
@@ -139,33 +164,46 @@ fn put(
 
     let is_on_host = found.is_some_and(|found| found.purpose.is_on_host());
     let is_managed = found.is_some_and(|found| {
-        matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable | Purpose::ManagedPool(_))
+        matches!(
+            found.purpose,
+            Purpose::Managed | Purpose::ManagedVariable | Purpose::ManagedPool(_)
+        )
     });
     match attribute {
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => {
             // Memory of a pool belongs to no context.
             let found = found.filter(|found| !found.purpose.is_of_pool());
-            let context: CUcontext = found.map_or(std::ptr::null_mut(), |found| found.owner.context.as_raw());
+            let context: CUcontext =
+                found.map_or(std::ptr::null_mut(), |found| found.owner.context.as_raw());
             put_as(value, context)
         }
         Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => put_as(value, memory_type(found)),
-        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => put_as(value, found.map_or(0, |_| address)),
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => {
+            put_as(value, found.map_or(0, |_| address))
+        }
         Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if found.is_some() && !is_on_host => {
             Err(CUresult::CUDA_ERROR_INVALID_VALUE)
         }
         Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER => put_as(value, found.map_or(0, |_| address)),
-        Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID => put_as(value, found.map_or(0, |found| found.id)),
+        Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID => {
+            put_as(value, found.map_or(0, |found| found.id))
+        }
         Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => put_as(value, u32::from(is_managed)),
         Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => {
             put_as(value, found.map_or(0, |found| found.owner.device as i32))
         }
-        Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => put_as(value, found.map_or(0, |found| found.base)),
-        Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => put_as(value, found.map_or(0, |found| found.size as usize)),
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => {
+            put_as(value, found.map_or(0, |found| found.base))
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => {
+            put_as(value, found.map_or(0, |found| found.size as usize))
+        }
         Attribute::CU_POINTER_ATTRIBUTE_MAPPED => put_as(value, u32::from(found.is_some())),
         Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => put_as(value, pool_of(found)),
-        Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => {
-            put_as(value, u32::from(found.is_some_and(|found| found.is_synchronous)))
-        }
+        Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => put_as(
+            value,
+            u32::from(found.is_some_and(|found| found.is_synchronous)),
+        ),
         _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
     }
 }
@@ -186,5 +224,7 @@ fn memory_type(found: Option<&Allocation>) -> u32 {
 }
 
 fn pool_of(found: Option<&Allocation>) -> CUmemoryPool {
-    found.and_then(Records::pool_of).map_or(std::ptr::null_mut(), Id::as_raw)
+    found
+        .and_then(Records::pool_of)
+        .map_or(std::ptr::null_mut(), Id::as_raw)
 }

@@ -7,8 +7,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use curium_sys::{
-    CUdevice, CUdeviceptr, CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute,
-    CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st, CudaVersion,
+    CUdevice, CUdeviceptr, CUmemAllocationType, CUmemLocation, CUmemLocationType,
+    CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st,
+    CudaVersion,
 };
 
 use crate::argument::{ConstPointer, Pointer};
@@ -19,7 +20,10 @@ use crate::handle::Id;
 use crate::memory::{Location, Owner, Pool, Purpose};
 use crate::schedule::Work;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemAllocAsync(
         &self,
@@ -47,7 +51,11 @@ impl Driver {
         self.allocate_in_stream(&mut state, stream, pool, (address, size))
     }
 
-    pub(crate) fn cuMemFreeAsync(&self, address: CUdeviceptr, stream: Pointer<CUstream_st>) -> Result {
+    pub(crate) fn cuMemFreeAsync(
+        &self,
+        address: CUdeviceptr,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
         if address == 0 {
@@ -63,7 +71,9 @@ impl Driver {
         if self.is_of_graph(address) && self.free_of_graph(address)? == Freed::ForReuse {
             return Ok(());
         }
-        let may = |purpose: &Purpose| purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign);
+        let may = |purpose: &Purpose| {
+            purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign)
+        };
         self.memory().retire(address, may)?;
         let free = move |driver: &Self| {
             driver.memory().note_free(address);
@@ -74,20 +84,33 @@ impl Driver {
         Ok(())
     }
 
-    pub(crate) fn cuDeviceGetDefaultMemPool(&self, pool: Pointer<CUmemoryPool>, device: CUdevice) -> Result {
+    pub(crate) fn cuDeviceGetDefaultMemPool(
+        &self,
+        pool: Pointer<CUmemoryPool>,
+        device: CUdevice,
+    ) -> Result {
         let device = self.device(device)?;
         pool.write(self.memory().read().default_pools[device].as_raw())
     }
 
-    pub(crate) fn cuDeviceGetMemPool(&self, pool: Pointer<CUmemoryPool>, device: CUdevice) -> Result {
+    pub(crate) fn cuDeviceGetMemPool(
+        &self,
+        pool: Pointer<CUmemoryPool>,
+        device: CUdevice,
+    ) -> Result {
         let device = self.device(device)?;
         pool.write(self.memory().read().current_pools[device].as_raw())
     }
 
-    pub(crate) fn cuDeviceSetMemPool(&self, device: CUdevice, pool: Pointer<CUmemPoolHandle_st>) -> Result {
+    pub(crate) fn cuDeviceSetMemPool(
+        &self,
+        device: CUdevice,
+        pool: Pointer<CUmemPoolHandle_st>,
+    ) -> Result {
         let device = self.device(device)?;
         let id = self.pool(pool)?;
-        self.memory().set_current_pool(Some(Location::Device(device)), false, id)
+        self.memory()
+            .set_current_pool(Some(Location::Device(device)), false, id)
     }
 
     pub(crate) fn cuMemPoolCreate(
@@ -137,7 +160,10 @@ impl Driver {
         let id = self.pool(pool)?;
         value.required()?;
         let records = self.memory().read();
-        let pool = records.pools.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let pool = records
+            .pools
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if let Some(flag) = reuse_flag(attribute) {
             // SAFETY: for these attributes the caller passes a pointer to an `int`.
             return unsafe { value.cast::<i32>() }.write(pool.reuse[flag]);
@@ -152,7 +178,9 @@ impl Driver {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => pool.reserved_high,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => pool.used,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => pool.used_high,
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE if self.tells_properties() => pool.max_size,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE if self.tells_properties() => {
+                pool.max_size
+            }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
         // SAFETY: for these attributes the caller passes a pointer to a `cuuint64_t`.
@@ -167,7 +195,10 @@ impl Driver {
     ) -> Result {
         let id = self.pool(pool)?;
         let mut records = self.memory().write();
-        let pool = records.pools.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let pool = records
+            .pools
+            .get_mut(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if let Some(flag) = reuse_flag(attribute) {
             // SAFETY: for these attributes the caller passes an `int`.
             pool.reuse[flag] = i32::from(unsafe { value.cast::<i32>() }.read()? != 0);
@@ -181,7 +212,9 @@ impl Driver {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if read()? == 0 => {
                 pool.reserved_high = pool.reserved;
             }
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH if read()? == 0 => pool.used_high = pool.used,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH if read()? == 0 => {
+                pool.used_high = pool.used
+            }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
         Ok(())
@@ -191,14 +224,26 @@ impl Driver {
 impl Driver {
     pub(super) fn pool(&self, raw: Pointer<CUmemPoolHandle_st>) -> Result<Id<Pool>> {
         let id = Id::from(raw);
-        let is_live = self.memory().read().pools.get(id).is_some_and(|pool| !pool.is_retired);
-        if is_live { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        let is_live = self
+            .memory()
+            .read()
+            .pools
+            .get(id)
+            .is_some_and(|pool| !pool.is_retired);
+        if is_live {
+            Ok(id)
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
     }
 
     /// Returns the context of a stream as an owner of memory.
     fn owner_of(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
         let context = state.home(self.stream_context(state, stream)?);
-        Ok(Owner { context, device: state.usable(context)?.device })
+        Ok(Owner {
+            context,
+            device: state.usable(context)?.device,
+        })
     }
 
     /// Returns `true` if the driver supports the attributes for the creation parameters of a pool, which CUDA 13.1 introduced.
@@ -213,12 +258,20 @@ impl Driver {
         }
         let location = pool.location.map(raw_location);
         match attribute {
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => Some(1 + u32::from(pool.is_managed)),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => {
+                Some(1 + u32::from(pool.is_managed))
+            }
             CUmemPool_attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => Some(pool.handle_types),
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => Some(location.map_or(0, |raw| raw.type_.0)),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => {
+                Some(location.map_or(0, |raw| raw.type_.0))
+            }
             CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_ID => {
                 // SAFETY: the union's first member is a number, which `raw_location` has written.
-                Some(location.map_or(0, |raw| unsafe { raw.__bindgen_anon_1.id }).cast_unsigned())
+                Some(
+                    location
+                        .map_or(0, |raw| unsafe { raw.__bindgen_anon_1.id })
+                        .cast_unsigned(),
+                )
             }
             CUmemPool_attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => Some(0),
             _ => None,
@@ -271,7 +324,9 @@ impl Driver {
 
     /// Orders later uses of new memory after its allocation, if race checks are on.
     fn mark_allocation(&self, state: &mut State, stream: Id<Stream>, memory: CUdeviceptr) {
-        let Some(races) = state.schedule.races().map(Arc::clone) else { return };
+        let Some(races) = state.schedule.races().map(Arc::clone) else {
+            return;
+        };
         let ticket = self.queue(state, stream, Work::Device(Box::new(|_| Ok(()))));
         if let Some(party) = ticket.and_then(|ticket| races.enroll(ticket, "allocation")) {
             self.memory().renew(memory, party);

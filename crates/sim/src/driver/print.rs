@@ -10,7 +10,10 @@ pub(crate) struct Printed(Mutex<Vec<u8>>);
 
 impl Printed {
     fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_empty()
     }
 
     fn take(&self) -> Vec<u8> {
@@ -21,7 +24,11 @@ impl Printed {
 impl Driver {
     /// Adds the text of a kernel that has ended.
     pub(super) fn keep_printed(&self, text: &[u8]) {
-        self.printed.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
+        self.printed
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(text);
     }
 
     pub(crate) fn has_printed(&self) -> bool {

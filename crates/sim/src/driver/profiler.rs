@@ -2,7 +2,10 @@
 
 use crate::driver::{Driver, Result};
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuProfilerStart(&self) -> Result {
         self.require_current()

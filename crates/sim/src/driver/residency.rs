@@ -6,7 +6,10 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::Advice;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     /// Returns the location that memory was last prefetched to, if any.
     pub(crate) fn cuMemGetLocationInfo(
@@ -23,7 +26,9 @@ impl Driver {
         places.required()?;
         self.memory().managed(address, size as u64)?;
         let locations = (0..size).step_by(step).map(|offset| {
-            let parts = self.memory().advice(address + offset as u64, step.min(size - offset) as u64)?;
+            let parts = self
+                .memory()
+                .advice(address + offset as u64, step.min(size - offset) as u64)?;
             Ok(location_info(&parts))
         });
         let locations = locations.collect::<Result<Vec<_>>>()?;
@@ -34,11 +39,22 @@ impl Driver {
 
 /// Returns the location that most parts were last prefetched to.
 fn location_info(parts: &[Advice]) -> CUmemLocation {
-    let of =
-        |place: &Option<(CUmemLocationType, i32)>| parts.iter().filter(|part| part.last_prefetch == *place).count();
-    let most = parts.iter().map(|part| part.last_prefetch).max_by_key(of).flatten();
+    let of = |place: &Option<(CUmemLocationType, i32)>| {
+        parts
+            .iter()
+            .filter(|part| part.last_prefetch == *place)
+            .count()
+    };
+    let most = parts
+        .iter()
+        .map(|part| part.last_prefetch)
+        .max_by_key(of)
+        .flatten();
     let (type_, id) = most.unwrap_or((CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE, 0));
-    let mut location = CUmemLocation { type_, ..CUmemLocation::default() };
+    let mut location = CUmemLocation {
+        type_,
+        ..CUmemLocation::default()
+    };
     location.__bindgen_anon_1.id = id;
     location
 }

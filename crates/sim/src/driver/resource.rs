@@ -4,10 +4,10 @@
 //! in the bytes reserved for the driver.
 
 use curium_sys::{
-    CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUctx_st, CUdevResource, CUdevResourceDesc, CUdevResourceDesc_st,
-    CUdevResourceType, CUdevSmResource, CUdevSmResourceGroup_flags, CUdevSmResourceSplitByCount_flags,
-    CUdevWorkqueueConfigResource, CUdevWorkqueueConfigScope, CUdevice, CUdevice_attribute, CUgreenCtx_st, CUresult,
-    CUstream_st, CudaVersion,
+    CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUctx_st, CUdevResource, CUdevResourceDesc,
+    CUdevResourceDesc_st, CUdevResourceType, CUdevSmResource, CUdevSmResourceGroup_flags,
+    CUdevSmResourceSplitByCount_flags, CUdevWorkqueueConfigResource, CUdevWorkqueueConfigScope,
+    CUdevice, CUdevice_attribute, CUgreenCtx_st, CUresult, CUstream_st, CudaVersion,
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
@@ -45,7 +45,10 @@ const MARK: [u8; 7] = *b"curium.";
 /// The first driver that supports work queues, and describes the parts of a set.
 const WORK_QUEUES_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuDeviceGetDevResource(
         &self,
@@ -194,13 +197,23 @@ impl Driver {
         }
     }
 
-    fn describe_context(&self, state: &State, context: Id<Context>, kind: CUdevResourceType) -> Result<CUdevResource> {
+    fn describe_context(
+        &self,
+        state: &State,
+        context: Id<Context>,
+        kind: CUdevResourceType,
+    ) -> Result<CUdevResource> {
         let context = state.usable(context)?;
         let resources = context.green.unwrap_or_else(|| self.whole(context.device));
         self.describe(context.device, resources, kind)
     }
 
-    fn describe(&self, device: usize, resources: Resources, kind: CUdevResourceType) -> Result<CUdevResource> {
+    fn describe(
+        &self,
+        device: usize,
+        resources: Resources,
+        kind: CUdevResourceType,
+    ) -> Result<CUdevResource> {
         let mut described = blank(kind, device, false);
         match kind {
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => {
@@ -211,7 +224,9 @@ impl Driver {
                     ..Default::default()
                 };
             }
-            CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG if self.knows_work_queues() => {
+            CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG
+                if self.knows_work_queues() =>
+            {
                 described.__bindgen_anon_1.wqConfig = resources.work_queues;
             }
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE if self.knows_work_queues() => {}
@@ -240,19 +255,30 @@ impl Driver {
 
     /// Returns the rest of a set, which is an invalid resource if nothing is left.
     fn rest(&self, set: &Set, count: u32) -> CUdevResource {
-        if count == 0 { CUdevResource::default() } else { self.part(set, count, 0) }
+        if count == 0 {
+            CUdevResource::default()
+        } else {
+            self.part(set, count, 0)
+        }
     }
 
     fn combined(&self, resources: &[CUdevResource]) -> Result<Descriptor> {
-        let first = resources.first().ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let first = resources
+            .first()
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let device = origin(first)?;
-        let mut combined = Resources { multiprocessors: 0, ..self.whole(device) };
+        let mut combined = Resources {
+            multiprocessors: 0,
+            ..self.whole(device)
+        };
         for resource in resources {
             if origin(resource)? != device {
                 return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
             }
             match resource.type_ {
-                CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => combined.multiprocessors += Set::read(*resource)?.count,
+                CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => {
+                    combined.multiprocessors += Set::read(*resource)?.count
+                }
                 CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG => {
                     // SAFETY: of a description of this type, this field is the one that is filled in.
                     combined.work_queues = unsafe { resource.__bindgen_anon_1.wqConfig };
@@ -263,7 +289,10 @@ impl Driver {
         if combined.multiprocessors == 0 {
             combined.multiprocessors = self.multiprocessors();
         }
-        Ok(Descriptor { device, resources: combined })
+        Ok(Descriptor {
+            device,
+            resources: combined,
+        })
     }
 }
 
@@ -281,17 +310,28 @@ impl Set {
         }
         // SAFETY: of a description of this type, this field is the one that is filled in.
         let count = unsafe { raw.__bindgen_anon_1.sm }.smCount;
-        Ok(Self { device: origin(&raw)?, count, is_part: raw._internal_padding[8] != 0 })
+        Ok(Self {
+            device: origin(&raw)?,
+            count,
+            is_part: raw._internal_padding[8] != 0,
+        })
     }
 
     /// Fails for a part: it cannot be split before it belongs to a context.
     fn splittable(&self) -> Result {
-        if self.is_part { Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) } else { Ok(()) }
+        if self.is_part {
+            Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
+        } else {
+            Ok(())
+        }
     }
 }
 
 fn blank(kind: CUdevResourceType, device: usize, is_part: bool) -> CUdevResource {
-    let mut blank = CUdevResource { type_: kind, ..Default::default() };
+    let mut blank = CUdevResource {
+        type_: kind,
+        ..Default::default()
+    };
     blank._internal_padding[..7].copy_from_slice(&MARK);
     blank._internal_padding[7] = device as u8;
     blank._internal_padding[8] = u8::from(is_part);
@@ -309,8 +349,10 @@ fn origin(raw: &CUdevResource) -> Result<usize> {
 
 /// Returns the size of the parts of at least `least` multiprocessors that a set is split into.
 fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
-    let single = CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING.0;
-    let clusters = CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE.0;
+    let single =
+        CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING.0;
+    let clusters =
+        CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE.0;
     if flags & single != 0 && flags & clusters != 0 {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
@@ -323,13 +365,26 @@ fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
 
 /// Returns the number of remaining multiprocessors for a request.
 fn served(wish: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, left: u32) -> Result<u32> {
-    let together = if wish.coscheduledSmCount == 0 { GROUP } else { wish.coscheduledSmCount };
-    let backfill = wish.flags & CUdevSmResourceGroup_flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 != 0;
+    let together = if wish.coscheduledSmCount == 0 {
+        GROUP
+    } else {
+        wish.coscheduledSmCount
+    };
+    let backfill =
+        wish.flags & CUdevSmResourceGroup_flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 != 0;
     if wish.smCount == 0 {
-        return Ok(if backfill { left } else { left - left % together });
+        return Ok(if backfill {
+            left
+        } else {
+            left - left % together
+        });
     }
     let fits = wish.smCount.is_multiple_of(PAIR)
         && (backfill || wish.smCount.is_multiple_of(together))
         && wish.smCount <= left;
-    if fits { Ok(wish.smCount) } else { Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) }
+    if fits {
+        Ok(wish.smCount)
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
+    }
 }

@@ -4,10 +4,10 @@
 use std::ffi::{c_char, c_void};
 
 use curium_sys::{
-    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUDA_MEMCPY3D, CUarray_st,
-    CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUdeviceptr, CUdevprop, CUevent_st, CUfunc_st, CUipcMemHandle,
-    CUjit_option, CUjitInputType, CUlinkState, CUlinkState_st, CUmemorytype, CUresult, CUsharedconfig, CUstream_st,
-    CUstreamBatchMemOpParams,
+    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END,
+    CUDA_MEMCPY3D, CUarray_st, CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUdeviceptr,
+    CUdevprop, CUevent_st, CUfunc_st, CUipcMemHandle, CUjit_option, CUjitInputType, CUlinkState,
+    CUlinkState_st, CUmemorytype, CUresult, CUsharedconfig, CUstream_st, CUstreamBatchMemOpParams,
 };
 
 use super::copy::legacy;
@@ -38,22 +38,60 @@ enum LineOperand {
 
 impl LineOperand {
     /// Returns the kind, the array, the byte in it, the address in device memory and in host memory.
-    fn parts(self) -> (CUmemorytype, *mut CUarray_st, usize, CUdeviceptr, *mut c_void) {
+    fn parts(
+        self,
+    ) -> (
+        CUmemorytype,
+        *mut CUarray_st,
+        usize,
+        CUdeviceptr,
+        *mut c_void,
+    ) {
         let none = std::ptr::null_mut();
         match self {
-            Self::Array(array, offset) => (CUmemorytype::CU_MEMORYTYPE_ARRAY, array.as_ptr(), offset, 0, none),
-            Self::Device(address) => (CUmemorytype::CU_MEMORYTYPE_DEVICE, std::ptr::null_mut(), 0, address, none),
-            Self::Host(host) => (CUmemorytype::CU_MEMORYTYPE_HOST, std::ptr::null_mut(), 0, 0, host),
+            Self::Array(array, offset) => (
+                CUmemorytype::CU_MEMORYTYPE_ARRAY,
+                array.as_ptr(),
+                offset,
+                0,
+                none,
+            ),
+            Self::Device(address) => (
+                CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                std::ptr::null_mut(),
+                0,
+                address,
+                none,
+            ),
+            Self::Host(host) => (
+                CUmemorytype::CU_MEMORYTYPE_HOST,
+                std::ptr::null_mut(),
+                0,
+                0,
+                host,
+            ),
         }
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    pub(crate) fn cuFuncSetBlockShape(&self, function: Pointer<CUfunc_st>, x: i32, y: i32, z: i32) -> Result {
+    pub(crate) fn cuFuncSetBlockShape(
+        &self,
+        function: Pointer<CUfunc_st>,
+        x: i32,
+        y: i32,
+        z: i32,
+    ) -> Result {
         let mut block = [0; 3];
         for (size, given) in block.iter_mut().zip([x, y, z]) {
-            *size = u32::try_from(given).ok().filter(|given| *given > 0).ok_or(INVALID)?;
+            *size = u32::try_from(given)
+                .ok()
+                .filter(|given| *given > 0)
+                .ok_or(INVALID)?;
         }
         self.set_launch(function, |launch| launch.block = block)
     }
@@ -63,20 +101,37 @@ impl Driver {
     }
 
     /// Accepts any size: the banks of shared memory have only one.
-    pub(crate) fn cuFuncSetSharedMemConfig(&self, function: Pointer<CUfunc_st>, _config: CUsharedconfig) -> Result {
+    pub(crate) fn cuFuncSetSharedMemConfig(
+        &self,
+        function: Pointer<CUfunc_st>,
+        _config: CUsharedconfig,
+    ) -> Result {
         self.lock().subject(function).map(|_| ())
     }
 
     pub(crate) fn cuParamSetSize(&self, function: Pointer<CUfunc_st>, size: u32) -> Result {
-        let size = usize::try_from(size).ok().filter(|size| *size <= MOST_PARAMETERS).ok_or(INVALID)?;
+        let size = usize::try_from(size)
+            .ok()
+            .filter(|size| *size <= MOST_PARAMETERS)
+            .ok_or(INVALID)?;
         self.set_launch(function, |launch| launch.parameters.resize(size, 0))
     }
 
-    pub(crate) fn cuParamSeti(&self, function: Pointer<CUfunc_st>, offset: i32, value: u32) -> Result {
+    pub(crate) fn cuParamSeti(
+        &self,
+        function: Pointer<CUfunc_st>,
+        offset: i32,
+        value: u32,
+    ) -> Result {
         self.set_parameter(function, offset, &value.to_le_bytes())
     }
 
-    pub(crate) fn cuParamSetf(&self, function: Pointer<CUfunc_st>, offset: i32, value: f32) -> Result {
+    pub(crate) fn cuParamSetf(
+        &self,
+        function: Pointer<CUfunc_st>,
+        offset: i32,
+        value: f32,
+    ) -> Result {
         self.set_parameter(function, offset, &value.to_le_bytes())
     }
 
@@ -96,7 +151,12 @@ impl Driver {
         self.cuLaunchGridAsync(function, 1, 1, legacy())
     }
 
-    pub(crate) fn cuLaunchGrid(&self, function: Pointer<CUfunc_st>, width: i32, height: i32) -> Result {
+    pub(crate) fn cuLaunchGrid(
+        &self,
+        function: Pointer<CUfunc_st>,
+        width: i32,
+        height: i32,
+    ) -> Result {
         self.cuLaunchGridAsync(function, width, height, legacy())
     }
 
@@ -107,8 +167,14 @@ impl Driver {
         height: i32,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let (Ok(width), Ok(height)) = (u32::try_from(width), u32::try_from(height)) else { return Err(INVALID) };
-        let SetLaunch { block: [x, y, z], dynamic_shared, parameters } = self.lock().set_launch(function)?.clone();
+        let (Ok(width), Ok(height)) = (u32::try_from(width), u32::try_from(height)) else {
+            return Err(INVALID);
+        };
+        let SetLaunch {
+            block: [x, y, z],
+            dynamic_shared,
+            parameters,
+        } = self.lock().set_launch(function)?.clone();
         let mut size = parameters.len();
         let mut extra = [
             CU_LAUNCH_PARAM_BUFFER_POINTER,
@@ -122,7 +188,19 @@ impl Driver {
             // SAFETY: the list is local, and ends with its end key.
             _ => unsafe { Pointer::from_raw(extra.as_mut_ptr()) },
         };
-        self.cuLaunchKernel(function, width, height, 1, x, y, z, dynamic_shared, stream, Pointer::null(), extra)
+        self.cuLaunchKernel(
+            function,
+            width,
+            height,
+            1,
+            x,
+            y,
+            z,
+            dynamic_shared,
+            stream,
+            Pointer::null(),
+            extra,
+        )
     }
 
     /// Increments the use count of the current context.
@@ -148,7 +226,11 @@ impl Driver {
         self.cuCtxDestroy_v2(context)
     }
 
-    pub(crate) fn cuDeviceGetProperties(&self, properties: Pointer<CUdevprop>, device: CUdevice) -> Result {
+    pub(crate) fn cuDeviceGetProperties(
+        &self,
+        properties: Pointer<CUdevprop>,
+        device: CUdevice,
+    ) -> Result {
         use CUdevice_attribute as Attribute;
 
         let place = properties.required()?;
@@ -178,7 +260,10 @@ impl Driver {
 }
 
 /// Copies from and to the elements of arrays.
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemcpyHtoA_v2(
         &self,
@@ -187,7 +272,11 @@ impl Driver {
         from: ConstPointer<c_void>,
         size: usize,
     ) -> Result {
-        self.copy_line(LineOperand::Array(to, offset), LineOperand::Host(from.as_ptr().cast_mut()), size)
+        self.copy_line(
+            LineOperand::Array(to, offset),
+            LineOperand::Host(from.as_ptr().cast_mut()),
+            size,
+        )
     }
 
     pub(crate) fn cuMemcpyAtoH_v2(
@@ -197,7 +286,11 @@ impl Driver {
         offset: usize,
         size: usize,
     ) -> Result {
-        self.copy_line(LineOperand::Host(to.as_ptr()), LineOperand::Array(from, offset), size)
+        self.copy_line(
+            LineOperand::Host(to.as_ptr()),
+            LineOperand::Array(from, offset),
+            size,
+        )
     }
 
     pub(crate) fn cuMemcpyDtoA_v2(
@@ -207,7 +300,11 @@ impl Driver {
         from: CUdeviceptr,
         size: usize,
     ) -> Result {
-        self.copy_line(LineOperand::Array(to, offset), LineOperand::Device(from), size)
+        self.copy_line(
+            LineOperand::Array(to, offset),
+            LineOperand::Device(from),
+            size,
+        )
     }
 
     pub(crate) fn cuMemcpyAtoD_v2(
@@ -217,7 +314,11 @@ impl Driver {
         offset: usize,
         size: usize,
     ) -> Result {
-        self.copy_line(LineOperand::Device(to), LineOperand::Array(from, offset), size)
+        self.copy_line(
+            LineOperand::Device(to),
+            LineOperand::Array(from, offset),
+            size,
+        )
     }
 
     pub(crate) fn cuMemcpyAtoA_v2(
@@ -228,7 +329,11 @@ impl Driver {
         from_offset: usize,
         size: usize,
     ) -> Result {
-        self.copy_line(LineOperand::Array(to, to_offset), LineOperand::Array(from, from_offset), size)
+        self.copy_line(
+            LineOperand::Array(to, to_offset),
+            LineOperand::Array(from, from_offset),
+            size,
+        )
     }
 
     pub(crate) fn cuMemcpyHtoAAsync_v2(
@@ -239,7 +344,10 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let ends = (LineOperand::Array(to, offset), LineOperand::Host(from.as_ptr().cast_mut()));
+        let ends = (
+            LineOperand::Array(to, offset),
+            LineOperand::Host(from.as_ptr().cast_mut()),
+        );
         self.copy_volume(&line(ends.0, ends.1, size), stream, false)
     }
 
@@ -251,7 +359,15 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.copy_volume(&line(LineOperand::Host(to.as_ptr()), LineOperand::Array(from, offset), size), stream, false)
+        self.copy_volume(
+            &line(
+                LineOperand::Host(to.as_ptr()),
+                LineOperand::Array(from, offset),
+                size,
+            ),
+            stream,
+            false,
+        )
     }
 }
 
@@ -308,7 +424,10 @@ impl Driver {
     /// Sets bytes of the parameters, which grow if necessary.
     fn set_parameter(&self, function: Pointer<CUfunc_st>, offset: i32, value: &[u8]) -> Result {
         let start = usize::try_from(offset).map_err(|_| INVALID)?;
-        let end = start.checked_add(value.len()).filter(|end| *end <= MOST_PARAMETERS).ok_or(INVALID)?;
+        let end = start
+            .checked_add(value.len())
+            .filter(|end| *end <= MOST_PARAMETERS)
+            .ok_or(INVALID)?;
         self.set_launch(function, |launch| {
             let size = launch.parameters.len().max(end);
             launch.parameters.resize(size, 0);
@@ -326,7 +445,10 @@ impl Driver {
 impl State {
     /// Returns the stepwise launch parameters of a function.
     fn set_launch(&mut self, function: Pointer<CUfunc_st>) -> Result<&mut SetLaunch> {
-        let found = self.functions.get_mut(Id::from(function)).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let found = self
+            .functions
+            .get_mut(Id::from(function))
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         Ok(found.set_launch.get_or_insert_default())
     }
 }

@@ -8,8 +8,9 @@ use curium_sys::CUresult;
 use crate::config::Config;
 use crate::driver::stream::Class;
 use crate::driver::{
-    Array, Capture, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link,
-    Listener, MipmappedArray, Module, Node, Result, Stream, Surface, Texture, UserObject,
+    Array, Capture, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel,
+    Library, Link, Listener, MipmappedArray, Module, Node, Result, Stream, Surface, Texture,
+    UserObject,
 };
 use crate::fault;
 use crate::handle::{Fate, Id, Table};
@@ -67,7 +68,9 @@ pub(crate) struct DeviceState {
 impl State {
     pub(crate) fn new(config: &Config, races: Option<Arc<Races>>) -> Self {
         Self {
-            devices: (0..config.devices).map(|_| DeviceState::default()).collect(),
+            devices: (0..config.devices)
+                .map(|_| DeviceState::default())
+                .collect(),
             contexts: Table::new(),
             streams: Table::new(),
             captures: Vec::new(),
@@ -106,7 +109,9 @@ impl State {
         match self.contexts.get(id) {
             Some(context) if context.is_active() => Ok(context),
             Some(_) => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
-            None if self.contexts.fate(id) == Fate::Unknown => Err(CUresult::CUDA_ERROR_INVALID_CONTEXT),
+            None if self.contexts.fate(id) == Fate::Unknown => {
+                Err(CUresult::CUDA_ERROR_INVALID_CONTEXT)
+            }
             None => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
         }
     }
@@ -120,7 +125,9 @@ impl State {
 
     pub(crate) fn usable_mut(&mut self, id: Id<Context>) -> Result<&mut Context> {
         self.usable(id)?;
-        self.contexts.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)
+        self.contexts
+            .get_mut(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)
     }
 
     /// Checks that the device has not failed.
@@ -146,12 +153,16 @@ impl State {
     }
 
     pub(crate) fn clear_sticky(&mut self) {
-        self.devices.iter_mut().for_each(|device| device.sticky = None);
+        self.devices
+            .iter_mut()
+            .for_each(|device| device.sticky = None);
     }
 
     /// Returns the dependencies of new work in a stream, some of which may have completed.
     pub(crate) fn predecessors(&self, id: Id<Stream>) -> Vec<Ticket> {
-        let Some(stream) = self.streams.get(id) else { return Vec::new() };
+        let Some(stream) = self.streams.get(id) else {
+            return Vec::new();
+        };
         let mut tickets: Vec<Ticket> = stream.tail.into_iter().collect();
         let context = self.contexts.get(stream.context);
         match stream.class {
@@ -161,10 +172,16 @@ impl State {
                 tickets.extend(legacy.and_then(|legacy| legacy.tail));
             }
             Class::Legacy => {
-                let blocking = |other: &Stream| other.class == Class::Blocking && other.context == stream.context;
+                let blocking = |other: &Stream| {
+                    other.class == Class::Blocking && other.context == stream.context
+                };
                 let others = self.streams.iter().filter(|(_, other)| blocking(other));
                 tickets.extend(others.filter_map(|(_, other)| other.tail));
-                tickets.extend(context.into_iter().flat_map(|context| &context.tails_of_destroyed_streams));
+                tickets.extend(
+                    context
+                        .into_iter()
+                        .flat_map(|context| &context.tails_of_destroyed_streams),
+                );
             }
         }
         tickets.sort_unstable();
@@ -173,8 +190,12 @@ impl State {
 
     /// Ends the objects of a context that has ended.
     pub(crate) fn lose_objects(&mut self, context: Id<Context>) {
-        let lost: Vec<_> =
-            self.streams.iter().filter(|(_, stream)| stream.context == context).map(|(id, _)| id).collect();
+        let lost: Vec<_> = self
+            .streams
+            .iter()
+            .filter(|(_, stream)| stream.context == context)
+            .map(|(id, _)| id)
+            .collect();
         self.abandon_captures(|origin| lost.contains(&origin));
         self.streams.lose(|stream| stream.context == context);
         self.events.lose(|event| event.context == context);
@@ -188,33 +209,60 @@ impl State {
     }
 
     pub(crate) fn count_live(&self, live: &mut LiveHandles) {
-        live.contexts = self.contexts.iter().filter(|(_, context)| context.is_active()).count() as u64;
-        live.streams = self.streams.iter().filter(|(_, stream)| stream.is_created).count() as u64;
+        live.contexts = self
+            .contexts
+            .iter()
+            .filter(|(_, context)| context.is_active())
+            .count() as u64;
+        live.streams = self
+            .streams
+            .iter()
+            .filter(|(_, stream)| stream.is_created)
+            .count() as u64;
         live.events = self.events.iter().count() as u64;
         live.listeners = self.listeners.iter().count() as u64;
-        live.modules = self.modules.iter().filter(|(_, module)| module.library.is_none()).count() as u64;
+        live.modules = self
+            .modules
+            .iter()
+            .filter(|(_, module)| module.library.is_none())
+            .count() as u64;
         live.libraries = self.libraries.iter().count() as u64;
         live.links = self.links.iter().count() as u64;
         live.textures = self.textures.iter().count() as u64;
         live.surfaces = self.surfaces.iter().count() as u64;
-        live.graphs = self.graphs.iter().filter(|(_, graph)| graph.is_owned()).count() as u64;
+        live.graphs = self
+            .graphs
+            .iter()
+            .filter(|(_, graph)| graph.is_owned())
+            .count() as u64;
         live.executable_graphs = self.executables.iter().count() as u64;
         live.user_objects = self.objects.iter().count() as u64;
     }
 
     /// Returns the per-thread default stream of a thread in a context, created on first use.
-    pub(crate) fn per_thread_stream(&mut self, context: Id<Context>, thread: u64) -> Result<Id<Stream>> {
+    pub(crate) fn per_thread_stream(
+        &mut self,
+        context: Id<Context>,
+        thread: u64,
+    ) -> Result<Id<Stream>> {
         if let Some(stream) = self.usable(context)?.per_thread.get(&thread) {
             return Ok(*stream);
         }
         let number = self.next_number();
-        let stream = self.streams.insert(Stream::default_of(context, Class::Blocking, number));
+        let stream = self
+            .streams
+            .insert(Stream::default_of(context, Class::Blocking, number));
         self.usable_mut(context)?.per_thread.insert(thread, stream);
         Ok(stream)
     }
 
     /// Creates a context that is current on no thread.
-    pub(crate) fn new_context(&mut self, device: usize, flags: u32, is_primary: bool) -> Id<Context> {
+    pub(crate) fn new_context(
+        &mut self,
+        device: usize,
+        flags: u32,
+        is_primary: bool,
+    ) -> Id<Context> {
         let number = self.next_number();
         let context = Context::new(device, flags, is_primary, number);
         let id = self.contexts.insert(context);
@@ -225,7 +273,9 @@ impl State {
     /// Gives a context that has become active its default streams.
     pub(crate) fn give_streams(&mut self, id: Id<Context>) {
         let number = self.next_number();
-        let legacy = self.streams.insert(Stream::default_of(id, Class::Legacy, number));
+        let legacy = self
+            .streams
+            .insert(Stream::default_of(id, Class::Legacy, number));
         if let Some(context) = self.contexts.get_mut(id) {
             context.legacy = legacy;
             context.per_thread = HashMap::new();

@@ -4,7 +4,8 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::{
-    CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUcontext, CUdevice, CUevent_st, CUresult, CUstream, CUstream_st,
+    CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUcontext, CUdevice, CUevent_st, CUresult, CUstream,
+    CUstream_st,
 };
 
 use crate::argument::Pointer;
@@ -60,19 +61,31 @@ impl Stream {
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuStreamCreate(&self, stream: Pointer<CUstream>, flags: u32) -> Result {
         self.cuStreamCreateWithPriority(stream, flags, LEAST_PRIORITY)
     }
 
-    pub(crate) fn cuStreamCreateWithPriority(&self, stream: Pointer<CUstream>, flags: u32, priority: i32) -> Result {
+    pub(crate) fn cuStreamCreateWithPriority(
+        &self,
+        stream: Pointer<CUstream>,
+        flags: u32,
+        priority: i32,
+    ) -> Result {
         let place = stream.required()?;
         let (mut state, context) = self.enter_current()?;
         if flags & !NON_BLOCKING != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let class = if flags == NON_BLOCKING { Class::NonBlocking } else { Class::Blocking };
+        let class = if flags == NON_BLOCKING {
+            Class::NonBlocking
+        } else {
+            Class::Blocking
+        };
         let priority = clamped(priority);
         let number = state.next_number();
         let stream = Stream {
@@ -93,10 +106,16 @@ impl Driver {
         let context = self.stream_context(&state, id)?;
         state.usable(context)?;
         // Default streams have internal handles in the table, which callers never receive.
-        let stream = state.streams.remove(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let stream = state
+            .streams
+            .remove(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         state.abandon_captures(|origin| origin == id);
         if stream.class == Class::Blocking {
-            state.usable_mut(context)?.tails_of_destroyed_streams.extend(stream.tail);
+            state
+                .usable_mut(context)?
+                .tails_of_destroyed_streams
+                .extend(stream.tail);
         }
         Ok(())
     }
@@ -115,7 +134,10 @@ impl Driver {
         let mut state = self.lock();
         let id = self.awaited_stream(&mut state, stream)?;
         let tickets = state.unfinished(id);
-        if !tickets.iter().any(|ticket| state.schedule.is_pending(*ticket)) {
+        if !tickets
+            .iter()
+            .any(|ticket| state.schedule.is_pending(*ticket))
+        {
             state.schedule.observe(&tickets);
             return Ok(());
         }
@@ -148,20 +170,40 @@ impl Driver {
         Ok(())
     }
 
-    pub(crate) fn cuStreamGetFlags(&self, stream: Pointer<CUstream_st>, flags: Pointer<u32>) -> Result {
+    pub(crate) fn cuStreamGetFlags(
+        &self,
+        stream: Pointer<CUstream_st>,
+        flags: Pointer<u32>,
+    ) -> Result {
         let state = self.stream_of(stream)?;
-        flags.write(if state.1.class == Class::NonBlocking { NON_BLOCKING } else { 0 })
+        flags.write(if state.1.class == Class::NonBlocking {
+            NON_BLOCKING
+        } else {
+            0
+        })
     }
 
-    pub(crate) fn cuStreamGetPriority(&self, stream: Pointer<CUstream_st>, priority: Pointer<i32>) -> Result {
+    pub(crate) fn cuStreamGetPriority(
+        &self,
+        stream: Pointer<CUstream_st>,
+        priority: Pointer<i32>,
+    ) -> Result {
         priority.write(self.stream_of(stream)?.1.priority)
     }
 
-    pub(crate) fn cuStreamGetCtx(&self, stream: Pointer<CUstream_st>, context: Pointer<CUcontext>) -> Result {
+    pub(crate) fn cuStreamGetCtx(
+        &self,
+        stream: Pointer<CUstream_st>,
+        context: Pointer<CUcontext>,
+    ) -> Result {
         context.write(self.stream_of(stream)?.1.context.as_raw())
     }
 
-    pub(crate) fn cuStreamGetDevice(&self, stream: Pointer<CUstream_st>, device: Pointer<CUdevice>) -> Result {
+    pub(crate) fn cuStreamGetDevice(
+        &self,
+        stream: Pointer<CUstream_st>,
+        device: Pointer<CUdevice>,
+    ) -> Result {
         let context = self.stream_of(stream)?.1.context;
         device.write(self.lock().usable(context)?.device as CUdevice)
     }
@@ -173,12 +215,21 @@ impl Driver {
 
 impl Driver {
     /// Returns the stream of a handle: a created one, or a default stream of the current context.
-    pub(crate) fn stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
-        let per_thread = raw.as_ptr() == CU_STREAM_PER_THREAD || raw.is_null() && per_thread::is_default();
+    pub(crate) fn stream(
+        &self,
+        state: &mut State,
+        raw: Pointer<CUstream_st>,
+    ) -> Result<Id<Stream>> {
+        let per_thread =
+            raw.as_ptr() == CU_STREAM_PER_THREAD || raw.is_null() && per_thread::is_default();
         if raw.is_null() || raw.as_ptr() == CU_STREAM_LEGACY || per_thread {
             let context = self.current()?;
             let legacy = state.usable(context)?.legacy;
-            return if per_thread { state.per_thread_stream(context, this_thread()) } else { Ok(legacy) };
+            return if per_thread {
+                state.per_thread_stream(context, this_thread())
+            } else {
+                Ok(legacy)
+            };
         }
         let id = created(raw)?;
         let context = self.stream_context(state, id)?;
@@ -190,7 +241,10 @@ impl Driver {
     fn stream_of(&self, raw: Pointer<CUstream_st>) -> Result<(Id<Stream>, Stream)> {
         let mut state = self.lock();
         let id = self.stream(&mut state, raw)?;
-        let stream = state.streams.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let stream = state
+            .streams
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         Ok((id, Stream { ..*stream }))
     }
 
@@ -198,13 +252,20 @@ impl Driver {
     pub(crate) fn stream_context(&self, state: &State, id: Id<Stream>) -> Result<Id<Context>> {
         match state.streams.get(id) {
             Some(stream) => Ok(stream.context),
-            None if state.streams.fate(id) == Fate::Lost => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+            None if state.streams.fate(id) == Fate::Lost => {
+                Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
+            }
             None => Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
         }
     }
 
     /// Queues work in a stream.
-    pub(crate) fn queue(&self, state: &mut State, stream: Id<Stream>, work: Work) -> Option<Ticket> {
+    pub(crate) fn queue(
+        &self,
+        state: &mut State,
+        stream: Id<Stream>,
+        work: Work,
+    ) -> Option<Ticket> {
         self.queue_after(state, stream, &[], work)
     }
 
@@ -218,7 +279,11 @@ impl Driver {
     ) -> Option<Ticket> {
         let context = state.streams.get(stream)?.context;
         let number = state.streams.get(stream)?.number;
-        let place = Place { device: state.contexts.get(context)?.device, context, stream: number };
+        let place = Place {
+            device: state.contexts.get(context)?.device,
+            context,
+            stream: number,
+        };
         let mut after = state.predecessors(stream);
         after.extend(extra);
         let ticket = state.schedule.submit(place, &after, work);
@@ -228,7 +293,12 @@ impl Driver {
     }
 
     /// Enqueues work in a stream and waits for it. Fails if the device fails.
-    pub(crate) fn queue_and_wait(&self, mut state: MutexGuard<'_, State>, stream: Id<Stream>, work: Work) -> Result {
+    pub(crate) fn queue_and_wait(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        stream: Id<Stream>,
+        work: Work,
+    ) -> Result {
         let context = self.stream_context(&state, stream)?;
         let ticket = self.queue(&mut state, stream, work);
         let state = self.wait(state, ticket.as_slice())?;
@@ -260,7 +330,11 @@ pub(super) fn clamped(priority: i32) -> i32 {
 /// Returns the handle of a stream that is not a default stream.
 fn created(raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
     let id = Id::from(raw);
-    if id.is_well_formed() { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_HANDLE) }
+    if id.is_well_formed() {
+        Ok(id)
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
 }
 
 /// Returns a unique number of the calling thread.

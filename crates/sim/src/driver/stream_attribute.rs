@@ -1,8 +1,8 @@
 //! Attributes of streams. They are kept and have no effect.
 
 use curium_sys::{
-    CUaccessPolicyWindow, CUaccessProperty, CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUresult, CUstream_st,
-    CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
+    CUaccessPolicyWindow, CUaccessProperty, CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap,
+    CUresult, CUstream_st, CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
 };
 
 use crate::argument::{ConstPointer, Pointer};
@@ -27,12 +27,18 @@ impl Default for Attributes {
             window: (0, 0, 0.0, normal, normal),
             policy: CUsynchronizationPolicy::CU_SYNC_POLICY_AUTO,
             domain: CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT,
-            map: CUlaunchMemSyncDomainMap { default_: 0, remote: 1 },
+            map: CUlaunchMemSyncDomainMap {
+                default_: 0,
+                remote: 1,
+            },
         }
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuStreamGetAttribute(
         &self,
@@ -43,16 +49,25 @@ impl Driver {
         let place = value.required()?;
         let mut state = self.lock();
         let id = self.stream(&mut state, stream)?;
-        let stream = state.streams.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let stream = state
+            .streams
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let mut value = CUstreamAttrValue::default();
         match attribute {
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
                 value.accessPolicyWindow = stream.attributes.window();
             }
-            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => value.syncPolicy = stream.attributes.policy,
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
+                value.syncPolicy = stream.attributes.policy
+            }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY => value.priority = stream.priority,
-            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => value.memSyncDomain = stream.attributes.domain,
-            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => value.memSyncDomainMap = stream.attributes.map,
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => {
+                value.memSyncDomain = stream.attributes.domain
+            }
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
+                value.memSyncDomainMap = stream.attributes.map
+            }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
         place.write(value)
@@ -67,7 +82,10 @@ impl Driver {
         let value = value.read()?;
         let mut state = self.lock();
         let id = self.stream(&mut state, stream)?;
-        let stream = state.streams.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let stream = state
+            .streams
+            .get_mut(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         if attribute == CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY {
             // SAFETY: the caller set this field for this attribute, and any bytes are a number.
             stream.priority = super::stream::clamped(unsafe { value.priority });
@@ -76,12 +94,22 @@ impl Driver {
         stream.attributes.set(attribute, &value)
     }
 
-    pub(crate) fn cuStreamCopyAttributes(&self, to: Pointer<CUstream_st>, from: Pointer<CUstream_st>) -> Result {
+    pub(crate) fn cuStreamCopyAttributes(
+        &self,
+        to: Pointer<CUstream_st>,
+        from: Pointer<CUstream_st>,
+    ) -> Result {
         let mut state = self.lock();
         let (to, from) = (self.stream(&mut state, to)?, self.stream(&mut state, from)?);
-        let from = state.streams.get(from).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let from = state
+            .streams
+            .get(from)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let (context, attributes) = (from.context, from.attributes);
-        let to = state.streams.get_mut(to).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let to = state
+            .streams
+            .get_mut(to)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         if to.context != context {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -109,7 +137,13 @@ impl Attributes {
                 let window = unsafe { value.accessPolicyWindow };
                 check_window(&window)?;
                 let base = window.base_ptr.addr() as u64;
-                self.window = (base, window.num_bytes, window.hitRatio, window.hitProp, window.missProp);
+                self.window = (
+                    base,
+                    window.num_bytes,
+                    window.hitRatio,
+                    window.hitProp,
+                    window.missProp,
+                );
             }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
                 // SAFETY: as above.
@@ -142,5 +176,9 @@ fn check_window(window: &CUaccessPolicyWindow) -> Result {
 }
 
 fn check(is_valid: bool) -> Result {
-    if is_valid { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    if is_valid {
+        Ok(())
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use curium_sys::{
-    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUdeviceptr, CUresult, CUstream_st, CUstreamAtomicReductionDataType,
-    CUstreamAtomicReductionOpType, CUstreamBatchMemOpParams,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUdeviceptr, CUresult, CUstream_st,
+    CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType, CUstreamBatchMemOpParams,
     CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st as Reduction,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st as WaitValue,
-    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st as WriteValue, CUstreamBatchMemOpType,
-    CUstreamWaitValue_flags,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st as WriteValue,
+    CUstreamBatchMemOpType, CUstreamWaitValue_flags,
 };
 
 use crate::argument::{Pointer, elements};
@@ -47,7 +47,10 @@ enum Action {
 /// The maximum number of operations in a batch.
 const MAX_BATCH: u32 = 256;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuStreamWaitValue32_v2(
         &self,
@@ -104,13 +107,19 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the caller of the C function passed this many operations.
-        self.operate(stream, unsafe { elements(operations.as_ptr().cast_const(), count as usize) }?)
+        self.operate(stream, unsafe {
+            elements(operations.as_ptr().cast_const(), count as usize)
+        }?)
     }
 }
 
 impl Driver {
     /// Queues operations, or adds one node for all of them if the stream captures.
-    fn operate(&self, stream: Pointer<CUstream_st>, described: &[CUstreamBatchMemOpParams]) -> Result {
+    fn operate(
+        &self,
+        stream: Pointer<CUstream_st>,
+        described: &[CUstreamBatchMemOpParams],
+    ) -> Result {
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
@@ -125,20 +134,30 @@ impl Driver {
     }
 
     /// Returns the operations of their descriptions.
-    pub(crate) fn batch(&self, described: &[CUstreamBatchMemOpParams], context: Id<Context>) -> Result<Batch> {
+    pub(crate) fn batch(
+        &self,
+        described: &[CUstreamBatchMemOpParams],
+        context: Id<Context>,
+    ) -> Result<Batch> {
         let mut operations = Vec::new();
         for description in described {
             operations.extend(Operation::described(description)?);
         }
         let is_fit = |operation: &Operation| {
             operation.address.is_multiple_of(operation.width as u64)
-                && self.memory().contains(operation.address, operation.width as u64)
+                && self
+                    .memory()
+                    .contains(operation.address, operation.width as u64)
                 && !self.memory().is_stream_ordered(operation.address)
         };
         if !operations.iter().all(is_fit) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        Ok(Batch { context, described: described.into(), operations: operations.into() })
+        Ok(Batch {
+            context,
+            described: described.into(),
+            operations: operations.into(),
+        })
     }
 }
 
@@ -208,7 +227,12 @@ impl Operation {
             // SAFETY: the caller set the narrow value.
             u64::from(unsafe { wait.__bindgen_anon_1.value })
         };
-        Ok(Self::new(wait.address, value, is_wide, Action::Wait(CUstreamWaitValue_flags(condition))))
+        Ok(Self::new(
+            wait.address,
+            value,
+            is_wide,
+            Action::Wait(CUstreamWaitValue_flags(condition)),
+        ))
     }
 
     fn write(write: &WriteValue) -> Result<Self> {
@@ -234,31 +258,56 @@ impl Operation {
         };
         let combine: fn(u64, u64) -> u64 = match reduction.reductionOp {
             CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_ADD => u64::wrapping_add,
-            CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_AND => |found, value| found & value,
-            CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_OR => |found, value| found | value,
+            CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_AND => {
+                |found, value| found & value
+            }
+            CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_OR => {
+                |found, value| found | value
+            }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
-        Ok(Self::new(reduction.address, reduction.value, is_wide, Action::Reduce(combine)))
+        Ok(Self::new(
+            reduction.address,
+            reduction.value,
+            is_wide,
+            Action::Reduce(combine),
+        ))
     }
 
     fn new(address: CUdeviceptr, value: u64, is_wide: bool, action: Action) -> Self {
-        Self { address, value, width: if is_wide { 8 } else { 4 }, action }
+        Self {
+            address,
+            value,
+            width: if is_wide { 8 } else { 4 },
+            action,
+        }
     }
 
     fn work(self) -> Work {
-        let Self { address, value, width, action } = self;
+        let Self {
+            address,
+            value,
+            width,
+            action,
+        } = self;
         match action {
-            Action::Wait(condition) => {
-                Work::Wait(Box::new(move |driver| Ok(self.is_met_by(self.read(driver)?, condition))))
-            }
+            Action::Wait(condition) => Work::Wait(Box::new(move |driver| {
+                Ok(self.is_met_by(self.read(driver)?, condition))
+            })),
             Action::Write => Work::Device(Box::new(move |driver| {
                 let bytes = value.to_le_bytes()[..width].into();
                 race::exchange_here();
-                driver.memory().copy_unrecorded(&CopyOperand::Device(address), &CopyOperand::Staged(bytes), width)
+                driver.memory().copy_unrecorded(
+                    &CopyOperand::Device(address),
+                    &CopyOperand::Staged(bytes),
+                    width,
+                )
             })),
             Action::Reduce(combine) => Work::Device(Box::new(move |driver| {
                 race::exchange_here();
-                driver.memory().combine(address, width, |found| combine(found, value))
+                driver
+                    .memory()
+                    .combine(address, width, |found| combine(found, value))
             })),
         }
     }
@@ -267,7 +316,9 @@ impl Operation {
     fn read(&self, driver: &Driver) -> Result<u64> {
         let mut bytes = [0; 8];
         let place = CopyOperand::Host(HostPtr(bytes.as_mut_ptr()));
-        driver.memory().copy_unrecorded(&place, &CopyOperand::Device(self.address), self.width)?;
+        driver
+            .memory()
+            .copy_unrecorded(&place, &CopyOperand::Device(self.address), self.width)?;
         Ok(u64::from_le_bytes(bytes))
     }
 
@@ -285,16 +336,36 @@ impl Operation {
 }
 
 /// Returns the description of a wait.
-fn wait(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, flags: u32) -> CUstreamBatchMemOpParams {
-    let mut wait = WaitValue { operation, address, flags, ..WaitValue::default() };
+fn wait(
+    operation: CUstreamBatchMemOpType,
+    address: CUdeviceptr,
+    value: u64,
+    flags: u32,
+) -> CUstreamBatchMemOpParams {
+    let mut wait = WaitValue {
+        operation,
+        address,
+        flags,
+        ..WaitValue::default()
+    };
     // The narrow value is the low half of the wide one.
     wait.__bindgen_anon_1.value64 = value;
     CUstreamBatchMemOpParams { waitValue: wait }
 }
 
 /// Returns the description of a write.
-fn write(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, flags: u32) -> CUstreamBatchMemOpParams {
-    let mut write = WriteValue { operation, address, flags, ..WriteValue::default() };
+fn write(
+    operation: CUstreamBatchMemOpType,
+    address: CUdeviceptr,
+    value: u64,
+    flags: u32,
+) -> CUstreamBatchMemOpParams {
+    let mut write = WriteValue {
+        operation,
+        address,
+        flags,
+        ..WriteValue::default()
+    };
     // As above.
     write.__bindgen_anon_1.value64 = value;
     CUstreamBatchMemOpParams { writeValue: write }

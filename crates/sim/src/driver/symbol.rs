@@ -3,7 +3,10 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use curium_sys::{CUdriverProcAddress_flags, CUdriverProcAddressQueryResult, CUresult, CUuuid, CudaVersion, Function};
+use curium_sys::{
+    CUdriverProcAddress_flags, CUdriverProcAddressQueryResult, CUresult, CUuuid, CudaVersion,
+    Function,
+};
 
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result};
@@ -11,7 +14,8 @@ use crate::{entry, per_thread};
 
 /// The flags of `cuGetProcAddress` that choose between functions and their variants.
 const LEGACY: u64 = CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_LEGACY_STREAM.0 as u64;
-const PER_THREAD: u64 = CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0 as u64;
+const PER_THREAD: u64 =
+    CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0 as u64;
 
 /// The result of a look-up by name and version.
 enum Lookup {
@@ -21,7 +25,10 @@ enum Lookup {
     Unknown,
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGetProcAddress(
         &self,
@@ -49,13 +56,19 @@ impl Driver {
         }
         status.write(match self.look_up(symbol, address, version, flags)? {
             Lookup::Found(_) => CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS,
-            Lookup::TooNew => CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT,
+            Lookup::TooNew => {
+                CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+            }
             Lookup::Unknown => CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND,
         })
     }
 
     /// Fails: the private tables of NVIDIA's own libraries are not simulated.
-    pub(crate) fn cuGetExportTable(&self, table: Pointer<*const c_void>, _id: ConstPointer<CUuuid>) -> Result {
+    pub(crate) fn cuGetExportTable(
+        &self,
+        table: Pointer<*const c_void>,
+        _id: ConstPointer<CUuuid>,
+    ) -> Result {
         table.write_if_not_null(ptr::null());
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
@@ -74,7 +87,8 @@ impl Driver {
         if version > self.config().driver_version {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let is_per_thread = flags & PER_THREAD != 0 || flags & LEGACY == 0 && per_thread::is_default();
+        let is_per_thread =
+            flags & PER_THREAD != 0 || flags & LEGACY == 0 && per_thread::is_default();
         let lookup = self.newest(name.to_str().unwrap_or_default(), version);
         address.write(match lookup {
             Lookup::Found(function) => self.address_of(function, is_per_thread).cast_mut(),
@@ -96,8 +110,13 @@ impl Driver {
 
     /// Returns the newest function of this base name that `version` has.
     fn newest(&self, name: &str, version: CudaVersion) -> Lookup {
-        let named = || Function::all().filter(|function| function.base_name() == name && self.config().has(*function));
-        let newest = named().filter(|function| function.since() <= version).max_by_key(|function| function.since());
+        let named = || {
+            Function::all()
+                .filter(|function| function.base_name() == name && self.config().has(*function))
+        };
+        let newest = named()
+            .filter(|function| function.since() <= version)
+            .max_by_key(|function| function.since());
         match newest {
             Some(function) => Lookup::Found(function),
             None if named().next().is_some() => Lookup::TooNew,

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use curium_sys::{
-    CUresult, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
-    CUtensorMapSwizzle,
+    CUresult, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave,
+    CUtensorMapL2promotion, CUtensorMapSwizzle,
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
@@ -34,9 +34,15 @@ struct Arguments {
     fill: CUtensorMapFloatOOBfill,
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
     pub(crate) fn cuTensorMapEncodeTiled(
         &self,
         map: Pointer<CUtensorMap>,
@@ -52,21 +58,37 @@ impl Driver {
         promotion: CUtensorMapL2promotion,
         fill: CUtensorMapFloatOOBfill,
     ) -> Result {
-        let arguments =
-            Arguments { data_type, rank, address, extents, strides, steps, interleave, swizzle, promotion, fill };
+        let arguments = Arguments {
+            data_type,
+            rank,
+            address,
+            extents,
+            strides,
+            steps,
+            interleave,
+            swizzle,
+            promotion,
+            fill,
+        };
         let tensor = arguments.check(1)?;
         // SAFETY: the caller passes as many values as the rank.
         let boxed = unsafe { elements(boxed.as_ptr(), rank as usize) }?;
         let width = u64::from(boxed[0]) * bits(data_type)? / 8;
         let is_whole = width.is_multiple_of(16);
-        if !boxed.iter().all(|count| (1..=256).contains(count)) || !is_whole || !arguments.fits_swizzle(width) {
+        if !boxed.iter().all(|count| (1..=256).contains(count))
+            || !is_whole
+            || !arguments.fits_swizzle(width)
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let packed = pack(boxed.iter().map(|count| u64::from(*count - 1)), 8);
         write(map, &tensor, TILED, packed)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C function")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
     pub(crate) fn cuTensorMapEncodeIm2col(
         &self,
         map: Pointer<CUtensorMap>,
@@ -85,8 +107,18 @@ impl Driver {
         promotion: CUtensorMapL2promotion,
         fill: CUtensorMapFloatOOBfill,
     ) -> Result {
-        let arguments =
-            Arguments { data_type, rank, address, extents, strides, steps, interleave, swizzle, promotion, fill };
+        let arguments = Arguments {
+            data_type,
+            rank,
+            address,
+            extents,
+            strides,
+            steps,
+            interleave,
+            swizzle,
+            promotion,
+            fill,
+        };
         let tensor = arguments.check(3)?;
         // SAFETY: the caller passes two values less than the rank.
         let lower = unsafe { elements(lower.as_ptr(), rank as usize - 2) }?;
@@ -96,19 +128,33 @@ impl Driver {
         // Pixels are iterated along width, height and depth. These dimensions follow the channels, unless the channels are sliced.
         let spatial = &tensor.extents[usize::from(interleave.0 == 0)..];
         let mut corners = spatial.iter().zip(lower.iter().zip(upper));
-        let is_box =
-            corners.all(|(extent, (lower, upper))| extent.cast_signed() + i64::from(*upper) > i64::from(*lower));
-        let is_within = is_box && lower.iter().chain(upper).all(|offset| (-limit..limit).contains(offset));
+        let is_box = corners.all(|(extent, (lower, upper))| {
+            extent.cast_signed() + i64::from(*upper) > i64::from(*lower)
+        });
+        let is_within = is_box
+            && lower
+                .iter()
+                .chain(upper)
+                .all(|offset| (-limit..limit).contains(offset));
         let is_count = channels <= 256 && pixels <= 1024 && channels != 0 && pixels != 0;
         let width = u64::from(channels) * bits(data_type)? / 8;
         if !is_within || !is_count || !width.is_multiple_of(16) || !arguments.fits_swizzle(width) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let corners = Corners::of(rank as usize).pack(lower, upper);
-        write(map, &tensor, IM2COL, corners | u64::from(channels - 1) << 16 | u64::from(pixels))
+        write(
+            map,
+            &tensor,
+            IM2COL,
+            corners | u64::from(channels - 1) << 16 | u64::from(pixels),
+        )
     }
 
-    pub(crate) fn cuTensorMapReplaceAddress(&self, map: Pointer<CUtensorMap>, address: Pointer<c_void>) -> Result {
+    pub(crate) fn cuTensorMapReplaceAddress(
+        &self,
+        map: Pointer<CUtensorMap>,
+        address: Pointer<c_void>,
+    ) -> Result {
         let mut encoded = map.read()?;
         let is_map = encoded.opaque[0] & MAGIC == MAGIC && address.address().is_multiple_of(16);
         if !is_map {
@@ -122,7 +168,10 @@ impl Driver {
 impl Arguments {
     fn check(&self, least: u32) -> Result<Tensor> {
         let least = if self.interleave.0 == 0 { least } else { 3 };
-        let is_known = self.interleave.0 <= 2 && self.swizzle.0 <= 6 && self.promotion.0 <= 3 && self.fill.0 <= 1;
+        let is_known = self.interleave.0 <= 2
+            && self.swizzle.0 <= 6
+            && self.promotion.0 <= 3
+            && self.fill.0 <= 1;
         if !(least..=5).contains(&self.rank) || !is_known {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -134,11 +183,18 @@ impl Arguments {
         // SAFETY: the caller passes as many values as the rank.
         let steps = unsafe { elements(self.steps.as_ptr(), rank) }?;
         let address = self.address.address();
-        let is_padded = self.data_type.0 >= CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B.0;
-        let alignment = if self.interleave.0 == 2 || is_padded { 32 } else { 16 };
+        let is_padded =
+            self.data_type.0 >= CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B.0;
+        let alignment = if self.interleave.0 == 2 || is_padded {
+            32
+        } else {
+            16
+        };
         let is_valid = address.is_multiple_of(alignment)
             && extents.iter().all(|extent| (1..=1 << 32).contains(extent))
-            && strides.iter().all(|stride| stride.is_multiple_of(alignment) && (1..1 << 40).contains(stride))
+            && strides
+                .iter()
+                .all(|stride| stride.is_multiple_of(alignment) && (1..1 << 40).contains(stride))
             && steps.iter().all(|step| (1..=8).contains(step))
             && (self.interleave.0 != 2 || self.swizzle.0 == 1)
             && (self.fill.0 == 0 || (6..=12).contains(&self.data_type.0));
@@ -156,7 +212,10 @@ impl Arguments {
 
     fn fields(&self, address: u64) -> [(Field, u64); 8] {
         // `tensormap.replace` treats the swizzles of 128 bytes as one. Their atomicity, a separate field, distinguishes them.
-        let swizzle = self.swizzle.0.min(CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B.0);
+        let swizzle = self
+            .swizzle
+            .0
+            .min(CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B.0);
         [
             (Field::ADDRESS, address),
             (Field::DATA_TYPE, self.data_type.0.into()),
@@ -179,12 +238,16 @@ impl Arguments {
 /// Returns the bits of an element.
 fn bits(data_type: CUtensorMapDataType) -> Result<u64> {
     const BITS: [u64; 16] = [8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6];
-    BITS.get(data_type.0 as usize).copied().ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    BITS.get(data_type.0 as usize)
+        .copied()
+        .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 
 /// Packs values, the first in the lowest bits.
 fn pack(values: impl Iterator<Item = u64>, width: u32) -> u64 {
-    values.enumerate().fold(0, |packed, (index, value)| packed | value << (index as u32 * width))
+    values.enumerate().fold(0, |packed, (index, value)| {
+        packed | value << (index as u32 * width)
+    })
 }
 
 fn write(map: Pointer<CUtensorMap>, tensor: &Tensor, kind: u64, taken: u64) -> Result {
@@ -195,10 +258,19 @@ fn write(map: Pointer<CUtensorMap>, tensor: &Tensor, kind: u64, taken: u64) -> R
     let mut encoded = CUtensorMap { opaque: [0; 16] };
     encoded.opaque[0] = MAGIC | kind;
     put(&mut encoded, Field::TAKEN, taken);
-    tensor.fields.iter().for_each(|(field, value)| put(&mut encoded, *field, *value));
-    (0..).zip(&tensor.steps).for_each(|(index, step)| put(&mut encoded, Field::step(index), u64::from(*step)));
-    (0..).zip(&tensor.extents).for_each(|(index, extent)| put(&mut encoded, Field::extent(index), *extent));
-    (0..).zip(&tensor.strides).for_each(|(index, stride)| put(&mut encoded, Field::stride(index), *stride));
+    tensor
+        .fields
+        .iter()
+        .for_each(|(field, value)| put(&mut encoded, *field, *value));
+    (0..)
+        .zip(&tensor.steps)
+        .for_each(|(index, step)| put(&mut encoded, Field::step(index), u64::from(*step)));
+    (0..)
+        .zip(&tensor.extents)
+        .for_each(|(index, extent)| put(&mut encoded, Field::extent(index), *extent));
+    (0..)
+        .zip(&tensor.strides)
+        .for_each(|(index, stride)| put(&mut encoded, Field::stride(index), *stride));
     map.write(encoded)
 }
 

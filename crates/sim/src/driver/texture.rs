@@ -3,8 +3,8 @@
 mod image;
 
 use curium_sys::{
-    CUDA_ARRAY3D_SURFACE_LDST, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUresourcetype,
-    CUresult, CUsurfObject, CUtexObject,
+    CUDA_ARRAY3D_SURFACE_LDST, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC,
+    CUresourcetype, CUresult, CUsurfObject, CUtexObject,
 };
 
 use crate::argument::{ConstPointer, Pointer};
@@ -44,7 +44,10 @@ impl Object for Surface {
 const LINEAR_ALIGNMENT: u64 = 512;
 const PITCH_ALIGNMENT: usize = 32;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuTexObjectCreate(
         &self,
@@ -64,16 +67,28 @@ impl Driver {
         }
         // Only arrays have views.
         let is_array = resource.resType.0 <= CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0;
-        let view = if view.is_null() { None } else { Some(view.read()?) };
+        let view = if view.is_null() {
+            None
+        } else {
+            Some(view.read()?)
+        };
         if view.is_some() && !is_array {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let texture = Texture { resource: Resource(resource), description, view };
+        let texture = Texture {
+            resource: Resource(resource),
+            description,
+            view,
+        };
         place.write(state.textures.insert(texture).number())
     }
 
     pub(crate) fn cuTexObjectDestroy(&self, texture: CUtexObject) -> Result {
-        self.lock().textures.remove(Id::from_number(texture)).map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+        self.lock()
+            .textures
+            .remove(Id::from_number(texture))
+            .map(|_| ())
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
     pub(crate) fn cuTexObjectGetResourceDesc(
@@ -81,7 +96,9 @@ impl Driver {
         resource: Pointer<CUDA_RESOURCE_DESC>,
         texture: CUtexObject,
     ) -> Result {
-        resource.required()?.write(self.lock().texture(texture)?.resource.0)
+        resource
+            .required()?
+            .write(self.lock().texture(texture)?.resource.0)
     }
 
     pub(crate) fn cuTexObjectGetTextureDesc(
@@ -89,7 +106,9 @@ impl Driver {
         description: Pointer<CUDA_TEXTURE_DESC>,
         texture: CUtexObject,
     ) -> Result {
-        description.required()?.write(self.lock().texture(texture)?.description)
+        description
+            .required()?
+            .write(self.lock().texture(texture)?.description)
     }
 
     pub(crate) fn cuTexObjectGetResourceViewDesc(
@@ -98,7 +117,12 @@ impl Driver {
         texture: CUtexObject,
     ) -> Result {
         let place = view.required()?;
-        place.write(self.lock().texture(texture)?.view.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?)
+        place.write(
+            self.lock()
+                .texture(texture)?
+                .view
+                .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?,
+        )
     }
 
     pub(crate) fn cuSurfObjectCreate(
@@ -114,11 +138,22 @@ impl Driver {
         if state.array(array)?.shape.flags & CUDA_ARRAY3D_SURFACE_LDST == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(state.surfaces.insert(Surface { resource: Resource(resource) }).number())
+        place.write(
+            state
+                .surfaces
+                .insert(Surface {
+                    resource: Resource(resource),
+                })
+                .number(),
+        )
     }
 
     pub(crate) fn cuSurfObjectDestroy(&self, surface: CUsurfObject) -> Result {
-        self.lock().surfaces.remove(Id::from_number(surface)).map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+        self.lock()
+            .surfaces
+            .remove(Id::from_number(surface))
+            .map(|_| ())
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
     pub(crate) fn cuSurfObjectGetResourceDesc(
@@ -128,7 +163,10 @@ impl Driver {
     ) -> Result {
         let place = resource.required()?;
         let state = self.lock();
-        let found = state.surfaces.get(Id::from_number(surface)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let found = state
+            .surfaces
+            .get(Id::from_number(surface))
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         place.write(found.resource.0)
     }
 }
@@ -138,25 +176,33 @@ impl Driver {
     fn check_resource(&self, state: &State, resource: &CUDA_RESOURCE_DESC) -> Result {
         let is_valid = match resource.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
-                return array_of(resource)
-                    .map_or(Err(CUresult::CUDA_ERROR_INVALID_VALUE), |id| state.array(id).map(|_| ()));
+                return array_of(resource).map_or(Err(CUresult::CUDA_ERROR_INVALID_VALUE), |id| {
+                    state.array(id).map(|_| ())
+                });
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
                 // SAFETY: the type selects this member, which the caller has initialized.
                 let raw = unsafe { resource.res.mipmap }.hMipmappedArray;
                 // SAFETY: an array is a handle, which is only compared.
-                return state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).map(|_| ());
+                return state
+                    .mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) }))
+                    .map(|_| ());
             }
             CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
                 // SAFETY: the type selects this member, which the caller has initialized.
                 let linear = unsafe { resource.res.linear };
                 linear.devPtr.is_multiple_of(LINEAR_ALIGNMENT)
-                    && self.memory().contains(linear.devPtr, linear.sizeInBytes as u64)
+                    && self
+                        .memory()
+                        .contains(linear.devPtr, linear.sizeInBytes as u64)
             }
             CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
                 // SAFETY: the type selects this member, which the caller has initialized.
                 let plane = unsafe { resource.res.pitch2D };
-                let bytes = plane.pitchInBytes.saturating_mul(plane.height.saturating_sub(1)) as u64;
+                let bytes = plane
+                    .pitchInBytes
+                    .saturating_mul(plane.height.saturating_sub(1))
+                    as u64;
                 plane.devPtr.is_multiple_of(LINEAR_ALIGNMENT)
                     && plane.pitchInBytes.is_multiple_of(PITCH_ALIGNMENT)
                     && plane.width != 0
@@ -165,13 +211,19 @@ impl Driver {
             }
             _ => false,
         };
-        if is_valid { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        if is_valid {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
     }
 }
 
 impl State {
     fn texture(&self, raw: CUtexObject) -> Result<&Texture> {
-        self.textures.get(Id::from_number(raw)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+        self.textures
+            .get(Id::from_number(raw))
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 }
 

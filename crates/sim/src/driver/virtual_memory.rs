@@ -5,8 +5,9 @@ mod sharing;
 use std::ffi::c_void;
 
 use curium_sys::{
-    CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags, CUmemAllocationHandleType,
-    CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType, CUresult,
+    CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags,
+    CUmemAllocationHandleType, CUmemAllocationProp, CUmemAllocationType,
+    CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType, CUresult,
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
@@ -14,7 +15,10 @@ use crate::driver::{Driver, Result};
 use crate::handle::Id;
 use crate::memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemAddressReserve(
         &self,
@@ -48,7 +52,11 @@ impl Driver {
         if flags != 0 || !is_granular(size as u64) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(self.memory().create_physical(size as u64, properties)?.number())
+        place.write(
+            self.memory()
+                .create_physical(size as u64, properties)?
+                .number(),
+        )
     }
 
     /// Releases the handle. The memory exists until its mappings are removed.
@@ -63,7 +71,9 @@ impl Driver {
         handle: Pointer<CUmemGenericAllocationHandle>,
         address: Pointer<c_void>,
     ) -> Result {
-        handle.required()?.write(self.memory().retain_physical(address.address())?.number())
+        handle
+            .required()?
+            .write(self.memory().retain_physical(address.address())?.number())
     }
 
     /// Maps physical allocations as a whole only, as documented.
@@ -75,7 +85,11 @@ impl Driver {
         handle: CUmemGenericAllocationHandle,
         flags: u64,
     ) -> Result {
-        if flags != 0 || offset != 0 || !is_granular(size as u64) || !address.is_multiple_of(GRANULARITY) {
+        if flags != 0
+            || offset != 0
+            || !is_granular(size as u64)
+            || !address.is_multiple_of(GRANULARITY)
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         self.memory().map(address, size as u64, physical(handle))
@@ -100,7 +114,12 @@ impl Driver {
         if rights.is_empty() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let right = |right: &CUmemAccessDesc| Ok((self.location(&right.location)?, checked_access(right.flags)?));
+        let right = |right: &CUmemAccessDesc| {
+            Ok((
+                self.location(&right.location)?,
+                checked_access(right.flags)?,
+            ))
+        };
         let rights: Vec<_> = rights.iter().map(right).collect::<Result<_>>()?;
         self.memory().set_access(address, size as u64, &rights)
     }
@@ -182,7 +201,9 @@ impl Driver {
         match raw.type_ {
             CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => self.device(id).map(Location::Device),
             CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST => Ok(Location::Host),
-            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA if id == 0 => Ok(Location::HostNuma(id)),
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA if id == 0 => {
+                Ok(Location::HostNuma(id))
+            }
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
     }
@@ -199,11 +220,17 @@ impl Driver {
 /// Returns a location as C describes it.
 pub(crate) fn raw_location(location: Location) -> CUmemLocation {
     let (type_, id) = match location {
-        Location::Device(device) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, device as i32),
+        Location::Device(device) => (
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+            device as i32,
+        ),
         Location::Host => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),
         Location::HostNuma(node) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA, node),
     };
-    let mut raw = CUmemLocation { type_, ..CUmemLocation::default() };
+    let mut raw = CUmemLocation {
+        type_,
+        ..CUmemLocation::default()
+    };
     raw.__bindgen_anon_1.id = id;
     raw
 }

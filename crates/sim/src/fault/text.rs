@@ -36,16 +36,26 @@ impl FromStr for Fault {
     /// probability with which each of them fails. `EFFECT` is the name of a code with or without `CUDA_ERROR_`, its number, a delay such as
     /// `20ms` (or `us`, `s`), `lost` for the loss of all devices, or `null` for a call that creates nothing and returns success.
     fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
-        let error = |reason| FaultSyntaxError { text: text.to_owned(), reason };
+        let error = |reason| FaultSyntaxError {
+            text: text.to_owned(),
+            reason,
+        };
         let (which, effect) = text.split_once('=').ok_or(error("no `=`"))?;
         let (which, chance) = split(which, '%');
         let (name, calls) = split(which, '@');
-        let function = name.trim().parse::<Function>().map_err(|_| error("unknown driver function"))?;
-        let fault = calls.map_or(Some(Self::on(function).always()), |calls| chosen(Self::on(function), calls.trim()));
+        let function = name
+            .trim()
+            .parse::<Function>()
+            .map_err(|_| error("unknown driver function"))?;
+        let fault = calls.map_or(Some(Self::on(function).always()), |calls| {
+            chosen(Self::on(function), calls.trim())
+        });
         let fault = fault.ok_or(error("invalid call number; write `@3` or `@3+`"))?;
         let fault = chance.map_or(Some(fault), |chance| with_chance(fault, chance.trim()));
         let fault = fault.ok_or(error("invalid probability; write `%5` or `%5:42`"))?;
-        with_effect(fault, effect.trim()).ok_or(error("invalid effect; write a code, a delay, `lost` or `null`"))
+        with_effect(fault, effect.trim()).ok_or(error(
+            "invalid effect; write a code, a delay, `lost` or `null`",
+        ))
     }
 }
 
@@ -54,14 +64,18 @@ impl FromStr for FaultPlan {
 
     /// Reads faults separated by commas.
     fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
-        let mut faults = text.split(',').map(str::trim).filter(|fault| !fault.is_empty());
+        let mut faults = text
+            .split(',')
+            .map(str::trim)
+            .filter(|fault| !fault.is_empty());
         faults.try_fold(Self::new(), |plan, fault| Ok(plan.with(fault.parse()?)))
     }
 }
 
 /// Splits `text` at `sign`, if it occurs.
 fn split(text: &str, sign: char) -> (&str, Option<&str>) {
-    text.split_once(sign).map_or((text, None), |(before, behind)| (before, Some(behind)))
+    text.split_once(sign)
+        .map_or((text, None), |(before, behind)| (before, Some(behind)))
 }
 
 fn chosen(fault: Fault, calls: &str) -> Option<Fault> {
@@ -74,8 +88,14 @@ fn chosen(fault: Fault, calls: &str) -> Option<Fault> {
 
 fn with_chance(fault: Fault, chance: &str) -> Option<Fault> {
     let (percent, seed) = split(chance, ':');
-    let percent = percent.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent))?;
-    Some(fault.with_probability(percent / 100.0, seed.map_or(Some(0), |seed| seed.parse().ok())?))
+    let percent = percent
+        .parse::<f64>()
+        .ok()
+        .filter(|percent| (0.0..=100.0).contains(percent))?;
+    Some(fault.with_probability(
+        percent / 100.0,
+        seed.map_or(Some(0), |seed| seed.parse().ok())?,
+    ))
 }
 
 fn with_effect(fault: Fault, effect: &str) -> Option<Fault> {
@@ -88,14 +108,27 @@ fn with_effect(fault: Fault, effect: &str) -> Option<Fault> {
     if let Some(delay) = duration(effect) {
         return Some(fault.delays(delay));
     }
-    let code = effect.parse().map(CUresult).ok().or_else(|| code_named(effect));
-    code.filter(|code| *code != CUresult::CUDA_SUCCESS).map(|code| fault.returns(code))
+    let code = effect
+        .parse()
+        .map(CUresult)
+        .ok()
+        .or_else(|| code_named(effect));
+    code.filter(|code| *code != CUresult::CUDA_SUCCESS)
+        .map(|code| fault.returns(code))
 }
 
 fn duration(text: &str) -> Option<Duration> {
     let micros_in = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
-    let number = |(unit, micros): (&str, u64)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(micros);
-    micros_in.into_iter().find_map(number).map(Duration::from_micros)
+    let number = |(unit, micros): (&str, u64)| {
+        text.strip_suffix(unit)?
+            .parse::<u64>()
+            .ok()?
+            .checked_mul(micros)
+    };
+    micros_in
+        .into_iter()
+        .find_map(number)
+        .map(Duration::from_micros)
 }
 
 #[cfg(test)]
@@ -108,14 +141,48 @@ mod tests {
     fn text_and_builder_give_the_same_fault() {
         let memory = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         for (text, fault) in [
-            ("cuMemAlloc_v2=2", Fault::on(FUNCTION).always().returns(memory)),
-            ("cuMemAlloc_v2@3=OUT_OF_MEMORY", Fault::on(FUNCTION).call(3).returns(memory)),
-            (" cuMemAlloc_v2 @ 3+ = CUDA_ERROR_OUT_OF_MEMORY ", Fault::on(FUNCTION).from_call(3).returns(memory)),
-            ("cuMemAlloc_v2%50:9=2", Fault::on(FUNCTION).always().with_probability(0.5, 9).returns(memory)),
-            ("cuMemAlloc_v2@2+%0.5=lost", Fault::on(FUNCTION).from_call(2).with_probability(0.005, 0).loses_devices()),
-            ("cuMemAlloc_v2@1=20ms", Fault::on(FUNCTION).call(1).delays(Duration::from_millis(20))),
-            ("cuMemAlloc_v2=5us", Fault::on(FUNCTION).always().delays(Duration::from_micros(5))),
-            ("cuMemAlloc_v2=1s", Fault::on(FUNCTION).always().delays(Duration::from_secs(1))),
+            (
+                "cuMemAlloc_v2=2",
+                Fault::on(FUNCTION).always().returns(memory),
+            ),
+            (
+                "cuMemAlloc_v2@3=OUT_OF_MEMORY",
+                Fault::on(FUNCTION).call(3).returns(memory),
+            ),
+            (
+                " cuMemAlloc_v2 @ 3+ = CUDA_ERROR_OUT_OF_MEMORY ",
+                Fault::on(FUNCTION).from_call(3).returns(memory),
+            ),
+            (
+                "cuMemAlloc_v2%50:9=2",
+                Fault::on(FUNCTION)
+                    .always()
+                    .with_probability(0.5, 9)
+                    .returns(memory),
+            ),
+            (
+                "cuMemAlloc_v2@2+%0.5=lost",
+                Fault::on(FUNCTION)
+                    .from_call(2)
+                    .with_probability(0.005, 0)
+                    .loses_devices(),
+            ),
+            (
+                "cuMemAlloc_v2@1=20ms",
+                Fault::on(FUNCTION)
+                    .call(1)
+                    .delays(Duration::from_millis(20)),
+            ),
+            (
+                "cuMemAlloc_v2=5us",
+                Fault::on(FUNCTION)
+                    .always()
+                    .delays(Duration::from_micros(5)),
+            ),
+            (
+                "cuMemAlloc_v2=1s",
+                Fault::on(FUNCTION).always().delays(Duration::from_secs(1)),
+            ),
         ] {
             assert_eq!(text.parse(), Ok(fault), "{text}");
         }
@@ -142,8 +209,12 @@ mod tests {
 
     #[test]
     fn plan_is_faults_with_commas_between_them() {
-        let plan = "cuInit@2=1, ,cuMemAlloc_v2=2".parse::<FaultPlan>().expect("both are faults");
+        let plan = "cuInit@2=1, ,cuMemAlloc_v2=2"
+            .parse::<FaultPlan>()
+            .expect("both are faults");
         assert_eq!(plan.faults.len(), 2);
-        "cuInit@2=1,x".parse::<FaultPlan>().expect_err("the second is invalid");
+        "cuInit@2=1,x"
+            .parse::<FaultPlan>()
+            .expect_err("the second is invalid");
     }
 }

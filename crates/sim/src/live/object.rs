@@ -35,17 +35,36 @@ pub struct LiveObject {
 
 impl LiveObject {
     pub(crate) fn new(kind: &'static str, handle: u64, origin: &Origin) -> Self {
-        let Origin { function, backtrace, number } = origin.clone();
-        Self { kind, handle, size: None, context: None, stream: None, made_by: function, backtrace, number }
+        let Origin {
+            function,
+            backtrace,
+            number,
+        } = origin.clone();
+        Self {
+            kind,
+            handle,
+            size: None,
+            context: None,
+            stream: None,
+            made_by: function,
+            backtrace,
+            number,
+        }
     }
 
     pub(crate) fn of_context(self, context: u64) -> Self {
         // Number 0 stands for no context.
-        Self { context: Some(context).filter(|context| *context != 0), ..self }
+        Self {
+            context: Some(context).filter(|context| *context != 0),
+            ..self
+        }
     }
 
     pub(crate) fn of_size(self, size: u64) -> Self {
-        Self { size: Some(size), ..self }
+        Self {
+            size: Some(size),
+            ..self
+        }
     }
 }
 
@@ -64,8 +83,13 @@ impl fmt::Display for LiveObject {
         if let Some(stream) = self.stream {
             write!(f, " on stream {stream:#x}")?;
         }
-        let frames = self.backtrace.iter().flat_map(|backtrace| frames_of_caller(&backtrace.to_string()));
-        frames.into_iter().try_for_each(|frame| write!(f, "\n    from {frame}"))
+        let frames = self
+            .backtrace
+            .iter()
+            .flat_map(|backtrace| frames_of_caller(&backtrace.to_string()));
+        frames
+            .into_iter()
+            .try_for_each(|frame| write!(f, "\n    from {frame}"))
     }
 }
 
@@ -75,10 +99,17 @@ mod tests {
 
     #[test]
     fn text_names_the_kind_and_the_creating_call() {
-        let origin = Origin { function: Some(Function::cuMemAllocAsync), backtrace: None, number: 1 };
+        let origin = Origin {
+            function: Some(Function::cuMemAllocAsync),
+            backtrace: None,
+            number: 1,
+        };
         let object = LiveObject::new("stream", 0x1000, &origin);
         assert_eq!(object.to_string(), "stream 0x1000, made by cuMemAllocAsync");
-        let memory = LiveObject { stream: Some(2), ..object.of_size(100).of_context(0x20) };
+        let memory = LiveObject {
+            stream: Some(2),
+            ..object.of_size(100).of_context(0x20)
+        };
         assert_eq!(
             memory.to_string(),
             "stream of 100 bytes at 0x1000 in context 0x20, made by cuMemAllocAsync on stream 0x2"

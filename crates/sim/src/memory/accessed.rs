@@ -18,7 +18,10 @@ impl Memory {
     pub(crate) fn renew(&self, base: u64, made_by: Party) {
         if let Some(found) = self.write().allocations.get_mut(&base) {
             let size = found.size;
-            found.marks.iter_mut().for_each(|marks| *marks = Arc::new(Marks::new(size, made_by)));
+            found
+                .marks
+                .iter_mut()
+                .for_each(|marks| *marks = Arc::new(Marks::new(size, made_by)));
         }
     }
 
@@ -48,10 +51,18 @@ impl Memory {
             CopyOperand::Staged(_) => return,
         };
         while left > 0 {
-            let Some((base, length, marks)) = self.marks(address) else { return };
+            let Some((base, length, marks)) = self.marks(address) else {
+                return;
+            };
             let piece = left.min(base + length - address);
             if let Some(marks) = marks {
-                race::note(name, &marks, base, address - base..address - base + piece, how);
+                race::note(
+                    name,
+                    &marks,
+                    base,
+                    address - base..address - base + piece,
+                    how,
+                );
             }
             (address, left) = (address + piece, left - piece);
         }

@@ -33,7 +33,9 @@ pub(crate) type Place = (CUmemLocationType, i32);
 
 impl Policies {
     fn new(base: u64) -> Self {
-        Self { parts: BTreeMap::from([(base, Advice::default())]) }
+        Self {
+            parts: BTreeMap::from([(base, Advice::default())]),
+        }
     }
 
     fn split(&mut self, at: u64) {
@@ -46,13 +48,21 @@ impl Policies {
     fn change(&mut self, range: Range<u64>, change: impl Fn(&mut Advice)) {
         self.split(range.start);
         self.split(range.end);
-        self.parts.range_mut(range).for_each(|(_, advice)| change(advice));
+        self.parts
+            .range_mut(range)
+            .for_each(|(_, advice)| change(advice));
     }
 
     fn of(&self, range: Range<u64>) -> Vec<Advice> {
         let first = self.parts.range(..=range.start).next_back();
-        let rest = self.parts.range(range.start.saturating_add(1)..range.end.max(range.start + 1));
-        first.into_iter().chain(rest).map(|(_, advice)| advice.clone()).collect()
+        let rest = self
+            .parts
+            .range(range.start.saturating_add(1)..range.end.max(range.start + 1));
+        first
+            .into_iter()
+            .chain(rest)
+            .map(|(_, advice)| advice.clone())
+            .collect()
     }
 }
 
@@ -60,31 +70,49 @@ impl Memory {
     /// Changes the advice for the pages of a range of managed memory.
     pub(crate) fn advise(&self, address: u64, size: u64, change: impl Fn(&mut Advice)) -> Result {
         let (base, pages) = self.managed(address, size)?;
-        self.write().policies.entry(base).or_insert_with(|| Policies::new(base)).change(pages, change);
+        self.write()
+            .policies
+            .entry(base)
+            .or_insert_with(|| Policies::new(base))
+            .change(pages, change);
         Ok(())
     }
 
     /// Returns the advice for the pages of a range of managed memory.
     pub(crate) fn advice(&self, address: u64, size: u64) -> Result<Vec<Advice>> {
         let (base, pages) = self.managed(address, size)?;
-        let policies = self.read().policies.get(&base).map(|policies| policies.of(pages));
+        let policies = self
+            .read()
+            .policies
+            .get(&base)
+            .map(|policies| policies.of(pages));
         Ok(policies.unwrap_or_else(|| vec![Advice::default()]))
     }
 
     /// Makes the contents of a range undefined, by filling it with [`POISON`](super::POISON).
     pub(crate) fn discard(&self, address: u64, size: u64) -> Result {
-        let fill = crate::memory::Fill { value: POISON.into(), width: 1, count: size as usize };
+        let fill = crate::memory::Fill {
+            value: POISON.into(),
+            width: 1,
+            count: size as usize,
+        };
         self.fill(address, fill)
     }
 
     /// Returns the allocation that contains a range of managed memory, and the range's pages in it.
     pub(crate) fn managed(&self, address: u64, size: u64) -> Result<(u64, Range<u64>)> {
         let found = self.find(address).filter(|found| !found.is_retired);
-        let found = found.filter(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));
+        let found = found
+            .filter(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let end = address.checked_add(size).filter(|end| size > 0 && *end <= found.end());
+        let end = address
+            .checked_add(size)
+            .filter(|end| size > 0 && *end <= found.end());
         let end = end.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        Ok((found.base, (address / PAGE * PAGE).max(found.base)..end.next_multiple_of(PAGE)))
+        Ok((
+            found.base,
+            (address / PAGE * PAGE).max(found.base)..end.next_multiple_of(PAGE),
+        ))
     }
 }
 
@@ -96,7 +124,13 @@ mod tests {
     fn advice_applies_to_its_range_only() {
         let mut policies = Policies::new(0);
         policies.change(4096..8192, |advice| advice.is_read_mostly = true);
-        let flags = |range| policies.of(range).iter().map(|advice| advice.is_read_mostly).collect::<Vec<_>>();
+        let flags = |range| {
+            policies
+                .of(range)
+                .iter()
+                .map(|advice| advice.is_read_mostly)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(flags(0..4096), [false]);
         assert_eq!(flags(4096..8192), [true]);
         assert_eq!(flags(0..16384), [false, true, false]);

@@ -75,12 +75,23 @@ pub(crate) enum Purpose {
 impl Purpose {
     /// Returns `true` for stream-ordered memory.
     pub(crate) fn is_of_pool(self) -> bool {
-        matches!(self, Self::Pool(_) | Self::HostPool(_) | Self::ManagedPool(_))
+        matches!(
+            self,
+            Self::Pool(_) | Self::HostPool(_) | Self::ManagedPool(_)
+        )
     }
 
     /// Returns `true` if host code can read the memory at its address.
     pub(crate) fn is_on_host(self) -> bool {
-        !matches!(self, Self::Device | Self::Pool(_) | Self::Module | Self::Mapped(_) | Self::Foreign | Self::Array)
+        !matches!(
+            self,
+            Self::Device
+                | Self::Pool(_)
+                | Self::Module
+                | Self::Mapped(_)
+                | Self::Foreign
+                | Self::Array
+        )
     }
 }
 

@@ -32,10 +32,16 @@ const LABEL_BYTES: u64 = 8 * (2 + LABEL_WORDS as u64);
 impl Backing {
     /// Creates memory that is filled with [`POISON`](super::POISON).
     pub(crate) fn new(label: Label, keep_file: bool) -> io::Result<Self> {
-        if !keep_file && let Some(pages) = pattern::pages(0, label.size).filter(|pages| pages.end == label.size) {
+        if !keep_file
+            && let Some(pages) =
+                pattern::pages(0, label.size).filter(|pages| pages.end == label.size)
+        {
             let mapping = Mapping::of_nothing(label.size, 0)?;
             if pattern::cover(&mapping, pages) {
-                return Ok(Self { mapping, file: None });
+                return Ok(Self {
+                    mapping,
+                    file: None,
+                });
             }
         }
         let file = File::from(file_in_memory(label.size + LABEL_BYTES)?);
@@ -44,7 +50,10 @@ impl Backing {
         let mapping = Mapping::of_file(&file, label.size)?;
         // SAFETY: the mapping has this size, and nothing else accesses it yet.
         unsafe { mapping.start().poison(label.size as usize) };
-        Ok(Self { mapping, file: keep_file.then_some(file) })
+        Ok(Self {
+            mapping,
+            file: keep_file.then_some(file),
+        })
     }
 
     /// Imports the memory of a descriptor, or returns `None` if the descriptor is no such file. The caller keeps the descriptor.
@@ -60,7 +69,13 @@ impl Backing {
         file.read_exact_at(&mut bytes, size).ok()?;
         let label = Label::from_bytes(&bytes).filter(|label| label.size == size)?;
         let file = OwnedFd::from(file);
-        Some((Self { mapping: Mapping::of_file(&file, size).ok()?, file: Some(file) }, label))
+        Some((
+            Self {
+                mapping: Mapping::of_file(&file, size).ok()?,
+                file: Some(file),
+            },
+            label,
+        ))
     }
 
     /// Returns a descriptor of the memory. The caller closes it.
@@ -74,23 +89,40 @@ impl Backing {
     }
 
     fn file(&self) -> io::Result<&OwnedFd> {
-        self.file.as_ref().ok_or_else(|| io::ErrorKind::Unsupported.into())
+        self.file
+            .as_ref()
+            .ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 }
 
 impl Label {
     fn to_bytes(self) -> Vec<u8> {
-        [MAGIC, self.size].into_iter().chain(self.words).flat_map(u64::to_le_bytes).collect()
+        [MAGIC, self.size]
+            .into_iter()
+            .chain(self.words)
+            .flat_map(u64::to_le_bytes)
+            .collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+        let mut words = bytes
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|word| u64::from_le_bytes(*word));
         if words.next() != Some(MAGIC) {
             return None;
         }
         let size = words.next()?;
-        let mut label = Self { size, words: [0; LABEL_WORDS] };
-        label.words.iter_mut().zip(words).for_each(|(to, from)| *to = from);
+        let mut label = Self {
+            size,
+            words: [0; LABEL_WORDS],
+        };
+        label
+            .words
+            .iter_mut()
+            .zip(words)
+            .for_each(|(to, from)| *to = from);
         Some(label)
     }
 }
@@ -107,7 +139,9 @@ impl Reservation {
                 return Ok(Self(mapping));
             }
         }
-        let padded = size.checked_add(alignment).ok_or(io::ErrorKind::OutOfMemory)?;
+        let padded = size
+            .checked_add(alignment)
+            .ok_or(io::ErrorKind::OutOfMemory)?;
         let mapping = Mapping::of_nothing(padded, 0)?;
         let start = mapping.address().next_multiple_of(alignment);
         Ok(Self(mapping.cut(start, size)))
@@ -122,7 +156,13 @@ impl Reservation {
     }
 
     /// Maps the start of the backing at an address of the reservation, for host code.
-    pub(crate) fn show(&self, address: u64, size: u64, backing: &Backing, is_writable: bool) -> io::Result<()> {
+    pub(crate) fn show(
+        &self,
+        address: u64,
+        size: u64,
+        backing: &Backing,
+        is_writable: bool,
+    ) -> io::Result<()> {
         self.0.show(address, size, backing.file()?, is_writable)
     }
 
@@ -150,7 +190,13 @@ impl ForeignMemory {
         let skew = place.offset % page_size();
         let size = (skew + place.size).next_multiple_of(page_size());
         let bytes = Mapping::of_part(&file, place.offset - skew, size)?;
-        Ok(Self { bytes, addresses: Mapping::of_nothing(size, 0)?, skew, place, openings: 1 })
+        Ok(Self {
+            bytes,
+            addresses: Mapping::of_nothing(size, 0)?,
+            skew,
+            place,
+            openings: 1,
+        })
     }
 
     pub(crate) fn place(&self) -> Place {

@@ -22,29 +22,43 @@ impl Memory {
     /// Returns the capabilities of an allocation for a device.
     pub(crate) fn capability(&self, allocation: &Allocation, device: usize) -> Capability {
         let records = self.read();
-        let rights = [3, 1].into_iter().find(|rights| records.allows(allocation, Some(device), *rights)).unwrap_or(0);
-        Capability { rights, ..records.kind_of_capability(allocation) }
+        let rights = [3, 1]
+            .into_iter()
+            .find(|rights| records.allows(allocation, Some(device), *rights))
+            .unwrap_or(0);
+        Capability {
+            rights,
+            ..records.kind_of_capability(allocation)
+        }
     }
 }
 
 impl Records {
     fn kind_of_capability(&self, allocation: &Allocation) -> Capability {
         match allocation.purpose {
-            Purpose::Device => {
-                Capability { is_opened: SHARES_MEMORY, is_on_bus: true, is_decompressed: true, ..Capability::default() }
-            }
-            Purpose::Mapped(_) => {
-                self.properties_of(allocation.base).map_or_else(Capability::default, |properties| Capability {
-                    handle_types: properties.handle_types,
-                    is_on_bus: properties.gpu_direct != 0,
-                    is_decompressed: u32::from(properties.usage) & CU_MEM_CREATE_USAGE_HW_DECOMPRESS != 0,
-                    ..Capability::default()
-                })
-            }
-            Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => Capability {
-                handle_types: self.pools.get(pool).map_or(0, |pool| pool.handle_types),
+            Purpose::Device => Capability {
+                is_opened: SHARES_MEMORY,
+                is_on_bus: true,
+                is_decompressed: true,
                 ..Capability::default()
             },
+            Purpose::Mapped(_) => {
+                self.properties_of(allocation.base)
+                    .map_or_else(Capability::default, |properties| Capability {
+                        handle_types: properties.handle_types,
+                        is_on_bus: properties.gpu_direct != 0,
+                        is_decompressed: u32::from(properties.usage)
+                            & CU_MEM_CREATE_USAGE_HW_DECOMPRESS
+                            != 0,
+                        ..Capability::default()
+                    })
+            }
+            Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => {
+                Capability {
+                    handle_types: self.pools.get(pool).map_or(0, |pool| pool.handle_types),
+                    ..Capability::default()
+                }
+            }
             _ => Capability::default(),
         }
     }

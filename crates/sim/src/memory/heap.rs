@@ -27,13 +27,19 @@ const QUARANTINE_BYTES: usize = 16 << 20;
 impl Heap {
     /// Creates a heap of pinned memory.
     pub(crate) fn pinned() -> Self {
-        Self { alignment: PAGE, quarantine: Mutex::default() }
+        Self {
+            alignment: PAGE,
+            quarantine: Mutex::default(),
+        }
     }
 
     /// Creates a heap of device memory. The parameter applies only to implementations that reserve addresses in advance.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn new(_addresses: u64) -> Result<Self, crate::Error> {
-        Ok(Self { alignment: crate::memory::ALIGNMENT as usize, quarantine: Mutex::default() })
+        Ok(Self {
+            alignment: crate::memory::ALIGNMENT as usize,
+            quarantine: Mutex::default(),
+        })
     }
 
     /// Allocates `size` bytes, at least one. Returns the address and the host memory.
@@ -51,8 +57,13 @@ impl Heap {
 
     /// Releases an allocation.
     pub(crate) fn release(&self, _address: u64, size: u64, host: HostPtr) {
-        let Some(layout) = self.layout(size) else { return };
-        let mut quarantine = self.quarantine.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(layout) = self.layout(size) else {
+            return;
+        };
+        let mut quarantine = self
+            .quarantine
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         quarantine.blocks.push_back((host, layout));
         quarantine.bytes += layout.size();
         while quarantine.bytes > QUARANTINE_BYTES {
@@ -100,7 +111,9 @@ impl Heap {
 
 impl Quarantine {
     fn free_oldest(&mut self) {
-        let Some((host, layout)) = self.blocks.pop_front() else { return };
+        let Some((host, layout)) = self.blocks.pop_front() else {
+            return;
+        };
         self.bytes -= layout.size();
         // SAFETY: the block was allocated with this layout, and the driver does not use it after its release.
         unsafe { alloc::dealloc(host.0, layout) };

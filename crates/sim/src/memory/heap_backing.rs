@@ -84,7 +84,10 @@ impl Reservation {
         let start = |next: u64| next.checked_next_multiple_of(alignment);
         let end = |next: u64| start(next)?.checked_add(size);
         let before = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end);
-        let address = before.ok().and_then(start).ok_or(io::ErrorKind::OutOfMemory)?;
+        let address = before
+            .ok()
+            .and_then(start)
+            .ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { address, size })
     }
 

@@ -6,7 +6,11 @@ use crate::live::{LiveHandles, LiveObject};
 impl Memory {
     pub(crate) fn count_live(&self, live: &mut LiveHandles) {
         let records = self.read();
-        for allocation in records.allocations.values().filter(|allocation| !allocation.is_retired) {
+        for allocation in records
+            .allocations
+            .values()
+            .filter(|allocation| !allocation.is_retired)
+        {
             match allocation.purpose {
                 Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
                 Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
@@ -17,22 +21,50 @@ impl Memory {
                 Purpose::Registered { .. } => live.registrations += 1,
             }
         }
-        live.pools = records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired).count() as u64;
-        [live.address_ranges, live.physical_allocations, live.mappings] = records.virtual_memory.counts();
+        live.pools = records
+            .pools
+            .iter()
+            .filter(|(_, pool)| !pool.is_default && !pool.is_retired)
+            .count() as u64;
+        [
+            live.address_ranges,
+            live.physical_allocations,
+            live.mappings,
+        ] = records.virtual_memory.counts();
     }
 
     /// Returns the pools, allocations and virtual memory objects that the program must release.
     pub(crate) fn live_objects(&self) -> Vec<LiveObject> {
         let records = self.read();
         let mut all = Vec::new();
-        for (id, _) in records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired) {
-            all.extend(records.pools.origin(id).map(|origin| LiveObject::new("pool", id.number(), origin)));
+        for (id, _) in records
+            .pools
+            .iter()
+            .filter(|(_, pool)| !pool.is_default && !pool.is_retired)
+        {
+            all.extend(
+                records
+                    .pools
+                    .origin(id)
+                    .map(|origin| LiveObject::new("pool", id.number(), origin)),
+            );
         }
-        for found in records.allocations.values().filter(|allocation| !allocation.is_retired) {
-            let Some(kind) = kind(found.purpose) else { continue };
+        for found in records
+            .allocations
+            .values()
+            .filter(|allocation| !allocation.is_retired)
+        {
+            let Some(kind) = kind(found.purpose) else {
+                continue;
+            };
             let object = LiveObject::new(kind, found.base, &found.origin);
-            let object = object.of_size(found.size).of_context(found.owner.context.number());
-            all.push(LiveObject { stream: found.stream, ..object });
+            let object = object
+                .of_size(found.size)
+                .of_context(found.owner.context.number());
+            all.push(LiveObject {
+                stream: found.stream,
+                ..object
+            });
         }
         all.extend(records.virtual_memory.live_objects());
         all

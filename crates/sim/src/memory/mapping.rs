@@ -34,12 +34,24 @@ impl Mapping {
     /// Maps `size` bytes of a file from `offset` on, a multiple of the page size, for reads and writes.
     pub(crate) fn of_part(file: &OwnedFd, offset: u64, size: u64) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        Self::new(0, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), offset))
+        Self::new(
+            0,
+            size,
+            protection,
+            libc::MAP_SHARED,
+            (file.as_raw_fd(), offset),
+        )
     }
 
     /// Reserves inaccessible addresses. A nonzero `hint` is preferred if it is free.
     pub(crate) fn of_nothing(size: u64, hint: u64) -> io::Result<Self> {
-        Self::new(hint, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, (-1, 0))
+        Self::new(
+            hint,
+            size,
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            (-1, 0),
+        )
     }
 
     pub(crate) fn start(&self) -> HostPtr {
@@ -56,54 +68,113 @@ impl Mapping {
     }
 
     pub(crate) fn contains(&self, address: u64) -> bool {
-        address.checked_sub(self.address()).is_some_and(|offset| offset < self.size())
+        address
+            .checked_sub(self.address())
+            .is_some_and(|offset| offset < self.size())
     }
 
     /// Unmaps everything but the `size` bytes from `address` on. Both are multiples of the page size.
     pub(crate) fn cut(mut self, address: u64, size: u64) -> Self {
-        let (before, after) = (address - self.address(), self.address() + self.size() - (address + size));
+        let (before, after) = (
+            address - self.address(),
+            self.address() + self.size() - (address + size),
+        );
         unmap(self.start, before as usize);
         self.start = HostPtr(self.start.0.wrapping_add(before as usize));
-        unmap(HostPtr(self.start.0.wrapping_add(size as usize)), after as usize);
+        unmap(
+            HostPtr(self.start.0.wrapping_add(size as usize)),
+            after as usize,
+        );
         self.size = size as usize;
         self
     }
 
     /// Maps the first `size` bytes of a file at an address in this mapping, for host code.
-    pub(crate) fn show(&self, address: u64, size: u64, file: &OwnedFd, is_writable: bool) -> io::Result<()> {
+    pub(crate) fn show(
+        &self,
+        address: u64,
+        size: u64,
+        file: &OwnedFd,
+        is_writable: bool,
+    ) -> io::Result<()> {
         let protection = libc::PROT_READ | if is_writable { libc::PROT_WRITE } else { 0 };
-        self.replace(address, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), 0))
+        self.replace(
+            address,
+            size,
+            protection,
+            libc::MAP_SHARED,
+            (file.as_raw_fd(), 0),
+        )
     }
 
     /// Replaces `size` bytes from `address` on by a private copy of a file.
-    pub(crate) fn replace_by_copy(&self, address: u64, size: u64, file: &OwnedFd) -> io::Result<()> {
+    pub(crate) fn replace_by_copy(
+        &self,
+        address: u64,
+        size: u64,
+        file: &OwnedFd,
+    ) -> io::Result<()> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        self.replace(address, size, protection, libc::MAP_PRIVATE, (file.as_raw_fd(), 0))
+        self.replace(
+            address,
+            size,
+            protection,
+            libc::MAP_PRIVATE,
+            (file.as_raw_fd(), 0),
+        )
     }
 
     /// Replaces `size` bytes from `address` on by those of a file from `offset` on.
-    pub(crate) fn replace_by_part(&self, address: u64, size: u64, file: &OwnedFd, offset: u64) -> io::Result<()> {
+    pub(crate) fn replace_by_part(
+        &self,
+        address: u64,
+        size: u64,
+        file: &OwnedFd,
+        offset: u64,
+    ) -> io::Result<()> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        self.replace(address, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), offset))
+        self.replace(
+            address,
+            size,
+            protection,
+            libc::MAP_SHARED,
+            (file.as_raw_fd(), offset),
+        )
     }
 
     /// Makes `size` bytes from `address` on inaccessible again.
     pub(crate) fn hide(&self, address: u64, size: u64) -> io::Result<()> {
-        self.replace(address, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, (-1, 0))
+        self.replace(
+            address,
+            size,
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            (-1, 0),
+        )
     }
 
-    fn new(hint: u64, size: u64, protection: i32, flags: i32, (file, offset): (i32, u64)) -> io::Result<Self> {
+    fn new(
+        hint: u64,
+        size: u64,
+        protection: i32,
+        flags: i32,
+        (file, offset): (i32, u64),
+    ) -> io::Result<Self> {
         let size = size as usize;
         let hint = ptr::without_provenance_mut(hint as usize);
         let flags = flags | libc::MAP_NORESERVE;
         #[cfg(test)]
         tests::refuse_unaligned(0, offset)?;
         // SAFETY: a new mapping at an address that the system selects replaces no other mapping.
-        let start = unsafe { libc::mmap(hint, size, protection, flags, file, offset.cast_signed()) };
+        let start =
+            unsafe { libc::mmap(hint, size, protection, flags, file, offset.cast_signed()) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Self { start: HostPtr(start.cast()), size })
+        Ok(Self {
+            start: HostPtr(start.cast()),
+            size,
+        })
     }
 
     fn replace(
@@ -114,14 +185,30 @@ impl Mapping {
         flags: i32,
         (file, offset): (i32, u64),
     ) -> io::Result<()> {
-        let place = self.start.0.wrapping_add((address - self.address()) as usize);
+        let place = self
+            .start
+            .0
+            .wrapping_add((address - self.address()) as usize);
         let flags = flags | libc::MAP_NORESERVE | libc::MAP_FIXED;
         #[cfg(test)]
         tests::refuse_unaligned(address - self.address(), offset)?;
         // SAFETY: the pages are within this mapping. The contract of the driver's functions that replace them forbids programs to use their
         // contents any more.
-        let start = unsafe { libc::mmap(place.cast(), size as usize, protection, flags, file, offset.cast_signed()) };
-        if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+        let start = unsafe {
+            libc::mmap(
+                place.cast(),
+                size as usize,
+                protection,
+                flags,
+                file,
+                offset.cast_signed(),
+            )
+        };
+        if start == libc::MAP_FAILED {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -139,10 +226,17 @@ pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<Owned
     let path = format!("/proc/{process}/fd/{descriptor}");
     let target = std::fs::read_link(&path)?;
     let name = NAME.to_str().unwrap_or_default();
-    if !target.to_str().is_some_and(|target| target.contains("memfd:") && target.contains(name)) {
+    if !target
+        .to_str()
+        .is_some_and(|target| target.contains("memfd:") && target.contains(name))
+    {
         return Err(io::ErrorKind::NotFound.into());
     }
-    Ok(std::fs::File::options().read(true).write(true).open(path)?.into())
+    Ok(std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)?
+        .into())
 }
 
 /// Creates an unnamed, sparse memory file of `size` bytes.
@@ -190,12 +284,22 @@ pub(crate) mod tests {
     /// Returns the error of `mmap` on a system with this page size if a place or an offset is within a page. The place counts from the
     /// start of a mapping, which the system aligns to its own pages only.
     pub(super) fn refuse_unaligned(place: u64, offset: u64) -> io::Result<()> {
-        let is_aligned = [place, offset].iter().all(|bytes| bytes.is_multiple_of(page_size()));
-        if is_aligned { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }
+        let is_aligned = [place, offset]
+            .iter()
+            .all(|bytes| bytes.is_multiple_of(page_size()));
+        if is_aligned {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(libc::EINVAL))
+        }
     }
 
     #[test]
     fn page_size_is_a_power_of_two_of_at_least_4_kib() {
-        assert!(page_size().is_power_of_two() && page_size() >= 4096, "{}", page_size());
+        assert!(
+            page_size().is_power_of_two() && page_size() >= 4096,
+            "{}",
+            page_size()
+        );
     }
 }

@@ -43,11 +43,31 @@ impl Records {
             is_freed: false,
             area: Area::Global,
         };
-        let before = self.allocations.range(..=address).next_back().map(|(_, allocation)| live(allocation));
-        let after = self.allocations.range(address..).next().map(|(_, allocation)| live(allocation));
-        let was_here = self.freed.0.iter().rev().copied().find(|it| it.distance(address) == 0);
+        let before = self
+            .allocations
+            .range(..=address)
+            .next_back()
+            .map(|(_, allocation)| live(allocation));
+        let after = self
+            .allocations
+            .range(address..)
+            .next()
+            .map(|(_, allocation)| live(allocation));
+        let was_here = self
+            .freed
+            .0
+            .iter()
+            .rev()
+            .copied()
+            .find(|it| it.distance(address) == 0);
         let inside = before.filter(|it| it.distance(address) == 0);
-        let near = [before, after].into_iter().flatten().min_by_key(|it| it.distance(address));
-        inside.or(was_here).or(near).filter(|it| it.distance(address) < FARTHEST)
+        let near = [before, after]
+            .into_iter()
+            .flatten()
+            .min_by_key(|it| it.distance(address));
+        inside
+            .or(was_here)
+            .or(near)
+            .filter(|it| it.distance(address) < FARTHEST)
     }
 }

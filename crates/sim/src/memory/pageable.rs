@@ -11,9 +11,15 @@ use curium_ptx::exec::Segment;
 pub(super) fn segment(address: u64) -> Option<Segment> {
     let file = BufReader::new(File::open("/proc/self/maps").ok()?);
     let mut mappings = file.lines().map_while(Result::ok);
-    let (range, writable) = mappings.find_map(|line| parse(&line).filter(|(range, _)| range.contains(&address)))?;
+    let (range, writable) =
+        mappings.find_map(|line| parse(&line).filter(|(range, _)| range.contains(&address)))?;
     let host = HostPtr::from_exposed(range.start).0;
-    Some(Segment { base: range.start, size: range.end - range.start, host, writable })
+    Some(Segment {
+        base: range.start,
+        size: range.end - range.start,
+        host,
+        writable,
+    })
 }
 
 /// Returns the address range of a line of the list, and `true` if the range is writable. Returns `None` if it is not readable.
@@ -22,7 +28,8 @@ fn parse(line: &str) -> Option<(Range<u64>, bool)> {
     let (start, end) = range.split_once('-')?;
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let range = number(start)?..number(end)?;
-    rest.starts_with('r').then(|| (range, rest[1..].starts_with('w')))
+    rest.starts_with('r')
+        .then(|| (range, rest[1..].starts_with('w')))
 }
 
 #[cfg(test)]
@@ -38,6 +45,9 @@ mod tests {
         let constant = super::segment((&raw const *"text").cast::<u8>().expose_provenance() as u64);
         assert!(!constant.expect("constants can be read").writable);
         assert_eq!(parse("7f00-7f10 ---p 00000000 00:00 0"), None);
-        assert_eq!(parse("7f00-7f10 r--p 00000000 00:00 0"), Some((0x7f00..0x7f10, false)));
+        assert_eq!(
+            parse("7f00-7f10 r--p 00000000 00:00 0"),
+            Some((0x7f00..0x7f10, false))
+        );
     }
 }

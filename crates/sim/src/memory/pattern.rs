@@ -26,7 +26,9 @@ fn file() -> Option<&'static OwnedFd> {
 fn filled_file() -> io::Result<OwnedFd> {
     let file = File::from(file_in_memory(SIZE)?);
     let block = vec![POISON; 1 << 16];
-    (0..SIZE).step_by(block.len()).try_for_each(|offset| file.write_all_at(&block, offset))?;
+    (0..SIZE)
+        .step_by(block.len())
+        .try_for_each(|offset| file.write_all_at(&block, offset))?;
     Ok(file.into())
 }
 
@@ -43,6 +45,8 @@ pub(super) fn cover(mapping: &Mapping, pages: std::ops::Range<u64>) -> bool {
     let Some(file) = file() else { return false };
     pages.clone().step_by(SIZE as usize).all(|offset| {
         let size = SIZE.min(pages.end - offset);
-        mapping.replace_by_copy(mapping.address() + offset, size, file).is_ok()
+        mapping
+            .replace_by_copy(mapping.address() + offset, size, file)
+            .is_ok()
     })
 }

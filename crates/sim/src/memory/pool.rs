@@ -4,7 +4,9 @@ use curium_sys::{CUmemPoolHandle_st, CUresult};
 
 use crate::driver::Result;
 use crate::handle::{Id, Kind, Object};
-use crate::memory::{Allocation, HostPtr, Location, Memory, Origin, Owner, Purpose, READ, Records, WRITE};
+use crate::memory::{
+    Allocation, HostPtr, Location, Memory, Origin, Owner, Purpose, READ, Records, WRITE,
+};
 
 /// A memory pool of stream-ordered allocations.
 #[derive(Debug)]
@@ -54,7 +56,11 @@ const STEP: u64 = 32 << 20;
 impl Pool {
     /// Creates a pool of device memory.
     pub(crate) fn of_device(device: usize, is_default: bool, max_size: u64) -> Self {
-        Self { is_default, max_size, ..Self::at(Some(Location::Device(device)), false) }
+        Self {
+            is_default,
+            max_size,
+            ..Self::at(Some(Location::Device(device)), false)
+        }
     }
 
     /// Creates a pool of pinned or managed memory.
@@ -88,10 +94,16 @@ impl Pool {
 
     /// Returns the access rights of a location.
     pub(crate) fn rights(&self, location: Location) -> u32 {
-        if self.location == Some(location) || self.is_managed || self.location == Some(Location::Host) {
+        if self.location == Some(location)
+            || self.is_managed
+            || self.location == Some(Location::Host)
+        {
             return READ | WRITE;
         }
-        self.access.iter().find(|(of, _)| *of == location).map_or(0, |(_, flags)| *flags)
+        self.access
+            .iter()
+            .find(|(of, _)| *of == location)
+            .map_or(0, |(_, flags)| *flags)
     }
 
     /// Sets the access rights of a location.
@@ -102,9 +114,16 @@ impl Pool {
 
     /// Accounts for an allocation, if the limits of the pool and the free bytes of the device, `left`, allow it.
     pub(crate) fn charge(&mut self, size: u64, left: u64) -> Result {
-        let used = self.used.checked_add(size).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        let used = self
+            .used
+            .checked_add(size)
+            .ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         let room = self.reserved + left;
-        let limit = if self.max_size == 0 { room } else { self.max_size.min(room) };
+        let limit = if self.max_size == 0 {
+            room
+        } else {
+            self.max_size.min(room)
+        };
         if used > limit {
             return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         }
@@ -126,16 +145,28 @@ impl Pool {
 impl Memory {
     /// Allocates memory from a pool for work in a context, and returns its address.
     pub(crate) fn allocate_in_pool(&self, pool: Id<Pool>, size: u64, owner: Owner) -> Result<u64> {
-        let known = self.read().pools.get(pool).map(|pool| (pool.device(), pool.is_managed, pool.foreign));
+        let known = self
+            .read()
+            .pools
+            .get(pool)
+            .map(|pool| (pool.device(), pool.is_managed, pool.foreign));
         match known.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)? {
             // Only the process that created a pool allocates from it.
             (.., Some(_)) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-            (Some(device), ..) => self.allocate_on_device(size, Owner { device, ..owner }, Purpose::Pool(pool)),
+            (Some(device), ..) => {
+                self.allocate_on_device(size, Owner { device, ..owner }, Purpose::Pool(pool))
+            }
             (None, is_managed, _) => {
-                let purpose = if is_managed { Purpose::ManagedPool(pool) } else { Purpose::HostPool(pool) };
+                let purpose = if is_managed {
+                    Purpose::ManagedPool(pool)
+                } else {
+                    Purpose::HostPool(pool)
+                };
                 self.write().charge(&owner, &purpose, size, u64::MAX)?;
                 let allocated = self.allocate_on_host(size, owner, purpose);
-                allocated.map(HostPtr::expose).inspect_err(|_| self.write().discharge(&owner, &purpose, size))
+                allocated
+                    .map(HostPtr::expose)
+                    .inspect_err(|_| self.write().discharge(&owner, &purpose, size))
             }
         }
     }
@@ -146,9 +177,20 @@ impl Memory {
         if let (Some(Location::Device(device)), false) = (location, is_managed) {
             return records.default_pools[device];
         }
-        let matches = |pool: &Pool| pool.is_default && pool.location == location && pool.is_managed == is_managed;
-        let known = records.pools.iter().find(|(_, pool)| matches(pool)).map(|(id, _)| id);
-        known.unwrap_or_else(|| records.pools.insert(Pool { is_default: true, ..Pool::at(location, is_managed) }))
+        let matches = |pool: &Pool| {
+            pool.is_default && pool.location == location && pool.is_managed == is_managed
+        };
+        let known = records
+            .pools
+            .iter()
+            .find(|(_, pool)| matches(pool))
+            .map(|(id, _)| id);
+        known.unwrap_or_else(|| {
+            records.pools.insert(Pool {
+                is_default: true,
+                ..Pool::at(location, is_managed)
+            })
+        })
     }
 
     /// Returns the current pool of a location.
@@ -161,9 +203,17 @@ impl Memory {
     }
 
     /// Sets the current pool of a location.
-    pub(crate) fn set_current_pool(&self, location: Option<Location>, is_managed: bool, id: Id<Pool>) -> Result {
+    pub(crate) fn set_current_pool(
+        &self,
+        location: Option<Location>,
+        is_managed: bool,
+        id: Id<Pool>,
+    ) -> Result {
         let records = &mut *self.write();
-        let pool = records.pools.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let pool = records
+            .pools
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if pool.location != location || pool.is_managed != is_managed || pool.foreign.is_some() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -171,7 +221,9 @@ impl Memory {
             Some(device) => records.current_pools[device] = id,
             None => {
                 let before = records.chosen_pool(location, is_managed);
-                records.chosen_pools.retain(|chosen| Some(*chosen) != before);
+                records
+                    .chosen_pools
+                    .retain(|chosen| Some(*chosen) != before);
                 records.chosen_pools.push(id);
             }
         }
@@ -197,26 +249,36 @@ impl Records {
 
     fn chosen_pool(&self, location: Option<Location>, is_managed: bool) -> Option<Id<Pool>> {
         let matches = |id: &Id<Pool>| {
-            self.pools.get(*id).is_some_and(|pool| pool.location == location && pool.is_managed == is_managed)
+            self.pools
+                .get(*id)
+                .is_some_and(|pool| pool.location == location && pool.is_managed == is_managed)
         };
         self.chosen_pools.iter().copied().find(matches)
     }
 
     pub(super) fn drop_pool_if_unused(&mut self, id: Id<Pool>) {
-        if self.pools.get(id).is_some_and(|pool| pool.is_retired && pool.used == 0) {
+        if self
+            .pools
+            .get(id)
+            .is_some_and(|pool| pool.is_retired && pool.used == 0)
+        {
             self.pools.remove(id);
         }
     }
 
     /// Returns `true` if a device has these access rights to memory of a pool.
     pub(super) fn pool_allows(&self, pool: Id<Pool>, device: usize, rights: u32) -> bool {
-        self.pools.get(pool).is_some_and(|pool| pool.rights(Location::Device(device)) & rights == rights)
+        self.pools
+            .get(pool)
+            .is_some_and(|pool| pool.rights(Location::Device(device)) & rights == rights)
     }
 
     /// Returns the pool of an allocation.
     pub(crate) fn pool_of(allocation: &Allocation) -> Option<Id<Pool>> {
         match allocation.purpose {
-            Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => Some(pool),
+            Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => {
+                Some(pool)
+            }
             _ => None,
         }
     }
@@ -254,13 +316,19 @@ mod tests {
         let mut pool = Pool::of_device(0, true, 0);
         pool.charge(4096, 8192).expect("there is room");
         assert_eq!(pool.reserved, 8192);
-        assert_eq!(pool.charge(4097, 0), Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        assert_eq!(
+            pool.charge(4097, 0),
+            Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+        );
     }
 
     #[test]
     fn pool_with_a_maximum_refuses_to_grow_beyond_it() {
         let mut pool = Pool::of_device(0, false, 1 << 20);
-        assert_eq!(pool.charge((1 << 20) + 1, 1 << 30), Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        assert_eq!(
+            pool.charge((1 << 20) + 1, 1 << 30),
+            Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+        );
         assert_eq!(pool.charge(1 << 20, 1 << 30), Ok(()));
     }
 }

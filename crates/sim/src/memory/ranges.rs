@@ -14,7 +14,10 @@ pub(crate) struct Ranges {
 impl Ranges {
     /// Creates the single free range `0..end`.
     pub(crate) fn new(end: u64) -> Self {
-        Self { free: BTreeMap::from([(0, end)]), cursor: 0 }
+        Self {
+            free: BTreeMap::from([(0, end)]),
+            cursor: 0,
+        }
     }
 
     /// Allocates a range of `size` and returns its start.
@@ -75,7 +78,10 @@ mod tests {
         let mut ranges = Ranges::new(4);
         assert_eq!(ranges.allocate(1), Some(0));
         ranges.free(0, 1);
-        assert_eq!((ranges.allocate(1), ranges.allocate(1), ranges.allocate(1)), (Some(1), Some(2), Some(3)));
+        assert_eq!(
+            (ranges.allocate(1), ranges.allocate(1), ranges.allocate(1)),
+            (Some(1), Some(2), Some(3))
+        );
         assert_eq!(ranges.allocate(1), Some(0));
         assert_eq!(ranges.allocate(1), None);
     }
@@ -102,7 +108,11 @@ mod tests {
             match ranges.allocate(size) {
                 Some(start) => {
                     assert!(start + size <= 1 << 12);
-                    assert!(held.iter().all(|(other, length)| start + size <= *other || other + length <= start));
+                    assert!(
+                        held.iter().all(
+                            |(other, length)| start + size <= *other || other + length <= start
+                        )
+                    );
                     held.push((start, size));
                 }
                 None => {

@@ -34,7 +34,10 @@ impl Reserved {
     /// Reserves about `size` addresses.
     pub(crate) fn new(size: u64) -> Result<Self, Error> {
         let size = size.clamp(SMALLEST, 1 << 44).next_multiple_of(page_size());
-        let refused = |source| Error::NoAddressSpace { bytes: size, source };
+        let refused = |source| Error::NoAddressSpace {
+            bytes: size,
+            source,
+        };
         let file = file_in_memory(size).map_err(refused)?;
         Ok(Self {
             bytes: Mapping::of_file(&file, size).map_err(refused)?,
@@ -68,7 +71,9 @@ impl Reserved {
     /// Moves all bytes of an allocation into the file, which other processes open. No work may use them.
     pub(crate) fn share(&self, address: u64, size: u64) -> io::Result<()> {
         let offset = address - self.addresses.address();
-        let Some(pages) = pattern::pages(offset, size) else { return Ok(()) };
+        let Some(pages) = pattern::pages(offset, size) else {
+            return Ok(());
+        };
         if !self.shared().insert(offset) {
             return Ok(());
         }
@@ -106,7 +111,8 @@ impl Reserved {
 
     /// Returns the file offset of the byte at an address.
     pub(crate) fn offset(&self, address: u64) -> Option<u64> {
-        self.owns(address).then(|| address - self.addresses.address())
+        self.owns(address)
+            .then(|| address - self.addresses.address())
     }
 
     /// Returns the whole pages of a range to the system.
@@ -117,14 +123,26 @@ impl Reserved {
             let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
             // SAFETY: the file is open, and the range within it belongs to an allocation that has ended. If the system
             // cannot punch holes, the pages stay in use, which costs memory and nothing else.
-            unsafe { libc::fallocate(self.file.as_raw_fd(), mode, start.cast_signed(), (end - start).cast_signed()) };
+            unsafe {
+                libc::fallocate(
+                    self.file.as_raw_fd(),
+                    mode,
+                    start.cast_signed(),
+                    (end - start).cast_signed(),
+                )
+            };
         }
     }
 
     /// Maps pages of the file at their addresses.
     fn show_file(&self, pages: &Range<u64>) -> io::Result<()> {
         let size = pages.end - pages.start;
-        self.bytes.replace_by_part(self.bytes.address() + pages.start, size, &self.file, pages.start)
+        self.bytes.replace_by_part(
+            self.bytes.address() + pages.start,
+            size,
+            &self.file,
+            pages.start,
+        )
     }
 
     fn host(&self, offset: u64) -> HostPtr {
@@ -134,7 +152,10 @@ impl Reserved {
     /// Fills the bytes of a new allocation with [`POISON`](super::POISON).
     fn poison(&self, range: Range<u64>) {
         // SAFETY: the range is within the mapping and belongs to a single allocation.
-        unsafe { self.host(range.start).poison((range.end - range.start) as usize) };
+        unsafe {
+            self.host(range.start)
+                .poison((range.end - range.start) as usize)
+        };
     }
 
     fn shared(&self) -> MutexGuard<'_, HashSet<u64>> {
@@ -148,7 +169,8 @@ impl Reserved {
 
 /// Returns the size of an allocation including the gap after it.
 fn footprint(size: u64) -> Option<u64> {
-    size.checked_next_multiple_of(ALIGNMENT)?.checked_add(ALIGNMENT)
+    size.checked_next_multiple_of(ALIGNMENT)?
+        .checked_add(ALIGNMENT)
 }
 
 #[cfg(test)]
@@ -169,17 +191,37 @@ mod tests {
         for size in [700, 100_000, (1 << 20) + 1000, 3 << 20] {
             let (_, gap) = space.allocate(300).expect("there is room");
             let (address, host) = space.allocate(size).expect("there is room");
-            assert_eq!(bytes(host, size), vec![POISON; size as usize], "{size} bytes");
+            assert_eq!(
+                bytes(host, size),
+                vec![POISON; size as usize],
+                "{size} bytes"
+            );
             let offset = space.offset(address).expect("the memory is from here");
             assert!(!offset.is_multiple_of(4096));
             // SAFETY: the allocation has these bytes, and no other thread uses them.
             unsafe { host.0.write_bytes(7, size as usize) };
-            space.share(address, size).expect("the system maps the file");
+            space
+                .share(address, size)
+                .expect("the system maps the file");
             let descriptor = space.descriptor().expect("there is a file");
-            let origin = Origin { process: std::process::id(), descriptor, serial: 1 };
-            let place = Place { origin, offset, size, device: 0, pool: 0 };
+            let origin = Origin {
+                process: std::process::id(),
+                descriptor,
+                serial: 1,
+            };
+            let place = Place {
+                origin,
+                offset,
+                size,
+                device: 0,
+                pool: 0,
+            };
             let opened = ForeignMemory::open(place).expect("the system maps a part of the file");
-            assert_eq!(bytes(opened.host(), size), vec![7; size as usize], "{size} bytes");
+            assert_eq!(
+                bytes(opened.host(), size),
+                vec![7; size as usize],
+                "{size} bytes"
+            );
             assert_eq!(bytes(gap, 300), [POISON; 300]);
             space.release(address, size, host);
         }

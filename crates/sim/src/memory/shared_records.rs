@@ -22,7 +22,10 @@ impl SharedRecords {
     /// Creates the records of a new event.
     pub(crate) fn new() -> io::Result<Self> {
         let file = file_in_memory(PAGE)?;
-        let records = Self { page: Mapping::of_file(&file, PAGE)?, file };
+        let records = Self {
+            page: Mapping::of_file(&file, PAGE)?,
+            file,
+        };
         records.word(0).store(MAGIC, Ordering::Release);
         Ok(records)
     }
@@ -33,7 +36,10 @@ impl SharedRecords {
         if std::fs::File::from(file.try_clone()?).metadata()?.len() != PAGE {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let records = Self { page: Mapping::of_file(&file, PAGE)?, file };
+        let records = Self {
+            page: Mapping::of_file(&file, PAGE)?,
+            file,
+        };
         if records.word(0).load(Ordering::Acquire) == MAGIC {
             Ok(records)
         } else {

@@ -5,7 +5,9 @@ use curium_sys::CUresult;
 use crate::driver::Result;
 use crate::handle::Id;
 use crate::memory::virtual_memory::code_of;
-use crate::memory::{Allocation, Backing, ForeignMemory, LABEL_WORDS, Label, Memory, Owner, Purpose, Records};
+use crate::memory::{
+    Allocation, Backing, ForeignMemory, LABEL_WORDS, Label, Memory, Owner, Purpose, Records,
+};
 
 /// A simulator whose device memory other processes open.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,22 +36,58 @@ const MAGIC: u64 = u64::from_le_bytes(*b"curiumip");
 impl Place {
     /// Encodes the place as the bytes of a handle.
     pub(crate) fn to_bytes(self) -> [u8; 64] {
-        let Self { origin, offset, size, device, pool } = self;
-        let process = u64::from(origin.process) | u64::from(origin.descriptor.cast_unsigned()) << 32;
-        let words = [MAGIC, process, origin.serial, offset, size, device as u64, pool, 0];
+        let Self {
+            origin,
+            offset,
+            size,
+            device,
+            pool,
+        } = self;
+        let process =
+            u64::from(origin.process) | u64::from(origin.descriptor.cast_unsigned()) << 32;
+        let words = [
+            MAGIC,
+            process,
+            origin.serial,
+            offset,
+            size,
+            device as u64,
+            pool,
+            0,
+        ];
         let mut bytes = [0; 64];
-        bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        bytes
+            .as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(words)
+            .for_each(|(bytes, word)| *bytes = word.to_le_bytes());
         bytes
     }
 
     /// Decodes the bytes of a handle.
     pub(crate) fn from_bytes(bytes: &[u8; 64]) -> Option<Self> {
         let mut words = [0; 8];
-        words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
-        let [MAGIC, process, serial, offset, size, device, pool, 0] = words else { return None };
+        words
+            .iter_mut()
+            .zip(bytes.as_chunks().0)
+            .for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
+        let [MAGIC, process, serial, offset, size, device, pool, 0] = words else {
+            return None;
+        };
         let descriptor = ((process >> 32) as u32).cast_signed();
-        let origin = Origin { process: process as u32, descriptor, serial };
-        Some(Self { origin, offset, size, device: usize::try_from(device).ok()?, pool })
+        let origin = Origin {
+            process: process as u32,
+            descriptor,
+            serial,
+        };
+        Some(Self {
+            origin,
+            offset,
+            size,
+            device: usize::try_from(device).ok()?,
+            pool,
+        })
     }
 }
 
@@ -57,7 +95,11 @@ impl Memory {
     /// Returns the origin of the simulator with this serial number, if its memory can be shared.
     pub(crate) fn origin(&self, serial: u64) -> Option<Origin> {
         let descriptor = self.space.descriptor()?;
-        Some(Origin { process: std::process::id(), descriptor, serial })
+        Some(Origin {
+            process: std::process::id(),
+            descriptor,
+            serial,
+        })
     }
 
     /// Returns `true` if [`Self::place_of`] would move the bytes of an allocation. The caller first waits for all work that accesses them.
@@ -71,13 +113,23 @@ impl Memory {
         self.space.share(allocation.base, allocation.size).ok()?;
         let pool = Records::pool_of(allocation).map_or(0, Id::number);
         let device = allocation.owner.device;
-        Some(Place { origin: self.origin(serial)?, offset, size: allocation.size, device, pool })
+        Some(Place {
+            origin: self.origin(serial)?,
+            offset,
+            size: allocation.size,
+            device,
+            pool,
+        })
     }
 
     /// Opens memory of another process, or increments its count, and returns its address.
     pub(crate) fn open_foreign(&self, place: Place, owner: Owner) -> Result<u64> {
         let mut records = self.write();
-        if let Some((address, known)) = records.foreign.iter_mut().find(|(_, known)| known.place() == place) {
+        if let Some((address, known)) = records
+            .foreign
+            .iter_mut()
+            .find(|(_, known)| known.place() == place)
+        {
             known.openings += 1;
             return Ok(*address);
         }
@@ -91,7 +143,10 @@ impl Memory {
     /// Decrements the count of memory of another process. Returns `true` if it must be freed now.
     pub(crate) fn close_foreign(&self, address: u64) -> Result<bool> {
         let mut records = self.write();
-        let memory = records.foreign.get_mut(&address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let memory = records
+            .foreign
+            .get_mut(&address)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         memory.openings -= 1;
         Ok(memory.openings == 0)
     }
@@ -106,14 +161,21 @@ impl Memory {
             .zip(place.to_bytes().as_chunks().0)
             .for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
         let label = Label { size: PAGE, words };
-        Backing::new(label, true).and_then(|backing| backing.export()).map_err(|error| code_of(&error))
+        Backing::new(label, true)
+            .and_then(|backing| backing.export())
+            .map_err(|error| code_of(&error))
     }
 
     /// Returns the place that a file descriptor refers to, if it refers to one.
     pub(crate) fn published(&self, descriptor: i32) -> Option<Place> {
         let (_, label) = Backing::import(descriptor)?;
         let mut bytes = [0; 64];
-        bytes.as_chunks_mut().0.iter_mut().zip(label.words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        bytes
+            .as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(label.words)
+            .for_each(|(bytes, word)| *bytes = word.to_le_bytes());
         Place::from_bytes(&bytes)
     }
 }

@@ -40,7 +40,12 @@ impl Memory {
     }
 
     /// Copies like [`Self::copy`] without recording an access: the copy synchronizes streams.
-    pub(crate) fn copy_unrecorded(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> driver::Result {
+    pub(crate) fn copy_unrecorded(
+        &self,
+        to: &CopyOperand,
+        from: &CopyOperand,
+        size: usize,
+    ) -> driver::Result {
         self.note_copy(to, from, size as u64);
         let mut done = 0;
         while done < size {
@@ -59,7 +64,12 @@ impl Memory {
     pub(crate) fn fill(&self, address: u64, fill: Fill) -> driver::Result {
         let size = fill.count * fill.width;
         self.note_write(address, size as u64);
-        self.note("fill", &CopyOperand::Device(address), size, AccessKind::Write);
+        self.note(
+            "fill",
+            &CopyOperand::Device(address),
+            size,
+            AccessKind::Write,
+        );
         let mut done = 0;
         while done < size {
             // The parts of a fill are whole elements, because mappings consist of pages.
@@ -72,15 +82,34 @@ impl Memory {
     }
 
     /// Copies the bytes of a run, which an operation of a library reads, to `into`. Fails with the part of the run that cannot be read.
-    pub(crate) fn read_run(&self, name: &'static str, run: Run, into: &mut [u8]) -> Result<(), (ReportKind, Access)> {
-        self.note(name, &CopyOperand::Device(run.address), run.bytes, AccessKind::Read);
+    pub(crate) fn read_run(
+        &self,
+        name: &'static str,
+        run: Run,
+        into: &mut [u8],
+    ) -> Result<(), (ReportKind, Access)> {
+        self.note(
+            name,
+            &CopyOperand::Device(run.address),
+            run.bytes,
+            AccessKind::Read,
+        );
         self.each_part(run, false, |place, offset, room| {
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
-            unsafe { ptr::copy_nonoverlapping(place.0.cast_const(), into[offset..offset + room].as_mut_ptr(), room) };
+            unsafe {
+                ptr::copy_nonoverlapping(
+                    place.0.cast_const(),
+                    into[offset..offset + room].as_mut_ptr(),
+                    room,
+                )
+            };
         })?;
         let is_uninitialized = |found: &Allocation| {
             let bytes = (found.end() - run.address).min(run.bytes as u64);
-            found.written.as_ref().is_some_and(|written| !written.covers(run.address - found.base, bytes))
+            found
+                .written
+                .as_ref()
+                .is_some_and(|written| !written.covers(run.address - found.base, bytes))
         };
         if self.read().find(run.address).is_some_and(is_uninitialized) {
             return Err((ReportKind::Uninitialized, run.access(0, false)));
@@ -89,12 +118,24 @@ impl Memory {
     }
 
     /// Copies `from` to a run, which an operation of a library writes. Fails with the part of the run that cannot be written.
-    pub(crate) fn write_run(&self, name: &'static str, run: Run, from: &[u8]) -> Result<(), (ReportKind, Access)> {
+    pub(crate) fn write_run(
+        &self,
+        name: &'static str,
+        run: Run,
+        from: &[u8],
+    ) -> Result<(), (ReportKind, Access)> {
         self.note_write(run.address, run.bytes as u64);
-        self.note(name, &CopyOperand::Device(run.address), run.bytes, AccessKind::Write);
+        self.note(
+            name,
+            &CopyOperand::Device(run.address),
+            run.bytes,
+            AccessKind::Write,
+        );
         self.each_part(run, true, |place, offset, room| {
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
-            unsafe { ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), place.0, room) };
+            unsafe {
+                ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), place.0, room)
+            };
         })
     }
 
@@ -108,8 +149,12 @@ impl Memory {
         let mut done = 0;
         while done < run.bytes {
             let located = self.locate(&CopyOperand::Device(run.address), done, run.bytes - done);
-            let (place, room) =
-                located.map_err(|_| (ReportKind::IllegalAddress, self.past_the_end(run, done, write)))?;
+            let (place, room) = located.map_err(|_| {
+                (
+                    ReportKind::IllegalAddress,
+                    self.past_the_end(run, done, write),
+                )
+            })?;
             copy(place, done, room);
             done += room;
         }
@@ -118,41 +163,65 @@ impl Memory {
 
     /// Returns the access to the part of a run, from `done` on, that is in no allocation.
     fn past_the_end(&self, run: Run, done: usize, write: bool) -> Access {
-        let room = self.find(run.address + done as u64).map_or(0, |found| found.end() - run.address);
+        let room = self
+            .find(run.address + done as u64)
+            .map_or(0, |found| found.end() - run.address);
         run.access((room as usize).clamp(done, run.bytes - 1), write)
     }
 
     /// Atomically replaces the value at `address` by `combine` of it. The value has `width` bytes, four or eight, and is aligned.
-    pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> driver::Result {
+    pub(crate) fn combine(
+        &self,
+        address: u64,
+        width: usize,
+        combine: impl Fn(u64) -> u64,
+    ) -> driver::Result {
         let (HostPtr(place), _) = self.locate(&CopyOperand::Device(address), 0, width)?;
         self.note_write(address, width as u64);
         if width == 4 {
             // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
             let word = unsafe { AtomicU32::from_ptr(place.cast()) };
-            let _ =
-                word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |found| Some(combine(u64::from(found)) as u32));
+            let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |found| {
+                Some(combine(u64::from(found)) as u32)
+            });
         } else {
             // SAFETY: as above.
             let word = unsafe { AtomicU64::from_ptr(place.cast()) };
-            let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |found| Some(combine(found)));
+            let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |found| {
+                Some(combine(found))
+            });
         }
         Ok(())
     }
 
     /// Returns the host memory of the bytes of `end` from `offset` on, and the number of contiguous bytes, at most `size`.
-    fn locate(&self, end: &CopyOperand, offset: usize, size: usize) -> driver::Result<(HostPtr, usize)> {
+    fn locate(
+        &self,
+        end: &CopyOperand,
+        offset: usize,
+        size: usize,
+    ) -> driver::Result<(HostPtr, usize)> {
         match end {
             CopyOperand::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
             // Staged bytes are only read.
-            CopyOperand::Staged(bytes) => Ok((HostPtr(bytes.as_ptr().cast_mut().wrapping_add(offset)), size)),
+            CopyOperand::Staged(bytes) => Ok((
+                HostPtr(bytes.as_ptr().cast_mut().wrapping_add(offset)),
+                size,
+            )),
             CopyOperand::Device(address) => {
                 let (address, records) = (*address + offset as u64, self.read());
-                let found = records.find(address).filter(|found| records.allows(found, None, READ));
+                let found = records
+                    .find(address)
+                    .filter(|found| records.allows(found, None, READ));
                 let found = found.ok_or(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;
                 let room = (found.end() - address).min(size as u64) as usize;
                 // Only mappings are adjacent: other allocations have a gap before them.
                 let is_whole = room == size || matches!(found.purpose, Purpose::Mapped(_));
-                if is_whole { Ok((found.host_at(address), room)) } else { Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS) }
+                if is_whole {
+                    Ok((found.host_at(address), room))
+                } else {
+                    Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)
+                }
             }
         }
     }
@@ -162,7 +231,11 @@ impl Run {
     /// Returns the access to the bytes from `offset` on.
     fn access(self, offset: usize, write: bool) -> Access {
         let size = u32::try_from(self.bytes - offset).unwrap_or(u32::MAX);
-        Access { address: self.address + offset as u64, size, write }
+        Access {
+            address: self.address + offset as u64,
+            size,
+            write,
+        }
     }
 }
 
@@ -177,7 +250,9 @@ impl Fill {
         let bytes = self.value.to_le_bytes();
         let mut block = [0; 1 << 12];
         let block = &mut block[..size.min(1 << 12)];
-        block.chunks_exact_mut(self.width).for_each(|element| element.copy_from_slice(&bytes[..self.width]));
+        block
+            .chunks_exact_mut(self.width)
+            .for_each(|element| element.copy_from_slice(&bytes[..self.width]));
         for filled in (0..size).step_by(block.len()) {
             let next = block.len().min(size - filled);
             // SAFETY: the caller guarantees that `size` bytes may be written; `next` bytes are left from `filled` on.

@@ -19,7 +19,12 @@ pub(crate) struct View<'a> {
 impl Memory {
     /// Returns the memory that kernels of a device can access. Their context has access to that of `peers`.
     pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
-        View { memory: self, device, peers, accessor: None }
+        View {
+            memory: self,
+            device,
+            peers,
+            accessor: None,
+        }
     }
 }
 
@@ -37,16 +42,26 @@ unsafe impl exec::Memory for View<'_> {
             return None;
         }
         let writable = records.allows(found, Some(self.device), WRITE);
-        Some(Segment { base: found.base, size: found.size, host: found.host.0, writable })
+        Some(Segment {
+            base: found.base,
+            size: found.size,
+            host: found.host.0,
+            writable,
+        })
     }
 
     fn written(&self, address: u64) -> Option<Arc<Written>> {
-        self.memory.read().find(address).and_then(|found| found.written.clone())
+        self.memory
+            .read()
+            .find(address)
+            .and_then(|found| found.written.clone())
     }
 
     fn watcher(&self) -> Option<Box<dyn exec::Watcher + '_>> {
         let accessor = self.accessor.clone()?;
-        Some(Box::new(LaunchWatch::new(accessor, |address| self.memory.marks(address))))
+        Some(Box::new(LaunchWatch::new(accessor, |address| {
+            self.memory.marks(address)
+        })))
     }
 }
 
@@ -70,7 +85,9 @@ impl View<'_> {
     /// Returns `true` if the allocation at an address, if any, is accessible.
     pub(crate) fn reaches(&self, address: u64) -> bool {
         let records = self.memory.read();
-        records.find(address).is_none_or(|found| self.allows(&records, found))
+        records
+            .find(address)
+            .is_none_or(|found| self.allows(&records, found))
     }
 
     /// Returns `true` if the device may access an allocation. Peer access is enabled by context for synchronous allocations; pools and

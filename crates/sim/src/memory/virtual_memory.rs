@@ -9,7 +9,9 @@ use curium_sys::CUresult;
 use crate::driver::Result;
 use crate::handle::{Id, Kind, Object, Table};
 use crate::live::LiveObject;
-use crate::memory::{Allocation, Backing, LABEL_WORDS, Label, Memory, Owner, Purpose, Records, Reservation};
+use crate::memory::{
+    Allocation, Backing, LABEL_WORDS, Label, Memory, Owner, Purpose, Records, Reservation,
+};
 use crate::origin::Origin;
 use curium_ptx::exec::Written;
 
@@ -73,19 +75,32 @@ struct Mapped {
 
 impl VirtualMemory {
     pub(crate) fn new() -> Self {
-        Self { reservations: BTreeMap::new(), physical: Table::new(), mapped: BTreeMap::new(), retired: Vec::new() }
+        Self {
+            reservations: BTreeMap::new(),
+            physical: Table::new(),
+            mapped: BTreeMap::new(),
+            retired: Vec::new(),
+        }
     }
 
     /// Returns the numbers of reservations, physical allocations and mappings.
     pub(crate) fn counts(&self) -> [u64; 3] {
-        [self.reservations.len(), self.physical.iter().count(), self.mapped.len()].map(|count| count as u64)
+        [
+            self.reservations.len(),
+            self.physical.iter().count(),
+            self.mapped.len(),
+        ]
+        .map(|count| count as u64)
     }
 
     /// Returns the live reservations and physical allocations. Mappings are allocations.
     pub(super) fn live_objects(&self) -> Vec<LiveObject> {
-        let ranges = self.reservations.iter().map(|(address, (reservation, origin))| {
-            LiveObject::new("address range", *address, origin).of_size(reservation.size())
-        });
+        let ranges = self
+            .reservations
+            .iter()
+            .map(|(address, (reservation, origin))| {
+                LiveObject::new("address range", *address, origin).of_size(reservation.size())
+            });
         let pieces = self.physical.iter().filter_map(|(id, physical)| {
             let origin = self.physical.origin(id)?;
             Some(LiveObject::new("physical allocation", id.number(), origin).of_size(physical.size))
@@ -102,7 +117,10 @@ impl VirtualMemory {
     fn reservation(&self, address: u64, size: u64) -> Option<&Reservation> {
         let (_, (reservation, _)) = self.reservations.range(..=address).next_back()?;
         let end = reservation.address() + reservation.size();
-        address.checked_add(size).is_some_and(|last| last <= end).then_some(reservation)
+        address
+            .checked_add(size)
+            .is_some_and(|last| last <= end)
+            .then_some(reservation)
     }
 
     /// Returns `true` if a device, or any device if `None`, has these rights to a mapping.
@@ -113,17 +131,32 @@ impl VirtualMemory {
         };
         let mapped = self.mapped.get(&base);
         mapped.is_some_and(|mapped| {
-            mapped.access.iter().any(|(location, access)| matches(location) && access & rights == rights)
+            mapped
+                .access
+                .iter()
+                .any(|(location, access)| matches(location) && access & rights == rights)
         })
     }
 
     /// Returns the mappings of a range without gaps, each with its start.
-    fn whole(&self, address: u64, size: u64, allocations: &BTreeMap<u64, Allocation>) -> Result<Vec<u64>> {
-        let end = address.checked_add(size).filter(|end| *end > address).ok_or(INVALID)?;
+    fn whole(
+        &self,
+        address: u64,
+        size: u64,
+        allocations: &BTreeMap<u64, Allocation>,
+    ) -> Result<Vec<u64>> {
+        let end = address
+            .checked_add(size)
+            .filter(|end| *end > address)
+            .ok_or(INVALID)?;
         let mut bases = Vec::new();
         let mut next = address;
         while next < end {
-            let mapping = self.mapped.contains_key(&next).then(|| allocations.get(&next)).flatten();
+            let mapping = self
+                .mapped
+                .contains_key(&next)
+                .then(|| allocations.get(&next))
+                .flatten();
             bases.push(next);
             next = mapping.ok_or(INVALID)?.end();
         }
@@ -134,17 +167,28 @@ impl VirtualMemory {
 impl Memory {
     /// Reserves addresses.
     pub(crate) fn reserve(&self, size: u64, alignment: u64, hint: u64) -> Result<u64> {
-        let reservation = Reservation::new(size, alignment.max(GRANULARITY), hint).map_err(|error| code_of(&error))?;
+        let reservation = Reservation::new(size, alignment.max(GRANULARITY), hint)
+            .map_err(|error| code_of(&error))?;
         let address = reservation.address();
-        self.write().virtual_memory.reservations.insert(address, (reservation, Origin::here()));
+        self.write()
+            .virtual_memory
+            .reservations
+            .insert(address, (reservation, Origin::here()));
         Ok(address)
     }
 
     /// Frees a whole reservation without mappings.
     pub(crate) fn free_reservation(&self, address: u64, size: u64) -> Result {
         let memory = &mut self.write().virtual_memory;
-        let is_whole = memory.reservations.get(&address).is_some_and(|(found, _)| found.size() == size);
-        let is_used = memory.mapped.range(address..address.saturating_add(size)).next().is_some();
+        let is_whole = memory
+            .reservations
+            .get(&address)
+            .is_some_and(|(found, _)| found.size() == size);
+        let is_used = memory
+            .mapped
+            .range(address..address.saturating_add(size))
+            .next()
+            .is_some();
         if !is_whole || is_used {
             return Err(INVALID);
         }
@@ -153,7 +197,11 @@ impl Memory {
     }
 
     /// Creates physical memory with one handle.
-    pub(crate) fn create_physical(&self, size: u64, properties: Properties) -> Result<Id<Physical>> {
+    pub(crate) fn create_physical(
+        &self,
+        size: u64,
+        properties: Properties,
+    ) -> Result<Id<Physical>> {
         let mut records = self.write();
         if let Location::Device(device) = properties.location {
             let left = self.budget.saturating_sub(records.taken(device));
@@ -161,22 +209,38 @@ impl Memory {
                 return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
             }
         }
-        let keep_file = properties.handle_types != 0 || !matches!(properties.location, Location::Device(_));
-        let label = Label { size, words: properties.to_words() };
+        let keep_file =
+            properties.handle_types != 0 || !matches!(properties.location, Location::Device(_));
+        let label = Label {
+            size,
+            words: properties.to_words(),
+        };
         let backing = Backing::new(label, keep_file).map_err(|error| code_of(&error))?;
         if let Location::Device(device) = properties.location {
             records.used[device] += size;
         }
         // Other processes can write to memory that is exported.
         let written = records.fresh(size, &Purpose::Device).filter(|_| !keep_file);
-        let physical = Physical { backing, size, properties, is_imported: false, handles: 1, mappings: 0, written };
+        let physical = Physical {
+            backing,
+            size,
+            properties,
+            is_imported: false,
+            handles: 1,
+            mappings: 0,
+            written,
+        };
         Ok(records.virtual_memory.physical.insert(physical))
     }
 
     /// Returns a descriptor of physical memory. The caller closes it.
     pub(crate) fn export_physical(&self, id: Id<Physical>, handle_type: u32) -> Result<i32> {
         let records = self.read();
-        let physical = records.virtual_memory.physical.get(id).filter(|physical| physical.handles != 0);
+        let physical = records
+            .virtual_memory
+            .physical
+            .get(id)
+            .filter(|physical| physical.handles != 0);
         let physical = physical.ok_or(INVALID)?;
         if physical.properties.handle_types & handle_type == 0 {
             return Err(INVALID);
@@ -185,18 +249,36 @@ impl Memory {
     }
 
     /// Returns the physical memory of a descriptor with one handle, if its properties are suitable.
-    pub(crate) fn import_physical(&self, descriptor: i32, suits: impl Fn(&Properties) -> bool) -> Result<Id<Physical>> {
+    pub(crate) fn import_physical(
+        &self,
+        descriptor: i32,
+        suits: impl Fn(&Properties) -> bool,
+    ) -> Result<Id<Physical>> {
         let (backing, label) = Backing::import(descriptor).ok_or(INVALID)?;
-        let properties = Properties::from_words(label.words).filter(|properties| suits(properties)).ok_or(INVALID)?;
+        let properties = Properties::from_words(label.words)
+            .filter(|properties| suits(properties))
+            .ok_or(INVALID)?;
         let (is_imported, size) = (true, label.size);
-        let physical = Physical { backing, size, properties, is_imported, handles: 1, mappings: 0, written: None };
+        let physical = Physical {
+            backing,
+            size,
+            properties,
+            is_imported,
+            handles: 1,
+            mappings: 0,
+            written: None,
+        };
         Ok(self.write().virtual_memory.physical.insert(physical))
     }
 
     /// Returns an additional handle of the physical memory at an address.
     pub(crate) fn retain_physical(&self, address: u64) -> Result<Id<Physical>> {
         let mut records = self.write();
-        let Some(&Allocation { purpose: Purpose::Mapped(id), .. }) = records.find(address) else {
+        let Some(&Allocation {
+            purpose: Purpose::Mapped(id),
+            ..
+        }) = records.find(address)
+        else {
             return Err(INVALID);
         };
         let physical = records.virtual_memory.physical.get_mut(id).ok_or(INVALID)?;
@@ -207,7 +289,11 @@ impl Memory {
     /// Releases one handle.
     pub(crate) fn release_physical(&self, id: Id<Physical>) -> Result {
         let mut records = self.write();
-        let physical = records.virtual_memory.physical.get_mut(id).filter(|physical| physical.handles != 0);
+        let physical = records
+            .virtual_memory
+            .physical
+            .get_mut(id)
+            .filter(|physical| physical.handles != 0);
         physical.ok_or(INVALID)?.handles -= 1;
         records.drop_physical_if_unused(id);
         Ok(())
@@ -215,30 +301,58 @@ impl Memory {
 
     pub(crate) fn physical_properties(&self, id: Id<Physical>) -> Result<Properties> {
         let records = self.read();
-        let physical = records.virtual_memory.physical.get(id).filter(|physical| physical.handles != 0);
+        let physical = records
+            .virtual_memory
+            .physical
+            .get(id)
+            .filter(|physical| physical.handles != 0);
         physical.map(|physical| physical.properties).ok_or(INVALID)
     }
 
     pub(crate) fn physical_size(&self, id: Id<Physical>) -> Result<u64> {
-        self.read().virtual_memory.physical.get(id).map(|physical| physical.size).ok_or(INVALID)
+        self.read()
+            .virtual_memory
+            .physical
+            .get(id)
+            .map(|physical| physical.size)
+            .ok_or(INVALID)
     }
 
     /// Maps the start of physical memory at reserved addresses, without access rights.
     pub(crate) fn map(&self, address: u64, size: u64, id: Id<Physical>) -> Result {
         let mut records = self.write();
-        let before = records.allocations.range(..address.saturating_add(size)).next_back();
+        let before = records
+            .allocations
+            .range(..address.saturating_add(size))
+            .next_back();
         let is_free = before.is_none_or(|(_, before)| before.end() <= address);
         let memory = &mut records.virtual_memory;
         let is_free = is_free && memory.reservation(address, size).is_some();
-        let physical = memory.physical.get_mut(id).filter(|physical| physical.handles != 0 && physical.size >= size);
+        let physical = memory
+            .physical
+            .get_mut(id)
+            .filter(|physical| physical.handles != 0 && physical.size >= size);
         let physical = physical.filter(|_| is_free).ok_or(INVALID)?;
         physical.mappings += 1;
         let (host, location) = (physical.backing.host(), physical.properties.location);
         let written = physical.written.clone();
-        memory.mapped.insert(address, Mapped { physical: id, access: Vec::new() });
-        let device = if let Location::Device(device) = location { device } else { 0 };
+        memory.mapped.insert(
+            address,
+            Mapped {
+                physical: id,
+                access: Vec::new(),
+            },
+        );
+        let device = if let Location::Device(device) = location {
+            device
+        } else {
+            0
+        };
         // Mapped memory belongs to no context.
-        let owner = Owner { context: Id::from_number(0), device };
+        let owner = Owner {
+            context: Id::from_number(0),
+            device,
+        };
         records.insert(address, size, host, owner, Purpose::Mapped(id));
         if let Some(allocation) = records.allocations.get_mut(&address) {
             allocation.written = written;
@@ -250,13 +364,21 @@ impl Memory {
     pub(crate) fn unmap(&self, address: u64, size: u64) -> Result {
         let mut records = self.write();
         let records = &mut *records;
-        for base in records.virtual_memory.whole(address, size, &records.allocations)? {
+        for base in records
+            .virtual_memory
+            .whole(address, size, &records.allocations)?
+        {
             let allocation = records.allocations.remove(&base).ok_or(INVALID)?;
             let mapped = records.virtual_memory.mapped.remove(&base).ok_or(INVALID)?;
-            if mapped.access.iter().any(|(location, _)| !matches!(location, Location::Device(_)))
+            if mapped
+                .access
+                .iter()
+                .any(|(location, _)| !matches!(location, Location::Device(_)))
                 && let Some(reservation) = records.virtual_memory.reservation(base, allocation.size)
             {
-                reservation.hide(base, allocation.size).map_err(|error| code_of(&error))?;
+                reservation
+                    .hide(base, allocation.size)
+                    .map_err(|error| code_of(&error))?;
             }
             if let Some(physical) = records.virtual_memory.physical.get_mut(mapped.physical) {
                 physical.mappings -= 1;
@@ -270,11 +392,16 @@ impl Memory {
     pub(crate) fn set_access(&self, address: u64, size: u64, rights: &[(Location, u32)]) -> Result {
         let mut records = self.write();
         let records = &mut *records;
-        let bases = records.virtual_memory.whole(address, size, &records.allocations)?;
+        let bases = records
+            .virtual_memory
+            .whole(address, size, &records.allocations)?;
         for &(location, _) in rights {
             let is_for_host = !matches!(location, Location::Device(_));
-            let is_on_device =
-                |base: &u64| records.properties_of(*base).is_none_or(|of| matches!(of.location, Location::Device(_)));
+            let is_on_device = |base: &u64| {
+                records
+                    .properties_of(*base)
+                    .is_none_or(|of| matches!(of.location, Location::Device(_)))
+            };
             if is_for_host && bases.iter().any(is_on_device) {
                 return Err(INVALID);
             }
@@ -290,8 +417,12 @@ impl Memory {
     /// Returns the rights of a location to the mapping at an address.
     pub(crate) fn access(&self, address: u64, location: Location) -> Result<u32> {
         let records = self.read();
-        let found = records.find(address).filter(|found| matches!(found.purpose, Purpose::Mapped(_)));
-        let mapped = found.and_then(|found| records.virtual_memory.mapped.get(&found.base)).ok_or(INVALID)?;
+        let found = records
+            .find(address)
+            .filter(|found| matches!(found.purpose, Purpose::Mapped(_)));
+        let mapped = found
+            .and_then(|found| records.virtual_memory.mapped.get(&found.base))
+            .ok_or(INVALID)?;
         let entry = mapped.access.iter().find(|(of, _)| *of == location);
         Ok(entry.map_or(0, |(_, flags)| *flags))
     }
@@ -305,10 +436,17 @@ impl Memory {
 
 impl Records {
     /// Returns `true` if a device, or any device if `None`, has these rights to an allocation.
-    pub(crate) fn allows(&self, allocation: &Allocation, device: Option<usize>, rights: u32) -> bool {
+    pub(crate) fn allows(
+        &self,
+        allocation: &Allocation,
+        device: Option<usize>,
+        rights: u32,
+    ) -> bool {
         match allocation.purpose {
             Purpose::Mapped(_) => self.virtual_memory.allows(allocation.base, device, rights),
-            Purpose::Pool(pool) => device.is_none_or(|device| self.pool_allows(pool, device, rights)),
+            Purpose::Pool(pool) => {
+                device.is_none_or(|device| self.pool_allows(pool, device, rights))
+            }
             _ => true,
         }
     }
@@ -316,7 +454,10 @@ impl Records {
     /// Returns the properties of the memory that is mapped at an address.
     pub(super) fn properties_of(&self, base: u64) -> Option<Properties> {
         let mapped = self.virtual_memory.mapped.get(&base)?;
-        self.virtual_memory.physical.get(mapped.physical).map(|physical| physical.properties)
+        self.virtual_memory
+            .physical
+            .get(mapped.physical)
+            .map(|physical| physical.properties)
     }
 
     fn set_access_of(&mut self, base: u64, location: Location, flags: u32) -> Result {
@@ -346,11 +487,19 @@ impl Records {
 
     fn drop_physical_if_unused(&mut self, id: Id<Physical>) {
         let memory = &mut self.virtual_memory;
-        if memory.physical.get(id).is_none_or(|physical| physical.handles != 0 || physical.mappings != 0) {
+        if memory
+            .physical
+            .get(id)
+            .is_none_or(|physical| physical.handles != 0 || physical.mappings != 0)
+        {
             return;
         }
-        let Some(physical) = memory.physical.remove(id) else { return };
-        if let (Location::Device(device), false) = (physical.properties.location, physical.is_imported) {
+        let Some(physical) = memory.physical.remove(id) else {
+            return;
+        };
+        if let (Location::Device(device), false) =
+            (physical.properties.location, physical.is_imported)
+        {
             self.used[device] -= physical.size;
         }
         self.virtual_memory.retired.push(physical.backing);
@@ -364,8 +513,21 @@ impl Properties {
             Location::Host => (2, 0),
             Location::HostNuma(node) => (3, u64::from(node.unsigned_abs())),
         };
-        let flags = [u64::from(self.compression), u64::from(self.gpu_direct), u64::from(self.usage)];
-        [kind, id, self.handle_types.into(), flags[0] | flags[1] << 8 | flags[2] << 16, 0, 0, 0, 0]
+        let flags = [
+            u64::from(self.compression),
+            u64::from(self.gpu_direct),
+            u64::from(self.usage),
+        ];
+        [
+            kind,
+            id,
+            self.handle_types.into(),
+            flags[0] | flags[1] << 8 | flags[2] << 16,
+            0,
+            0,
+            0,
+            0,
+        ]
     }
 
     fn from_words([kind, id, handle_types, flags, ..]: [u64; LABEL_WORDS]) -> Option<Self> {

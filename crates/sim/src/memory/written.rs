@@ -46,10 +46,17 @@ impl Memory {
 
     /// Records a copy from bytes in one allocation.
     fn note_piece(&self, to: u64, source: &Allocation, from: u64, size: u64) {
-        let Some(known) = &source.written else { return self.note_write(to, size) };
+        let Some(known) = &source.written else {
+            return self.note_write(to, size);
+        };
         self.each_piece(to, size, |found, address, bytes| {
             if let Some(written) = &found.written {
-                written.copy(address - found.base, known, from + (address - to) - source.base, bytes);
+                written.copy(
+                    address - found.base,
+                    known,
+                    from + (address - to) - source.base,
+                    bytes,
+                );
             }
         });
     }
@@ -72,7 +79,10 @@ impl Memory {
 impl Records {
     /// Returns the record of a fresh allocation, or `None` if its writes are not all observed.
     pub(super) fn fresh(&self, size: u64, purpose: &Purpose) -> Option<Arc<Written>> {
-        let is_known = matches!(purpose, Purpose::Device | Purpose::Pool(_) | Purpose::Module);
+        let is_known = matches!(
+            purpose,
+            Purpose::Device | Purpose::Pool(_) | Purpose::Module
+        );
         (self.notes_writes && is_known).then(|| Arc::new(Written::new(size)))
     }
 

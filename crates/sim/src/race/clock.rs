@@ -15,7 +15,9 @@ pub(super) struct Moment {
 impl Clock {
     /// Returns `true` if the clock is ordered after a moment.
     pub(super) fn knows(&self, moment: Moment) -> bool {
-        self.0.get(moment.chain as usize).is_some_and(|time| *time >= moment.time)
+        self.0
+            .get(moment.chain as usize)
+            .is_some_and(|time| *time >= moment.time)
     }
 
     /// Orders the clock after a moment.

@@ -32,7 +32,12 @@ impl Before {
         }
         // SAFETY: the caller guarantees the bytes.
         let bytes = unsafe { read(place, size) };
-        Some(Self { races: Arc::clone(races), turn: races.turn(), place, bytes })
+        Some(Self {
+            races: Arc::clone(races),
+            turn: races.turn(),
+            place,
+            bytes,
+        })
     }
 
     /// Returns the address of the first byte.
@@ -47,7 +52,10 @@ impl Before {
         }
         // SAFETY: the creator of this value guaranteed the bytes until the copy has run.
         let now = unsafe { read(self.place, self.bytes.len()) };
-        self.bytes.iter().zip(&now).position(|(before, now)| before != now)
+        self.bytes
+            .iter()
+            .zip(&now)
+            .position(|(before, now)| before != now)
     }
 }
 

@@ -62,7 +62,14 @@ impl Mark {
 
     /// Returns the mark after a write of all bytes.
     pub(super) fn of_writer(party: Party) -> Self {
-        Self::new(Half { number: party, flag: false, bytes: WHOLE }, Half::default())
+        Self::new(
+            Half {
+                number: party,
+                flag: false,
+                bytes: WHOLE,
+            },
+            Half::default(),
+        )
     }
 
     fn new(writer: Half, reader: Half) -> Self {
@@ -88,11 +95,20 @@ impl Mark {
         let (writer, reader) = (self.writer(), self.reader());
         let are_atomics = writer.flag && step.how == AccessKind::Atomic;
         let is_written = writer.bytes & step.bytes != 0 && !are_atomics;
-        let mut rival =
-            (is_written && !comes_before(writer.number)).then_some(Rival { party: writer.number, wrote: true });
+        let mut rival = (is_written && !comes_before(writer.number)).then_some(Rival {
+            party: writer.number,
+            wrote: true,
+        });
         if step.how != AccessKind::Read && reader.bytes & step.bytes != 0 {
-            let unordered = readers.of(reader).iter().copied().find(|party| !comes_before(*party));
-            rival = rival.or(unordered.map(|party| Rival { party, wrote: false }));
+            let unordered = readers
+                .of(reader)
+                .iter()
+                .copied()
+                .find(|party| !comes_before(*party));
+            rival = rival.or(unordered.map(|party| Rival {
+                party,
+                wrote: false,
+            }));
         }
         let mark = match step.how {
             AccessKind::Read => self.after_read(step, readers, comes_before),
@@ -102,18 +118,37 @@ impl Mark {
     }
 
     /// Returns the mark after a read.
-    fn after_read(self, step: Step, readers: &mut Readers, comes_before: impl Fn(Party) -> bool) -> Self {
+    fn after_read(
+        self,
+        step: Step,
+        readers: &mut Readers,
+        comes_before: impl Fn(Party) -> bool,
+    ) -> Self {
         let (writer, reader) = (self.writer(), self.reader());
         if writer.number == step.own && !writer.flag && writer.bytes & step.bytes == step.bytes {
             return self;
         }
-        let alone = Half { number: step.own, flag: false, bytes: step.bytes };
+        let alone = Half {
+            number: step.own,
+            flag: false,
+            bytes: step.bytes,
+        };
         let new = match reader {
             Half { bytes: 0, .. } => alone,
-            Half { number, flag: false, bytes } if number == step.own => Half { bytes: bytes | step.bytes, ..reader },
+            Half {
+                number,
+                flag: false,
+                bytes,
+            } if number == step.own => Half {
+                bytes: bytes | step.bytes,
+                ..reader
+            },
             // Readers of other bytes are discarded, because a mark has one set of bytes for all readers.
             Half { bytes, .. } if bytes != step.bytes => alone,
-            _ => Half { bytes: step.bytes, ..readers.with(reader, step.own, comes_before) },
+            _ => Half {
+                bytes: step.bytes,
+                ..readers.with(reader, step.own, comes_before)
+            },
         };
         Self::new(writer, new)
     }
@@ -123,12 +158,20 @@ impl Mark {
         let (writer, reader) = (self.writer(), self.reader());
         let is_atomic = step.how == AccessKind::Atomic;
         let is_own = writer.number == step.own;
-        let new = if is_own && is_atomic && !writer.flag && writer.bytes & step.bytes == step.bytes {
+        let new = if is_own && is_atomic && !writer.flag && writer.bytes & step.bytes == step.bytes
+        {
             writer
         } else if is_own && writer.flag == is_atomic {
-            Half { bytes: writer.bytes | step.bytes, ..writer }
+            Half {
+                bytes: writer.bytes | step.bytes,
+                ..writer
+            }
         } else {
-            Half { number: step.own, flag: is_atomic, bytes: step.bytes }
+            Half {
+                number: step.own,
+                flag: is_atomic,
+                bytes: step.bytes,
+            }
         };
         let is_covered = reader.bytes & !step.bytes == 0;
         Self::new(new, if is_covered { Half::default() } else { reader })
@@ -137,7 +180,11 @@ impl Mark {
 
 impl Half {
     fn from_bits(bits: u64) -> Self {
-        Self { number: bits as u32 >> 5, flag: bits >> 4 & 1 == 1, bytes: bits as u8 & WHOLE }
+        Self {
+            number: bits as u32 >> 5,
+            flag: bits >> 4 & 1 == 1,
+            bytes: bits as u8 & WHOLE,
+        }
     }
 
     fn to_bits(self) -> u64 {
@@ -149,7 +196,10 @@ impl Readers {
     /// Returns the parties of a reader.
     fn of(&self, reader: Half) -> Vec<Party> {
         if reader.flag {
-            return self.sets.get(reader.number as usize).map_or_else(Vec::new, |set| set.to_vec());
+            return self
+                .sets
+                .get(reader.number as usize)
+                .map_or_else(Vec::new, |set| set.to_vec());
         }
         vec![reader.number]
     }
@@ -161,14 +211,21 @@ impl Readers {
         all.push(own);
         all.sort_unstable();
         if all.len() == 1 || self.sets.len() == MOST_PARTIES as usize {
-            return Half { number: own, ..Half::default() };
+            return Half {
+                number: own,
+                ..Half::default()
+            };
         }
         let all = all.into_boxed_slice();
         let number = *self.numbers.entry(all).or_insert_with_key(|all| {
             self.sets.push(all.clone());
             self.sets.len() as u32 - 1
         });
-        Half { number, flag: true, bytes: 0 }
+        Half {
+            number,
+            flag: true,
+            bytes: 0,
+        }
     }
 }
 
@@ -181,7 +238,8 @@ mod tests {
         let (mut mark, mut readers) = (Mark::default(), Readers::default());
         let mut rivals = Vec::new();
         for &(own, how, bytes) in steps {
-            let (next, rival) = mark.after(Step { own, how, bytes }, &mut readers, |party| party == own);
+            let (next, rival) =
+                mark.after(Step { own, how, bytes }, &mut readers, |party| party == own);
             mark = next;
             rivals.push(rival.map(|rival| rival.party));
         }
@@ -203,9 +261,21 @@ mod tests {
             (Write, Atomic, true),
         ] {
             let expected = [None, races.then_some(1)];
-            assert_eq!(rivals(&[(1, first, WHOLE), (2, second, WHOLE)]), expected, "{first:?} {second:?}");
-            assert_eq!(rivals(&[(1, first, 0b0011), (2, second, 0b1100)]), [None; 2], "other bytes");
-            assert_eq!(rivals(&[(1, first, 0b0110), (2, second, 0b1100)]), expected, "one byte of both");
+            assert_eq!(
+                rivals(&[(1, first, WHOLE), (2, second, WHOLE)]),
+                expected,
+                "{first:?} {second:?}"
+            );
+            assert_eq!(
+                rivals(&[(1, first, 0b0011), (2, second, 0b1100)]),
+                [None; 2],
+                "other bytes"
+            );
+            assert_eq!(
+                rivals(&[(1, first, 0b0110), (2, second, 0b1100)]),
+                expected,
+                "one byte of both"
+            );
         }
     }
 
@@ -214,25 +284,53 @@ mod tests {
         use AccessKind::{Read, Write};
         let (mut mark, mut readers) = (Mark::default(), Readers::default());
         for own in 1..=3 {
-            let step = Step { own, how: Read, bytes: WHOLE };
+            let step = Step {
+                own,
+                how: Read,
+                bytes: WHOLE,
+            };
             (mark, _) = mark.after(step, &mut readers, |_| false);
         }
         for known in [[1, 2], [2, 3], [1, 3]] {
-            let step = Step { own: 4, how: Write, bytes: WHOLE };
+            let step = Step {
+                own: 4,
+                how: Write,
+                bytes: WHOLE,
+            };
             let (_, rival) = mark.after(step, &mut readers, |party| known.contains(&party));
-            assert_eq!(rival, Some(Rival { party: 6 - known[0] - known[1], wrote: false }));
+            assert_eq!(
+                rival,
+                Some(Rival {
+                    party: 6 - known[0] - known[1],
+                    wrote: false
+                })
+            );
         }
-        let step = Step { own: 4, how: Write, bytes: WHOLE };
-        assert_eq!(mark.after(step, &mut readers, |_| true), (Mark::of_writer(4), None));
+        let step = Step {
+            own: 4,
+            how: Write,
+            bytes: WHOLE,
+        };
+        assert_eq!(
+            mark.after(step, &mut readers, |_| true),
+            (Mark::of_writer(4), None)
+        );
     }
 
     #[test]
     fn reader_ordered_before_another_is_discarded() {
         let mut readers = Readers::default();
-        let read = |own| Step { own, how: AccessKind::Read, bytes: WHOLE };
+        let read = |own| Step {
+            own,
+            how: AccessKind::Read,
+            bytes: WHOLE,
+        };
         let (mark, _) = Mark::of_writer(1).after(read(2), &mut readers, |party| party == 1);
         let (mark, rival) = mark.after(read(3), &mut readers, |party| party < 3);
-        assert_eq!((mark.reader().number, mark.reader().flag, rival), (3, false, None));
+        assert_eq!(
+            (mark.reader().number, mark.reader().flag, rival),
+            (3, false, None)
+        );
         let (mark, _) = mark.after(read(4), &mut readers, |party| party == 1);
         assert!(mark.reader().flag && readers.of(mark.reader()) == [3, 4]);
     }
@@ -240,7 +338,13 @@ mod tests {
     #[test]
     fn atomic_of_a_party_that_wrote_stays_a_write() {
         use AccessKind::{Atomic, Write};
-        assert_eq!(rivals(&[(1, Write, WHOLE), (1, Atomic, WHOLE), (2, Atomic, WHOLE)]), [None, None, Some(1)]);
-        assert_eq!(rivals(&[(1, Atomic, WHOLE), (1, Write, WHOLE), (2, Atomic, WHOLE)]), [None, None, Some(1)]);
+        assert_eq!(
+            rivals(&[(1, Write, WHOLE), (1, Atomic, WHOLE), (2, Atomic, WHOLE)]),
+            [None, None, Some(1)]
+        );
+        assert_eq!(
+            rivals(&[(1, Atomic, WHOLE), (1, Write, WHOLE), (2, Atomic, WHOLE)]),
+            [None, None, Some(1)]
+        );
     }
 }

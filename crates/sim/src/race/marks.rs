@@ -44,8 +44,16 @@ impl Marks {
     /// Creates the marks of `size` bytes without accesses, attributed to a party unless it is [`NOBODY`].
     pub(crate) fn new(size: u64, made_by: Party) -> Self {
         let chunks = size.div_ceil(LINE * LINES as u64) as usize;
-        let first = if made_by == NOBODY { Mark::default() } else { Mark::of_writer(made_by) };
-        Self { size, first, chunks: std::iter::repeat_with(OnceLock::new).take(chunks).collect() }
+        let first = if made_by == NOBODY {
+            Mark::default()
+        } else {
+            Mark::of_writer(made_by)
+        };
+        Self {
+            size,
+            first,
+            chunks: std::iter::repeat_with(OnceLock::new).take(chunks).collect(),
+        }
     }
 
     /// Replaces each mark of a range by `next` of the mark and the mask of the accessed bytes, unless it stays the same. Returns the first
@@ -63,8 +71,11 @@ impl Marks {
             let stop = end.min((line + 1) * LINE);
             // The end of an allocation is the end of its last line.
             let is_whole = at == line * LINE && (stop == (line + 1) * LINE || stop == self.size);
-            let told =
-                if is_whole { self.update_line(line, &mut next) } else { self.update_words(at..stop, &mut next) };
+            let told = if is_whole {
+                self.update_line(line, &mut next)
+            } else {
+                self.update_words(at..stop, &mut next)
+            };
             found = found.or(told);
             at = stop;
         }
@@ -72,15 +83,25 @@ impl Marks {
     }
 
     /// Updates all marks, treating bytes without accesses as one.
-    pub(super) fn update_all<T>(&self, mut next: impl FnMut(Mark, u8) -> (Mark, Option<T>)) -> Option<(u64, T)> {
+    pub(super) fn update_all<T>(
+        &self,
+        mut next: impl FnMut(Mark, u8) -> (Mark, Option<T>),
+    ) -> Option<(u64, T)> {
         let (_, told) = next(self.first, WHOLE);
-        let made = (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.get().is_some());
+        let made = (0..)
+            .zip(&self.chunks)
+            .filter(|(_, chunk)| chunk.get().is_some());
         let bytes = LINE * LINES as u64;
-        let found = made.map(|(chunk, _): (u64, _)| self.update(chunk * bytes..(chunk + 1) * bytes, &mut next));
+        let found = made
+            .map(|(chunk, _): (u64, _)| self.update(chunk * bytes..(chunk + 1) * bytes, &mut next));
         told.map(|told| (0, told)).or(found.fold(None, Option::or))
     }
 
-    fn update_line<T>(&self, line: u64, next: &mut impl FnMut(Mark, u8) -> (Mark, Option<T>)) -> Option<(u64, T)> {
+    fn update_line<T>(
+        &self,
+        line: u64,
+        next: &mut impl FnMut(Mark, u8) -> (Mark, Option<T>),
+    ) -> Option<(u64, T)> {
         let (chunk, index) = self.chunk(line);
         loop {
             let bits = chunk.lines[index].load(Ordering::Acquire);
@@ -115,7 +136,8 @@ impl Marks {
                 // The thread that merged the line may have missed this update.
                 chunk.lines[index].load(Ordering::SeqCst) == SPLIT
             } else {
-                let changes = words_of(&range).any(|(_, mask)| next(Mark::from_bits(bits), mask).0.to_bits() != bits);
+                let changes = words_of(&range)
+                    .any(|(_, mask)| next(Mark::from_bits(bits), mask).0.to_bits() != bits);
                 if changes {
                     chunk.split(index, bits);
                 }
@@ -130,7 +152,10 @@ impl Marks {
     /// Returns the chunk of a line, and the line's position in it.
     fn chunk(&self, line: u64) -> (&Chunk, usize) {
         let (chunk, index) = (line as usize / LINES, line as usize % LINES);
-        (self.chunks[chunk].get_or_init(|| Box::new(Chunk::new(self.first))), index)
+        (
+            self.chunks[chunk].get_or_init(|| Box::new(Chunk::new(self.first))),
+            index,
+        )
     }
 }
 
@@ -146,29 +171,46 @@ impl Chunk {
     /// Returns the marks of a line's words.
     fn words(&self, index: usize) -> &[AtomicU64; WORDS] {
         let none = || std::array::from_fn(|_| AtomicU64::new(0));
-        &self.words.get_or_init(|| std::iter::repeat_with(none).take(LINES).collect())[index]
+        &self
+            .words
+            .get_or_init(|| std::iter::repeat_with(none).take(LINES).collect())[index]
     }
 
     /// Copies a line's mark to its words, if the mark is still `bits`.
     fn split(&self, index: usize, bits: u64) {
         let words = self.words(index);
-        let _turn = self.splitting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self
+            .splitting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if self.lines[index].load(Ordering::SeqCst) == bits {
-            words.iter().for_each(|word| word.store(bits, Ordering::Relaxed));
+            words
+                .iter()
+                .for_each(|word| word.store(bits, Ordering::Relaxed));
             // If the line has changed in the meantime, the caller retries.
-            _ = self.lines[index].compare_exchange(bits, SPLIT, Ordering::SeqCst, Ordering::Relaxed);
+            _ = self.lines[index].compare_exchange(
+                bits,
+                SPLIT,
+                Ordering::SeqCst,
+                Ordering::Relaxed,
+            );
         }
     }
 
     /// Copies the mark of a line's words to the line, if it is the same for all.
     fn merge(&self, index: usize) {
         let words = self.words(index);
-        let _turn = self.splitting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self
+            .splitting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let bits = words[0].load(Ordering::SeqCst);
         let are_alike = || words.iter().all(|word| word.load(Ordering::SeqCst) == bits);
         let line = &self.lines[index];
         if are_alike()
-            && line.compare_exchange(SPLIT, bits, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+            && line
+                .compare_exchange(SPLIT, bits, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok()
             && !are_alike()
         {
             // A word has changed in the meantime. If the line has changed too, the thread that changed the word retries.
@@ -178,7 +220,11 @@ impl Chunk {
 }
 
 /// Updates the mark of a word.
-fn update_word<T>(word: &AtomicU64, mask: u8, next: &mut impl FnMut(Mark, u8) -> (Mark, Option<T>)) -> Option<T> {
+fn update_word<T>(
+    word: &AtomicU64,
+    mask: u8,
+    next: &mut impl FnMut(Mark, u8) -> (Mark, Option<T>),
+) -> Option<T> {
     loop {
         let bits = word.load(Ordering::Acquire);
         let (mark, told) = next(Mark::from_bits(bits), mask);
@@ -192,7 +238,10 @@ fn update_word<T>(word: &AtomicU64, mask: u8, next: &mut impl FnMut(Mark, u8) ->
 #[inline]
 fn change(place: &AtomicU64, bits: u64, mark: Mark) -> bool {
     let new = mark.to_bits();
-    new == bits || place.compare_exchange(bits, new, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    new == bits
+        || place
+            .compare_exchange(bits, new, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
 }
 
 /// Returns the words of a range, each with the mask of its bytes.
@@ -200,7 +249,10 @@ fn words_of(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
     let Range { start, end } = *range;
     (start / WORD..end.div_ceil(WORD)).map(move |word| {
         let first = word * WORD;
-        (word, bytes(start.max(first) - first, end.min(first + WORD) - first))
+        (
+            word,
+            bytes(start.max(first) - first, end.min(first + WORD) - first),
+        )
     })
 }
 
@@ -235,7 +287,11 @@ mod tests {
         assert_eq!(paint(&marks, 0..64, 5), [1, 2, 3]);
         assert_eq!(paint(&marks, 0..128, 6), [4, 5]);
         assert_eq!(paint(&marks, 996..1000, 7), [1]);
-        assert_eq!(paint(&marks, 960..1000, 8), [1, 7], "the last line ends with the allocation");
+        assert_eq!(
+            paint(&marks, 960..1000, 8),
+            [1, 7],
+            "the last line ends with the allocation"
+        );
         assert_eq!(paint(&marks, 960..2000, 9), [8]);
     }
 
@@ -250,9 +306,17 @@ mod tests {
     fn update_returns_the_first_result() {
         let marks = Marks::new(256, 0);
         paint(&marks, 70..71, 1);
-        let find = |range: Range<u64>| marks.update(range, |mark, _| (mark, (mark.writer().number == 1).then_some(())));
+        let find = |range: Range<u64>| {
+            marks.update(range, |mark, _| {
+                (mark, (mark.writer().number == 1).then_some(()))
+            })
+        };
         assert_eq!(find(0..256), Some((68, ())));
-        assert_eq!(find(69..100), Some((69, ())), "bytes before the range are not meant");
+        assert_eq!(
+            find(69..100),
+            Some((69, ())),
+            "bytes before the range are not meant"
+        );
         assert_eq!(find(72..256), None);
     }
 

@@ -55,32 +55,62 @@ pub(super) struct Member {
 impl Order {
     /// Adds an operation that is queued after others.
     pub(super) fn submit(&mut self, ticket: Ticket, place: Place, after: &[Ticket]) {
-        let before: Vec<&Operation> = after.iter().filter_map(|ticket| self.operations.get(ticket)).collect();
+        let before: Vec<&Operation> = after
+            .iter()
+            .filter_map(|ticket| self.operations.get(ticket))
+            .collect();
         let is_last = |moment: &Moment| self.chains[moment.chain as usize] == moment.time;
-        let goes_on = before.iter().map(|operation| operation.moment).find(is_last).map(|moment| moment.chain);
-        let after = before.iter().map(|operation| Arc::clone(&operation.last)).collect();
+        let goes_on = before
+            .iter()
+            .map(|operation| operation.moment)
+            .find(is_last)
+            .map(|moment| moment.chain);
+        let after = before
+            .iter()
+            .map(|operation| Arc::clone(&operation.last))
+            .collect();
         let chain = goes_on.or_else(|| self.known_chain()).unwrap_or_else(|| {
             self.chains.push(0);
             self.chains.len() as u32 - 1
         });
         self.chains[chain as usize] += 1;
-        let moment = Moment { chain, time: self.chains[chain as usize] };
+        let moment = Moment {
+            chain,
+            time: self.chains[chain as usize],
+        };
         let mut clock = Clock::clone(&self.host);
         clock.note(moment);
-        self.operations.insert(ticket, Operation { place, moment, after, clock, last: LastClock::default() });
+        self.operations.insert(
+            ticket,
+            Operation {
+                place,
+                moment,
+                after,
+                clock,
+                last: LastClock::default(),
+            },
+        );
     }
 
     /// Returns a chain that the host has waited for completely.
     fn known_chain(&self) -> Option<u32> {
-        let moments = (0..).zip(&self.chains).map(|(chain, &time)| Moment { chain, time });
-        moments.into_iter().find(|moment| self.host.knows(*moment)).map(|moment| moment.chain)
+        let moments = (0..)
+            .zip(&self.chains)
+            .map(|(chain, &time)| Moment { chain, time });
+        moments
+            .into_iter()
+            .find(|moment| self.host.knows(*moment))
+            .map(|moment| moment.chain)
     }
 
     /// Begins an operation: all operations that it waits for have completed.
     pub(super) fn begin(&mut self, ticket: Ticket) {
         if let Some(operation) = self.operations.get_mut(&ticket) {
             for before in operation.after.drain(..) {
-                before.get().into_iter().for_each(|clock| _ = operation.clock.join(clock));
+                before
+                    .get()
+                    .into_iter()
+                    .for_each(|clock| _ = operation.clock.join(clock));
             }
         }
     }
@@ -96,7 +126,9 @@ impl Order {
 
     /// Merges the clocks of the host and of an operation. Returns `true` if this changes the host's clock.
     pub(super) fn exchange(&mut self, ticket: Ticket) -> bool {
-        let Some(operation) = self.operations.get_mut(&ticket) else { return false };
+        let Some(operation) = self.operations.get_mut(&ticket) else {
+            return false;
+        };
         let is_news = Arc::make_mut(&mut self.host).join(&operation.clock);
         operation.clock.join(&self.host);
         is_news
@@ -105,25 +137,41 @@ impl Order {
     /// Records that the host has waited for operations, and discards completed operations that are ordered before the host.
     pub(super) fn observe(&mut self, tickets: &[Ticket]) {
         let host = Arc::make_mut(&mut self.host);
-        for clock in tickets.iter().filter_map(|ticket| self.operations.get(ticket)?.last.get()) {
+        for clock in tickets
+            .iter()
+            .filter_map(|ticket| self.operations.get(ticket)?.last.get())
+        {
             host.join(clock);
         }
-        self.operations.retain(|_, operation| operation.last.get().is_none() || !host.knows(operation.moment));
+        self.operations
+            .retain(|_, operation| operation.last.get().is_none() || !host.knows(operation.moment));
     }
 
     /// Returns the operations of a stream or context that the host has not waited for.
     pub(super) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
-        self.operations.iter().filter(|(_, operation)| belongs(&operation.place)).map(|(ticket, _)| *ticket).collect()
+        self.operations
+            .iter()
+            .filter(|(_, operation)| belongs(&operation.place))
+            .map(|(ticket, _)| *ticket)
+            .collect()
     }
 
     /// Returns a number for an accessor that is part of an operation, or `None` if all numbers are used.
     pub(super) fn enroll(&mut self, ticket: Ticket, name: &str) -> Option<Party> {
-        let operation = self.operations.get(&ticket).filter(|_| self.parties.len() < MOST_PARTIES as usize)?;
+        let operation = self
+            .operations
+            .get(&ticket)
+            .filter(|_| self.parties.len() < MOST_PARTIES as usize)?;
         let name = match self.parties.last() {
             Some(last) if *last.name == *name => Arc::clone(&last.name),
             _ => name.into(),
         };
-        self.parties.push(Member { moment: operation.moment, ticket, place: operation.place, name });
+        self.parties.push(Member {
+            moment: operation.moment,
+            ticket,
+            place: operation.place,
+            name,
+        });
         Some(self.parties.len() as Party)
     }
 
@@ -133,10 +181,18 @@ impl Order {
 
     /// Returns the mark after a step, and the rival of a race.
     pub(super) fn step(&mut self, mark: Mark, step: Step) -> (Mark, Option<Rival>) {
-        let Self { parties, operations, readers, .. } = self;
+        let Self {
+            parties,
+            operations,
+            readers,
+            ..
+        } = self;
         let member = |party: Party| parties.get((party as usize).wrapping_sub(1));
-        let Some(operation) = member(step.own).and_then(|own| operations.get(&own.ticket)) else { return (mark, None) };
-        let comes_before = |party: Party| member(party).is_none_or(|other| operation.clock.knows(other.moment));
+        let Some(operation) = member(step.own).and_then(|own| operations.get(&own.ticket)) else {
+            return (mark, None);
+        };
+        let comes_before =
+            |party: Party| member(party).is_none_or(|other| operation.clock.knows(other.moment));
         mark.after(step, readers, comes_before)
     }
 }
@@ -148,7 +204,11 @@ mod tests {
     use crate::handle::Id;
     use curium_ptx::exec::AccessKind;
 
-    const PLACE: fn() -> Place = || Place { device: 0, context: Id::from_number(0), stream: 0 };
+    const PLACE: fn() -> Place = || Place {
+        device: 0,
+        context: Id::from_number(0),
+        stream: 0,
+    };
 
     /// An order whose operations are named by numbers.
     struct Work(Order);
@@ -161,14 +221,21 @@ mod tests {
 
         fn run(&mut self, ticket: u64) -> Party {
             self.0.begin(Ticket::from_number(ticket));
-            let party = self.0.enroll(Ticket::from_number(ticket), "work").expect("there are numbers left");
+            let party = self
+                .0
+                .enroll(Ticket::from_number(ticket), "work")
+                .expect("there are numbers left");
             self.0.complete(Ticket::from_number(ticket));
             party
         }
 
         /// Returns `true` if a party races with another that wrote.
         fn races(&mut self, own: Party, other: Party) -> bool {
-            let step = Step { own, how: AccessKind::Write, bytes: WHOLE };
+            let step = Step {
+                own,
+                how: AccessKind::Write,
+                bytes: WHOLE,
+            };
             self.0.step(Mark::of_writer(other), step).1.is_some()
         }
     }
@@ -182,10 +249,20 @@ mod tests {
         work.submit(4, &[2, 3]);
         let [one, two, three, four] = [1, 2, 3, 4].map(|ticket| work.run(ticket));
         assert!(work.races(two, three) && work.races(three, two));
-        for (own, other) in [(two, one), (three, one), (four, one), (four, two), (four, three), (one, one)] {
+        for (own, other) in [
+            (two, one),
+            (three, one),
+            (four, one),
+            (four, two),
+            (four, three),
+            (one, one),
+        ] {
             assert!(!work.races(own, other), "{own} {other}");
         }
-        assert!(work.races(one, two), "work does not come after what follows it");
+        assert!(
+            work.races(one, two),
+            "work does not come after what follows it"
+        );
     }
 
     #[test]

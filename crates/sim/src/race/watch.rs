@@ -32,12 +32,21 @@ struct Known {
 
 impl Watch {
     pub(super) fn new(accessor: Accessor) -> Self {
-        Self { accessor, steps: Box::new([Known::default(); STEPS]), version: u64::MAX }
+        Self {
+            accessor,
+            steps: Box::new([Known::default(); STEPS]),
+            version: u64::MAX,
+        }
     }
 
     /// Records an access to a range of an allocation. Returns the first byte that races, and its rival.
     #[inline]
-    pub(super) fn note(&mut self, marks: &Marks, range: Range<u64>, how: AccessKind) -> Option<(u64, Conflict)> {
+    pub(super) fn note(
+        &mut self,
+        marks: &Marks,
+        range: Range<u64>,
+        how: AccessKind,
+    ) -> Option<(u64, Conflict)> {
         marks.update(range, |mark, bytes| self.step(mark, bytes, how))
     }
 
@@ -57,7 +66,11 @@ impl Watch {
         }
         let (next, rival) = self.accessor.step(mark, how, bytes);
         if rival.is_none() {
-            *known = Known { key, before, after: next.to_bits() };
+            *known = Known {
+                key,
+                before,
+                after: next.to_bits(),
+            };
         }
         (next, rival.map(|rival| self.accessor.conflict(rival)))
     }
@@ -94,7 +107,12 @@ pub(crate) struct LaunchWatch<'a> {
 
 impl<'a> LaunchWatch<'a> {
     pub(crate) fn new(accessor: Accessor, find: impl Fn(u64) -> Option<Marked> + 'a) -> Self {
-        Self { watch: Watch::new(accessor), find: Box::new(find), known: Default::default(), next: 0 }
+        Self {
+            watch: Watch::new(accessor),
+            find: Box::new(find),
+            known: Default::default(),
+            next: 0,
+        }
     }
 
     /// Returns the index among the known allocations of the one that contains an address.
@@ -112,7 +130,9 @@ impl<'a> LaunchWatch<'a> {
 
 impl fmt::Debug for LaunchWatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LaunchWatch").field("watch", &self.watch).finish_non_exhaustive()
+        f.debug_struct("LaunchWatch")
+            .field("watch", &self.watch)
+            .finish_non_exhaustive()
     }
 }
 
@@ -121,7 +141,9 @@ impl Watcher for LaunchWatch<'_> {
         let position = self.find(address)?;
         let (base, _, marks) = &self.known[position];
         let offset = address - base;
-        let found = self.watch.note(marks.as_deref()?, offset..offset.saturating_add(bytes), how);
+        let found = self
+            .watch
+            .note(marks.as_deref()?, offset..offset.saturating_add(bytes), how);
         found.map(|(at, conflict)| (base + at, conflict))
     }
 

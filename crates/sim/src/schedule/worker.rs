@@ -32,7 +32,11 @@ impl Driver {
         mut state: MutexGuard<'a, State>,
         tickets: &[Ticket],
     ) -> Result<MutexGuard<'a, State>> {
-        let is_pending = |state: &State| tickets.iter().any(|ticket| state.schedule.is_pending(*ticket));
+        let is_pending = |state: &State| {
+            tickets
+                .iter()
+                .any(|ticket| state.schedule.is_pending(*ticket))
+        };
         state.schedule.demand(tickets);
         while is_pending(&state) && state.schedule.has_single_choice() {
             state = self.help(state);
@@ -41,7 +45,10 @@ impl Driver {
             self.changed().notify_all();
             state.schedule.sleepers += 1;
             while is_pending(&state) {
-                state = self.changed().wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self
+                    .changed()
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
             }
             state.schedule.sleepers -= 1;
         }
@@ -51,7 +58,11 @@ impl Driver {
             self.write_printed();
             state = self.lock();
         }
-        if state.schedule.is_closed() { Err(CUresult::CUDA_ERROR_DEINITIALIZED) } else { Ok(state) }
+        if state.schedule.is_closed() {
+            Err(CUresult::CUDA_ERROR_DEINITIALIZED)
+        } else {
+            Ok(state)
+        }
     }
 
     /// Runs the only operation that can run on the calling thread, because waking a worker takes longer than a small kernel.
@@ -82,17 +93,28 @@ impl Driver {
         loop {
             match state.schedule.next(Instant::now()) {
                 Next::Stop => return,
-                Next::Wait(None) => state = self.changed().wait(state).unwrap_or_else(PoisonError::into_inner),
+                Next::Wait(None) => {
+                    state = self
+                        .changed()
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
                 Next::Wait(Some(time)) => {
                     state.schedule.watchers += 1;
-                    state = self.changed().wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0;
+                    state = self
+                        .changed()
+                        .wait_timeout(state, time)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0;
                     state.schedule.watchers -= 1;
                 }
                 Next::Run(ticket, place, Work::Host(function)) => {
                     state.schedule.queue_host_function(ticket, place, function);
                     self.changed().notify_all();
                 }
-                Next::Run(ticket, place, Work::Device(work)) => state = self.run(state, ticket, place, work),
+                Next::Run(ticket, place, Work::Device(work)) => {
+                    state = self.run(state, ticket, place, work)
+                }
                 Next::Run(ticket, place, Work::Wait(is_met)) => {
                     state = self.poll_condition(state, ticket, place, is_met);
                 }
@@ -113,7 +135,8 @@ impl Driver {
             drop(state);
             races.iter().for_each(|races| races.enter(ticket));
             let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
-            let outcome = outcome.map(|result| result.and_then(|()| self.judge(races.and_then(|_| Races::leave()))));
+            let outcome = outcome
+                .map(|result| result.and_then(|()| self.judge(races.and_then(|_| Races::leave()))));
             state = self.lock();
             if let Err(code) = outcome.unwrap_or(Err(CUresult::CUDA_ERROR_UNKNOWN)) {
                 state.fail(place.device, code);
@@ -142,7 +165,11 @@ impl Driver {
                 Ok(true) => state.schedule.exchange(ticket),
                 Ok(false) => {
                     state.schedule.put_back(ticket, Work::Wait(is_met));
-                    return self.changed().wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+                    return self
+                        .changed()
+                        .wait_timeout(state, PAUSE)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0;
                 }
                 Err(code) => state.fail(place.device, code),
             }
@@ -157,8 +184,15 @@ impl Driver {
         let mut state = self.lock();
         while !state.schedule.is_closed() {
             match state.schedule.next_host_function() {
-                Some((ticket, place, function)) => state = self.call_host_function(state, ticket, place, &function),
-                None => state = self.changed().wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some((ticket, place, function)) => {
+                    state = self.call_host_function(state, ticket, place, &function)
+                }
+                None => {
+                    state = self
+                        .changed()
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
             }
         }
     }

@@ -46,12 +46,33 @@ fn image(body: &str) -> CString {
 
 /// Runs one warp of `body`, and returns the code of the wait for it.
 fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> CUresult {
-    let module = handle!(fixture.api, cuModuleLoadData(_, image(body).as_ptr().cast()));
-    let function = handle!(fixture.api, cuModuleGetFunction(_, module, c"main".as_ptr()));
+    let module = handle!(
+        fixture.api,
+        cuModuleLoadData(_, image(body).as_ptr().cast())
+    );
+    let function = handle!(
+        fixture.api,
+        cuModuleGetFunction(_, module, c"main".as_ptr())
+    );
     let mut argument = argument;
     let mut parameters: [*mut c_void; 1] = [(&raw mut argument).cast()];
     let (stream, extra) = (ptr::null_mut(), ptr::null_mut());
-    ok!(fixture.api, cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, parameters.as_mut_ptr(), extra));
+    ok!(
+        fixture.api,
+        cuLaunchKernel(
+            function,
+            1,
+            1,
+            1,
+            32,
+            1,
+            1,
+            0,
+            stream,
+            parameters.as_mut_ptr(),
+            extra
+        )
+    );
     cu!(fixture.api, cuCtxSynchronize())
 }
 
@@ -60,13 +81,21 @@ fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> CUresult {
 fn fault(fixture: &Fixture, body: &str, argument: CUdeviceptr, code: CUresult) -> Report {
     assert_eq!(run(fixture, body, argument), code, "{body}");
     fixture.simulator.reset_errors();
-    fixture.simulator.reports().pop().expect("the fault is kept")
+    fixture
+        .simulator
+        .reports()
+        .pop()
+        .expect("the fault is kept")
 }
 
 #[track_caller]
 fn assert_says(fault: &Report, parts: &[&str]) {
     let text = fault.to_string();
-    for part in parts.iter().chain(&["kernel `main`: ", ", block (0, 0, 0), thread (", "), PTX line 14"]) {
+    for part in parts.iter().chain(&[
+        "kernel `main`: ",
+        ", block (0, 0, 0), thread (",
+        "), PTX line 14",
+    ]) {
         assert!(text.contains(part), "{text}\nwithout {part}");
     }
 }
@@ -84,22 +113,50 @@ fn access_out_of_bounds_names_the_memory_its_size_and_the_distance_in_every_spac
     assert_says(&found, &[&place, "thread (25, 0, 0)", &near]);
     for (body, part) in [
         ("st.shared.u32 [words+72], %r0;", "4-byte write at 0x48"),
-        ("st.shared.u32 [words+72], %r0;", ", 8 bytes past the end of the block's 64 bytes of shared memory"),
+        (
+            "st.shared.u32 [words+72], %r0;",
+            ", 8 bytes past the end of the block's 64 bytes of shared memory",
+        ),
         (
             "mov.u64 %d1, words; cvta.shared.u64 %d1, %d1; st.u32 [%d1+64], %r0;",
             ", just past the end of the block's 64",
         ),
-        ("mov.u64 %d1, words; st.shared.u32 [%d1+62], %r0;", "misaligned address"),
-        ("mov.u32 %r1, words; st.shared.u8 [%r1+64], %r0;", "1-byte write at 0x40"),
-        ("st.local.u32 [own+20], %r0;", ", 4 bytes past the end of the thread's 16 bytes of local memory"),
-        ("mov.u64 %d1, own; cvta.local.u64 %d1, %d1; ld.u32 %r1, [%d1+16];", ", just past the end of the thread's 16"),
-        ("ld.param.u32 %r1, [p+8];", ", just past the end of the kernel's 8 bytes of parameters"),
+        (
+            "mov.u64 %d1, words; st.shared.u32 [%d1+62], %r0;",
+            "misaligned address",
+        ),
+        (
+            "mov.u32 %r1, words; st.shared.u8 [%r1+64], %r0;",
+            "1-byte write at 0x40",
+        ),
+        (
+            "st.local.u32 [own+20], %r0;",
+            ", 4 bytes past the end of the thread's 16 bytes of local memory",
+        ),
+        (
+            "mov.u64 %d1, own; cvta.local.u64 %d1, %d1; ld.u32 %r1, [%d1+16];",
+            ", just past the end of the thread's 16",
+        ),
+        (
+            "ld.param.u32 %r1, [p+8];",
+            ", just past the end of the kernel's 8 bytes of parameters",
+        ),
     ] {
-        let code = if part == "misaligned address" { CUresult::CUDA_ERROR_MISALIGNED_ADDRESS } else { ILLEGAL };
+        let code = if part == "misaligned address" {
+            CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+        } else {
+            ILLEGAL
+        };
         assert_says(&fault(&fixture, body, memory, code), &[part]);
     }
     let found = fault(&fixture, "ld.const.u32 %r1, [table+24];", memory, ILLEGAL);
-    assert_says(&found, &["4-byte read at 0x", ", 8 bytes past the end of a 16-byte allocation at 0x"]);
+    assert_says(
+        &found,
+        &[
+            "4-byte read at 0x",
+            ", 8 bytes past the end of a 16-byte allocation at 0x",
+        ],
+    );
 }
 
 #[test]
@@ -108,14 +165,24 @@ fn access_to_freed_memory_is_reported_as_such() {
     let memory = fixture.alloc(100);
     ok!(fixture.api, cuMemFree_v2(memory));
     let found = fault(&fixture, LOAD, memory, ILLEGAL);
-    assert_says(&found, &[&format!(", 0 bytes into a freed 100-byte allocation at {memory:#x}")]);
+    assert_says(
+        &found,
+        &[&format!(
+            ", 0 bytes into a freed 100-byte allocation at {memory:#x}"
+        )],
+    );
 }
 
 #[test]
 fn misaligned_access_names_the_allocation_that_it_is_in() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
-    let found = fault(&fixture, "st.global.u32 [%p+6], %r0;", memory, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS);
+    let found = fault(
+        &fixture,
+        "st.global.u32 [%p+6], %r0;",
+        memory,
+        CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
+    );
     let near = format!(", 6 bytes into a 100-byte allocation at {memory:#x}");
     assert_says(&found, &["misaligned address: 4-byte write", &near]);
 }
@@ -134,12 +201,25 @@ fn uninitialized_read_names_the_allocation_and_the_offset() {
             "ld.shared.u32 %r1, [words+8]; st.global.u32 [%p], %r1;",
             ", 8 bytes into the block's 64 bytes of shared memory",
         ),
-        ("ld.local.u32 %r1, [own+4]; st.global.u32 [%p], %r1;", ", 4 bytes into the thread's 16 bytes of local memory"),
+        (
+            "ld.local.u32 %r1, [own+4]; st.global.u32 [%p], %r1;",
+            ", 4 bytes into the thread's 16 bytes of local memory",
+        ),
     ] {
-        assert_says(&fault(&fixture, body, memory, FAILED), &["uninitialized read: 4-byte read", part]);
+        assert_says(
+            &fault(&fixture, body, memory, FAILED),
+            &["uninitialized read: 4-byte read", part],
+        );
     }
     // Constants, parameters, and variables without an initial value are initialized.
-    assert_eq!(run(&fixture, "ld.const.u32 %r1, [table+12]; ld.param.u32 %r2, [p+4];", memory), CUresult::CUDA_SUCCESS);
+    assert_eq!(
+        run(
+            &fixture,
+            "ld.const.u32 %r1, [table+12]; ld.param.u32 %r2, [p+4];",
+            memory
+        ),
+        CUresult::CUDA_SUCCESS
+    );
 }
 
 #[test]
@@ -164,10 +244,16 @@ fn reused_memory_of_a_pool_is_uninitialized() {
     for is_written in [true, false, true] {
         let memory: CUdeviceptr = get!(fixture.api, cuMemAllocAsync(_, 128, ptr::null_mut()));
         if is_written {
-            ok!(fixture.api, cuMemsetD8Async(memory, 0, 128, ptr::null_mut()));
+            ok!(
+                fixture.api,
+                cuMemsetD8Async(memory, 0, 128, ptr::null_mut())
+            );
             assert_eq!(run(&fixture, LOAD, memory), CUresult::CUDA_SUCCESS);
         } else {
-            assert_eq!(fault(&fixture, LOAD, memory, FAILED).kind, ReportKind::Uninitialized);
+            assert_eq!(
+                fault(&fixture, LOAD, memory, FAILED).kind,
+                ReportKind::Uninitialized
+            );
         }
         ok!(fixture.api, cuMemFreeAsync(memory, ptr::null_mut()));
     }
@@ -198,17 +284,34 @@ fn memory_of_the_kernel_heap_is_uninitialized_after_each_allocation() {
     };
     let image = |write: &str| {
         let text = image(&body(write)).into_string().expect("it was text");
-        let declared =
-            ".extern .func (.param .b64 at) malloc (.param .b64 size);\n.extern .func free (.param .b64 gone);\n.const";
+        let declared = ".extern .func (.param .b64 at) malloc (.param .b64 size);\n.extern .func free (.param .b64 gone);\n.const";
         CString::new(text.replacen(".const", declared, 1)).expect("there is no NUL in it")
     };
     let run = |image: &CStr| {
         let module = handle!(fixture.api, cuModuleLoadData(_, image.as_ptr().cast()));
-        let function = handle!(fixture.api, cuModuleGetFunction(_, module, c"main".as_ptr()));
+        let function = handle!(
+            fixture.api,
+            cuModuleGetFunction(_, module, c"main".as_ptr())
+        );
         let mut argument = 0_u64;
         let mut parameters: [*mut c_void; 1] = [(&raw mut argument).cast()];
         let (stream, extra) = (ptr::null_mut(), ptr::null_mut());
-        ok!(fixture.api, cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, parameters.as_mut_ptr(), extra));
+        ok!(
+            fixture.api,
+            cuLaunchKernel(
+                function,
+                1,
+                1,
+                1,
+                32,
+                1,
+                1,
+                0,
+                stream,
+                parameters.as_mut_ptr(),
+                extra
+            )
+        );
         cu!(fixture.api, cuCtxSynchronize())
     };
     assert_eq!(run(&image("st.u32 [%d1], 1;")), CUresult::CUDA_SUCCESS);
@@ -219,19 +322,30 @@ fn memory_of_the_kernel_heap_is_uninitialized_after_each_allocation() {
 fn report_mode_continues_after_an_uninitialized_read() {
     let fixture = Fixture::with(checking().with_checks(Checks::Report));
     let memory = fixture.alloc(128);
-    let body = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777;
+    let body =
+        "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777;
         @%q trap; st.global.u32 [%d1], %r0;";
     assert_eq!(run(&fixture, body, memory), CUresult::CUDA_SUCCESS);
     let expected: Vec<u8> = (0..32_u32).flat_map(u32::to_le_bytes).collect();
-    assert_eq!(fixture.download(memory, 128), expected, "every thread did its work");
+    assert_eq!(
+        fixture.download(memory, 128),
+        expected,
+        "every thread did its work"
+    );
     let faults = fixture.simulator.reports();
-    assert!(matches!(&faults[..], [fault] if fault.kind == ReportKind::Uninitialized), "{faults:?}");
+    assert!(
+        matches!(&faults[..], [fault] if fault.kind == ReportKind::Uninitialized),
+        "{faults:?}"
+    );
 }
 
 #[test]
 fn uninitialized_reads_are_not_checked_by_default() {
     let fixture = Fixture::new();
-    assert_eq!(run(&fixture, LOAD, fixture.alloc(128)), CUresult::CUDA_SUCCESS);
+    assert_eq!(
+        run(&fixture, LOAD, fixture.alloc(128)),
+        CUresult::CUDA_SUCCESS
+    );
 }
 
 /// Set in a process that must abort.
@@ -248,7 +362,10 @@ fn abort_mode_aborts_at_an_uninitialized_read() {
     // The emulator for this program, where the system has none.
     let runner = std::env::var("CURIUM_TEST_RUNNER").unwrap_or_default();
     let program = std::env::current_exe().expect("the path of this program is known");
-    let mut words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
+    let mut words = runner
+        .split_whitespace()
+        .map(OsStr::new)
+        .chain([program.as_os_str()]);
     let mut command = Command::new(words.next().expect("the program is a word"));
     let output = command
         .args(words)
@@ -258,7 +375,14 @@ fn abort_mode_aborts_at_an_uninitialized_read() {
         .expect("it can be started again");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{text}");
-    assert!(text.contains("curium-sim: kernel `main`: uninitialized read: 4-byte read at 0x"), "{text}");
+    assert!(
+        text.contains("curium-sim: kernel `main`: uninitialized read: 4-byte read at 0x"),
+        "{text}"
+    );
     #[cfg(unix)]
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(6), "{text}");
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&output.status),
+        Some(6),
+        "{text}"
+    );
 }

@@ -26,10 +26,16 @@ fn set_current_replaces_the_top_and_create_pushes() {
     ok!(api, cuCtxSetCurrent(ptr::null_mut()));
     assert!(current(&fixture).is_null());
     let mut popped = ptr::null_mut();
-    assert_eq!(cu!(api, cuCtxPopCurrent_v2(&raw mut popped)), INVALID_CONTEXT);
+    assert_eq!(
+        cu!(api, cuCtxPopCurrent_v2(&raw mut popped)),
+        INVALID_CONTEXT
+    );
     ok!(api, cuCtxPushCurrent_v2(created));
     ok!(api, cuCtxDestroy_v2(created));
-    assert!(current(&fixture).is_null(), "the destroyed context was popped");
+    assert!(
+        current(&fixture).is_null(),
+        "the destroyed context was popped"
+    );
 }
 
 #[test]
@@ -51,12 +57,21 @@ fn calls_without_a_current_context_are_invalid() {
     let api = &fixture.api;
     ok!(api, cuCtxSetCurrent(ptr::null_mut()));
     let (mut address, mut stream, mut event, mut device) = (0, ptr::null_mut(), ptr::null_mut(), 0);
-    assert_eq!(cu!(api, cuMemAlloc_v2(&raw mut address, 4)), INVALID_CONTEXT);
-    assert_eq!(cu!(api, cuStreamCreate(&raw mut stream, 0)), INVALID_CONTEXT);
+    assert_eq!(
+        cu!(api, cuMemAlloc_v2(&raw mut address, 4)),
+        INVALID_CONTEXT
+    );
+    assert_eq!(
+        cu!(api, cuStreamCreate(&raw mut stream, 0)),
+        INVALID_CONTEXT
+    );
     assert_eq!(cu!(api, cuEventCreate(&raw mut event, 0)), INVALID_CONTEXT);
     assert_eq!(cu!(api, cuCtxGetDevice(&raw mut device)), INVALID_CONTEXT);
     assert_eq!(cu!(api, cuCtxSynchronize()), INVALID_CONTEXT);
-    assert_eq!(cu!(api, cuStreamSynchronize(ptr::null_mut())), INVALID_CONTEXT);
+    assert_eq!(
+        cu!(api, cuStreamSynchronize(ptr::null_mut())),
+        INVALID_CONTEXT
+    );
     assert_eq!(cu!(api, cuMemcpyDtoD_v2(1, 2, 0)), INVALID_CONTEXT);
 }
 
@@ -89,7 +104,10 @@ fn get_context(fixture: &Fixture, stream: curium_sys::CUstream) -> CUcontext {
 fn primary_context_keeps_its_handle_and_ends_with_its_last_release() {
     let fixture = Fixture::new();
     let api = &fixture.api;
-    assert_eq!(handle!(api, cuDevicePrimaryCtxRetain(_, 0)), fixture.context);
+    assert_eq!(
+        handle!(api, cuDevicePrimaryCtxRetain(_, 0)),
+        fixture.context
+    );
     ok!(api, cuDevicePrimaryCtxRelease_v2(0));
     let stream = fixture.stream(0);
     ok!(api, cuDevicePrimaryCtxRelease_v2(0));
@@ -97,7 +115,10 @@ fn primary_context_keeps_its_handle_and_ends_with_its_last_release() {
     assert_eq!(cu!(api, cuCtxSynchronize()), DESTROYED);
     assert_eq!(cu!(api, cuStreamSynchronize(stream)), DESTROYED);
     assert_eq!(current(&fixture), fixture.context);
-    assert_eq!(handle!(api, cuDevicePrimaryCtxRetain(_, 0)), fixture.context);
+    assert_eq!(
+        handle!(api, cuDevicePrimaryCtxRetain(_, 0)),
+        fixture.context
+    );
     ok!(api, cuCtxSynchronize());
     assert_eq!(cu!(api, cuStreamSynchronize(stream)), DESTROYED);
     assert_eq!(fixture.simulator.live_handles().total(), 1);
@@ -136,22 +157,37 @@ fn flags_of_the_primary_context_are_read_back() {
     let api = &fixture.api;
     ok!(api, cuDevicePrimaryCtxSetFlags_v2(0, 4));
     let (mut flags, mut active) = (0, 0);
-    ok!(api, cuDevicePrimaryCtxGetState(0, &raw mut flags, &raw mut active));
+    ok!(
+        api,
+        cuDevicePrimaryCtxGetState(0, &raw mut flags, &raw mut active)
+    );
     // A context can always map host memory, regardless of its flags.
     let map_host = 8;
     assert_eq!((flags | map_host, active), (4 | map_host, 1));
     assert_eq!(get!(api, cuCtxGetFlags(_)), 4 | map_host);
-    assert_eq!(cu!(api, cuDevicePrimaryCtxSetFlags_v2(0, 0x400)), CUresult::CUDA_ERROR_INVALID_VALUE);
+    assert_eq!(
+        cu!(api, cuDevicePrimaryCtxSetFlags_v2(0, 0x400)),
+        CUresult::CUDA_ERROR_INVALID_VALUE
+    );
 }
 
 #[test]
 fn limits_have_the_defaults_of_hardware_and_can_be_set() {
     let fixture = Fixture::new();
     let api = &fixture.api;
-    assert_eq!(get!(api, cuCtxGetLimit(_, CUlimit::CU_LIMIT_STACK_SIZE)), 1024);
-    assert_eq!(get!(api, cuCtxGetLimit(_, CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE)), 8 << 20);
+    assert_eq!(
+        get!(api, cuCtxGetLimit(_, CUlimit::CU_LIMIT_STACK_SIZE)),
+        1024
+    );
+    assert_eq!(
+        get!(api, cuCtxGetLimit(_, CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE)),
+        8 << 20
+    );
     ok!(api, cuCtxSetLimit(CUlimit::CU_LIMIT_STACK_SIZE, 2001));
-    assert_eq!(get!(api, cuCtxGetLimit(_, CUlimit::CU_LIMIT_STACK_SIZE)), 2016);
+    assert_eq!(
+        get!(api, cuCtxGetLimit(_, CUlimit::CU_LIMIT_STACK_SIZE)),
+        2016
+    );
     let mut value = 0;
     let unknown = cu!(api, cuCtxGetLimit(&raw mut value, CUlimit(99)));
     assert_eq!(unknown, CUresult::CUDA_ERROR_INVALID_VALUE);

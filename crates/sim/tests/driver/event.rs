@@ -15,7 +15,13 @@ fn event(fixture: &Fixture, flags: u32) -> CUevent {
 
 fn elapsed(fixture: &Fixture, start: CUevent, end: CUevent) -> (CUresult, f32) {
     let mut milliseconds = 0.0;
-    (cu!(fixture.api, cuEventElapsedTime(&raw mut milliseconds, start, end)), milliseconds)
+    (
+        cu!(
+            fixture.api,
+            cuEventElapsedTime(&raw mut milliseconds, start, end)
+        ),
+        milliseconds,
+    )
 }
 
 #[test]
@@ -35,8 +41,14 @@ fn pending_event_is_not_ready() {
     ok!(fixture.api, cuEventRecord(first, stream));
     let gate = fixture.block(stream);
     ok!(fixture.api, cuEventRecord(second, stream));
-    assert_eq!(cu!(fixture.api, cuEventQuery(second)), CUresult::CUDA_ERROR_NOT_READY);
-    assert_eq!(elapsed(&fixture, first, second).0, CUresult::CUDA_ERROR_NOT_READY);
+    assert_eq!(
+        cu!(fixture.api, cuEventQuery(second)),
+        CUresult::CUDA_ERROR_NOT_READY
+    );
+    assert_eq!(
+        elapsed(&fixture, first, second).0,
+        CUresult::CUDA_ERROR_NOT_READY
+    );
     gate.open();
     ok!(fixture.api, cuEventSynchronize(second));
     ok!(fixture.api, cuEventQuery(second));
@@ -78,7 +90,10 @@ fn unknown_flags_and_interprocess_with_timing_are_invalid_values() {
         let code = cu!(fixture.api, cuEventCreate(&raw mut event, flags));
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE, "{flags}");
     }
-    ok!(fixture.api, cuEventCreate(&raw mut event, 4 | DISABLE_TIMING));
+    ok!(
+        fixture.api,
+        cuEventCreate(&raw mut event, 4 | DISABLE_TIMING)
+    );
 }
 
 #[test]
@@ -88,7 +103,10 @@ fn event_is_recorded_in_its_own_context_and_waited_for_in_any() {
     let first = event(&fixture, 0);
     ok!(api, cuEventRecord(first, ptr::null_mut()));
     let other = handle!(api, cuCtxCreate_v2(_, 0, 0));
-    assert_eq!(cu!(api, cuEventRecord(first, ptr::null_mut())), INVALID_HANDLE);
+    assert_eq!(
+        cu!(api, cuEventRecord(first, ptr::null_mut())),
+        INVALID_HANDLE
+    );
     ok!(api, cuStreamWaitEvent(ptr::null_mut(), first, 0));
     let second = event(&fixture, 0);
     ok!(api, cuEventRecord(second, ptr::null_mut()));
@@ -102,8 +120,14 @@ fn destroyed_event_returns_context_is_destroyed_and_an_unknown_one_invalid_handl
     let fixture = Fixture::new();
     let event = event(&fixture, 0);
     ok!(fixture.api, cuEventDestroy_v2(event));
-    assert_eq!(cu!(fixture.api, cuEventDestroy_v2(event)), CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    assert_eq!(cu!(fixture.api, cuEventQuery(ptr::null_mut())), INVALID_HANDLE);
+    assert_eq!(
+        cu!(fixture.api, cuEventDestroy_v2(event)),
+        CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+    );
+    assert_eq!(
+        cu!(fixture.api, cuEventQuery(ptr::null_mut())),
+        INVALID_HANDLE
+    );
     assert_eq!(fixture.simulator.live_handles().events, 0);
 }
 
@@ -116,7 +140,10 @@ fn event_recorded_again_is_pending_again() {
     ok!(fixture.api, cuEventSynchronize(event));
     let gate = fixture.block(stream);
     ok!(fixture.api, cuEventRecord(event, stream));
-    assert_eq!(cu!(fixture.api, cuEventQuery(event)), CUresult::CUDA_ERROR_NOT_READY);
+    assert_eq!(
+        cu!(fixture.api, cuEventQuery(event)),
+        CUresult::CUDA_ERROR_NOT_READY
+    );
     gate.open();
     ok!(fixture.api, cuEventSynchronize(event));
 }

@@ -11,7 +11,11 @@ use crate::support::{Fixture, cu, get, ok};
 fn lost_devices_fail_their_calls_and_driver_queries_still_succeed() {
     let fixture = Fixture::new();
     let stream = fixture.stream(1);
-    fixture.simulator.inject(Fault::on(Function::cuStreamSynchronize).call(2).loses_devices());
+    fixture.simulator.inject(
+        Fault::on(Function::cuStreamSynchronize)
+            .call(2)
+            .loses_devices(),
+    );
     ok!(fixture.api, cuStreamSynchronize(stream));
     let lost = CUresult::CUDA_ERROR_UNKNOWN;
     assert_eq!(cu!(fixture.api, cuStreamSynchronize(stream)), lost);
@@ -26,7 +30,9 @@ fn lost_devices_fail_their_calls_and_driver_queries_still_succeed() {
 fn delayed_call_has_its_effect_later() {
     let delay = Duration::from_millis(30);
     let fixture = Fixture::with(Config::new().with_workers(1));
-    fixture.simulator.inject(Fault::on(Function::cuCtxSynchronize).call(1).delays(delay));
+    fixture
+        .simulator
+        .inject(Fault::on(Function::cuCtxSynchronize).call(1).delays(delay));
     let start = Instant::now();
     ok!(fixture.api, cuCtxSynchronize());
     assert!(start.elapsed() >= delay);
@@ -37,6 +43,12 @@ fn summary_lists_calls_and_live_objects() {
     let fixture = Fixture::new();
     let _leaked = fixture.alloc(64);
     let summary = fixture.simulator.summary();
-    assert!(summary.calls.contains(&(Function::cuMemAlloc_v2, 1)), "{summary}");
-    assert!(summary.to_string().contains("live device allocations: 1\n"), "{summary}");
+    assert!(
+        summary.calls.contains(&(Function::cuMemAlloc_v2, 1)),
+        "{summary}"
+    );
+    assert!(
+        summary.to_string().contains("live device allocations: 1\n"),
+        "{summary}"
+    );
 }

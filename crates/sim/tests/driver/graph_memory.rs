@@ -3,8 +3,8 @@
 use std::ptr;
 
 use curium_sys::{
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphExec, CUgraphNode, CUmemAllocationType, CUmemLocationType,
-    CUresult, CUstreamCaptureMode,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphExec, CUgraphNode,
+    CUmemAllocationType, CUmemLocationType, CUresult, CUstreamCaptureMode,
 };
 
 use crate::support::{Fixture, SUCCESS, cu, get, handle, ok};
@@ -27,16 +27,25 @@ fn launch(fixture: &Fixture, executable: CUgraphExec) {
 /// Returns a graph that allocates memory and does not free it.
 fn allocating(fixture: &Fixture) -> (CUgraph, CUdeviceptr) {
     let graph = graph(fixture);
-    let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 16, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
+    let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
+        bytesize: 16,
+        ..CUDA_MEM_ALLOC_NODE_PARAMS::default()
+    };
     params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
     params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-    let _: CUgraphNode = handle!(fixture.api, cuGraphAddMemAllocNode(_, graph, ptr::null(), 0, &raw mut params));
+    let _: CUgraphNode = handle!(
+        fixture.api,
+        cuGraphAddMemAllocNode(_, graph, ptr::null(), 0, &raw mut params)
+    );
     (graph, params.dptr)
 }
 
 fn free_node(fixture: &Fixture, graph: CUgraph, address: CUdeviceptr) -> CUresult {
     let mut node = ptr::null_mut();
-    cu!(fixture.api, cuGraphAddMemFreeNode(&raw mut node, graph, ptr::null(), 0, address))
+    cu!(
+        fixture.api,
+        cuGraphAddMemFreeNode(&raw mut node, graph, ptr::null(), 0, address)
+    )
 }
 
 #[test]
@@ -90,7 +99,10 @@ fn orphaned_allocation_is_freed_in_stream_order() {
 fn allocation_of_a_pending_launch_outlives_its_graph_and_its_executable() {
     let fixture = Fixture::new();
     let (api, stream, result) = (&fixture.api, fixture.stream(1), fixture.alloc(16));
-    ok!(api, cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok!(
+        api,
+        cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
+    );
     let memory = get!(api, cuMemAllocAsync(_, 16, stream));
     ok!(api, cuMemsetD8Async(memory, 7, 16, stream));
     ok!(api, cuMemcpyDtoDAsync_v2(result, memory, 16, stream));
@@ -105,7 +117,11 @@ fn allocation_of_a_pending_launch_outlives_its_graph_and_its_executable() {
     gate.open();
     ok!(api, cuStreamSynchronize(stream));
     assert_eq!(fixture.download(result, 16), [7; 16]);
-    assert_eq!(fixture.simulator.live_handles().device_allocations, 1, "the result");
+    assert_eq!(
+        fixture.simulator.live_handles().device_allocations,
+        1,
+        "the result"
+    );
 }
 
 #[test]
@@ -121,10 +137,18 @@ fn graph_frees_memory_of_a_destroyed_graph() {
         }
         let freeing = graph(&fixture);
         assert_eq!(free_node(&fixture, freeing, memory), SUCCESS);
-        assert_eq!(free_node(&fixture, freeing, memory), INVALID, "one node of a graph frees it");
+        assert_eq!(
+            free_node(&fixture, freeing, memory),
+            INVALID,
+            "one node of a graph frees it"
+        );
         launch(&fixture, instantiate(&fixture, freeing));
         let left = u64::from(!destroys_executable);
-        assert_eq!(fixture.simulator.live_handles().device_allocations, left, "an executable can allocate it again");
+        assert_eq!(
+            fixture.simulator.live_handles().device_allocations,
+            left,
+            "an executable can allocate it again"
+        );
         assert_eq!(cu!(fixture.api, cuMemFree_v2(memory)), INVALID);
     }
 }

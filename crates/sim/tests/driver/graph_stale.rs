@@ -6,8 +6,9 @@ use std::ptr;
 use curium_sim::{Checks, Config};
 use curium_sim::{ReportKind, Stale};
 use curium_sys::{
-    CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUevent,
-    CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUlibrary, CUmemLocationType, CUmemorytype, CUmodule, CUresult,
+    CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
+    CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUlibrary,
+    CUmemLocationType, CUmemorytype, CUmodule, CUresult,
 };
 
 use crate::support::{Fixture, SUCCESS, cu, handle, ok};
@@ -15,10 +16,16 @@ use crate::support::{Fixture, SUCCESS, cu, handle, ok};
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 const STALE_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
 
-const EMPTY: &[u8] = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n\0";
+const EMPTY: &[u8] =
+    b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n\0";
 
 fn quiet() -> Fixture {
-    Fixture::with(Config::new().with_workers(2).with_memory_budget(64 << 20).with_checks(Checks::Quiet))
+    Fixture::with(
+        Config::new()
+            .with_workers(2)
+            .with_memory_budget(64 << 20)
+            .with_checks(Checks::Quiet),
+    )
 }
 
 fn graph(fixture: &Fixture) -> CUgraph {
@@ -26,21 +33,52 @@ fn graph(fixture: &Fixture) -> CUgraph {
 }
 
 fn launch_of(fixture: &Fixture, graph: CUgraph, function: CUfunction) -> CUgraphNode {
-    let mut params = CUDA_KERNEL_NODE_PARAMS { func: function, ..CUDA_KERNEL_NODE_PARAMS::default() };
+    let mut params = CUDA_KERNEL_NODE_PARAMS {
+        func: function,
+        ..CUDA_KERNEL_NODE_PARAMS::default()
+    };
     (params.gridDimX, params.gridDimY, params.gridDimZ) = (1, 1, 1);
     (params.blockDimX, params.blockDimY, params.blockDimZ) = (1, 1, 1);
-    handle!(fixture.api, cuGraphAddKernelNode_v2(_, graph, ptr::null(), 0, &raw const params))
+    handle!(
+        fixture.api,
+        cuGraphAddKernelNode_v2(_, graph, ptr::null(), 0, &raw const params)
+    )
 }
 
-fn fill_of(fixture: &Fixture, graph: CUgraph, after: &[CUgraphNode], dst: CUdeviceptr) -> CUgraphNode {
-    let params = CUDA_MEMSET_NODE_PARAMS { dst, pitch: 0, value: 3, elementSize: 4, width: 4, height: 1 };
+fn fill_of(
+    fixture: &Fixture,
+    graph: CUgraph,
+    after: &[CUgraphNode],
+    dst: CUdeviceptr,
+) -> CUgraphNode {
+    let params = CUDA_MEMSET_NODE_PARAMS {
+        dst,
+        pitch: 0,
+        value: 3,
+        elementSize: 4,
+        width: 4,
+        height: 1,
+    };
     let count = after.len();
-    handle!(fixture.api, cuGraphAddMemsetNode(_, graph, after.as_ptr(), count, &raw const params, fixture.context))
+    handle!(
+        fixture.api,
+        cuGraphAddMemsetNode(
+            _,
+            graph,
+            after.as_ptr(),
+            count,
+            &raw const params,
+            fixture.context
+        )
+    )
 }
 
 fn instantiate(fixture: &Fixture, graph: CUgraph) -> Result<CUgraphExec, CUresult> {
     let mut executable = ptr::null_mut();
-    match cu!(fixture.api, cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) {
+    match cu!(
+        fixture.api,
+        cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)
+    ) {
         SUCCESS => Ok(executable),
         code => Err(code),
     }
@@ -58,7 +96,12 @@ fn found(fixture: &Fixture) -> Vec<(u32, Stale)> {
         ReportKind::StaleNode { node, what } => Some((node, what)),
         _ => None,
     };
-    fixture.simulator.reports().iter().filter_map(|fault| number(fault.kind)).collect()
+    fixture
+        .simulator
+        .reports()
+        .iter()
+        .filter_map(|fault| number(fault.kind))
+        .collect()
 }
 
 /// Instantiates and launches a graph, and again after `end` has destroyed an object of a node. Both then fail with `code`.
@@ -76,10 +119,15 @@ fn refused(fixture: &Fixture, graph: CUgraph, what: Stale, code: CUresult, end: 
 fn kernel_of_an_unloaded_module_is_reported() {
     let fixture = quiet();
     let module: CUmodule = handle!(fixture.api, cuModuleLoadData(_, EMPTY.as_ptr().cast()));
-    let function = handle!(fixture.api, cuModuleGetFunction(_, module, c"nothing".as_ptr()));
+    let function = handle!(
+        fixture.api,
+        cuModuleGetFunction(_, module, c"nothing".as_ptr())
+    );
     let graph = graph(&fixture);
     launch_of(&fixture, graph, function);
-    refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || ok!(fixture.api, cuModuleUnload(module)));
+    refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || {
+        ok!(fixture.api, cuModuleUnload(module))
+    });
     let text = fixture.simulator.reports()[0].to_string();
     assert_eq!(text, "graph node 1: its kernel was unloaded");
 }
@@ -90,11 +138,28 @@ fn kernel_of_an_unloaded_library_is_reported() {
     let mut library: CUlibrary = ptr::null_mut();
     let none = ptr::null_mut();
     let (code, options) = (EMPTY.as_ptr().cast(), ptr::null_mut());
-    ok!(fixture.api, cuLibraryLoadData(&raw mut library, code, options, ptr::null_mut(), 0, none, ptr::null_mut(), 0));
-    let kernel = handle!(fixture.api, cuLibraryGetKernel(_, library, c"nothing".as_ptr()));
+    ok!(
+        fixture.api,
+        cuLibraryLoadData(
+            &raw mut library,
+            code,
+            options,
+            ptr::null_mut(),
+            0,
+            none,
+            ptr::null_mut(),
+            0
+        )
+    );
+    let kernel = handle!(
+        fixture.api,
+        cuLibraryGetKernel(_, library, c"nothing".as_ptr())
+    );
     let graph = graph(&fixture);
     launch_of(&fixture, graph, kernel.cast());
-    refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || ok!(fixture.api, cuLibraryUnload(library)));
+    refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || {
+        ok!(fixture.api, cuLibraryUnload(library))
+    });
 }
 
 #[test]
@@ -104,11 +169,19 @@ fn destroyed_event_is_reported() {
         let event: CUevent = handle!(fixture.api, cuEventCreate(_, 0));
         let graph = graph(&fixture);
         let _: CUgraphNode = if waits {
-            handle!(fixture.api, cuGraphAddEventWaitNode(_, graph, ptr::null(), 0, event))
+            handle!(
+                fixture.api,
+                cuGraphAddEventWaitNode(_, graph, ptr::null(), 0, event)
+            )
         } else {
-            handle!(fixture.api, cuGraphAddEventRecordNode(_, graph, ptr::null(), 0, event))
+            handle!(
+                fixture.api,
+                cuGraphAddEventRecordNode(_, graph, ptr::null(), 0, event)
+            )
         };
-        refused(&fixture, graph, Stale::Event, STALE_HANDLE, || ok!(fixture.api, cuEventDestroy_v2(event)));
+        refused(&fixture, graph, Stale::Event, STALE_HANDLE, || {
+            ok!(fixture.api, cuEventDestroy_v2(event))
+        });
     }
 }
 
@@ -117,11 +190,14 @@ fn freed_memory_is_reported_with_its_address() {
     let fixture = quiet();
     let (memory, graph) = (fixture.alloc(64), graph(&fixture));
     fill_of(&fixture, graph, &[], memory + 16);
-    refused(&fixture, graph, Stale::Memory, INVALID, || ok!(fixture.api, cuMemFree_v2(memory)));
+    refused(&fixture, graph, Stale::Memory, INVALID, || {
+        ok!(fixture.api, cuMemFree_v2(memory))
+    });
     let text = fixture.simulator.reports()[0].to_string();
     let (node, place) = ("graph node 1: its memory was freed", memory + 16);
-    let expected =
-        format!("{node}: 16-byte write at {place:#x}, 16 bytes into a freed 64-byte allocation at {memory:#x}");
+    let expected = format!(
+        "{node}: 16-byte write at {place:#x}, 16 bytes into a freed 64-byte allocation at {memory:#x}"
+    );
     assert_eq!(text, expected);
 }
 
@@ -140,9 +216,13 @@ fn freed_host_memory_is_reported() {
         Depth: 1,
         ..CUDA_MEMCPY3D::default()
     };
-    let _: CUgraphNode =
-        handle!(fixture.api, cuGraphAddMemcpyNode(_, graph, ptr::null(), 0, &raw const params, fixture.context));
-    refused(&fixture, graph, Stale::Memory, INVALID, || ok!(fixture.api, cuMemFreeHost(host)));
+    let _: CUgraphNode = handle!(
+        fixture.api,
+        cuGraphAddMemcpyNode(_, graph, ptr::null(), 0, &raw const params, fixture.context)
+    );
+    refused(&fixture, graph, Stale::Memory, INVALID, || {
+        ok!(fixture.api, cuMemFreeHost(host))
+    });
 }
 
 #[test]
@@ -159,7 +239,11 @@ fn memory_freed_in_stream_order_is_reported_from_then_on() {
     assert_eq!(cu!(fixture.api, cuGraphLaunch(executable, stream)), INVALID);
     gate.open();
     ok!(fixture.api, cuStreamSynchronize(stream));
-    assert_eq!(found(&fixture), [(1, Stale::Memory)], "the launch before the free is in order");
+    assert_eq!(
+        found(&fixture),
+        [(1, Stale::Memory)],
+        "the launch before the free is in order"
+    );
 }
 
 #[test]
@@ -167,22 +251,39 @@ fn child_graphs_are_searched() {
     let fixture = quiet();
     let event: CUevent = handle!(fixture.api, cuEventCreate(_, 0));
     let (child, parent) = (graph(&fixture), graph(&fixture));
-    let _: CUgraphNode = handle!(fixture.api, cuGraphAddEventRecordNode(_, child, ptr::null(), 0, event));
-    let _: CUgraphNode = handle!(fixture.api, cuGraphAddChildGraphNode(_, parent, ptr::null(), 0, child));
+    let _: CUgraphNode = handle!(
+        fixture.api,
+        cuGraphAddEventRecordNode(_, child, ptr::null(), 0, event)
+    );
+    let _: CUgraphNode = handle!(
+        fixture.api,
+        cuGraphAddChildGraphNode(_, parent, ptr::null(), 0, child)
+    );
     ok!(fixture.api, cuGraphDestroy(child));
-    refused(&fixture, parent, Stale::Event, STALE_HANDLE, || ok!(fixture.api, cuEventDestroy_v2(event)));
+    refused(&fixture, parent, Stale::Event, STALE_HANDLE, || {
+        ok!(fixture.api, cuEventDestroy_v2(event))
+    });
 }
 
 #[test]
 fn memory_of_graphs_is_not_reported() {
     let fixture = quiet();
     let graph = graph(&fixture);
-    let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 16, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
+    let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
+        bytesize: 16,
+        ..CUDA_MEM_ALLOC_NODE_PARAMS::default()
+    };
     params.poolProps.allocType = curium_sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
     params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-    let allocation = handle!(fixture.api, cuGraphAddMemAllocNode(_, graph, ptr::null(), 0, &raw mut params));
+    let allocation = handle!(
+        fixture.api,
+        cuGraphAddMemAllocNode(_, graph, ptr::null(), 0, &raw mut params)
+    );
     let fill = fill_of(&fixture, graph, &[allocation], params.dptr);
-    let _: CUgraphNode = handle!(fixture.api, cuGraphAddMemFreeNode(_, graph, &raw const fill, 1, params.dptr));
+    let _: CUgraphNode = handle!(
+        fixture.api,
+        cuGraphAddMemFreeNode(_, graph, &raw const fill, 1, params.dptr)
+    );
     let executable = instantiate(&fixture, graph).expect("the graph allocates its memory");
     for _ in 0..3 {
         assert_eq!(launch(&fixture, executable), SUCCESS);
@@ -200,18 +301,35 @@ fn node_that_was_updated_or_disabled_is_not_reported() {
     ok!(fixture.api, cuGraphNodeSetEnabled(executable, node, 0));
     assert_eq!(launch(&fixture, executable), SUCCESS);
     ok!(fixture.api, cuGraphNodeSetEnabled(executable, node, 1));
-    let params = CUDA_MEMSET_NODE_PARAMS { dst: second, pitch: 0, value: 3, elementSize: 4, width: 4, height: 1 };
-    ok!(fixture.api, cuGraphExecMemsetNodeSetParams(executable, node, &raw const params, fixture.context));
+    let params = CUDA_MEMSET_NODE_PARAMS {
+        dst: second,
+        pitch: 0,
+        value: 3,
+        elementSize: 4,
+        width: 4,
+        height: 1,
+    };
+    ok!(
+        fixture.api,
+        cuGraphExecMemsetNodeSetParams(executable, node, &raw const params, fixture.context)
+    );
     assert_eq!(launch(&fixture, executable), SUCCESS);
     assert_eq!(found(&fixture), []);
 }
 
 #[test]
 fn report_does_not_end_the_program() {
-    let fixture = Fixture::with(Config::new().with_memory_budget(64 << 20).with_checks(Checks::Report));
+    let fixture = Fixture::with(
+        Config::new()
+            .with_memory_budget(64 << 20)
+            .with_checks(Checks::Report),
+    );
     let event: CUevent = handle!(fixture.api, cuEventCreate(_, 0));
     let (memory, graph) = (fixture.alloc(16), graph(&fixture));
-    let _: CUgraphNode = handle!(fixture.api, cuGraphAddEventRecordNode(_, graph, ptr::null(), 0, event));
+    let _: CUgraphNode = handle!(
+        fixture.api,
+        cuGraphAddEventRecordNode(_, graph, ptr::null(), 0, event)
+    );
     fill_of(&fixture, graph, &[], memory);
     ok!(fixture.api, cuEventDestroy_v2(event));
     let executable = instantiate(&fixture, graph).expect("the report is enough");

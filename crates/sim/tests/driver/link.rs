@@ -4,7 +4,9 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
 use curium_sim::Config;
-use curium_sys::{CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUmodule, CUresult};
+use curium_sys::{
+    CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUmodule, CUresult,
+};
 
 use crate::support::{Fixture, cu, get, handle, ok};
 
@@ -62,29 +64,61 @@ fn linked(
     ptx: &CStr,
     options: &mut [(CUjit_option, usize)],
 ) -> Result<CUfunction, CUresult> {
-    let succeeded = |code| if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(code) };
+    let succeeded = |code| {
+        if code == CUresult::CUDA_SUCCESS {
+            Ok(())
+        } else {
+            Err(code)
+        }
+    };
     let api = &fixture.api;
     let mut names: Vec<CUjit_option> = options.iter().map(|option| option.0).collect();
-    let mut values: Vec<*mut c_void> = options.iter().map(|option| ptr::without_provenance_mut(option.1)).collect();
+    let mut values: Vec<*mut c_void> = options
+        .iter()
+        .map(|option| ptr::without_provenance_mut(option.1))
+        .collect();
     let count = names.len() as u32;
     let mut link = ptr::null_mut();
-    ok!(api, cuLinkCreate_v2(count, names.as_mut_ptr(), values.as_mut_ptr(), &raw mut link));
+    ok!(
+        api,
+        cuLinkCreate_v2(
+            count,
+            names.as_mut_ptr(),
+            values.as_mut_ptr(),
+            &raw mut link
+        )
+    );
     let add = |kind, bytes: &[u8]| {
         let data = bytes.as_ptr().cast_mut().cast();
         cu!(
             api,
-            cuLinkAddData_v2(link, kind, data, bytes.len(), c"input".as_ptr(), 0, ptr::null_mut(), ptr::null_mut())
+            cuLinkAddData_v2(
+                link,
+                kind,
+                data,
+                bytes.len(),
+                c"input".as_ptr(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut()
+            )
         )
     };
     for archive in archives {
         succeeded(add(CUjitInputType::CU_JIT_INPUT_LIBRARY, archive))?;
     }
-    succeeded(add(CUjitInputType::CU_JIT_INPUT_PTX, ptx.to_bytes_with_nul()))?;
+    succeeded(add(
+        CUjitInputType::CU_JIT_INPUT_PTX,
+        ptx.to_bytes_with_nul(),
+    ))?;
     let (mut image, mut size) = (ptr::null_mut(), 0);
     ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
     let module = handle!(api, cuModuleLoadData(_, image));
     ok!(api, cuLinkDestroy(link));
-    Ok(handle!(api, cuModuleGetFunction(_, module, c"meet".as_ptr())))
+    Ok(handle!(
+        api,
+        cuModuleGetFunction(_, module, c"meet".as_ptr())
+    ))
 }
 
 #[test]
@@ -100,23 +134,41 @@ fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
         let mut parameters = [(&raw mut address).cast()];
         let launch = cu!(
             fixture.api,
-            cuLaunchCooperativeKernel(meet, BLOCKS, 1, 1, 96, 1, 1, 0, ptr::null_mut(), parameters.as_mut_ptr())
+            cuLaunchCooperativeKernel(
+                meet,
+                BLOCKS,
+                1,
+                1,
+                96,
+                1,
+                1,
+                0,
+                ptr::null_mut(),
+                parameters.as_mut_ptr()
+            )
         );
         assert_eq!(launch, CUresult::CUDA_SUCCESS);
         let found = fixture.download(memory, 4 * (1 + BLOCKS as usize));
-        assert!(found.chunks_exact(4).all(|count| count == BLOCKS.to_le_bytes()), "{found:?}");
+        assert!(
+            found
+                .chunks_exact(4)
+                .all(|count| count == BLOCKS.to_le_bytes()),
+            "{found:?}"
+        );
     }
 }
 
 #[test]
 fn runtime_library_that_is_added_twice_is_linked_once() {
-    linked(&Fixture::new(), &[RUNTIME, RUNTIME], MEET, &mut []).expect("its functions are defined once");
+    linked(&Fixture::new(), &[RUNTIME, RUNTIME], MEET, &mut [])
+        .expect("its functions are defined once");
 }
 
 #[test]
 fn archive_of_other_machine_code_is_no_binary_for_the_device() {
     let fixture = Fixture::new();
-    let refused = linked(&fixture, &[b"!<arch>\nother.o/ ..."], MEET, &mut []).expect_err("it is machine code");
+    let refused = linked(&fixture, &[b"!<arch>\nother.o/ ..."], MEET, &mut [])
+        .expect_err("it is machine code");
     assert_eq!(refused, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
@@ -135,10 +187,16 @@ fn kernel_claims_no_more_registers_than_the_link_allows() {
     let ptx = CString::new(ptx).expect("it is text");
     let registers = |options: &mut [_]| -> i32 {
         let meet = linked(&fixture, &[RUNTIME], &ptx, options).expect("the library is known");
-        get!(fixture.api, cuFuncGetAttribute(_, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS, meet))
+        get!(
+            fixture.api,
+            cuFuncGetAttribute(_, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS, meet)
+        )
     };
     assert!(registers(&mut []) >= WORDS as i32);
-    assert_eq!(registers(&mut [(CUjit_option::CU_JIT_MAX_REGISTERS, 24)]), 24);
+    assert_eq!(
+        registers(&mut [(CUjit_option::CU_JIT_MAX_REGISTERS, 24)]),
+        24
+    );
 }
 
 /// Returns a text with a private counter and helper, and a kernel that adds to the counter and stores it.
@@ -159,13 +217,31 @@ fn symbols_that_are_local_to_their_files_are_not_shared() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let mut link = ptr::null_mut();
-    ok!(api, cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut link));
+    ok!(
+        api,
+        cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut link)
+    );
     for (kernel, step) in [("first", 1), ("second", 10)] {
         let text = counting(kernel, step);
-        let (data, size) = (text.as_ptr().cast_mut().cast(), text.as_bytes_with_nul().len());
+        let (data, size) = (
+            text.as_ptr().cast_mut().cast(),
+            text.as_bytes_with_nul().len(),
+        );
         let none = ptr::null_mut();
         let kind = CUjitInputType::CU_JIT_INPUT_PTX;
-        ok!(api, cuLinkAddData_v2(link, kind, data, size, ptr::null(), 0, none, ptr::null_mut()));
+        ok!(
+            api,
+            cuLinkAddData_v2(
+                link,
+                kind,
+                data,
+                size,
+                ptr::null(),
+                0,
+                none,
+                ptr::null_mut()
+            )
+        );
     }
     let (mut image, mut size) = (ptr::null_mut(), 0);
     ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
@@ -177,7 +253,22 @@ fn symbols_that_are_local_to_their_files_are_not_shared() {
         let mut address = memory;
         let mut values: [*mut c_void; 1] = [(&raw mut address).cast()];
         let none = ptr::null_mut();
-        ok!(api, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, ptr::null_mut(), values.as_mut_ptr(), none));
+        ok!(
+            api,
+            cuLaunchKernel(
+                function,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                0,
+                ptr::null_mut(),
+                values.as_mut_ptr(),
+                none
+            )
+        );
         counts.push(fixture.download(memory, 1)[0]);
     }
     assert_eq!(counts, [1, 10, 2, 20], "each file counts by itself");
@@ -187,17 +278,44 @@ fn symbols_that_are_local_to_their_files_are_not_shared() {
 fn link(fixture: &Fixture, texts: &[String]) -> Result<CUmodule, (CUresult, String)> {
     let api = &fixture.api;
     let mut log = [0_u8; 200];
-    let mut names = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    let mut values = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len())];
+    let mut names = [
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    let mut values = [
+        log.as_mut_ptr().cast(),
+        ptr::without_provenance_mut(log.len()),
+    ];
     let mut link = ptr::null_mut();
-    ok!(api, cuLinkCreate_v2(2, names.as_mut_ptr(), values.as_mut_ptr(), &raw mut link));
+    ok!(
+        api,
+        cuLinkCreate_v2(2, names.as_mut_ptr(), values.as_mut_ptr(), &raw mut link)
+    );
     for (number, text) in texts.iter().enumerate() {
-        let (text, name) = (CString::new(text.as_str()), CString::new(format!("{number}.ptx")));
+        let (text, name) = (
+            CString::new(text.as_str()),
+            CString::new(format!("{number}.ptx")),
+        );
         let (text, name) = (text.expect("no NUL"), name.expect("no NUL"));
-        let (data, size) = (text.as_ptr().cast_mut().cast(), text.as_bytes_with_nul().len());
+        let (data, size) = (
+            text.as_ptr().cast_mut().cast(),
+            text.as_bytes_with_nul().len(),
+        );
         let kind = CUjitInputType::CU_JIT_INPUT_PTX;
         let none = ptr::null_mut();
-        let code = cu!(api, cuLinkAddData_v2(link, kind, data, size, name.as_ptr(), 0, none, ptr::null_mut()));
+        let code = cu!(
+            api,
+            cuLinkAddData_v2(
+                link,
+                kind,
+                data,
+                size,
+                name.as_ptr(),
+                0,
+                none,
+                ptr::null_mut()
+            )
+        );
         if code != CUresult::CUDA_SUCCESS {
             ok!(api, cuLinkDestroy(link));
             let log = CStr::from_bytes_until_nul(&log).expect("the log ends");
@@ -239,17 +357,43 @@ fn common_symbols_of_several_files_are_one_variable() {
     for (first, second, expected) in cases {
         let fixture = Fixture::new();
         let api = &fixture.api;
-        let module = link(&fixture, &[sharing(first, "a"), sharing(second, "b")]).expect("the files agree");
+        let module =
+            link(&fixture, &[sharing(first, "a"), sharing(second, "b")]).expect("the files agree");
         for name in [c"a", c"b"] {
             let function: CUfunction = handle!(api, cuModuleGetFunction(_, module, name.as_ptr()));
             let none = ptr::null_mut();
-            ok!(api, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, ptr::null_mut(), ptr::null_mut(), none));
+            ok!(
+                api,
+                cuLaunchKernel(
+                    function,
+                    1,
+                    1,
+                    1,
+                    1,
+                    1,
+                    1,
+                    0,
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    none
+                )
+            );
         }
         let (mut address, mut bytes) = (0, 0);
-        ok!(api, cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, c"s".as_ptr()));
+        ok!(
+            api,
+            cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, c"s".as_ptr())
+        );
         assert_eq!(bytes, expected.len() * 4, "{first} {second}");
-        let expected: Vec<u8> = expected.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        assert_eq!(fixture.download(address, expected.len()), expected, "{first} {second}");
+        let expected: Vec<u8> = expected
+            .iter()
+            .flat_map(|value| value.to_ne_bytes())
+            .collect();
+        assert_eq!(
+            fixture.download(address, expected.len()),
+            expected,
+            "{first} {second}"
+        );
     }
 }
 
@@ -275,11 +419,24 @@ fn definitions_that_contradict_each_other_are_refused_by_name() {
         ),
     ];
     for (first, second, log) in cases {
-        let refused = link(&Fixture::new(), &[sharing(first, "a"), sharing(second, "b")]);
+        let refused = link(
+            &Fixture::new(),
+            &[sharing(first, "a"), sharing(second, "b")],
+        );
         let (code, said) = refused.expect_err("the files do not agree");
-        assert_eq!((code, said), (CUresult::CUDA_ERROR_UNKNOWN, format!("error   : {log}")), "{first} {second}");
+        assert_eq!(
+            (code, said),
+            (CUresult::CUDA_ERROR_UNKNOWN, format!("error   : {log}")),
+            "{first} {second}"
+        );
     }
-    let kernels = link(&Fixture::new(), &[sharing(weak, "same"), sharing(weak, "same")]);
+    let kernels = link(
+        &Fixture::new(),
+        &[sharing(weak, "same"), sharing(weak, "same")],
+    );
     let (_, said) = kernels.expect_err("a kernel is defined twice");
-    assert_eq!(said, "error   : Multiple definition of 'same' in '1.ptx', first defined in '0.ptx'");
+    assert_eq!(
+        said,
+        "error   : Multiple definition of 'same' in '1.ptx', first defined in '0.ptx'"
+    );
 }

@@ -12,7 +12,11 @@ use crate::support::{Fixture, cu, get, handle, ok};
 /// Returns the live objects, except for the fixture's context.
 fn left(simulator: &Simulator) -> Vec<LiveObject> {
     let mut objects = simulator.live_objects();
-    assert_eq!(objects.len() as u64, simulator.live_handles().total(), "{objects:?}");
+    assert_eq!(
+        objects.len() as u64,
+        simulator.live_handles().total(),
+        "{objects:?}"
+    );
     objects.retain(|object| object.kind != "context");
     objects
 }
@@ -29,23 +33,39 @@ fn each_object_that_is_left_names_its_call_size_context_and_stream() {
     let graph: CUgraph = handle!(api, cuGraphCreate(_, 0));
     let module = handle!(api, cuModuleLoadData(_, POKE.as_ptr().cast()));
     let pinned: *mut c_void = handle!(api, cuMemHostAlloc(_, 300, 0));
-    let texts: Vec<String> = left(&fixture.simulator).iter().map(ToString::to_string).collect();
+    let texts: Vec<String> = left(&fixture.simulator)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let (stream_number, event_number) = (stream.addr(), event.addr());
     let expected = [
         format!("stream {stream_number:#x} in context {context:#x}, made by cuStreamCreate"),
-        format!("device allocation of 100 bytes at {memory:#x} in context {context:#x}, made by cuMemAlloc_v2"),
+        format!(
+            "device allocation of 100 bytes at {memory:#x} in context {context:#x}, made by cuMemAlloc_v2"
+        ),
         format!(
             "device allocation of 200 bytes at {ordered:#x} in context {context:#x}, made by cuMemAllocAsync \
              on stream {stream_number:#x}"
         ),
         format!("event {event_number:#x} in context {context:#x}, made by cuEventCreate"),
         format!("graph {:#x}, made by cuGraphCreate", graph.addr()),
-        format!("module {:#x} in context {context:#x}, made by cuModuleLoadData", module.addr()),
-        format!("host allocation of 300 bytes at {:#x} in context {context:#x}, made by cuMemHostAlloc", pinned.addr()),
+        format!(
+            "module {:#x} in context {context:#x}, made by cuModuleLoadData",
+            module.addr()
+        ),
+        format!(
+            "host allocation of 300 bytes at {:#x} in context {context:#x}, made by cuMemHostAlloc",
+            pinned.addr()
+        ),
     ];
     assert_eq!(texts, expected);
     let summary = fixture.simulator.summary().to_string();
-    assert!(expected.iter().all(|line| summary.contains(&format!("\nleft {line}\n"))), "{summary}");
+    assert!(
+        expected
+            .iter()
+            .all(|line| summary.contains(&format!("\nleft {line}\n"))),
+        "{summary}"
+    );
     ok!(api, cuMemFreeAsync(ordered, stream));
     ok!(api, cuStreamSynchronize(stream));
     ok!(api, cuStreamDestroy_v2(stream));
@@ -64,8 +84,16 @@ fn virtual_memory_that_is_left_is_named_too() {
     }
     let fixture = Fixture::new();
     let address: CUdeviceptr = get!(fixture.api, cuMemAddressReserve(_, 2 << 20, 0, 0, 0));
-    let texts: Vec<String> = left(&fixture.simulator).iter().map(ToString::to_string).collect();
-    assert_eq!(texts, [format!("address range of 2097152 bytes at {address:#x}, made by cuMemAddressReserve")]);
+    let texts: Vec<String> = left(&fixture.simulator)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        texts,
+        [format!(
+            "address range of 2097152 bytes at {address:#x}, made by cuMemAddressReserve"
+        )]
+    );
     ok!(fixture.api, cuMemAddressFree(address, 2 << 20));
     assert!(left(&fixture.simulator).is_empty());
 }
@@ -80,14 +108,29 @@ fn stack_of_the_call_is_kept_where_it_is_set_so() {
     let fixture = Fixture::with(Config::new().with_backtraces(true));
     leaks_a_stream(&fixture);
     let objects = left(&fixture.simulator);
-    let [stream] = &objects[..] else { panic!("a stream is left: {objects:?}") };
-    assert_eq!((stream.kind, stream.made_by), ("stream", Some(Function::cuStreamCreate)));
+    let [stream] = &objects[..] else {
+        panic!("a stream is left: {objects:?}")
+    };
+    assert_eq!(
+        (stream.kind, stream.made_by),
+        ("stream", Some(Function::cuStreamCreate))
+    );
     let text = stream.to_string();
-    assert!(text.contains("\n    from ") && text.contains("leaks_a_stream"), "{text}");
-    assert!(!text.contains("curium_sim::"), "frames of the simulator are of no use: {text}");
+    assert!(
+        text.contains("\n    from ") && text.contains("leaks_a_stream"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("curium_sim::"),
+        "frames of the simulator are of no use: {text}"
+    );
     let fixture = Fixture::new();
     leaks_a_stream(&fixture);
-    assert!(left(&fixture.simulator).iter().all(|object| object.backtrace.is_none()));
+    assert!(
+        left(&fixture.simulator)
+            .iter()
+            .all(|object| object.backtrace.is_none())
+    );
 }
 
 #[test]
@@ -99,7 +142,13 @@ fn primary_context_is_from_the_retention_that_revived_it() {
     for _ in 0..2 {
         let context: curium_sys::CUcontext = handle!(api, cuDevicePrimaryCtxRetain(_, 0));
         let objects = simulator.live_objects();
-        assert_eq!(objects[0].to_string(), format!("context {:#x}, made by cuDevicePrimaryCtxRetain", context.addr()));
+        assert_eq!(
+            objects[0].to_string(),
+            format!(
+                "context {:#x}, made by cuDevicePrimaryCtxRetain",
+                context.addr()
+            )
+        );
         numbers.push(simulator.live_objects().len());
         ok!(api, cuDevicePrimaryCtxRelease_v2(0));
         assert!(simulator.live_objects().is_empty());
@@ -111,12 +160,24 @@ fn primary_context_is_from_the_retention_that_revived_it() {
 fn calls_that_fail_are_counted_by_function_and_code() {
     let fixture = Fixture::new();
     for _ in 0..2 {
-        assert_eq!(cu!(fixture.api, cuMemFree_v2(12)), CUresult::CUDA_ERROR_INVALID_VALUE);
+        assert_eq!(
+            cu!(fixture.api, cuMemFree_v2(12)),
+            CUresult::CUDA_ERROR_INVALID_VALUE
+        );
     }
-    assert_eq!(cu!(fixture.api, cuStreamDestroy_v2(ptr::null_mut())), CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert_eq!(
+        cu!(fixture.api, cuStreamDestroy_v2(ptr::null_mut())),
+        CUresult::CUDA_ERROR_INVALID_HANDLE
+    );
     let summary = fixture.simulator.summary();
     assert_eq!(summary.failures.len(), 2, "{:?}", summary.failures);
     let text = summary.to_string();
-    assert!(text.contains("\nfailed cuMemFree_v2 with CUDA_ERROR_INVALID_VALUE: 2\n"), "{text}");
-    assert!(text.contains("\nfailed cuStreamDestroy_v2 with CUDA_ERROR_INVALID_HANDLE: 1\n"), "{text}");
+    assert!(
+        text.contains("\nfailed cuMemFree_v2 with CUDA_ERROR_INVALID_VALUE: 2\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\nfailed cuStreamDestroy_v2 with CUDA_ERROR_INVALID_HANDLE: 1\n"),
+        "{text}"
+    );
 }

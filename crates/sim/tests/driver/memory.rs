@@ -36,7 +36,11 @@ fn fresh_memory_contains_no_zero() {
 #[cfg(all(target_os = "linux", not(miri)))]
 fn memory_that_is_not_used_costs_no_time() {
     const SIZE: usize = 1 << 30;
-    let fixture = Fixture::with(Config::new().with_race_checks(true).with_uninitialized_checks(true));
+    let fixture = Fixture::with(
+        Config::new()
+            .with_race_checks(true)
+            .with_uninitialized_checks(true),
+    );
     let allocate = |_| {
         let begin = Instant::now();
         ok!(fixture.api, cuMemFree_v2(fixture.alloc(SIZE)));
@@ -49,7 +53,9 @@ fn memory_that_is_not_used_costs_no_time() {
         assert_eq!(fixture.download(memory + offset as u64, 1003), [0xFD; 1003]);
     }
     fixture.upload(memory + (100 << 20) - 1, &[1, 2]);
-    let [before, one, two, after] = fixture.download(memory + (100 << 20) - 2, 4)[..] else { panic!("four bytes") };
+    let [before, one, two, after] = fixture.download(memory + (100 << 20) - 2, 4)[..] else {
+        panic!("four bytes")
+    };
     assert_eq!([before, one, two, after], [0xFD, 1, 2, 0xFD]);
     ok!(fixture.api, cuMemFree_v2(memory));
 }
@@ -95,7 +101,10 @@ fn fill_spreads_nothing_that_a_kernel_writes_at_the_same_time() {
     stop.store(0, Ordering::SeqCst);
     let mut params = [(&raw mut memory).cast(), (&raw mut flags).cast()];
     let (params, none) = (params.as_mut_ptr(), ptr::null_mut());
-    ok!(api, cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, marking, params, none));
+    ok!(
+        api,
+        cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, marking, params, none)
+    );
     while started.load(Ordering::SeqCst) == 0 {
         std::thread::yield_now();
     }
@@ -103,7 +112,12 @@ fn fill_spreads_nothing_that_a_kernel_writes_at_the_same_time() {
     ok!(api, cuStreamSynchronize(filling));
     stop.store(1, Ordering::SeqCst);
     ok!(api, cuStreamSynchronize(marking));
-    assert_eq!(fixture.download(memory, SIZE)[4..].iter().position(|byte| *byte != 0), None);
+    assert_eq!(
+        fixture.download(memory, SIZE)[4..]
+            .iter()
+            .position(|byte| *byte != 0),
+        None
+    );
     ok!(api, cuMemFreeHost(flags));
 }
 
@@ -142,9 +156,15 @@ fn copy_and_fill_are_checked_against_the_requested_size() {
     let api = &fixture.api;
     let mut bytes = [0_u8; 1001];
     let host: *mut c_void = bytes.as_mut_ptr().cast();
-    assert_eq!(cu!(api, cuMemcpyHtoD_v2(memory, host.cast_const(), 1001)), INVALID);
+    assert_eq!(
+        cu!(api, cuMemcpyHtoD_v2(memory, host.cast_const(), 1001)),
+        INVALID
+    );
     assert_eq!(cu!(api, cuMemcpyDtoH_v2(host, memory + 1, 1000)), INVALID);
-    assert_eq!(cu!(api, cuMemcpyDtoD_v2(memory + 500, memory, 501)), INVALID);
+    assert_eq!(
+        cu!(api, cuMemcpyDtoD_v2(memory + 500, memory, 501)),
+        INVALID
+    );
     assert_eq!(cu!(api, cuMemsetD8_v2(memory, 0, 1001)), INVALID);
     assert_eq!(cu!(api, cuMemsetD32_v2(memory, 0, 251)), INVALID);
     assert_eq!(cu!(api, cuMemcpyHtoD_v2(memory, ptr::null(), 4)), INVALID);
@@ -185,7 +205,10 @@ fn allocation_beyond_the_budget_is_out_of_memory_and_the_rest_stays_free() {
     ok!(api, cuMemGetInfo_v2(&raw mut free, &raw mut total));
     assert_eq!((free, total), (1 << 19, 1 << 20));
     let mut address = 0;
-    assert_eq!(cu!(api, cuMemAlloc_v2(&raw mut address, (1 << 19) + 1)), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    assert_eq!(
+        cu!(api, cuMemAlloc_v2(&raw mut address, (1 << 19) + 1)),
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY
+    );
     ok!(api, cuMemFree_v2(memory));
     fixture.alloc(1 << 20);
 }
@@ -203,9 +226,15 @@ fn address_range_names_the_allocation_and_fails_outside() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(100);
     let (mut base, mut size) = (0, 0);
-    ok!(fixture.api, cuMemGetAddressRange_v2(&raw mut base, &raw mut size, memory + 99));
+    ok!(
+        fixture.api,
+        cuMemGetAddressRange_v2(&raw mut base, &raw mut size, memory + 99)
+    );
     assert_eq!((base, size), (memory, 100));
-    let outside = cu!(fixture.api, cuMemGetAddressRange_v2(&raw mut base, &raw mut size, memory + 100));
+    let outside = cu!(
+        fixture.api,
+        cuMemGetAddressRange_v2(&raw mut base, &raw mut size, memory + 100)
+    );
     assert_eq!(outside, CUresult::CUDA_ERROR_NOT_FOUND);
 }
 
@@ -217,7 +246,10 @@ fn pinned_memory_is_the_hosts_at_its_own_address() {
     let bytes: *mut u8 = pinned.cast();
     // SAFETY: the memory holds 16 bytes and nothing else uses it.
     unsafe { bytes.write_bytes(7, 16) };
-    assert_eq!(get!(api, cuMemHostGetDevicePointer_v2(_, pinned, 0)), pinned as CUdeviceptr);
+    assert_eq!(
+        get!(api, cuMemHostGetDevicePointer_v2(_, pinned, 0)),
+        pinned as CUdeviceptr
+    );
     let memory = fixture.alloc(16);
     ok!(api, cuMemcpyDtoD_v2(memory, pinned as CUdeviceptr, 16));
     assert_eq!(fixture.download(memory, 16), [7; 16]);
@@ -248,9 +280,15 @@ fn memory_is_registered_once_until_it_is_unregistered() {
     let again = cu!(api, cuMemHostRegister_v2(host.wrapping_byte_add(32), 8, 0));
     assert_eq!(again, CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     assert_eq!(cu!(api, cuMemHostRegister_v2(host, 0, 0)), INVALID);
-    assert_eq!(cu!(api, cuMemHostUnregister(host.wrapping_byte_add(4))), INVALID);
+    assert_eq!(
+        cu!(api, cuMemHostUnregister(host.wrapping_byte_add(4))),
+        INVALID
+    );
     ok!(api, cuMemHostUnregister(host));
-    assert_eq!(cu!(api, cuMemHostUnregister(host)), CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+    assert_eq!(
+        cu!(api, cuMemHostUnregister(host)),
+        CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
+    );
 }
 
 #[test]
@@ -259,7 +297,10 @@ fn pointer_attributes_distinguish_kinds_of_memory() {
     let api = &fixture.api;
     let attribute = |address, attribute| {
         let mut value = 0_u32;
-        let code = cu!(api, cuPointerGetAttribute((&raw mut value).cast(), attribute, address));
+        let code = cu!(
+            api,
+            cuPointerGetAttribute((&raw mut value).cast(), attribute, address)
+        );
         (code, value)
     };
     let kind = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
@@ -268,7 +309,13 @@ fn pointer_attributes_distinguish_kinds_of_memory() {
     let managed = get!(api, cuMemAllocManaged(_, 64, 1));
     assert_eq!(attribute(memory + 63, kind), (support::SUCCESS, 2));
     assert_eq!(attribute(pinned, kind), (support::SUCCESS, 1));
-    assert_eq!(attribute(managed, CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED), (support::SUCCESS, 1));
+    assert_eq!(
+        attribute(
+            managed,
+            CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED
+        ),
+        (support::SUCCESS, 1)
+    );
     assert_eq!(attribute(memory + 64, kind).0, INVALID);
     ok!(api, cuMemFree_v2(memory));
     assert_eq!(attribute(memory, kind).0, INVALID);
@@ -277,11 +324,16 @@ fn pointer_attributes_distinguish_kinds_of_memory() {
 #[test]
 fn pointer_attributes_of_an_unknown_address_are_zeros_in_the_plural_call() {
     let fixture = Fixture::new();
-    let mut attributes =
-        [CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE];
+    let mut attributes = [
+        CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+    ];
     let (mut kind, mut size) = (77_u32, 77_usize);
     let mut values: [*mut c_void; 2] = [(&raw mut kind).cast(), (&raw mut size).cast()];
-    ok!(fixture.api, cuPointerGetAttributes(2, attributes.as_mut_ptr(), values.as_mut_ptr(), 0x10));
+    ok!(
+        fixture.api,
+        cuPointerGetAttributes(2, attributes.as_mut_ptr(), values.as_mut_ptr(), 0x10)
+    );
     assert_eq!((kind, size), (0, 0));
 }
 
@@ -293,7 +345,10 @@ fn small_pageable_copy_is_staged_when_it_is_queued() {
     let memory = fixture.alloc(64);
     let gate = fixture.block(stream);
     let mut bytes = [1_u8; 64];
-    ok!(api, cuMemcpyHtoDAsync_v2(memory, bytes.as_ptr().cast(), 64, stream));
+    ok!(
+        api,
+        cuMemcpyHtoDAsync_v2(memory, bytes.as_ptr().cast(), 64, stream)
+    );
     bytes = [2; 64];
     gate.open();
     ok!(api, cuStreamSynchronize(stream));
@@ -309,7 +364,10 @@ fn pinned_copy_is_read_when_it_runs() {
     let memory = fixture.alloc(64);
     let pinned = handle!(api, cuMemHostAlloc(_, 64, 0));
     let gate = fixture.block(stream);
-    ok!(api, cuMemcpyHtoDAsync_v2(memory, pinned.cast_const(), 64, stream));
+    ok!(
+        api,
+        cuMemcpyHtoDAsync_v2(memory, pinned.cast_const(), 64, stream)
+    );
     // SAFETY: the memory holds 64 bytes, and the copy does not run before the gate opens.
     unsafe { pinned.cast::<u8>().write_bytes(9, 64) };
     gate.open();
@@ -356,12 +414,18 @@ fn default_pool_reserves_in_steps_and_gives_back_at_a_synchronization() {
     let pool = handle!(api, cuDeviceGetDefaultMemPool(_, 0));
     let read = |attribute| {
         let mut value = 0_u64;
-        ok!(api, cuMemPoolGetAttribute(pool, attribute, (&raw mut value).cast()));
+        ok!(
+            api,
+            cuMemPoolGetAttribute(pool, attribute, (&raw mut value).cast())
+        );
         value
     };
     assert_eq!(read(Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD), 0);
     let memory = get!(api, cuMemAllocAsync(_, 1000, ptr::null_mut()));
-    assert_eq!(read(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 32 << 20);
+    assert_eq!(
+        read(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT),
+        32 << 20
+    );
     assert_eq!(read(Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 1000);
     ok!(api, cuMemFreeAsync(memory, ptr::null_mut()));
     ok!(api, cuCtxSynchronize());
@@ -387,11 +451,18 @@ fn fault_is_met_by_the_call_that_it_names_and_reported_as_its_code() {
 
     let fixture = Fixture::new();
     let api = &fixture.api;
-    fixture.simulator.inject(Fault::on(Function::cuMemAlloc_v2).call(2).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+    fixture.simulator.inject(
+        Fault::on(Function::cuMemAlloc_v2)
+            .call(2)
+            .returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+    );
     let before = fixture.simulator.calls(Function::cuMemAlloc_v2);
     fixture.alloc(4);
     let mut address = 0;
-    assert_eq!(cu!(api, cuMemAlloc_v2(&raw mut address, 4)), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    assert_eq!(
+        cu!(api, cuMemAlloc_v2(&raw mut address, 4)),
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY
+    );
     fixture.alloc(4);
     assert_eq!(fixture.simulator.calls(Function::cuMemAlloc_v2) - before, 3);
     assert_eq!(fixture.simulator.live_handles().device_allocations, 2);

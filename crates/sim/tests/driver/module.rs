@@ -5,8 +5,8 @@ use std::ptr;
 
 use curium_sim::Config;
 use curium_sys::{
-    CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUkernel, CUlibrary, CUmodule, CUresult,
-    CudaVersion,
+    CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUkernel, CUlibrary, CUmodule,
+    CUresult, CudaVersion,
 };
 
 use crate::ptx::SAXPY;
@@ -16,17 +16,35 @@ const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 fn load(fixture: &Fixture, image: &[u8]) -> CUresult {
     let mut module = ptr::null_mut();
-    cu!(fixture.api, cuModuleLoadData(&raw mut module, image.as_ptr().cast()))
+    cu!(
+        fixture.api,
+        cuModuleLoadData(&raw mut module, image.as_ptr().cast())
+    )
 }
 
 /// Loads an image with a log buffer, and returns the code and the log.
 fn load_with_log(fixture: &Fixture, image: &CStr) -> (CUresult, String) {
     let mut log = [0_u8; 256];
-    let mut names = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len())];
+    let mut names = [
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    let mut values: [*mut c_void; 2] = [
+        log.as_mut_ptr().cast(),
+        ptr::without_provenance_mut(log.len()),
+    ];
     let mut module = ptr::null_mut();
     let image = image.as_ptr().cast();
-    let code = cu!(fixture.api, cuModuleLoadDataEx(&raw mut module, image, 2, names.as_mut_ptr(), values.as_mut_ptr()));
+    let code = cu!(
+        fixture.api,
+        cuModuleLoadDataEx(
+            &raw mut module,
+            image,
+            2,
+            names.as_mut_ptr(),
+            values.as_mut_ptr()
+        )
+    );
     let length = values[1].addr();
     (code, String::from_utf8_lossy(&log[..length]).into_owned())
 }
@@ -35,13 +53,28 @@ fn load_with_log(fixture: &Fixture, image: &CStr) -> (CUresult, String) {
 fn images_without_ptx_are_distinguished() {
     let fixture = Fixture::new();
     assert_eq!(load(&fixture, b"\0"), CUresult::CUDA_ERROR_INVALID_IMAGE);
-    assert_eq!(load(&fixture, b"garbage\0"), CUresult::CUDA_ERROR_INVALID_IMAGE);
-    assert_eq!(load(&fixture, b"\x7fELF\x02\x01\0"), CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_eq!(
+        load(&fixture, b"garbage\0"),
+        CUresult::CUDA_ERROR_INVALID_IMAGE
+    );
+    assert_eq!(
+        load(&fixture, b"\x7fELF\x02\x01\0"),
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+    );
     let empty_fat_binary = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    assert_eq!(load(&fixture, &empty_fat_binary), CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_eq!(
+        load(&fixture, &empty_fat_binary),
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+    );
     let mut module = ptr::null_mut();
-    assert_eq!(cu!(fixture.api, cuModuleLoadData(&raw mut module, ptr::null())), INVALID);
-    let missing = cu!(fixture.api, cuModuleLoad(&raw mut module, c"/no/such/file.ptx".as_ptr()));
+    assert_eq!(
+        cu!(fixture.api, cuModuleLoadData(&raw mut module, ptr::null())),
+        INVALID
+    );
+    let missing = cu!(
+        fixture.api,
+        cuModuleLoad(&raw mut module, c"/no/such/file.ptx".as_ptr())
+    );
     assert_eq!(missing, CUresult::CUDA_ERROR_FILE_NOT_FOUND);
 }
 
@@ -59,8 +92,22 @@ fn add(fixture: &Fixture, function: CUfunction) {
     let (mut address, mut addend) = (memory, 5_i32);
     let mut values: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut addend).cast()];
     let none = ptr::null_mut();
-    let launch =
-        cu!(fixture.api, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, ptr::null_mut(), values.as_mut_ptr(), none));
+    let launch = cu!(
+        fixture.api,
+        cuLaunchKernel(
+            function,
+            1,
+            1,
+            1,
+            1,
+            1,
+            1,
+            0,
+            ptr::null_mut(),
+            values.as_mut_ptr(),
+            none
+        )
+    );
     assert_eq!(launch, CUresult::CUDA_SUCCESS);
     assert_eq!(fixture.download(memory, 4), [9, 0, 0, 0]);
 }
@@ -79,38 +126,76 @@ fn fat_binary_with_ptx_is_loaded_by_every_loader() {
         let fixture = Fixture::new();
         let api = &fixture.api;
         let data: *const c_void = binary.as_ptr().cast();
-        let record = Record { magic: 0x4662_43b1, version: 1, binary: data, unused: ptr::null() };
+        let record = Record {
+            magic: 0x4662_43b1,
+            version: 1,
+            binary: data,
+            unused: ptr::null(),
+        };
         let record: *const c_void = (&raw const record).cast();
         let none = ptr::null_mut();
         for image in [data, record] {
-            let modules: [CUmodule; 2] =
-                [handle!(api, cuModuleLoadData(_, image)), handle!(api, cuModuleLoadFatBinary(_, image))];
+            let modules: [CUmodule; 2] = [
+                handle!(api, cuModuleLoadData(_, image)),
+                handle!(api, cuModuleLoadFatBinary(_, image)),
+            ];
             for module in modules {
-                add(&fixture, handle!(api, cuModuleGetFunction(_, module, c"add".as_ptr())));
+                add(
+                    &fixture,
+                    handle!(api, cuModuleGetFunction(_, module, c"add".as_ptr())),
+                );
             }
             let library: CUlibrary = handle!(
                 api,
-                cuLibraryLoadData(_, image, none, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut(), 0)
+                cuLibraryLoadData(
+                    _,
+                    image,
+                    none,
+                    ptr::null_mut(),
+                    0,
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    0
+                )
             );
             let kernel: CUkernel = handle!(api, cuLibraryGetKernel(_, library, c"add".as_ptr()));
             add(&fixture, kernel.cast());
         }
         let mut link = ptr::null_mut();
-        ok!(api, cuLinkCreate_v2(0, none, ptr::null_mut(), &raw mut link));
+        ok!(
+            api,
+            cuLinkCreate_v2(0, none, ptr::null_mut(), &raw mut link)
+        );
         let kind = CUjitInputType::CU_JIT_INPUT_FATBINARY;
         let size = binary.len();
-        ok!(api, cuLinkAddData_v2(link, kind, data.cast_mut(), size, ptr::null(), 0, none, ptr::null_mut()));
+        ok!(
+            api,
+            cuLinkAddData_v2(
+                link,
+                kind,
+                data.cast_mut(),
+                size,
+                ptr::null(),
+                0,
+                none,
+                ptr::null_mut()
+            )
+        );
         let (mut image, mut size) = (ptr::null_mut(), 0);
         ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
         let module: CUmodule = handle!(api, cuModuleLoadData(_, image));
-        add(&fixture, handle!(api, cuModuleGetFunction(_, module, c"add".as_ptr())));
+        add(
+            &fixture,
+            handle!(api, cuModuleGetFunction(_, module, c"add".as_ptr())),
+        );
     }
 }
 
 #[test]
 fn error_in_ptx_is_logged_with_its_line() {
     let fixture = Fixture::new();
-    let image = c".version 8.0\n.target sm_75\n.address_size 64\n.entry k() {\n  frobnicate.u32 %r1;\n}\n";
+    let image =
+        c".version 8.0\n.target sm_75\n.address_size 64\n.entry k() {\n  frobnicate.u32 %r1;\n}\n";
     let (code, log) = load_with_log(&fixture, image);
     assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
     assert!(log.contains("line 5; error"), "{log}");
@@ -131,14 +216,20 @@ fn instruction_of_a_later_version_or_target_is_refused_with_its_requirement() {
     let fixture = Fixture::new();
     for (header, needed) in [
         (".version 7.0\n.target sm_75", "target sm_80 or higher"),
-        (".version 6.5\n.target sm_75", "PTX ISA version 7.0 or later"),
+        (
+            ".version 6.5\n.target sm_75",
+            "PTX ISA version 7.0 or later",
+        ),
     ] {
         let text = format!(
             "{header}\n.address_size 64\n.entry k() {{\n.reg .b32 %r<2>;\n  redux.sync.add.s32 %r0, %r1, -1;\n  ret;\n}}\n"
         );
         let (code, log) = load_with_log(&fixture, &CString::new(text).expect("there is no NUL"));
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
-        assert!(log.contains("line 6; error") && log.contains(&format!("{needed} for 'redux'")), "{log}");
+        assert!(
+            log.contains("line 6; error") && log.contains(&format!("{needed} for 'redux'")),
+            "{log}"
+        );
     }
 }
 
@@ -146,11 +237,23 @@ fn instruction_of_a_later_version_or_target_is_refused_with_its_requirement() {
 fn log_is_cut_to_its_buffer() {
     let fixture = Fixture::new();
     let mut log = [1_u8; 8];
-    let mut names = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CUjit_option::CU_JIT_ERROR_LOG_BUFFER];
+    let mut names = [
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+    ];
     let mut values: [*mut c_void; 2] = [ptr::without_provenance_mut(6), log.as_mut_ptr().cast()];
     let mut module = ptr::null_mut();
     let image = c".version 8.0 nonsense".as_ptr().cast();
-    let code = cu!(fixture.api, cuModuleLoadDataEx(&raw mut module, image, 2, names.as_mut_ptr(), values.as_mut_ptr()));
+    let code = cu!(
+        fixture.api,
+        cuModuleLoadDataEx(
+            &raw mut module,
+            image,
+            2,
+            names.as_mut_ptr(),
+            values.as_mut_ptr()
+        )
+    );
     assert_ne!(code, CUresult::CUDA_SUCCESS);
     assert_eq!(log[5..], [0, 1, 1]);
     assert_eq!(values[0].addr(), 5);
@@ -159,16 +262,25 @@ fn log_is_cut_to_its_buffer() {
 #[test]
 fn ptx_newer_than_the_driver_is_an_unsupported_version() {
     let old = Fixture::with(Config::new().with_driver_version(CudaVersion::new(11, 8)));
-    assert_eq!(load(&old, SAXPY.to_bytes_with_nul()), CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    assert_eq!(
+        load(&old, SAXPY.to_bytes_with_nul()),
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+    );
     let new = Fixture::with(Config::new().with_driver_version(CudaVersion::new(12, 0)));
-    assert_eq!(load(&new, SAXPY.to_bytes_with_nul()), CUresult::CUDA_SUCCESS);
+    assert_eq!(
+        load(&new, SAXPY.to_bytes_with_nul()),
+        CUresult::CUDA_SUCCESS
+    );
 }
 
 #[test]
 fn ptx_for_a_newer_device_is_invalid() {
     let fixture = Fixture::new();
     let image = c".version 8.8\n.target sm_100\n.address_size 64\n.entry k() { ret; }\n";
-    assert_eq!(load(&fixture, image.to_bytes_with_nul()), CUresult::CUDA_ERROR_INVALID_PTX);
+    assert_eq!(
+        load(&fixture, image.to_bytes_with_nul()),
+        CUresult::CUDA_ERROR_INVALID_PTX
+    );
 }
 
 #[test]
@@ -183,7 +295,10 @@ fn names_are_found_or_not() {
     assert_eq!(get(c"".as_ptr()), INVALID);
     assert_eq!(get(ptr::null()), INVALID);
     let (mut address, mut size) = (0, 0);
-    let missing = cu!(api, cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, c"nothing".as_ptr()));
+    let missing = cu!(
+        api,
+        cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, c"nothing".as_ptr())
+    );
     assert_eq!(missing, CUresult::CUDA_ERROR_NOT_FOUND);
     let name = {
         let mut name = ptr::null();
@@ -201,7 +316,10 @@ fn variables_hold_their_initial_values_and_addresses() {
     let module = handle!(api, cuModuleLoadData(_, SAXPY.as_ptr().cast()));
     let global = |name: &CStr| {
         let (mut address, mut size) = (0, 0);
-        ok!(api, cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, name.as_ptr()));
+        ok!(
+            api,
+            cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, name.as_ptr())
+        );
         (address, fixture.download(address, size))
     };
     let (counter, value) = global(c"counter");
@@ -217,7 +335,10 @@ fn module_is_unloaded_once_and_its_functions_with_it() {
     let function = handle!(api, cuModuleGetFunction(_, module, c"count".as_ptr()));
     assert_eq!(fixture.simulator.live_handles().modules, 1);
     ok!(api, cuModuleUnload(module));
-    assert_eq!(cu!(api, cuModuleUnload(module)), CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert_eq!(
+        cu!(api, cuModuleUnload(module)),
+        CUresult::CUDA_ERROR_INVALID_HANDLE
+    );
     let mut value = 0;
     let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS;
     let stale = cu!(api, cuFuncGetAttribute(&raw mut value, attribute, function));
@@ -232,7 +353,10 @@ fn module_of_a_destroyed_context_is_of_a_destroyed_context() {
     let context = handle!(api, cuCtxCreate_v2(_, 0, 0));
     let module = handle!(api, cuModuleLoadData(_, SAXPY.as_ptr().cast()));
     ok!(api, cuCtxDestroy_v2(context));
-    assert_eq!(cu!(api, cuModuleUnload(module)), CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_eq!(
+        cu!(api, cuModuleUnload(module)),
+        CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+    );
 }
 
 #[test]
@@ -243,10 +367,20 @@ fn parameters_are_described_up_to_the_last() {
     let saxpy = handle!(api, cuModuleGetFunction(_, module, c"saxpy".as_ptr()));
     let info = |index| {
         let (mut offset, mut size) = (99, 99);
-        (cu!(api, cuFuncGetParamInfo(saxpy, index, &raw mut offset, &raw mut size)), offset, size)
+        (
+            cu!(
+                api,
+                cuFuncGetParamInfo(saxpy, index, &raw mut offset, &raw mut size)
+            ),
+            offset,
+            size,
+        )
     };
     let ok = CUresult::CUDA_SUCCESS;
-    assert_eq!([info(0), info(1), info(2), info(3)], [(ok, 0, 8), (ok, 8, 8), (ok, 16, 4), (ok, 20, 4)]);
+    assert_eq!(
+        [info(0), info(1), info(2), info(3)],
+        [(ok, 0, 8), (ok, 8, 8), (ok, 16, 4), (ok, 20, 4)]
+    );
     assert_eq!(info(4).0, INVALID);
 }
 
@@ -263,9 +397,15 @@ fn attributes_of_a_function_follow_its_directives() {
     assert_eq!(read(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 1024);
     assert_eq!(read(Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION), 75);
     assert_eq!(read(Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION), 90);
-    assert_eq!(read(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 47 << 10);
+    assert_eq!(
+        read(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES),
+        47 << 10
+    );
     let dynamic = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    assert_eq!(cu!(api, cuFuncSetAttribute(limited, dynamic, 232_448)), INVALID);
+    assert_eq!(
+        cu!(api, cuFuncSetAttribute(limited, dynamic, 232_448)),
+        INVALID
+    );
     ok!(api, cuFuncSetAttribute(limited, dynamic, 232_448 - 1024));
 }
 
@@ -275,11 +415,19 @@ fn occupancy_is_that_of_the_device_model() {
     let api = &fixture.api;
     let module = handle!(api, cuModuleLoadData(_, SAXPY.as_ptr().cast()));
     let count = handle!(api, cuModuleGetFunction(_, module, c"count".as_ptr()));
-    let active = |block, shared| get!(api, cuOccupancyMaxActiveBlocksPerMultiprocessor(_, count, block, shared));
+    let active = |block, shared| {
+        get!(
+            api,
+            cuOccupancyMaxActiveBlocksPerMultiprocessor(_, count, block, shared)
+        )
+    };
     assert_eq!(active(1024, 0), 2);
     assert_eq!(active(32, 0), 32);
     assert_eq!(active(32, 48 << 10), 4);
     let (mut grid, mut block): (i32, i32) = (0, 0);
-    ok!(api, cuOccupancyMaxPotentialBlockSize(&raw mut grid, &raw mut block, count, None, 0, 0));
+    ok!(
+        api,
+        cuOccupancyMaxPotentialBlockSize(&raw mut grid, &raw mut block, count, None, 0, 0)
+    );
     assert_eq!((grid, block), (2 * 132, 1024));
 }

@@ -10,7 +10,8 @@ use std::ptr;
 use curium_sim::{Checks, Config};
 use curium_sim::{Report, ReportKind};
 use curium_sys::{
-    CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUfunction, CUgraphNode, CUresult, CUstream,
+    CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUfunction, CUgraphNode, CUresult,
+    CUstream,
 };
 
 use crate::support::{Fixture, cu, handle, ok};
@@ -108,16 +109,46 @@ impl Program {
         let module = handle!(fixture.api, cuModuleLoadData(_, text.as_ptr().cast()));
         let streams = [(); 2].map(|()| fixture.stream(flags));
         let memory = fixture.alloc(BYTES);
-        Self { fixture, streams, memory, module }
+        Self {
+            fixture,
+            streams,
+            memory,
+            module,
+        }
     }
 
-    fn launch(&self, name: &std::ffi::CStr, stream: CUstream, mut memory: CUdeviceptr, mut other: CUdeviceptr) {
-        let kernel: CUfunction = handle!(self.fixture.api, cuModuleGetFunction(_, self.module, name.as_ptr()));
+    fn launch(
+        &self,
+        name: &std::ffi::CStr,
+        stream: CUstream,
+        mut memory: CUdeviceptr,
+        mut other: CUdeviceptr,
+    ) {
+        let kernel: CUfunction = handle!(
+            self.fixture.api,
+            cuModuleGetFunction(_, self.module, name.as_ptr())
+        );
         let mut parameters: [*mut c_void; 2] = [(&raw mut memory).cast(), (&raw mut other).cast()];
-        let threads = if matches!(name.to_bytes(), b"put" | b"put_bytes" | b"take") { WORDS as u32 } else { 1 };
+        let threads = if matches!(name.to_bytes(), b"put" | b"put_bytes" | b"take") {
+            WORDS as u32
+        } else {
+            1
+        };
         ok!(
             self.fixture.api,
-            cuLaunchKernel(kernel, 1, 1, 1, threads, 1, 1, 0, stream, parameters.as_mut_ptr(), ptr::null_mut())
+            cuLaunchKernel(
+                kernel,
+                1,
+                1,
+                1,
+                threads,
+                1,
+                1,
+                0,
+                stream,
+                parameters.as_mut_ptr(),
+                ptr::null_mut()
+            )
         );
     }
 
@@ -134,7 +165,11 @@ impl Program {
     fn end(&self) -> Vec<Report> {
         let code = cu!(self.fixture.api, cuCtxSynchronize());
         let faults = self.fixture.simulator.reports();
-        let expected = if faults.is_empty() { CUresult::CUDA_SUCCESS } else { CUresult::CUDA_ERROR_LAUNCH_FAILED };
+        let expected = if faults.is_empty() {
+            CUresult::CUDA_SUCCESS
+        } else {
+            CUresult::CUDA_ERROR_LAUNCH_FAILED
+        };
         assert_eq!(code, expected, "{faults:?}");
         self.fixture.simulator.reset_errors();
         faults
@@ -148,8 +183,17 @@ fn expect_race(races: bool, flags: u32, program: impl Fn(&Program)) {
             let run = Program::new(Config::new().with_seed(seed).with_workers(workers), flags);
             program(&run);
             let faults = run.end();
-            assert_eq!(!faults.is_empty(), races, "seed {seed}, {workers} workers: {faults:?}");
-            assert!(faults.iter().all(|fault| matches!(fault.kind, ReportKind::StreamRace)), "{faults:?}");
+            assert_eq!(
+                !faults.is_empty(),
+                races,
+                "seed {seed}, {workers} workers: {faults:?}"
+            );
+            assert!(
+                faults
+                    .iter()
+                    .all(|fault| matches!(fault.kind, ReportKind::StreamRace)),
+                "{faults:?}"
+            );
         }
     }
 }
@@ -180,7 +224,12 @@ fn neighbors_do_not_race_down_to_the_byte() {
     expect_race(false, NON_BLOCKING, |program| {
         let memory = program.fixture.alloc(3 * WORDS);
         program.launch(c"put_bytes", program.streams[0], memory + 1, 0);
-        program.launch(c"put_bytes", program.streams[1], memory + 1 + WORDS as u64, 0);
+        program.launch(
+            c"put_bytes",
+            program.streams[1],
+            memory + 1 + WORDS as u64,
+            0,
+        );
     });
     expect_race(true, NON_BLOCKING, |program| {
         let memory = program.fixture.alloc(3 * WORDS);
@@ -192,7 +241,10 @@ fn neighbors_do_not_race_down_to_the_byte() {
 #[test]
 fn atomics_do_not_race_with_each_other_and_do_with_writes() {
     expect_race(false, NON_BLOCKING, |program| {
-        program.streams.iter().for_each(|stream| program.launch(c"add", *stream, program.memory, 0));
+        program
+            .streams
+            .iter()
+            .for_each(|stream| program.launch(c"add", *stream, program.memory, 0));
     });
     expect_race(true, NON_BLOCKING, |program| {
         program.launch(c"add", program.streams[0], program.memory, 0);
@@ -245,10 +297,17 @@ fn host_wait_orders_later_work() {
     let waits: [Wait; 5] = [
         |program| ok!(program.fixture.api, cuStreamSynchronize(program.streams[0])),
         |program| ok!(program.fixture.api, cuCtxSynchronize()),
-        |program| while cu!(program.fixture.api, cuStreamQuery(program.streams[0])) != CUresult::CUDA_SUCCESS {},
+        |program| {
+            while cu!(program.fixture.api, cuStreamQuery(program.streams[0]))
+                != CUresult::CUDA_SUCCESS
+            {}
+        },
         |program| {
             let event = handle!(program.fixture.api, cuEventCreate(_, 0));
-            ok!(program.fixture.api, cuEventRecord(event, program.streams[0]));
+            ok!(
+                program.fixture.api,
+                cuEventRecord(event, program.streams[0])
+            );
             ok!(program.fixture.api, cuEventSynchronize(event));
         },
         |program| ok!(program.fixture.api, cuMemFree_v2(program.fixture.alloc(4))),
@@ -274,15 +333,24 @@ fn legacy_stream_orders_blocking_streams_and_no_others() {
         expect_race(flags == NON_BLOCKING, flags, |program| {
             program.put(0);
             let elsewhere = program.fixture.alloc(4);
-            ok!(program.fixture.api, cuMemsetD8Async(elsewhere, 0, 4, ptr::null_mut()));
+            ok!(
+                program.fixture.api,
+                cuMemsetD8Async(elsewhere, 0, 4, ptr::null_mut())
+            );
             program.take(1);
         });
     }
     expect_race(false, BLOCKING, |program| {
         program.put(0);
-        ok!(program.fixture.api, cuMemsetD8Async(program.memory, 0, BYTES, ptr::null_mut()));
+        ok!(
+            program.fixture.api,
+            cuMemsetD8Async(program.memory, 0, BYTES, ptr::null_mut())
+        );
         program.launch(c"put", CU_STREAM_PER_THREAD, program.memory, 0);
-        ok!(program.fixture.api, cuMemsetD8Async(program.memory, 0, BYTES, ptr::null_mut()));
+        ok!(
+            program.fixture.api,
+            cuMemsetD8Async(program.memory, 0, BYTES, ptr::null_mut())
+        );
     });
 }
 
@@ -290,16 +358,25 @@ fn legacy_stream_orders_blocking_streams_and_no_others() {
 fn copies_and_fills_race_like_kernels() {
     expect_race(true, NON_BLOCKING, |program| {
         program.put(0);
-        ok!(program.fixture.api, cuMemsetD8Async(program.memory + 100, 0, 1, program.streams[1]));
+        ok!(
+            program.fixture.api,
+            cuMemsetD8Async(program.memory + 100, 0, 1, program.streams[1])
+        );
     });
     expect_race(true, NON_BLOCKING, |program| {
         let to = program.fixture.alloc(BYTES);
-        ok!(program.fixture.api, cuMemcpyDtoDAsync_v2(to, program.memory, BYTES, program.streams[1]));
+        ok!(
+            program.fixture.api,
+            cuMemcpyDtoDAsync_v2(to, program.memory, BYTES, program.streams[1])
+        );
         program.put(0);
     });
     expect_race(false, NON_BLOCKING, |program| {
         let to = program.fixture.alloc(BYTES);
-        ok!(program.fixture.api, cuMemcpyDtoDAsync_v2(to, program.memory, BYTES, program.streams[1]));
+        ok!(
+            program.fixture.api,
+            cuMemcpyDtoDAsync_v2(to, program.memory, BYTES, program.streams[1])
+        );
         program.take(0);
     });
 }
@@ -312,8 +389,14 @@ fn synchronization_through_the_host_or_memory_prevents_a_race() {
         let api = &program.fixture.api;
         program.put(0);
         // A host function may signal the host that the earlier work has completed.
-        ok!(api, cuLaunchHostFunc(program.streams[0], Some(nothing), ptr::null_mut()));
-        ok!(api, cuLaunchHostFunc(program.streams[0], Some(nothing), ptr::null_mut()));
+        ok!(
+            api,
+            cuLaunchHostFunc(program.streams[0], Some(nothing), ptr::null_mut())
+        );
+        ok!(
+            api,
+            cuLaunchHostFunc(program.streams[0], Some(nothing), ptr::null_mut())
+        );
         while cu!(api, cuStreamQuery(program.streams[0])) != CUresult::CUDA_SUCCESS {}
         program.take(1);
     });
@@ -358,10 +441,24 @@ fn nodes_of_a_graph_race_unless_edges_order_them() {
             };
             let add = |after: &[CUgraphNode]| {
                 let context = program.fixture.context;
-                handle!(api, cuGraphAddMemsetNode(_, graph, after.as_ptr(), after.len(), &raw const params, context))
+                handle!(
+                    api,
+                    cuGraphAddMemsetNode(
+                        _,
+                        graph,
+                        after.as_ptr(),
+                        after.len(),
+                        &raw const params,
+                        context
+                    )
+                )
             };
             let first = add(&[]);
-            add(if is_ordered { std::slice::from_ref(&first) } else { &[] });
+            add(if is_ordered {
+                std::slice::from_ref(&first)
+            } else {
+                &[]
+            });
             let executable = handle!(api, cuGraphInstantiateWithFlags(_, graph, 0));
             ok!(api, cuGraphLaunch(executable, program.streams[0]));
             // Launches of one executable graph are ordered, in any streams.

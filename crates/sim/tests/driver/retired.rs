@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use curium_sys::{
-    CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUDA_ARRAY_DESCRIPTOR, CUarray, CUarray_format, CUcontext, CUdevprop,
-    CUdriverProcAddressQueryResult, CUfunction, CUresult, CUstream,
+    CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUDA_ARRAY_DESCRIPTOR, CUarray, CUarray_format,
+    CUcontext, CUdevprop, CUdriverProcAddressQueryResult, CUfunction, CUresult, CUstream,
 };
 
 use crate::ptx::SAXPY;
@@ -29,13 +29,20 @@ fn launch_is_set_step_by_step() {
     ok!(api, cuParamSeti(saxpy, 20, 16));
     ok!(api, cuParamSetSize(saxpy, 24));
     assert_eq!(cu!(api, cuParamSeti(saxpy, -4, 16)), INVALID);
-    assert_eq!(cu!(api, cuLaunchGrid(saxpy, 2, 1)), INVALID, "no block shape was set");
+    assert_eq!(
+        cu!(api, cuLaunchGrid(saxpy, 2, 1)),
+        INVALID,
+        "no block shape was set"
+    );
     assert_eq!(cu!(api, cuFuncSetBlockShape(saxpy, 0, 1, 1)), INVALID);
     ok!(api, cuFuncSetBlockShape(saxpy, 8, 1, 1));
     ok!(api, cuFuncSetSharedSize(saxpy, 0));
     let found = || f32::from_le_bytes(fixture.download(y + 60, 4).try_into().expect("four bytes"));
     ok!(api, cuLaunch(saxpy));
-    assert!((found() - 1.0).abs() < f32::EPSILON, "one block of eight threads");
+    assert!(
+        (found() - 1.0).abs() < f32::EPSILON,
+        "one block of eight threads"
+    );
     ok!(api, cuLaunchGrid(saxpy, 2, 1));
     assert!((found() - 7.0).abs() < f32::EPSILON);
     let stream = fixture.stream(1);
@@ -49,8 +56,14 @@ fn elements_of_arrays_are_copied() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let format = CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8;
-    let descriptor = CUDA_ARRAY_DESCRIPTOR { Width: 16, Height: 0, Format: format, NumChannels: 1 };
-    let [first, second]: [CUarray; 2] = [(); 2].map(|()| handle!(api, cuArrayCreate_v2(_, &raw const descriptor)));
+    let descriptor = CUDA_ARRAY_DESCRIPTOR {
+        Width: 16,
+        Height: 0,
+        Format: format,
+        NumChannels: 1,
+    };
+    let [first, second]: [CUarray; 2] =
+        [(); 2].map(|()| handle!(api, cuArrayCreate_v2(_, &raw const descriptor)));
     let bytes: [u8; 8] = std::array::from_fn(|index| index as u8);
     ok!(api, cuMemcpyHtoA_v2(first, 4, bytes.as_ptr().cast(), 8));
     ok!(api, cuMemcpyAtoA_v2(second, 0, first, 6, 4));
@@ -62,11 +75,20 @@ fn elements_of_arrays_are_copied() {
     ok!(api, cuMemcpyAtoH_v2(found.as_mut_ptr().cast(), first, 0, 8));
     assert_eq!(found, [2, 3, 4, 5, 0, 1, 2, 3]);
     let stream = fixture.stream(1);
-    ok!(api, cuMemcpyHtoAAsync_v2(second, 8, bytes.as_ptr().cast(), 8, stream));
-    ok!(api, cuMemcpyAtoHAsync_v2(found.as_mut_ptr().cast(), second, 8, 8, stream));
+    ok!(
+        api,
+        cuMemcpyHtoAAsync_v2(second, 8, bytes.as_ptr().cast(), 8, stream)
+    );
+    ok!(
+        api,
+        cuMemcpyAtoHAsync_v2(found.as_mut_ptr().cast(), second, 8, 8, stream)
+    );
     ok!(api, cuStreamSynchronize(stream));
     assert_eq!(found, bytes);
-    assert_eq!(cu!(api, cuMemcpyHtoA_v2(first, 12, bytes.as_ptr().cast(), 8)), INVALID);
+    assert_eq!(
+        cu!(api, cuMemcpyHtoA_v2(first, 12, bytes.as_ptr().cast(), 8)),
+        INVALID
+    );
 }
 
 #[test]
@@ -79,20 +101,32 @@ fn context_lives_until_its_last_user_detaches() {
     ok!(api, cuCtxDetach(context));
     ok!(api, cuCtxSynchronize());
     ok!(api, cuCtxDetach(context));
-    assert_eq!(cu!(api, cuCtxDetach(context)), CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_eq!(
+        cu!(api, cuCtxDetach(context)),
+        CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+    );
     let mut current = ptr::null_mut();
     ok!(api, cuCtxGetCurrent(&raw mut current));
     assert_eq!(current, fixture.context);
     let properties: CUdevprop = get!(api, cuDeviceGetProperties(_, 0));
-    assert_eq!((properties.SIMDWidth, properties.maxThreadsPerBlock), (32, 1024));
+    assert_eq!(
+        (properties.SIMDWidth, properties.maxThreadsPerBlock),
+        (32, 1024)
+    );
 }
 
 /// Returns the address of a function for these flags.
 fn address(fixture: &Fixture, name: &CStr, flags: u64) -> *const c_void {
     let (mut address, mut status) = (ptr::null_mut(), CUdriverProcAddressQueryResult(9));
     let name: *const c_char = name.as_ptr();
-    ok!(fixture.api, cuGetProcAddress_v2(name, &raw mut address, 13050, flags, &raw mut status));
-    assert_eq!(status, CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
+    ok!(
+        fixture.api,
+        cuGetProcAddress_v2(name, &raw mut address, 13050, flags, &raw mut status)
+    );
+    assert_eq!(
+        status,
+        CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS
+    );
     address
 }
 
@@ -108,11 +142,15 @@ fn null_stream_of_a_variant_is_that_of_the_thread() {
         assert_eq!(unsafe { query(stream, &raw mut number) }, SUCCESS);
         number
     };
-    let [usual, legacy, variant] = [0, 1, 2].map(|flags| address(&fixture, c"cuStreamGetId", flags));
+    let [usual, legacy, variant] =
+        [0, 1, 2].map(|flags| address(&fixture, c"cuStreamGetId", flags));
     assert!(usual == legacy && usual != variant);
     let none = ptr::null_mut();
     assert_eq!(number(usual, none), number(usual, CU_STREAM_LEGACY));
-    assert_eq!(number(variant, CU_STREAM_LEGACY), number(usual, CU_STREAM_LEGACY));
+    assert_eq!(
+        number(variant, CU_STREAM_LEGACY),
+        number(usual, CU_STREAM_LEGACY)
+    );
     assert_eq!(number(variant, none), number(variant, CU_STREAM_PER_THREAD));
     assert_ne!(number(variant, none), number(usual, none));
     let [usual, variant] = [0, 2].map(|flags| address(&fixture, c"cuCtxSynchronize", flags));

@@ -5,14 +5,20 @@ use std::ptr;
 use crate::support::{Fixture, cu, ok};
 use curium_sim::Config;
 use curium_sys::{
-    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType,
-    CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUmemorytype, CUresult,
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation,
+    CUmemLocationType, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUmemorytype, CUresult,
 };
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 const DEVICE: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_DEVICE;
 
-fn plane(to: CUdeviceptr, from: CUdeviceptr, pitch: usize, width: usize, height: usize) -> CUDA_MEMCPY2D {
+fn plane(
+    to: CUdeviceptr,
+    from: CUdeviceptr,
+    pitch: usize,
+    width: usize,
+    height: usize,
+) -> CUDA_MEMCPY2D {
     CUDA_MEMCPY2D {
         srcMemoryType: DEVICE,
         srcDevice: from,
@@ -32,9 +38,17 @@ fn rows_are_copied_with_their_offsets_and_nothing_between() {
     let (from, to) = (fixture.alloc(16), fixture.alloc(16));
     fixture.upload(from, &(0..16).collect::<Vec<u8>>());
     fixture.upload(to, &[99; 16]);
-    let copy = CUDA_MEMCPY2D { srcXInBytes: 1, srcY: 1, dstY: 2, ..plane(to, from, 4, 2, 2) };
+    let copy = CUDA_MEMCPY2D {
+        srcXInBytes: 1,
+        srcY: 1,
+        dstY: 2,
+        ..plane(to, from, 4, 2, 2)
+    };
     ok!(fixture.api, cuMemcpy2D_v2(&raw const copy));
-    assert_eq!(fixture.download(to, 16), [99, 99, 99, 99, 99, 99, 99, 99, 5, 6, 99, 99, 9, 10, 99, 99]);
+    assert_eq!(
+        fixture.download(to, 16),
+        [99, 99, 99, 99, 99, 99, 99, 99, 5, 6, 99, 99, 9, 10, 99, 99]
+    );
 }
 
 #[test]
@@ -58,8 +72,15 @@ fn layers_are_copied_from_the_host() {
         ..CUDA_MEMCPY3D::default()
     };
     ok!(fixture.api, cuMemcpy3D_v2(&raw const copy));
-    let layer = |values: [u8; 4]| [values[0], values[1], 0, 0, values[2], values[3], 0, 0, 0, 0, 0, 0];
-    assert_eq!(fixture.download(to, 24), [layer([1, 2, 3, 4]), layer([5, 6, 7, 8])].concat());
+    let layer = |values: [u8; 4]| {
+        [
+            values[0], values[1], 0, 0, values[2], values[3], 0, 0, 0, 0, 0, 0,
+        ]
+    };
+    assert_eq!(
+        fixture.download(to, 24),
+        [layer([1, 2, 3, 4]), layer([5, 6, 7, 8])].concat()
+    );
 }
 
 #[test]
@@ -69,9 +90,18 @@ fn rows_that_overlap_or_leave_their_memory_are_an_invalid_value() {
     for copy in [
         plane(to, from, 3, 4, 2),
         plane(to, from, 8, 8, 3),
-        CUDA_MEMCPY2D { srcXInBytes: 1, ..plane(to, from, 4, 4, 4) },
-        CUDA_MEMCPY2D { dstY: 1, ..plane(to, from, 4, 4, 4) },
-        CUDA_MEMCPY2D { srcMemoryType: CUmemorytype(9), ..plane(to, from, 4, 4, 4) },
+        CUDA_MEMCPY2D {
+            srcXInBytes: 1,
+            ..plane(to, from, 4, 4, 4)
+        },
+        CUDA_MEMCPY2D {
+            dstY: 1,
+            ..plane(to, from, 4, 4, 4)
+        },
+        CUDA_MEMCPY2D {
+            srcMemoryType: CUmemorytype(9),
+            ..plane(to, from, 4, 4, 4)
+        },
     ] {
         assert_eq!(cu!(fixture.api, cuMemcpy2D_v2(&raw const copy)), INVALID);
     }
@@ -93,16 +123,46 @@ fn batch_requires_a_stream_attributes_and_copies() {
     let stream = fixture.stream(1);
     let batch = |stream, order: u32, first: usize, size: usize| {
         let (mut targets, mut sources, mut sizes) = ([to, to + 4], [from + 4, from], [4, size]);
-        let mut attributes =
-            CUmemcpyAttributes { srcAccessOrder: CUmemcpySrcAccessOrder(order), ..CUmemcpyAttributes::default() };
+        let mut attributes = CUmemcpyAttributes {
+            srcAccessOrder: CUmemcpySrcAccessOrder(order),
+            ..CUmemcpyAttributes::default()
+        };
         let mut first = first;
-        let (targets, sources, sizes) = (targets.as_mut_ptr(), sources.as_mut_ptr(), sizes.as_mut_ptr());
-        cu!(api, cuMemcpyBatchAsync_v2(targets, sources, sizes, 2, &raw mut attributes, &raw mut first, 1, stream))
+        let (targets, sources, sizes) = (
+            targets.as_mut_ptr(),
+            sources.as_mut_ptr(),
+            sizes.as_mut_ptr(),
+        );
+        cu!(
+            api,
+            cuMemcpyBatchAsync_v2(
+                targets,
+                sources,
+                sizes,
+                2,
+                &raw mut attributes,
+                &raw mut first,
+                1,
+                stream
+            )
+        )
     };
-    assert_eq!(batch(ptr::null_mut(), 1, 0, 4), INVALID, "the legacy stream takes no batch");
+    assert_eq!(
+        batch(ptr::null_mut(), 1, 0, 4),
+        INVALID,
+        "the legacy stream takes no batch"
+    );
     assert_eq!(batch(stream, 0, 0, 4), INVALID, "an order is needed");
-    assert_eq!(batch(stream, 1, 1, 4), INVALID, "the first copy has attributes");
-    assert_eq!(batch(stream, 1, 0, 5), INVALID, "the second copy does not fit");
+    assert_eq!(
+        batch(stream, 1, 1, 4),
+        INVALID,
+        "the first copy has attributes"
+    );
+    assert_eq!(
+        batch(stream, 1, 0, 5),
+        INVALID,
+        "the second copy does not fit"
+    );
     assert_eq!(batch(stream, 1, 0, 4), CUresult::CUDA_SUCCESS);
     ok!(api, cuStreamSynchronize(stream));
     assert_eq!(fixture.download(to, 8), [5, 6, 7, 8, 1, 2, 3, 4]);
@@ -126,22 +186,52 @@ fn advice_is_for_managed_memory() {
     let api = &fixture.api;
     let mut memory: CUdeviceptr = 0;
     ok!(api, cuMemAllocManaged(&raw mut memory, 8192, 1));
-    let mut location =
-        CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, ..CUmemLocation::default() };
-    ok!(api, cuMemAdvise_v2(memory, 4096, CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location));
+    let mut location = CUmemLocation {
+        type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+        ..CUmemLocation::default()
+    };
+    ok!(
+        api,
+        cuMemAdvise_v2(
+            memory,
+            4096,
+            CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+            location
+        )
+    );
     let preferred = |size: usize| {
         let mut device = 7_i32;
         let attribute = CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION;
-        ok!(api, cuMemRangeGetAttribute((&raw mut device).cast(), 4, attribute, memory, size));
+        ok!(
+            api,
+            cuMemRangeGetAttribute((&raw mut device).cast(), 4, attribute, memory, size)
+        );
         device
     };
     assert_eq!((preferred(4096), preferred(8192)), (0, -2));
     location.__bindgen_anon_1.id = 5;
     let advice = CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY;
-    assert_eq!(cu!(api, cuMemAdvise_v2(memory, 4096, advice, location)), CUresult::CUDA_ERROR_INVALID_DEVICE);
-    assert_eq!(cu!(api, cuMemAdvise_v2(memory, 8193, CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY, location)), INVALID);
+    assert_eq!(
+        cu!(api, cuMemAdvise_v2(memory, 4096, advice, location)),
+        CUresult::CUDA_ERROR_INVALID_DEVICE
+    );
+    assert_eq!(
+        cu!(
+            api,
+            cuMemAdvise_v2(
+                memory,
+                8193,
+                CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY,
+                location
+            )
+        ),
+        INVALID
+    );
     let plain = fixture.alloc(4096);
-    assert_eq!(cu!(api, cuMemPrefetchAsync(plain, 4096, 0, ptr::null_mut())), INVALID);
+    assert_eq!(
+        cu!(api, cuMemPrefetchAsync(plain, 4096, 0, ptr::null_mut())),
+        INVALID
+    );
     ok!(api, cuMemPrefetchAsync(memory, 8192, -1, ptr::null_mut()));
     ok!(api, cuMemFree_v2(memory));
 }

@@ -4,15 +4,16 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 use curium_sys::{
-    CUipcMemHandle, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocationType, CUmemPoolProps,
-    CUmemPoolPtrExportData, CUresult,
+    CUipcMemHandle, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocationType,
+    CUmemPoolProps, CUmemPoolPtrExportData, CUresult,
 };
 
 use crate::launch::poke;
 use crate::support::{Fixture, SUCCESS, cu, get, handle, ok};
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
-const DESCRIPTOR: CUmemAllocationHandleType = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+const DESCRIPTOR: CUmemAllocationHandleType =
+    CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 const LAZY: u32 = 1;
 
 fn shareable() -> CUmemPoolProps {
@@ -62,7 +63,10 @@ fn large_memory_is_the_same_in_both_processes() {
     other.upload(opened, &bytes[1..]);
     assert_eq!(owner.download(memory, SIZE - 1), bytes[1..]);
     let name: CUipcMemHandle = get!(owner.api, cuIpcGetMemHandle(_, memory));
-    assert_eq!(get!(other.api, cuIpcOpenMemHandle_v2(_, name, LAZY)), opened);
+    assert_eq!(
+        get!(other.api, cuIpcOpenMemHandle_v2(_, name, LAZY)),
+        opened
+    );
     ok!(other.api, cuIpcCloseMemHandle(opened));
     ok!(other.api, cuIpcCloseMemHandle(opened));
     ok!(owner.api, cuMemFree_v2(memory));
@@ -74,14 +78,22 @@ fn handle_is_refused_in_its_own_process_and_when_it_is_none() {
     let memory = fixture.alloc(64);
     let name: CUipcMemHandle = get!(fixture.api, cuIpcGetMemHandle(_, memory));
     let mut address = 0;
-    let open = |name, flags| cu!(fixture.api, cuIpcOpenMemHandle_v2(&raw mut address, name, flags));
+    let open = |name, flags| {
+        cu!(
+            fixture.api,
+            cuIpcOpenMemHandle_v2(&raw mut address, name, flags)
+        )
+    };
     let mut open = open;
     assert_eq!(open(name, LAZY), CUresult::CUDA_ERROR_INVALID_CONTEXT);
     assert_eq!(open(name, 0), INVALID);
     assert_eq!(open(CUipcMemHandle { reserved: [1; 64] }, LAZY), INVALID);
     let pinned = handle!(fixture.api, cuMemHostAlloc(_, 64, 0));
     let mut name = CUipcMemHandle::default();
-    assert_eq!(cu!(fixture.api, cuIpcGetMemHandle(&raw mut name, pinned as u64)), INVALID);
+    assert_eq!(
+        cu!(fixture.api, cuIpcGetMemHandle(&raw mut name, pinned as u64)),
+        INVALID
+    );
 }
 
 #[test]
@@ -90,24 +102,42 @@ fn memory_of_an_exported_pool_is_imported_by_its_pool() {
     let properties = shareable();
     let pool = handle!(owner.api, cuMemPoolCreate(_, &raw const properties));
     let mut raw = -1_i32;
-    ok!(owner.api, cuMemPoolExportToShareableHandle((&raw mut raw).cast(), pool, DESCRIPTOR, 0));
+    ok!(
+        owner.api,
+        cuMemPoolExportToShareableHandle((&raw mut raw).cast(), pool, DESCRIPTOR, 0)
+    );
     // SAFETY: the descriptor was made for us.
     let descriptor = unsafe { OwnedFd::from_raw_fd(raw) };
     let passed = ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
-    let imported = handle!(other.api, cuMemPoolImportFromShareableHandle(_, passed, DESCRIPTOR, 0));
-    let memory: u64 = get!(owner.api, cuMemAllocFromPoolAsync(_, 5000, pool, ptr::null_mut()));
+    let imported = handle!(
+        other.api,
+        cuMemPoolImportFromShareableHandle(_, passed, DESCRIPTOR, 0)
+    );
+    let memory: u64 = get!(
+        owner.api,
+        cuMemAllocFromPoolAsync(_, 5000, pool, ptr::null_mut())
+    );
     owner.upload(memory, &[3; 5000]);
     let mut data: CUmemPoolPtrExportData = get!(owner.api, cuMemPoolExportPointer(_, memory));
-    let there: u64 = get!(other.api, cuMemPoolImportPointer(_, imported, &raw mut data));
+    let there: u64 = get!(
+        other.api,
+        cuMemPoolImportPointer(_, imported, &raw mut data)
+    );
     assert_eq!(other.download(there, 5000), [3; 5000]);
     ok!(other.api, cuMemFreeAsync(there, ptr::null_mut()));
     ok!(other.api, cuCtxSynchronize());
     assert_eq!(other.simulator.live_handles().imported_allocations, 0);
     let mut address = 0;
-    let allocated = cu!(other.api, cuMemAllocFromPoolAsync(&raw mut address, 8, imported, ptr::null_mut()));
+    let allocated = cu!(
+        other.api,
+        cuMemAllocFromPoolAsync(&raw mut address, 8, imported, ptr::null_mut())
+    );
     assert_eq!(allocated, INVALID);
     ok!(other.api, cuMemPoolDestroy(imported));
-    assert_eq!(cu!(owner.api, cuMemPoolExportPointer(&raw mut data, memory + 1)), INVALID);
+    assert_eq!(
+        cu!(owner.api, cuMemPoolExportPointer(&raw mut data, memory + 1)),
+        INVALID
+    );
 }
 
 #[test]
@@ -116,5 +146,11 @@ fn pool_that_was_not_made_for_it_is_not_exported() {
     let pool = handle!(fixture.api, cuDeviceGetDefaultMemPool(_, 0));
     let mut raw = -1_i32;
     let place = (&raw mut raw).cast();
-    assert_eq!(cu!(fixture.api, cuMemPoolExportToShareableHandle(place, pool, DESCRIPTOR, 0)), INVALID);
+    assert_eq!(
+        cu!(
+            fixture.api,
+            cuMemPoolExportToShareableHandle(place, pool, DESCRIPTOR, 0)
+        ),
+        INVALID
+    );
 }

@@ -43,19 +43,39 @@ fn context_switches() -> i64 {
 fn latency_of_an_empty_kernel() {
     let fixture = Fixture::new();
     let module = handle!(fixture.api, cuModuleLoadData(_, EMPTY.as_ptr().cast()));
-    let function: CUfunction = handle!(fixture.api, cuModuleGetFunction(_, module, c"empty".as_ptr()));
+    let function: CUfunction = handle!(
+        fixture.api,
+        cuModuleGetFunction(_, module, c"empty".as_ptr())
+    );
     let none: *mut *mut c_void = ptr::null_mut();
     for (grid, block) in [(1, 1), (1, 256), (64, 256)] {
         let launch = || {
             let begin = Instant::now();
-            ok!(fixture.api, cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, ptr::null_mut(), none, none));
+            ok!(
+                fixture.api,
+                cuLaunchKernel(
+                    function,
+                    grid,
+                    1,
+                    1,
+                    block,
+                    1,
+                    1,
+                    0,
+                    ptr::null_mut(),
+                    none,
+                    none
+                )
+            );
             ok!(fixture.api, cuCtxSynchronize());
             begin.elapsed()
         };
         let switches = context_switches();
         let [least, median] = spread(launch, 10_000);
         let switches = context_switches() - switches;
-        eprintln!("{grid} blocks of {block}: {median:?}, at least {least:?}, {switches} context switches in 10000");
+        eprintln!(
+            "{grid} blocks of {block}: {median:?}, at least {least:?}, {switches} context switches in 10000"
+        );
     }
 }
 
@@ -64,7 +84,11 @@ fn latency_of_an_empty_kernel() {
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
 fn time_to_allocate_a_gibibyte_with_all_checks() {
     let config = Config::new().with_workers(2).with_memory_budget(4 << 30);
-    let fixture = Fixture::with(config.with_race_checks(true).with_uninitialized_checks(true));
+    let fixture = Fixture::with(
+        config
+            .with_race_checks(true)
+            .with_uninitialized_checks(true),
+    );
     let take_and_give_back = || {
         let begin = Instant::now();
         ok!(fixture.api, cuMemFree_v2(fixture.alloc(1 << 30)));
@@ -111,7 +135,11 @@ fn long_module(lines: usize) -> CString {
 fn time_to_load_ten_thousand_lines() {
     let fixture = Fixture::new();
     let image = long_module(10_000);
-    let lines = image.as_bytes().iter().filter(|byte| **byte == b'\n').count();
+    let lines = image
+        .as_bytes()
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count();
     let load = || {
         let begin = Instant::now();
         let module = handle!(fixture.api, cuModuleLoadData(_, image.as_ptr().cast()));
@@ -120,5 +148,8 @@ fn time_to_load_ten_thousand_lines() {
         duration
     };
     let [least, median] = spread(load, 20);
-    eprintln!("{lines} lines, {} bytes: {median:?}, at least {least:?}", image.as_bytes().len());
+    eprintln!(
+        "{lines} lines, {} bytes: {median:?}, at least {least:?}",
+        image.as_bytes().len()
+    );
 }

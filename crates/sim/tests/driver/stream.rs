@@ -149,14 +149,23 @@ fn flags_and_priorities_are_kept_within_limits() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let (mut least, mut greatest) = (9, 9);
-    ok!(api, cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest));
+    ok!(
+        api,
+        cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest)
+    );
     assert_eq!((least, greatest), (0, -5));
     let stream = handle!(api, cuStreamCreateWithPriority(_, NON_BLOCKING, -100));
     assert_eq!(get!(api, cuStreamGetPriority(stream, _)), -5);
     assert_eq!(get!(api, cuStreamGetFlags(stream, _)), NON_BLOCKING);
     let mut stream = ptr::null_mut();
-    assert_eq!(cu!(api, cuStreamCreate(&raw mut stream, 2)), CUresult::CUDA_ERROR_INVALID_VALUE);
-    assert_eq!(cu!(api, cuStreamCreate(ptr::null_mut(), 0)), CUresult::CUDA_ERROR_INVALID_VALUE);
+    assert_eq!(
+        cu!(api, cuStreamCreate(&raw mut stream, 2)),
+        CUresult::CUDA_ERROR_INVALID_VALUE
+    );
+    assert_eq!(
+        cu!(api, cuStreamCreate(ptr::null_mut(), 0)),
+        CUresult::CUDA_ERROR_INVALID_VALUE
+    );
 }
 
 #[test]
@@ -164,7 +173,10 @@ fn default_streams_cannot_be_destroyed_and_share_an_id() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     for stream in [ptr::null_mut(), CU_STREAM_LEGACY, CU_STREAM_PER_THREAD] {
-        assert_eq!(cu!(api, cuStreamDestroy_v2(stream)), CUresult::CUDA_ERROR_INVALID_HANDLE);
+        assert_eq!(
+            cu!(api, cuStreamDestroy_v2(stream)),
+            CUresult::CUDA_ERROR_INVALID_HANDLE
+        );
     }
     let id = |stream| get!(api, cuStreamGetId(stream, _));
     assert_eq!(id(ptr::null_mut()), id(CU_STREAM_LEGACY));
@@ -176,8 +188,14 @@ fn destroyed_stream_is_an_invalid_handle() {
     let fixture = Fixture::new();
     let stream = fixture.stream(BLOCKING);
     ok!(fixture.api, cuStreamDestroy_v2(stream));
-    assert_eq!(cu!(fixture.api, cuStreamDestroy_v2(stream)), CUresult::CUDA_ERROR_INVALID_HANDLE);
-    assert_eq!(cu!(fixture.api, cuStreamSynchronize(stream)), CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert_eq!(
+        cu!(fixture.api, cuStreamDestroy_v2(stream)),
+        CUresult::CUDA_ERROR_INVALID_HANDLE
+    );
+    assert_eq!(
+        cu!(fixture.api, cuStreamSynchronize(stream)),
+        CUresult::CUDA_ERROR_INVALID_HANDLE
+    );
     assert_eq!(fixture.simulator.live_handles().streams, 0);
 }
 
@@ -192,27 +210,51 @@ unsafe extern "C" fn call_the_driver(data: *mut c_void) {
     // SAFETY: the test passes a `Seen` that outlives the stream's work.
     let seen = unsafe { &*data.cast_const().cast::<Seen>() };
     let mut count = 0;
-    seen.code.store(cu!(seen.api, cuDeviceGetCount(&raw mut count)).0, Ordering::Release);
+    seen.code.store(
+        cu!(seen.api, cuDeviceGetCount(&raw mut count)).0,
+        Ordering::Release,
+    );
     *seen.thread.lock().expect("no other thread has panicked") = Some(std::thread::current().id());
 }
 
 #[test]
 fn host_function_runs_on_another_thread_where_the_driver_is_not_permitted() {
     let fixture = Fixture::new();
-    let seen = Seen { api: fixture.api.clone(), code: AtomicU32::new(0), thread: std::sync::Mutex::new(None) };
+    let seen = Seen {
+        api: fixture.api.clone(),
+        code: AtomicU32::new(0),
+        thread: std::sync::Mutex::new(None),
+    };
     let data = (&raw const seen).cast_mut().cast();
-    ok!(fixture.api, cuLaunchHostFunc(ptr::null_mut(), Some(call_the_driver), data));
+    ok!(
+        fixture.api,
+        cuLaunchHostFunc(ptr::null_mut(), Some(call_the_driver), data)
+    );
     ok!(fixture.api, cuStreamSynchronize(ptr::null_mut()));
-    assert_eq!(CUresult(seen.code.load(Ordering::Acquire)), CUresult::CUDA_ERROR_NOT_PERMITTED);
-    let thread = seen.thread.into_inner().expect("the host function has not panicked");
+    assert_eq!(
+        CUresult(seen.code.load(Ordering::Acquire)),
+        CUresult::CUDA_ERROR_NOT_PERMITTED
+    );
+    let thread = seen
+        .thread
+        .into_inner()
+        .expect("the host function has not panicked");
     assert!(thread.is_some_and(|thread| thread != std::thread::current().id()));
-    let null = cu!(fixture.api, cuLaunchHostFunc(ptr::null_mut(), None, ptr::null_mut()));
+    let null = cu!(
+        fixture.api,
+        cuLaunchHostFunc(ptr::null_mut(), None, ptr::null_mut())
+    );
     assert_eq!(null, CUresult::CUDA_ERROR_INVALID_VALUE);
 }
 
 /// Returns the order in which two streams with 8 writers each ran, as their interleaved marks.
 fn interleaving(seed: u64) -> Vec<u8> {
-    let fixture = Fixture::with(Config::new().with_seed(seed).with_workers(1).with_memory_budget(1 << 20));
+    let fixture = Fixture::with(
+        Config::new()
+            .with_seed(seed)
+            .with_workers(1)
+            .with_memory_budget(1 << 20),
+    );
     let api = &fixture.api;
     let streams = [fixture.stream(NON_BLOCKING), fixture.stream(NON_BLOCKING)];
     let memory = fixture.alloc(32);

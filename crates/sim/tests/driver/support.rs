@@ -67,7 +67,11 @@ impl Fixture {
         ok!(api, cuInit(0));
         let context = handle!(api, cuDevicePrimaryCtxRetain(_, 0));
         ok!(api, cuCtxSetCurrent(context));
-        Self { simulator, api, context }
+        Self {
+            simulator,
+            api,
+            context,
+        }
     }
 
     pub(crate) fn alloc(&self, size: usize) -> CUdeviceptr {
@@ -79,12 +83,18 @@ impl Fixture {
     }
 
     pub(crate) fn upload(&self, to: CUdeviceptr, bytes: &[u8]) {
-        ok!(self.api, cuMemcpyHtoD_v2(to, bytes.as_ptr().cast(), bytes.len()));
+        ok!(
+            self.api,
+            cuMemcpyHtoD_v2(to, bytes.as_ptr().cast(), bytes.len())
+        );
     }
 
     pub(crate) fn download(&self, from: CUdeviceptr, size: usize) -> Vec<u8> {
         let mut bytes = vec![0; size];
-        ok!(self.api, cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), from, size));
+        ok!(
+            self.api,
+            cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), from, size)
+        );
         bytes
     }
 
@@ -92,7 +102,10 @@ impl Fixture {
     pub(crate) fn block(&self, stream: CUstream) -> Gate {
         let (open, opened) = mpsc::channel();
         let data: *mut mpsc::Receiver<()> = Box::into_raw(Box::new(opened));
-        ok!(self.api, cuLaunchHostFunc(stream, Some(wait_for_gate), data.cast()));
+        ok!(
+            self.api,
+            cuLaunchHostFunc(stream, Some(wait_for_gate), data.cast())
+        );
         Gate(Some(open))
     }
 }

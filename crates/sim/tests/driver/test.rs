@@ -12,12 +12,17 @@ use crate::support::{SUCCESS, cu, handle, ok};
 fn message(body: impl FnOnce(Simulator)) -> String {
     let outcome = catch_unwind(AssertUnwindSafe(|| curium_sim::test(body)));
     let panic = outcome.expect_err("the test fails");
-    panic.downcast_ref::<String>().expect("it is a message").clone()
+    panic
+        .downcast_ref::<String>()
+        .expect("it is a message")
+        .clone()
 }
 
 #[test]
 fn test_without_live_objects_returns_its_result() {
-    assert!(curium_sim::test(|simulator: Simulator| simulator.live_handles().is_empty()));
+    assert!(curium_sim::test(|simulator: Simulator| simulator
+        .live_handles()
+        .is_empty()));
 }
 
 #[test]
@@ -34,13 +39,17 @@ fn test_that_leaks_fails_with_the_object_and_its_call() {
         let context: CUcontext = handle!(api, cuDevicePrimaryCtxRetain(_, 0));
         assert!(!context.is_null());
     });
-    assert!(message.contains("leak: context") && message.contains("cuDevicePrimaryCtxRetain"), "{message}");
+    assert!(
+        message.contains("leak: context") && message.contains("cuDevicePrimaryCtxRetain"),
+        "{message}"
+    );
 }
 
 #[test]
 fn clones_share_one_driver_that_ends_with_the_last() {
     let api = {
-        let simulator = Simulator::new(curium_sim::Config::new()).expect("there is room for a simulator");
+        let simulator =
+            Simulator::new(curium_sim::Config::new()).expect("there is room for a simulator");
         let other = simulator.clone();
         let api = simulator.api();
         drop(simulator);

@@ -10,8 +10,15 @@ use super::{Form, module};
 pub(super) const BATCH: usize = 50;
 
 /// Returns for each form whether the assembler accepts it.
-pub(super) fn accepted(assembler: &Path, forms: &[Form], target: &str, version: &str, number: usize) -> Vec<bool> {
-    let folder = std::env::temp_dir().join(format!("curium-grammar-{}-{number}", std::process::id()));
+pub(super) fn accepted(
+    assembler: &Path,
+    forms: &[Form],
+    target: &str,
+    version: &str,
+    number: usize,
+) -> Vec<bool> {
+    let folder =
+        std::env::temp_dir().join(format!("curium-grammar-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder for temporary files is writable");
     let mut left: Vec<usize> = (0..forms.len()).collect();
     let mut refused = BTreeSet::new();
@@ -22,11 +29,18 @@ pub(super) fn accepted(assembler: &Path, forms: &[Form], target: &str, version: 
             Answer::Refused(lines) => lines,
         };
         // Each line is a declaration or a body. Lines before the declarations are the header.
-        let places: BTreeSet<usize> = lines.into_iter().filter_map(|line| place(line, chosen.len())).collect();
+        let places: BTreeSet<usize> = lines
+            .into_iter()
+            .filter_map(|line| place(line, chosen.len()))
+            .collect();
         if places.is_empty() {
             // The assembler does not name the form, so each is assembled separately.
-            let alone =
-                |form: &Form| matches!(assemble(assembler, &folder, &[form], target, version), Answer::Accepted);
+            let alone = |form: &Form| {
+                matches!(
+                    assemble(assembler, &folder, &[form], target, version),
+                    Answer::Accepted
+                )
+            };
             refused.extend(left.iter().copied().filter(|index| !alone(&forms[*index])));
             break;
         }
@@ -37,12 +51,17 @@ pub(super) fn accepted(assembler: &Path, forms: &[Form], target: &str, version: 
         }
     }
     std::fs::remove_dir_all(&folder).expect("the folder was made here");
-    (0..forms.len()).map(|index| !refused.contains(&index)).collect()
+    (0..forms.len())
+        .map(|index| !refused.contains(&index))
+        .collect()
 }
 
 /// Returns `true` if the assembler supports a target.
 pub(super) fn knows(assembler: &Path, target: &str, version: &str) -> bool {
-    let form = Form { declared: String::new(), body: String::new() };
+    let form = Form {
+        declared: String::new(),
+        body: String::new(),
+    };
     accepted(assembler, &[form], target, version, 0) == [true]
 }
 
@@ -53,20 +72,41 @@ enum Answer {
     Refused(Vec<usize>),
 }
 
-fn assemble(assembler: &Path, folder: &Path, forms: &[&Form], target: &str, version: &str) -> Answer {
+fn assemble(
+    assembler: &Path,
+    folder: &Path,
+    forms: &[&Form],
+    target: &str,
+    version: &str,
+) -> Answer {
     let source = folder.join("forms.ptx");
     std::fs::write(&source, module(forms, target, version)).expect("the folder is writable");
     let mut command = Command::new(assembler);
-    command.arg(format!("--gpu-name={target}")).arg("-O0").arg("-o").arg(folder.join("forms.cubin")).arg(&source);
+    command
+        .arg(format!("--gpu-name={target}"))
+        .arg("-O0")
+        .arg("-o")
+        .arg(folder.join("forms.cubin"))
+        .arg(&source);
     let output = command.output().expect("the assembler can be started");
     if output.status.success() {
         return Answer::Accepted;
     }
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    let errors = text.lines().filter(|line| line.contains("error") || line.contains("fatal"));
+    let errors = text
+        .lines()
+        .filter(|line| line.contains("error") || line.contains("fatal"));
     // Lines of the functions that the assembler substitutes for instructions are ignored.
-    let number = |line: &str| line.split_once("forms.ptx, line ")?.1.split(';').next()?.trim().parse().ok();
+    let number = |line: &str| {
+        line.split_once("forms.ptx, line ")?
+            .1
+            .split(';')
+            .next()?
+            .trim()
+            .parse()
+            .ok()
+    };
     Answer::Refused(errors.filter_map(number).collect())
 }
 
@@ -78,5 +118,6 @@ fn place(line: usize, forms: usize) -> Option<usize> {
     if line < forms {
         return Some(line);
     }
-    line.checked_sub(forms + BETWEEN).filter(|place| *place < forms)
+    line.checked_sub(forms + BETWEEN)
+        .filter(|place| *place < forms)
 }

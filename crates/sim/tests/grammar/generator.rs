@@ -6,7 +6,9 @@
 use super::Form;
 
 /// The targets of the forms.
-pub(super) const TARGETS: [&str; 8] = ["sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100"];
+pub(super) const TARGETS: [&str; 8] = [
+    "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100",
+];
 
 /// A small generator (splitmix64).
 pub(super) struct Random(pub(super) u64);
@@ -37,11 +39,21 @@ pub(super) fn form(random: &mut Random) -> Form {
         }
         3 => (ARRAYS.into(), expand(random.pick(ADDRESSES), random)),
         _ => {
-            let guard = if random.next().is_multiple_of(8) { "@{,!}%p3 " } else { "" };
-            (String::new(), expand(&format!("{guard}{};", random.pick(INSTRUCTIONS)), random))
+            let guard = if random.next().is_multiple_of(8) {
+                "@{,!}%p3 "
+            } else {
+                ""
+            };
+            (
+                String::new(),
+                expand(&format!("{guard}{};", random.pick(INSTRUCTIONS)), random),
+            )
         }
     };
-    Form { declared: declared.replace('@', &name).replace("?name", &name), body: body.replace("?name", &name) }
+    Form {
+        declared: declared.replace('@', &name).replace("?name", &name),
+        body: body.replace("?name", &name),
+    }
 }
 
 const DECLARATIONS: &[&str] = &[
@@ -79,8 +91,14 @@ const ADDRESSES: &[&str] = &[
 ];
 
 const CALLS: &[(&str, &str)] = &[
-    (".func ?name({.param,.reg} .$type a) \\{ ret; \\}", "call{.uni,} ?name\\, ({$r32,%f1,%d1,%h1,%e1,p,v,w,5,1.5});"),
-    (".func ({.param,.reg} .$type o) ?name() \\{ ret; \\}", "call{.uni,} ({%r1,%f1,%d1,%h1,_,v})\\, ?name{,\\, ()};"),
+    (
+        ".func ?name({.param,.reg} .$type a) \\{ ret; \\}",
+        "call{.uni,} ?name\\, ({$r32,%f1,%d1,%h1,%e1,p,v,w,5,1.5});",
+    ),
+    (
+        ".func ({.param,.reg} .$type o) ?name() \\{ ret; \\}",
+        "call{.uni,} ({%r1,%f1,%d1,%h1,_,v})\\, ?name{,\\, ()};",
+    ),
     (
         ".func ?name(.param {.align 8,} .b8 a[8]) \\{ ret; \\}",
         "\\{ .param {.align 8,.align 4,} .b8 x[{8,4}]; st.param.{b32,b64,v2.b32} [x{,+4}]\\, {%r1,%d1,v}; call ?name\\, (x); \\}",
@@ -188,7 +206,10 @@ const INSTRUCTIONS: &[&str] = &[
 
 /// Expands the choices of a template, then its operands.
 fn expand(template: &str, random: &mut Random) -> String {
-    let mut text = template.replace("\\{", "\u{1}").replace("\\}", "\u{2}").replace("\\,", "\u{3}");
+    let mut text = template
+        .replace("\\{", "\u{1}")
+        .replace("\\}", "\u{2}")
+        .replace("\\,", "\u{3}");
     while let Some(close) = text.find('}') {
         let open = text[..close].rfind('{').expect("choices have both braces");
         let choices: Vec<&str> = text[open + 1..close].split(',').collect();
@@ -196,12 +217,14 @@ fn expand(template: &str, random: &mut Random) -> String {
         text.replace_range(open..=close, &chosen);
     }
     let text = operands(&text, random);
-    text.replace('\u{1}', "{").replace('\u{2}', "}").replace('\u{3}', ",")
+    text.replace('\u{1}', "{")
+        .replace('\u{2}', "}")
+        .replace('\u{3}', ",")
 }
 
 const TYPES: [&str; 17] = [
-    "u8", "s8", "b8", "u16", "b16", "u32", "s32", "b32", "u64", "s64", "b64", "f16", "f32", "f64", "b128", "pred",
-    "f16x2",
+    "u8", "s8", "b8", "u16", "b16", "u32", "s32", "b32", "u64", "s64", "b64", "f16", "f32", "f64",
+    "b128", "pred", "f16x2",
 ];
 
 /// Replaces the operands that begin with `$`.
@@ -210,7 +233,10 @@ fn operands(template: &str, random: &mut Random) -> String {
     let mut rest = template;
     while let Some(start) = rest.find('$') {
         text += &rest[..start];
-        let word: String = rest[start + 1..].chars().take_while(char::is_ascii_alphanumeric).collect();
+        let word: String = rest[start + 1..]
+            .chars()
+            .take_while(char::is_ascii_alphanumeric)
+            .collect();
         rest = &rest[start + 1 + word.len()..];
         text += &operand(&word, template, random);
     }
@@ -220,12 +246,20 @@ fn operands(template: &str, random: &mut Random) -> String {
 /// Returns an operand of a kind. `d` and `s` are a destination and a source of the instruction's last type, `x` is one of twice its width
 /// after `.wide`, and `y` is one of the first type.
 fn operand(kind: &str, template: &str, random: &mut Random) -> String {
-    let types: Vec<&str> = template.split([' ', '.']).filter(|word| is_type(word)).collect();
-    let (first, last) = (types.first().copied().unwrap_or("b32"), types.last().copied().unwrap_or("b32"));
+    let types: Vec<&str> = template
+        .split([' ', '.'])
+        .filter(|word| is_type(word))
+        .collect();
+    let (first, last) = (
+        types.first().copied().unwrap_or("b32"),
+        types.last().copied().unwrap_or("b32"),
+    );
     match kind {
         "d" => register(last, random),
         "s" => source(last, random),
-        "x" if template.contains(".wide") => register(if last.ends_with("16") { "u32" } else { "u64" }, random),
+        "x" if template.contains(".wide") => {
+            register(if last.ends_with("16") { "u32" } else { "u64" }, random)
+        }
         "x" => register(last, random),
         "y" => register(first, random),
         "r32" => register("u32", random),
@@ -236,8 +270,14 @@ fn operand(kind: &str, template: &str, random: &mut Random) -> String {
         "align" => random.pick(&["1", "2", "4", "8", "16", "128", "3"]).into(),
         "type" => random.pick(&TYPES).into(),
         "constant" => random.pick(CONSTANTS).into(),
-        "base" => random.pick(&["%d1", "%r1", "?name_g", "?name_s", "16", "%d2"]).into(),
-        "offset" => random.pick(&["4", "-4", "4*2", "(2+2)", "8-4", "0x10", "1<<4", "WARP_SZ", "%r1", "4.0"]).into(),
+        "base" => random
+            .pick(&["%d1", "%r1", "?name_g", "?name_s", "16", "%d2"])
+            .into(),
+        "offset" => random
+            .pick(&[
+                "4", "-4", "4*2", "(2+2)", "8-4", "0x10", "1<<4", "WARP_SZ", "%r1", "4.0",
+            ])
+            .into(),
         other => format!("${other}"),
     }
 }
@@ -276,7 +316,9 @@ fn is_type(word: &str) -> bool {
 /// Returns a register of a type or, rarely, of another type.
 fn register(of: &str, random: &mut Random) -> String {
     if random.next().is_multiple_of(24) {
-        return random.pick(&["%r1", "%d1", "%f1", "%h1", "%c1", "p", "v", "_"]).into();
+        return random
+            .pick(&["%r1", "%d1", "%f1", "%h1", "%c1", "p", "v", "_"])
+            .into();
     }
     let all: &[&str] = match of {
         "pred" => &["%p1", "%p2", "p", "q"],

@@ -29,7 +29,10 @@ const REGISTERS: &str = ".reg .pred %p<8>, p, q; .reg .b8 %c<8>; .reg .b16 %h<8>
 /// Returns a module of forms, each on separate lines: declarations first, then a kernel with a line for each body.
 fn module(forms: &[&Form], target: &str, version: &str) -> String {
     let declared: Vec<&str> = forms.iter().map(|form| &form.declared[..]).collect();
-    let bodies: Vec<String> = forms.iter().map(|form| format!("{{ {} }}", form.body)).collect();
+    let bodies: Vec<String> = forms
+        .iter()
+        .map(|form| format!("{{ {} }}", form.body))
+        .collect();
     format!(
         ".version {version}\n.target {target}\n.address_size 64\n{}\n.visible .entry main(.param .u64 P)\n{{\n{REGISTERS}\n\
          ld.param.u64 %d0, [P];\n{}\nret;\n}}\n",
@@ -40,12 +43,17 @@ fn module(forms: &[&Form], target: &str, version: &str) -> String {
 
 /// Returns the front end's error for a form, if any.
 fn refusal(form: &Form, target: &str, version: &str) -> Option<String> {
-    curium_sim::check_ptx(&module(&[form], target, version)).err().map(|error| error.to_string())
+    curium_sim::check_ptx(&module(&[form], target, version))
+        .err()
+        .map(|error| error.to_string())
 }
 
 /// Returns the forms that are known to differ.
 fn known_differences() -> BTreeSet<&'static str> {
-    include_str!("differences.txt").lines().filter(|line| !line.starts_with('#')).collect()
+    include_str!("differences.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect()
 }
 
 /// Returns `true` if a form is known to differ: it is in the list, or the assembler refuses it and it contains all parts of a pattern in
@@ -53,11 +61,22 @@ fn known_differences() -> BTreeSet<&'static str> {
 fn is_known(line: &str, is_accepted: bool, differences: &BTreeSet<&str>) -> bool {
     let matches = |pattern: &str| {
         let mut rest = line;
-        pattern.split('*').all(|part| rest.find(part).map(|at| rest = &rest[at + part.len()..]).is_some())
+        pattern.split('*').all(|part| {
+            rest.find(part)
+                .map(|at| rest = &rest[at + part.len()..])
+                .is_some()
+        })
     };
-    let patterns = |sign| differences.iter().filter_map(move |line| line.strip_prefix(sign));
-    let mut patterns: Box<dyn Iterator<Item = &str>> =
-        if is_accepted { Box::new(patterns("+~ ")) } else { Box::new(patterns("-~ ")) };
+    let patterns = |sign| {
+        differences
+            .iter()
+            .filter_map(move |line| line.strip_prefix(sign))
+    };
+    let mut patterns: Box<dyn Iterator<Item = &str>> = if is_accepted {
+        Box::new(patterns("+~ "))
+    } else {
+        Box::new(patterns("-~ "))
+    };
     differences.contains(line) || patterns.any(matches)
 }
 
@@ -80,7 +99,10 @@ fn difference(
     }
     let answer = if is_accepted { "accepts" } else { "refuses" };
     let line = line(form);
-    Some(format!("the assembler {answer} for {target}: {line}\n    {}\n", refusal.unwrap_or("accepted here".into())))
+    Some(format!(
+        "the assembler {answer} for {target}: {line}\n    {}\n",
+        refusal.unwrap_or("accepted here".into())
+    ))
 }
 
 #[test]
@@ -88,44 +110,103 @@ fn forms_are_accepted_that_the_assembler_accepts_and_no_others() {
     let differences = known_differences();
     let forms = include_str!("forms.txt").lines().map(|line| {
         let (answer, form) = line.split_at(1);
-        let (declared, body) = form.trim_start().split_once("##").expect("a form has both parts");
-        (answer == "+", Form { declared: declared.trim().into(), body: body.trim().into() })
+        let (declared, body) = form
+            .trim_start()
+            .split_once("##")
+            .expect("a form has both parts");
+        (
+            answer == "+",
+            Form {
+                declared: declared.trim().into(),
+                body: body.trim().into(),
+            },
+        )
     });
-    let wrong: Vec<String> =
-        forms.filter_map(|(accepted, form)| difference(&form, "sm_90", "8.8", accepted, &differences)).collect();
-    assert!(wrong.is_empty(), "{} forms differ\n{}", wrong.len(), wrong.concat());
+    let wrong: Vec<String> = forms
+        .filter_map(|(accepted, form)| difference(&form, "sm_90", "8.8", accepted, &differences))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} forms differ\n{}",
+        wrong.len(),
+        wrong.concat()
+    );
 }
 
 #[test]
 fn accepted_forms_run_to_their_end() {
-    let forms = include_str!("forms.txt").lines().filter_map(|line| line.strip_prefix('+'));
+    let forms = include_str!("forms.txt")
+        .lines()
+        .filter_map(|line| line.strip_prefix('+'));
     let forms = forms.map(|form| {
-        let (declared, body) = form.trim_start().split_once("##").expect("a form has both parts");
-        Form { declared: declared.trim().into(), body: body.trim().into() }
+        let (declared, body) = form
+            .trim_start()
+            .split_once("##")
+            .expect("a form has both parts");
+        Form {
+            declared: declared.trim().into(),
+            body: body.trim().into(),
+        }
     });
-    let problems: Vec<String> = forms.filter_map(|form| run::problem(&form, "sm_90", "8.8")).collect();
-    assert!(problems.is_empty(), "{} forms do not run\n{}", problems.len(), problems.concat());
+    let problems: Vec<String> = forms
+        .filter_map(|form| run::problem(&form, "sm_90", "8.8"))
+        .collect();
+    assert!(
+        problems.is_empty(),
+        "{} forms do not run\n{}",
+        problems.len(),
+        problems.concat()
+    );
 }
 
 #[test]
 fn forms_made_at_random_are_accepted_as_by_the_assembler() {
-    let Some(assembler) = std::env::var_os("CURIUM_PTXAS").map(PathBuf::from) else { return };
-    let number = |name: &str, otherwise| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(otherwise);
-    let (seed, count) = (number("CURIUM_GRAMMAR_SEED", 1), number("CURIUM_GRAMMAR_FORMS", 600));
+    let Some(assembler) = std::env::var_os("CURIUM_PTXAS").map(PathBuf::from) else {
+        return;
+    };
+    let number = |name: &str, otherwise| {
+        std::env::var(name)
+            .ok()
+            .and_then(|it| it.parse().ok())
+            .unwrap_or(otherwise)
+    };
+    let (seed, count) = (
+        number("CURIUM_GRAMMAR_SEED", 1),
+        number("CURIUM_GRAMMAR_FORMS", 600),
+    );
     let differences = known_differences();
     let mut wrong = Vec::new();
     let mut random = generator::Random(seed);
-    let targets = generator::TARGETS.iter().filter(|target| assembler::knows(&assembler, target, "8.8"));
-    for (index, target) in targets.cycle().take(count as usize / assembler::BATCH).enumerate() {
-        let forms: Vec<Form> = (0..assembler::BATCH).map(|_| generator::form(&mut random)).collect();
+    let targets = generator::TARGETS
+        .iter()
+        .filter(|target| assembler::knows(&assembler, target, "8.8"));
+    for (index, target) in targets
+        .cycle()
+        .take(count as usize / assembler::BATCH)
+        .enumerate()
+    {
+        let forms: Vec<Form> = (0..assembler::BATCH)
+            .map(|_| generator::form(&mut random))
+            .collect();
         let accepted = assembler::accepted(&assembler, &forms, target, "8.8", index);
         for (form, accepted) in forms.iter().zip(accepted) {
             let differs = difference(form, target, "8.8", accepted, &differences);
             let runs = accepted && refusal(form, target, "8.8").is_none();
-            wrong.extend(differs.or_else(|| if runs { run::problem(form, target, "8.8") } else { None }));
+            wrong.extend(differs.or_else(|| {
+                if runs {
+                    run::problem(form, target, "8.8")
+                } else {
+                    None
+                }
+            }));
         }
     }
     wrong.sort_unstable();
     wrong.dedup();
-    assert!(wrong.is_empty(), "seed {seed}: {} forms differ or do not run\n{}", wrong.len(), wrong.concat());
+    assert!(
+        wrong.is_empty(),
+        "seed {seed}: {} forms differ or do not run\n{}",
+        wrong.len(),
+        wrong.concat()
+    );
 }

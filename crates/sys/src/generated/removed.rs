@@ -12,7 +12,8 @@ impl CUdevice_attribute_enum {
     pub const CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V2: CUdevice_attribute_enum =
         CUdevice_attribute_enum(122);
     /// CUDA 11.8 is the last version that has it.
-    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS: CUdevice_attribute_enum = CUdevice_attribute_enum(92);
+    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(92);
     /// CUDA 11.8 is the last version that has it.
     pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V2: CUdevice_attribute_enum =
         CUdevice_attribute_enum(123);

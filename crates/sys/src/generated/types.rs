@@ -268,7 +268,10 @@ impl ::core::fmt::Debug for CUipcMem_flags_enum {
             formatter,
             "CUipcMem_flags",
             self.0.into(),
-            &[(Self::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0 as i64, "CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS")],
+            &[(
+                Self::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0 as i64,
+                "CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS",
+            )],
         )
     }
 }
@@ -323,12 +326,24 @@ impl ::core::fmt::Debug for CUctx_flags_enum {
                 (Self::CU_CTX_SCHED_AUTO.0 as i64, "CU_CTX_SCHED_AUTO"),
                 (Self::CU_CTX_SCHED_SPIN.0 as i64, "CU_CTX_SCHED_SPIN"),
                 (Self::CU_CTX_SCHED_YIELD.0 as i64, "CU_CTX_SCHED_YIELD"),
-                (Self::CU_CTX_SCHED_BLOCKING_SYNC.0 as i64, "CU_CTX_SCHED_BLOCKING_SYNC"),
+                (
+                    Self::CU_CTX_SCHED_BLOCKING_SYNC.0 as i64,
+                    "CU_CTX_SCHED_BLOCKING_SYNC",
+                ),
                 (Self::CU_CTX_SCHED_MASK.0 as i64, "CU_CTX_SCHED_MASK"),
                 (Self::CU_CTX_MAP_HOST.0 as i64, "CU_CTX_MAP_HOST"),
-                (Self::CU_CTX_LMEM_RESIZE_TO_MAX.0 as i64, "CU_CTX_LMEM_RESIZE_TO_MAX"),
-                (Self::CU_CTX_COREDUMP_ENABLE.0 as i64, "CU_CTX_COREDUMP_ENABLE"),
-                (Self::CU_CTX_USER_COREDUMP_ENABLE.0 as i64, "CU_CTX_USER_COREDUMP_ENABLE"),
+                (
+                    Self::CU_CTX_LMEM_RESIZE_TO_MAX.0 as i64,
+                    "CU_CTX_LMEM_RESIZE_TO_MAX",
+                ),
+                (
+                    Self::CU_CTX_COREDUMP_ENABLE.0 as i64,
+                    "CU_CTX_COREDUMP_ENABLE",
+                ),
+                (
+                    Self::CU_CTX_USER_COREDUMP_ENABLE.0 as i64,
+                    "CU_CTX_USER_COREDUMP_ENABLE",
+                ),
                 (Self::CU_CTX_SYNC_MEMOPS.0 as i64, "CU_CTX_SYNC_MEMOPS"),
                 (Self::CU_CTX_FLAGS_MASK.0 as i64, "CU_CTX_FLAGS_MASK"),
             ],
@@ -355,7 +370,10 @@ impl ::core::fmt::Debug for CUevent_sched_flags_enum {
                 (Self::CU_EVENT_SCHED_AUTO.0 as i64, "CU_EVENT_SCHED_AUTO"),
                 (Self::CU_EVENT_SCHED_SPIN.0 as i64, "CU_EVENT_SCHED_SPIN"),
                 (Self::CU_EVENT_SCHED_YIELD.0 as i64, "CU_EVENT_SCHED_YIELD"),
-                (Self::CU_EVENT_SCHED_BLOCKING_SYNC.0 as i64, "CU_EVENT_SCHED_BLOCKING_SYNC"),
+                (
+                    Self::CU_EVENT_SCHED_BLOCKING_SYNC.0 as i64,
+                    "CU_EVENT_SCHED_BLOCKING_SYNC",
+                ),
             ],
         )
     }
@@ -375,8 +393,14 @@ impl ::core::fmt::Debug for CUhostTaskSyncMode_enum {
             "CUhostTaskSyncMode",
             self.0.into(),
             &[
-                (Self::CU_HOST_TASK_BLOCKING.0 as i64, "CU_HOST_TASK_BLOCKING"),
-                (Self::CU_HOST_TASK_SPINWAIT.0 as i64, "CU_HOST_TASK_SPINWAIT"),
+                (
+                    Self::CU_HOST_TASK_BLOCKING.0 as i64,
+                    "CU_HOST_TASK_BLOCKING",
+                ),
+                (
+                    Self::CU_HOST_TASK_SPINWAIT.0 as i64,
+                    "CU_HOST_TASK_SPINWAIT",
+                ),
             ],
         )
     }
@@ -397,7 +421,10 @@ impl ::core::fmt::Debug for CUstream_flags_enum {
             self.0.into(),
             &[
                 (Self::CU_STREAM_DEFAULT.0 as i64, "CU_STREAM_DEFAULT"),
-                (Self::CU_STREAM_NON_BLOCKING.0 as i64, "CU_STREAM_NON_BLOCKING"),
+                (
+                    Self::CU_STREAM_NON_BLOCKING.0 as i64,
+                    "CU_STREAM_NON_BLOCKING",
+                ),
             ],
         )
     }
@@ -420,9 +447,18 @@ impl ::core::fmt::Debug for CUevent_flags_enum {
             self.0.into(),
             &[
                 (Self::CU_EVENT_DEFAULT.0 as i64, "CU_EVENT_DEFAULT"),
-                (Self::CU_EVENT_BLOCKING_SYNC.0 as i64, "CU_EVENT_BLOCKING_SYNC"),
-                (Self::CU_EVENT_DISABLE_TIMING.0 as i64, "CU_EVENT_DISABLE_TIMING"),
-                (Self::CU_EVENT_INTERPROCESS.0 as i64, "CU_EVENT_INTERPROCESS"),
+                (
+                    Self::CU_EVENT_BLOCKING_SYNC.0 as i64,
+                    "CU_EVENT_BLOCKING_SYNC",
+                ),
+                (
+                    Self::CU_EVENT_DISABLE_TIMING.0 as i64,
+                    "CU_EVENT_DISABLE_TIMING",
+                ),
+                (
+                    Self::CU_EVENT_INTERPROCESS.0 as i64,
+                    "CU_EVENT_INTERPROCESS",
+                ),
             ],
         )
     }
@@ -442,8 +478,14 @@ impl ::core::fmt::Debug for CUevent_record_flags_enum {
             "CUevent_record_flags",
             self.0.into(),
             &[
-                (Self::CU_EVENT_RECORD_DEFAULT.0 as i64, "CU_EVENT_RECORD_DEFAULT"),
-                (Self::CU_EVENT_RECORD_EXTERNAL.0 as i64, "CU_EVENT_RECORD_EXTERNAL"),
+                (
+                    Self::CU_EVENT_RECORD_DEFAULT.0 as i64,
+                    "CU_EVENT_RECORD_DEFAULT",
+                ),
+                (
+                    Self::CU_EVENT_RECORD_EXTERNAL.0 as i64,
+                    "CU_EVENT_RECORD_EXTERNAL",
+                ),
             ],
         )
     }
@@ -463,8 +505,14 @@ impl ::core::fmt::Debug for CUevent_wait_flags_enum {
             "CUevent_wait_flags",
             self.0.into(),
             &[
-                (Self::CU_EVENT_WAIT_DEFAULT.0 as i64, "CU_EVENT_WAIT_DEFAULT"),
-                (Self::CU_EVENT_WAIT_EXTERNAL.0 as i64, "CU_EVENT_WAIT_EXTERNAL"),
+                (
+                    Self::CU_EVENT_WAIT_DEFAULT.0 as i64,
+                    "CU_EVENT_WAIT_DEFAULT",
+                ),
+                (
+                    Self::CU_EVENT_WAIT_EXTERNAL.0 as i64,
+                    "CU_EVENT_WAIT_EXTERNAL",
+                ),
             ],
         )
     }
@@ -474,8 +522,10 @@ impl CUatomicOperation_enum {
     pub const CU_ATOMIC_OPERATION_INTEGER_ADD: CUatomicOperation_enum = CUatomicOperation_enum(0);
     pub const CU_ATOMIC_OPERATION_INTEGER_MIN: CUatomicOperation_enum = CUatomicOperation_enum(1);
     pub const CU_ATOMIC_OPERATION_INTEGER_MAX: CUatomicOperation_enum = CUatomicOperation_enum(2);
-    pub const CU_ATOMIC_OPERATION_INTEGER_INCREMENT: CUatomicOperation_enum = CUatomicOperation_enum(3);
-    pub const CU_ATOMIC_OPERATION_INTEGER_DECREMENT: CUatomicOperation_enum = CUatomicOperation_enum(4);
+    pub const CU_ATOMIC_OPERATION_INTEGER_INCREMENT: CUatomicOperation_enum =
+        CUatomicOperation_enum(3);
+    pub const CU_ATOMIC_OPERATION_INTEGER_DECREMENT: CUatomicOperation_enum =
+        CUatomicOperation_enum(4);
     pub const CU_ATOMIC_OPERATION_AND: CUatomicOperation_enum = CUatomicOperation_enum(5);
     pub const CU_ATOMIC_OPERATION_OR: CUatomicOperation_enum = CUatomicOperation_enum(6);
     pub const CU_ATOMIC_OPERATION_XOR: CUatomicOperation_enum = CUatomicOperation_enum(7);
@@ -496,33 +546,82 @@ impl ::core::fmt::Debug for CUatomicOperation_enum {
             "CUatomicOperation",
             self.0.into(),
             &[
-                (Self::CU_ATOMIC_OPERATION_INTEGER_ADD.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_ADD"),
-                (Self::CU_ATOMIC_OPERATION_INTEGER_MIN.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_MIN"),
-                (Self::CU_ATOMIC_OPERATION_INTEGER_MAX.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_MAX"),
-                (Self::CU_ATOMIC_OPERATION_INTEGER_INCREMENT.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_INCREMENT"),
-                (Self::CU_ATOMIC_OPERATION_INTEGER_DECREMENT.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_DECREMENT"),
-                (Self::CU_ATOMIC_OPERATION_AND.0 as i64, "CU_ATOMIC_OPERATION_AND"),
-                (Self::CU_ATOMIC_OPERATION_OR.0 as i64, "CU_ATOMIC_OPERATION_OR"),
-                (Self::CU_ATOMIC_OPERATION_XOR.0 as i64, "CU_ATOMIC_OPERATION_XOR"),
-                (Self::CU_ATOMIC_OPERATION_EXCHANGE.0 as i64, "CU_ATOMIC_OPERATION_EXCHANGE"),
-                (Self::CU_ATOMIC_OPERATION_CAS.0 as i64, "CU_ATOMIC_OPERATION_CAS"),
-                (Self::CU_ATOMIC_OPERATION_FLOAT_ADD.0 as i64, "CU_ATOMIC_OPERATION_FLOAT_ADD"),
-                (Self::CU_ATOMIC_OPERATION_FLOAT_MIN.0 as i64, "CU_ATOMIC_OPERATION_FLOAT_MIN"),
-                (Self::CU_ATOMIC_OPERATION_FLOAT_MAX.0 as i64, "CU_ATOMIC_OPERATION_FLOAT_MAX"),
-                (Self::CU_ATOMIC_OPERATION_MAX.0 as i64, "CU_ATOMIC_OPERATION_MAX"),
+                (
+                    Self::CU_ATOMIC_OPERATION_INTEGER_ADD.0 as i64,
+                    "CU_ATOMIC_OPERATION_INTEGER_ADD",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_INTEGER_MIN.0 as i64,
+                    "CU_ATOMIC_OPERATION_INTEGER_MIN",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_INTEGER_MAX.0 as i64,
+                    "CU_ATOMIC_OPERATION_INTEGER_MAX",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_INTEGER_INCREMENT.0 as i64,
+                    "CU_ATOMIC_OPERATION_INTEGER_INCREMENT",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_INTEGER_DECREMENT.0 as i64,
+                    "CU_ATOMIC_OPERATION_INTEGER_DECREMENT",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_AND.0 as i64,
+                    "CU_ATOMIC_OPERATION_AND",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_OR.0 as i64,
+                    "CU_ATOMIC_OPERATION_OR",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_XOR.0 as i64,
+                    "CU_ATOMIC_OPERATION_XOR",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_EXCHANGE.0 as i64,
+                    "CU_ATOMIC_OPERATION_EXCHANGE",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_CAS.0 as i64,
+                    "CU_ATOMIC_OPERATION_CAS",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_FLOAT_ADD.0 as i64,
+                    "CU_ATOMIC_OPERATION_FLOAT_ADD",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_FLOAT_MIN.0 as i64,
+                    "CU_ATOMIC_OPERATION_FLOAT_MIN",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_FLOAT_MAX.0 as i64,
+                    "CU_ATOMIC_OPERATION_FLOAT_MAX",
+                ),
+                (
+                    Self::CU_ATOMIC_OPERATION_MAX.0 as i64,
+                    "CU_ATOMIC_OPERATION_MAX",
+                ),
             ],
         )
     }
 }
 pub use self::CUatomicOperation_enum as CUatomicOperation;
 impl CUatomicOperationCapability_enum {
-    pub const CU_ATOMIC_CAPABILITY_SIGNED: CUatomicOperationCapability_enum = CUatomicOperationCapability_enum(1);
-    pub const CU_ATOMIC_CAPABILITY_UNSIGNED: CUatomicOperationCapability_enum = CUatomicOperationCapability_enum(2);
-    pub const CU_ATOMIC_CAPABILITY_REDUCTION: CUatomicOperationCapability_enum = CUatomicOperationCapability_enum(4);
-    pub const CU_ATOMIC_CAPABILITY_SCALAR_32: CUatomicOperationCapability_enum = CUatomicOperationCapability_enum(8);
-    pub const CU_ATOMIC_CAPABILITY_SCALAR_64: CUatomicOperationCapability_enum = CUatomicOperationCapability_enum(16);
-    pub const CU_ATOMIC_CAPABILITY_SCALAR_128: CUatomicOperationCapability_enum = CUatomicOperationCapability_enum(32);
-    pub const CU_ATOMIC_CAPABILITY_VECTOR_32x4: CUatomicOperationCapability_enum = CUatomicOperationCapability_enum(64);
+    pub const CU_ATOMIC_CAPABILITY_SIGNED: CUatomicOperationCapability_enum =
+        CUatomicOperationCapability_enum(1);
+    pub const CU_ATOMIC_CAPABILITY_UNSIGNED: CUatomicOperationCapability_enum =
+        CUatomicOperationCapability_enum(2);
+    pub const CU_ATOMIC_CAPABILITY_REDUCTION: CUatomicOperationCapability_enum =
+        CUatomicOperationCapability_enum(4);
+    pub const CU_ATOMIC_CAPABILITY_SCALAR_32: CUatomicOperationCapability_enum =
+        CUatomicOperationCapability_enum(8);
+    pub const CU_ATOMIC_CAPABILITY_SCALAR_64: CUatomicOperationCapability_enum =
+        CUatomicOperationCapability_enum(16);
+    pub const CU_ATOMIC_CAPABILITY_SCALAR_128: CUatomicOperationCapability_enum =
+        CUatomicOperationCapability_enum(32);
+    pub const CU_ATOMIC_CAPABILITY_VECTOR_32x4: CUatomicOperationCapability_enum =
+        CUatomicOperationCapability_enum(64);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -534,24 +633,50 @@ impl ::core::fmt::Debug for CUatomicOperationCapability_enum {
             "CUatomicOperationCapability",
             self.0.into(),
             &[
-                (Self::CU_ATOMIC_CAPABILITY_SIGNED.0 as i64, "CU_ATOMIC_CAPABILITY_SIGNED"),
-                (Self::CU_ATOMIC_CAPABILITY_UNSIGNED.0 as i64, "CU_ATOMIC_CAPABILITY_UNSIGNED"),
-                (Self::CU_ATOMIC_CAPABILITY_REDUCTION.0 as i64, "CU_ATOMIC_CAPABILITY_REDUCTION"),
-                (Self::CU_ATOMIC_CAPABILITY_SCALAR_32.0 as i64, "CU_ATOMIC_CAPABILITY_SCALAR_32"),
-                (Self::CU_ATOMIC_CAPABILITY_SCALAR_64.0 as i64, "CU_ATOMIC_CAPABILITY_SCALAR_64"),
-                (Self::CU_ATOMIC_CAPABILITY_SCALAR_128.0 as i64, "CU_ATOMIC_CAPABILITY_SCALAR_128"),
-                (Self::CU_ATOMIC_CAPABILITY_VECTOR_32x4.0 as i64, "CU_ATOMIC_CAPABILITY_VECTOR_32x4"),
+                (
+                    Self::CU_ATOMIC_CAPABILITY_SIGNED.0 as i64,
+                    "CU_ATOMIC_CAPABILITY_SIGNED",
+                ),
+                (
+                    Self::CU_ATOMIC_CAPABILITY_UNSIGNED.0 as i64,
+                    "CU_ATOMIC_CAPABILITY_UNSIGNED",
+                ),
+                (
+                    Self::CU_ATOMIC_CAPABILITY_REDUCTION.0 as i64,
+                    "CU_ATOMIC_CAPABILITY_REDUCTION",
+                ),
+                (
+                    Self::CU_ATOMIC_CAPABILITY_SCALAR_32.0 as i64,
+                    "CU_ATOMIC_CAPABILITY_SCALAR_32",
+                ),
+                (
+                    Self::CU_ATOMIC_CAPABILITY_SCALAR_64.0 as i64,
+                    "CU_ATOMIC_CAPABILITY_SCALAR_64",
+                ),
+                (
+                    Self::CU_ATOMIC_CAPABILITY_SCALAR_128.0 as i64,
+                    "CU_ATOMIC_CAPABILITY_SCALAR_128",
+                ),
+                (
+                    Self::CU_ATOMIC_CAPABILITY_VECTOR_32x4.0 as i64,
+                    "CU_ATOMIC_CAPABILITY_VECTOR_32x4",
+                ),
             ],
         )
     }
 }
 pub use self::CUatomicOperationCapability_enum as CUatomicOperationCapability;
 impl CUstreamWaitValue_flags_enum {
-    pub const CU_STREAM_WAIT_VALUE_GEQ: CUstreamWaitValue_flags_enum = CUstreamWaitValue_flags_enum(0);
-    pub const CU_STREAM_WAIT_VALUE_EQ: CUstreamWaitValue_flags_enum = CUstreamWaitValue_flags_enum(1);
-    pub const CU_STREAM_WAIT_VALUE_AND: CUstreamWaitValue_flags_enum = CUstreamWaitValue_flags_enum(2);
-    pub const CU_STREAM_WAIT_VALUE_NOR: CUstreamWaitValue_flags_enum = CUstreamWaitValue_flags_enum(3);
-    pub const CU_STREAM_WAIT_VALUE_FLUSH: CUstreamWaitValue_flags_enum = CUstreamWaitValue_flags_enum(1073741824);
+    pub const CU_STREAM_WAIT_VALUE_GEQ: CUstreamWaitValue_flags_enum =
+        CUstreamWaitValue_flags_enum(0);
+    pub const CU_STREAM_WAIT_VALUE_EQ: CUstreamWaitValue_flags_enum =
+        CUstreamWaitValue_flags_enum(1);
+    pub const CU_STREAM_WAIT_VALUE_AND: CUstreamWaitValue_flags_enum =
+        CUstreamWaitValue_flags_enum(2);
+    pub const CU_STREAM_WAIT_VALUE_NOR: CUstreamWaitValue_flags_enum =
+        CUstreamWaitValue_flags_enum(3);
+    pub const CU_STREAM_WAIT_VALUE_FLUSH: CUstreamWaitValue_flags_enum =
+        CUstreamWaitValue_flags_enum(1073741824);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -563,19 +688,36 @@ impl ::core::fmt::Debug for CUstreamWaitValue_flags_enum {
             "CUstreamWaitValue_flags",
             self.0.into(),
             &[
-                (Self::CU_STREAM_WAIT_VALUE_GEQ.0 as i64, "CU_STREAM_WAIT_VALUE_GEQ"),
-                (Self::CU_STREAM_WAIT_VALUE_EQ.0 as i64, "CU_STREAM_WAIT_VALUE_EQ"),
-                (Self::CU_STREAM_WAIT_VALUE_AND.0 as i64, "CU_STREAM_WAIT_VALUE_AND"),
-                (Self::CU_STREAM_WAIT_VALUE_NOR.0 as i64, "CU_STREAM_WAIT_VALUE_NOR"),
-                (Self::CU_STREAM_WAIT_VALUE_FLUSH.0 as i64, "CU_STREAM_WAIT_VALUE_FLUSH"),
+                (
+                    Self::CU_STREAM_WAIT_VALUE_GEQ.0 as i64,
+                    "CU_STREAM_WAIT_VALUE_GEQ",
+                ),
+                (
+                    Self::CU_STREAM_WAIT_VALUE_EQ.0 as i64,
+                    "CU_STREAM_WAIT_VALUE_EQ",
+                ),
+                (
+                    Self::CU_STREAM_WAIT_VALUE_AND.0 as i64,
+                    "CU_STREAM_WAIT_VALUE_AND",
+                ),
+                (
+                    Self::CU_STREAM_WAIT_VALUE_NOR.0 as i64,
+                    "CU_STREAM_WAIT_VALUE_NOR",
+                ),
+                (
+                    Self::CU_STREAM_WAIT_VALUE_FLUSH.0 as i64,
+                    "CU_STREAM_WAIT_VALUE_FLUSH",
+                ),
             ],
         )
     }
 }
 pub use self::CUstreamWaitValue_flags_enum as CUstreamWaitValue_flags;
 impl CUstreamWriteValue_flags_enum {
-    pub const CU_STREAM_WRITE_VALUE_DEFAULT: CUstreamWriteValue_flags_enum = CUstreamWriteValue_flags_enum(0);
-    pub const CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER: CUstreamWriteValue_flags_enum = CUstreamWriteValue_flags_enum(1);
+    pub const CU_STREAM_WRITE_VALUE_DEFAULT: CUstreamWriteValue_flags_enum =
+        CUstreamWriteValue_flags_enum(0);
+    pub const CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER: CUstreamWriteValue_flags_enum =
+        CUstreamWriteValue_flags_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -587,21 +729,34 @@ impl ::core::fmt::Debug for CUstreamWriteValue_flags_enum {
             "CUstreamWriteValue_flags",
             self.0.into(),
             &[
-                (Self::CU_STREAM_WRITE_VALUE_DEFAULT.0 as i64, "CU_STREAM_WRITE_VALUE_DEFAULT"),
-                (Self::CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER.0 as i64, "CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER"),
+                (
+                    Self::CU_STREAM_WRITE_VALUE_DEFAULT.0 as i64,
+                    "CU_STREAM_WRITE_VALUE_DEFAULT",
+                ),
+                (
+                    Self::CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER.0 as i64,
+                    "CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER",
+                ),
             ],
         )
     }
 }
 pub use self::CUstreamWriteValue_flags_enum as CUstreamWriteValue_flags;
 impl CUstreamBatchMemOpType_enum {
-    pub const CU_STREAM_MEM_OP_WAIT_VALUE_32: CUstreamBatchMemOpType_enum = CUstreamBatchMemOpType_enum(1);
-    pub const CU_STREAM_MEM_OP_WRITE_VALUE_32: CUstreamBatchMemOpType_enum = CUstreamBatchMemOpType_enum(2);
-    pub const CU_STREAM_MEM_OP_WAIT_VALUE_64: CUstreamBatchMemOpType_enum = CUstreamBatchMemOpType_enum(4);
-    pub const CU_STREAM_MEM_OP_WRITE_VALUE_64: CUstreamBatchMemOpType_enum = CUstreamBatchMemOpType_enum(5);
-    pub const CU_STREAM_MEM_OP_BARRIER: CUstreamBatchMemOpType_enum = CUstreamBatchMemOpType_enum(6);
-    pub const CU_STREAM_MEM_OP_ATOMIC_REDUCTION: CUstreamBatchMemOpType_enum = CUstreamBatchMemOpType_enum(8);
-    pub const CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: CUstreamBatchMemOpType_enum = CUstreamBatchMemOpType_enum(3);
+    pub const CU_STREAM_MEM_OP_WAIT_VALUE_32: CUstreamBatchMemOpType_enum =
+        CUstreamBatchMemOpType_enum(1);
+    pub const CU_STREAM_MEM_OP_WRITE_VALUE_32: CUstreamBatchMemOpType_enum =
+        CUstreamBatchMemOpType_enum(2);
+    pub const CU_STREAM_MEM_OP_WAIT_VALUE_64: CUstreamBatchMemOpType_enum =
+        CUstreamBatchMemOpType_enum(4);
+    pub const CU_STREAM_MEM_OP_WRITE_VALUE_64: CUstreamBatchMemOpType_enum =
+        CUstreamBatchMemOpType_enum(5);
+    pub const CU_STREAM_MEM_OP_BARRIER: CUstreamBatchMemOpType_enum =
+        CUstreamBatchMemOpType_enum(6);
+    pub const CU_STREAM_MEM_OP_ATOMIC_REDUCTION: CUstreamBatchMemOpType_enum =
+        CUstreamBatchMemOpType_enum(8);
+    pub const CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: CUstreamBatchMemOpType_enum =
+        CUstreamBatchMemOpType_enum(3);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -613,21 +768,44 @@ impl ::core::fmt::Debug for CUstreamBatchMemOpType_enum {
             "CUstreamBatchMemOpType",
             self.0.into(),
             &[
-                (Self::CU_STREAM_MEM_OP_WAIT_VALUE_32.0 as i64, "CU_STREAM_MEM_OP_WAIT_VALUE_32"),
-                (Self::CU_STREAM_MEM_OP_WRITE_VALUE_32.0 as i64, "CU_STREAM_MEM_OP_WRITE_VALUE_32"),
-                (Self::CU_STREAM_MEM_OP_WAIT_VALUE_64.0 as i64, "CU_STREAM_MEM_OP_WAIT_VALUE_64"),
-                (Self::CU_STREAM_MEM_OP_WRITE_VALUE_64.0 as i64, "CU_STREAM_MEM_OP_WRITE_VALUE_64"),
-                (Self::CU_STREAM_MEM_OP_BARRIER.0 as i64, "CU_STREAM_MEM_OP_BARRIER"),
-                (Self::CU_STREAM_MEM_OP_ATOMIC_REDUCTION.0 as i64, "CU_STREAM_MEM_OP_ATOMIC_REDUCTION"),
-                (Self::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES.0 as i64, "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES"),
+                (
+                    Self::CU_STREAM_MEM_OP_WAIT_VALUE_32.0 as i64,
+                    "CU_STREAM_MEM_OP_WAIT_VALUE_32",
+                ),
+                (
+                    Self::CU_STREAM_MEM_OP_WRITE_VALUE_32.0 as i64,
+                    "CU_STREAM_MEM_OP_WRITE_VALUE_32",
+                ),
+                (
+                    Self::CU_STREAM_MEM_OP_WAIT_VALUE_64.0 as i64,
+                    "CU_STREAM_MEM_OP_WAIT_VALUE_64",
+                ),
+                (
+                    Self::CU_STREAM_MEM_OP_WRITE_VALUE_64.0 as i64,
+                    "CU_STREAM_MEM_OP_WRITE_VALUE_64",
+                ),
+                (
+                    Self::CU_STREAM_MEM_OP_BARRIER.0 as i64,
+                    "CU_STREAM_MEM_OP_BARRIER",
+                ),
+                (
+                    Self::CU_STREAM_MEM_OP_ATOMIC_REDUCTION.0 as i64,
+                    "CU_STREAM_MEM_OP_ATOMIC_REDUCTION",
+                ),
+                (
+                    Self::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES.0 as i64,
+                    "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES",
+                ),
             ],
         )
     }
 }
 pub use self::CUstreamBatchMemOpType_enum as CUstreamBatchMemOpType;
 impl CUstreamMemoryBarrier_flags_enum {
-    pub const CU_STREAM_MEMORY_BARRIER_TYPE_SYS: CUstreamMemoryBarrier_flags_enum = CUstreamMemoryBarrier_flags_enum(0);
-    pub const CU_STREAM_MEMORY_BARRIER_TYPE_GPU: CUstreamMemoryBarrier_flags_enum = CUstreamMemoryBarrier_flags_enum(1);
+    pub const CU_STREAM_MEMORY_BARRIER_TYPE_SYS: CUstreamMemoryBarrier_flags_enum =
+        CUstreamMemoryBarrier_flags_enum(0);
+    pub const CU_STREAM_MEMORY_BARRIER_TYPE_GPU: CUstreamMemoryBarrier_flags_enum =
+        CUstreamMemoryBarrier_flags_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -639,8 +817,14 @@ impl ::core::fmt::Debug for CUstreamMemoryBarrier_flags_enum {
             "CUstreamMemoryBarrier_flags",
             self.0.into(),
             &[
-                (Self::CU_STREAM_MEMORY_BARRIER_TYPE_SYS.0 as i64, "CU_STREAM_MEMORY_BARRIER_TYPE_SYS"),
-                (Self::CU_STREAM_MEMORY_BARRIER_TYPE_GPU.0 as i64, "CU_STREAM_MEMORY_BARRIER_TYPE_GPU"),
+                (
+                    Self::CU_STREAM_MEMORY_BARRIER_TYPE_SYS.0 as i64,
+                    "CU_STREAM_MEMORY_BARRIER_TYPE_SYS",
+                ),
+                (
+                    Self::CU_STREAM_MEMORY_BARRIER_TYPE_GPU.0 as i64,
+                    "CU_STREAM_MEMORY_BARRIER_TYPE_GPU",
+                ),
             ],
         )
     }
@@ -664,9 +848,18 @@ impl ::core::fmt::Debug for CUstreamAtomicReductionOpType_enum {
             "CUstreamAtomicReductionOpType",
             self.0.into(),
             &[
-                (Self::CU_STREAM_ATOMIC_REDUCTION_OP_OR.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_OP_OR"),
-                (Self::CU_STREAM_ATOMIC_REDUCTION_OP_AND.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_OP_AND"),
-                (Self::CU_STREAM_ATOMIC_REDUCTION_OP_ADD.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_OP_ADD"),
+                (
+                    Self::CU_STREAM_ATOMIC_REDUCTION_OP_OR.0 as i64,
+                    "CU_STREAM_ATOMIC_REDUCTION_OP_OR",
+                ),
+                (
+                    Self::CU_STREAM_ATOMIC_REDUCTION_OP_AND.0 as i64,
+                    "CU_STREAM_ATOMIC_REDUCTION_OP_AND",
+                ),
+                (
+                    Self::CU_STREAM_ATOMIC_REDUCTION_OP_ADD.0 as i64,
+                    "CU_STREAM_ATOMIC_REDUCTION_OP_ADD",
+                ),
             ],
         )
     }
@@ -688,8 +881,14 @@ impl ::core::fmt::Debug for CUstreamAtomicReductionDataType_enum {
             "CUstreamAtomicReductionDataType",
             self.0.into(),
             &[
-                (Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32"),
-                (Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64"),
+                (
+                    Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32.0 as i64,
+                    "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32",
+                ),
+                (
+                    Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64.0 as i64,
+                    "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64",
+                ),
             ],
         )
     }
@@ -711,7 +910,8 @@ pub union CUstreamBatchMemOpParams_union {
 pub struct CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st {
     pub operation: CUstreamBatchMemOpType,
     pub address: CUdeviceptr,
-    pub __bindgen_anon_1: CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1,
+    pub __bindgen_anon_1:
+        CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1,
     pub flags: ::core::ffi::c_uint,
     pub alias: CUdeviceptr,
 }
@@ -722,9 +922,12 @@ pub union CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindge
     pub value64: cuuint64_t,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::align_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1>()
-            == 8usize)
+    (::core::mem::size_of::<
+        CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1,
+    >() == 8usize)
+        & (::core::mem::align_of::<
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1,
+        >() == 8usize)
         & (::core::mem::offset_of!(
             CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1,
             value
@@ -740,13 +943,26 @@ impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st_
     }
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st>() == 40usize)
-        & (::core::mem::align_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st>() == 8usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st, operation)
-            == 0usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st, address) == 8usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st, flags) == 24usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st, alias) == 32usize)
+    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st>()
+        == 40usize)
+        & (::core::mem::align_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st>(
+        ) == 8usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st,
+            operation
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st,
+            address
+        ) == 8usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st,
+            flags
+        ) == 24usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st,
+            alias
+        ) == 32usize)
 );
 impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st {
     fn default() -> Self {
@@ -758,7 +974,8 @@ impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st 
 pub struct CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st {
     pub operation: CUstreamBatchMemOpType,
     pub address: CUdeviceptr,
-    pub __bindgen_anon_1: CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1,
+    pub __bindgen_anon_1:
+        CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1,
     pub flags: ::core::ffi::c_uint,
     pub alias: CUdeviceptr,
 }
@@ -769,9 +986,12 @@ pub union CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindg
     pub value64: cuuint64_t,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::align_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1>()
-            == 8usize)
+    (::core::mem::size_of::<
+        CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1,
+    >() == 8usize)
+        & (::core::mem::align_of::<
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1,
+        >() == 8usize)
         & (::core::mem::offset_of!(
             CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1,
             value
@@ -787,13 +1007,26 @@ impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st
     }
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st>() == 40usize)
-        & (::core::mem::align_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st>() == 8usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st, operation)
-            == 0usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st, address) == 8usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st, flags) == 24usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st, alias) == 32usize)
+    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st>()
+        == 40usize)
+        & (::core::mem::align_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st>(
+        ) == 8usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st,
+            operation
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st,
+            address
+        ) == 8usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st,
+            flags
+        ) == 24usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st,
+            alias
+        ) == 32usize)
 );
 impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st {
     fn default() -> Self {
@@ -807,12 +1040,19 @@ pub struct CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_s
     pub flags: ::core::ffi::c_uint,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st>() == 8usize)
-        & (::core::mem::align_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st>() == 4usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st, operation)
-            == 0usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st, flags)
-            == 4usize)
+    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st>(
+    ) == 8usize)
+        & (::core::mem::align_of::<
+            CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st,
+        >() == 4usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st,
+            operation
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st,
+            flags
+        ) == 4usize)
 );
 impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st {
     fn default() -> Self {
@@ -826,12 +1066,19 @@ pub struct CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st {
     pub flags: ::core::ffi::c_uint,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st>() == 8usize)
-        & (::core::mem::align_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st>() == 4usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st, operation)
-            == 0usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st, flags)
-            == 4usize)
+    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st>()
+        == 8usize)
+        & (::core::mem::align_of::<
+            CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st,
+        >() == 4usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st,
+            operation
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st,
+            flags
+        ) == 4usize)
 );
 impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st {
     fn default() -> Self {
@@ -850,22 +1097,39 @@ pub struct CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st 
     pub alias: CUdeviceptr,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st>() == 40usize)
-        & (::core::mem::align_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st>() == 8usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st, operation)
-            == 0usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st, flags)
-            == 4usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st, reductionOp)
-            == 8usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st, dataType)
-            == 12usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st, address)
-            == 16usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st, value)
-            == 24usize)
-        & (::core::mem::offset_of!(CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st, alias)
-            == 32usize)
+    (::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st>(
+    ) == 40usize)
+        & (::core::mem::align_of::<
+            CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
+        >() == 8usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
+            operation
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
+            flags
+        ) == 4usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
+            reductionOp
+        ) == 8usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
+            dataType
+        ) == 12usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
+            address
+        ) == 16usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
+            value
+        ) == 24usize)
+        & (::core::mem::offset_of!(
+            CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
+            alias
+        ) == 32usize)
 );
 impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st {
     fn default() -> Self {
@@ -937,7 +1201,8 @@ impl Default for CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st {
 pub type CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 = CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st;
 impl CUoccupancy_flags_enum {
     pub const CU_OCCUPANCY_DEFAULT: CUoccupancy_flags_enum = CUoccupancy_flags_enum(0);
-    pub const CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE: CUoccupancy_flags_enum = CUoccupancy_flags_enum(1);
+    pub const CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE: CUoccupancy_flags_enum =
+        CUoccupancy_flags_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -950,7 +1215,10 @@ impl ::core::fmt::Debug for CUoccupancy_flags_enum {
             self.0.into(),
             &[
                 (Self::CU_OCCUPANCY_DEFAULT.0 as i64, "CU_OCCUPANCY_DEFAULT"),
-                (Self::CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE.0 as i64, "CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE"),
+                (
+                    Self::CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE.0 as i64,
+                    "CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE",
+                ),
             ],
         )
     }
@@ -972,15 +1240,22 @@ impl ::core::fmt::Debug for CUstreamUpdateCaptureDependencies_flags_enum {
             "CUstreamUpdateCaptureDependencies_flags",
             self.0.into(),
             &[
-                (Self::CU_STREAM_ADD_CAPTURE_DEPENDENCIES.0 as i64, "CU_STREAM_ADD_CAPTURE_DEPENDENCIES"),
-                (Self::CU_STREAM_SET_CAPTURE_DEPENDENCIES.0 as i64, "CU_STREAM_SET_CAPTURE_DEPENDENCIES"),
+                (
+                    Self::CU_STREAM_ADD_CAPTURE_DEPENDENCIES.0 as i64,
+                    "CU_STREAM_ADD_CAPTURE_DEPENDENCIES",
+                ),
+                (
+                    Self::CU_STREAM_SET_CAPTURE_DEPENDENCIES.0 as i64,
+                    "CU_STREAM_SET_CAPTURE_DEPENDENCIES",
+                ),
             ],
         )
     }
 }
 pub use self::CUstreamUpdateCaptureDependencies_flags_enum as CUstreamUpdateCaptureDependencies_flags;
 impl CUasyncNotificationType_enum {
-    pub const CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET: CUasyncNotificationType_enum = CUasyncNotificationType_enum(1);
+    pub const CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET: CUasyncNotificationType_enum =
+        CUasyncNotificationType_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -991,7 +1266,10 @@ impl ::core::fmt::Debug for CUasyncNotificationType_enum {
             formatter,
             "CUasyncNotificationType",
             self.0.into(),
-            &[(Self::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET.0 as i64, "CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET")],
+            &[(
+                Self::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET.0 as i64,
+                "CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET",
+            )],
         )
     }
 }
@@ -1014,8 +1292,12 @@ pub struct CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1 {
 }
 const _: () = assert!(
     (::core::mem::size_of::<CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::align_of::<CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1, bytesOverBudget) == 0usize)
+        & (::core::mem::align_of::<CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1>()
+            == 8usize)
+        & (::core::mem::offset_of!(
+            CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1,
+            bytesOverBudget
+        ) == 0usize)
 );
 const _: () = assert!(
     (::core::mem::size_of::<CUasyncNotificationInfo_st__bindgen_ty_1>() == 8usize)
@@ -1124,41 +1406,137 @@ impl ::core::fmt::Debug for CUarray_format_enum {
             "CUarray_format",
             self.0.into(),
             &[
-                (Self::CU_AD_FORMAT_UNSIGNED_INT8.0 as i64, "CU_AD_FORMAT_UNSIGNED_INT8"),
-                (Self::CU_AD_FORMAT_UNSIGNED_INT16.0 as i64, "CU_AD_FORMAT_UNSIGNED_INT16"),
-                (Self::CU_AD_FORMAT_UNSIGNED_INT32.0 as i64, "CU_AD_FORMAT_UNSIGNED_INT32"),
-                (Self::CU_AD_FORMAT_SIGNED_INT8.0 as i64, "CU_AD_FORMAT_SIGNED_INT8"),
-                (Self::CU_AD_FORMAT_SIGNED_INT16.0 as i64, "CU_AD_FORMAT_SIGNED_INT16"),
-                (Self::CU_AD_FORMAT_SIGNED_INT32.0 as i64, "CU_AD_FORMAT_SIGNED_INT32"),
+                (
+                    Self::CU_AD_FORMAT_UNSIGNED_INT8.0 as i64,
+                    "CU_AD_FORMAT_UNSIGNED_INT8",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UNSIGNED_INT16.0 as i64,
+                    "CU_AD_FORMAT_UNSIGNED_INT16",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UNSIGNED_INT32.0 as i64,
+                    "CU_AD_FORMAT_UNSIGNED_INT32",
+                ),
+                (
+                    Self::CU_AD_FORMAT_SIGNED_INT8.0 as i64,
+                    "CU_AD_FORMAT_SIGNED_INT8",
+                ),
+                (
+                    Self::CU_AD_FORMAT_SIGNED_INT16.0 as i64,
+                    "CU_AD_FORMAT_SIGNED_INT16",
+                ),
+                (
+                    Self::CU_AD_FORMAT_SIGNED_INT32.0 as i64,
+                    "CU_AD_FORMAT_SIGNED_INT32",
+                ),
                 (Self::CU_AD_FORMAT_HALF.0 as i64, "CU_AD_FORMAT_HALF"),
                 (Self::CU_AD_FORMAT_FLOAT.0 as i64, "CU_AD_FORMAT_FLOAT"),
                 (Self::CU_AD_FORMAT_NV12.0 as i64, "CU_AD_FORMAT_NV12"),
-                (Self::CU_AD_FORMAT_UNORM_INT8X1.0 as i64, "CU_AD_FORMAT_UNORM_INT8X1"),
-                (Self::CU_AD_FORMAT_UNORM_INT8X2.0 as i64, "CU_AD_FORMAT_UNORM_INT8X2"),
-                (Self::CU_AD_FORMAT_UNORM_INT8X4.0 as i64, "CU_AD_FORMAT_UNORM_INT8X4"),
-                (Self::CU_AD_FORMAT_UNORM_INT16X1.0 as i64, "CU_AD_FORMAT_UNORM_INT16X1"),
-                (Self::CU_AD_FORMAT_UNORM_INT16X2.0 as i64, "CU_AD_FORMAT_UNORM_INT16X2"),
-                (Self::CU_AD_FORMAT_UNORM_INT16X4.0 as i64, "CU_AD_FORMAT_UNORM_INT16X4"),
-                (Self::CU_AD_FORMAT_SNORM_INT8X1.0 as i64, "CU_AD_FORMAT_SNORM_INT8X1"),
-                (Self::CU_AD_FORMAT_SNORM_INT8X2.0 as i64, "CU_AD_FORMAT_SNORM_INT8X2"),
-                (Self::CU_AD_FORMAT_SNORM_INT8X4.0 as i64, "CU_AD_FORMAT_SNORM_INT8X4"),
-                (Self::CU_AD_FORMAT_SNORM_INT16X1.0 as i64, "CU_AD_FORMAT_SNORM_INT16X1"),
-                (Self::CU_AD_FORMAT_SNORM_INT16X2.0 as i64, "CU_AD_FORMAT_SNORM_INT16X2"),
-                (Self::CU_AD_FORMAT_SNORM_INT16X4.0 as i64, "CU_AD_FORMAT_SNORM_INT16X4"),
-                (Self::CU_AD_FORMAT_BC1_UNORM.0 as i64, "CU_AD_FORMAT_BC1_UNORM"),
-                (Self::CU_AD_FORMAT_BC1_UNORM_SRGB.0 as i64, "CU_AD_FORMAT_BC1_UNORM_SRGB"),
-                (Self::CU_AD_FORMAT_BC2_UNORM.0 as i64, "CU_AD_FORMAT_BC2_UNORM"),
-                (Self::CU_AD_FORMAT_BC2_UNORM_SRGB.0 as i64, "CU_AD_FORMAT_BC2_UNORM_SRGB"),
-                (Self::CU_AD_FORMAT_BC3_UNORM.0 as i64, "CU_AD_FORMAT_BC3_UNORM"),
-                (Self::CU_AD_FORMAT_BC3_UNORM_SRGB.0 as i64, "CU_AD_FORMAT_BC3_UNORM_SRGB"),
-                (Self::CU_AD_FORMAT_BC4_UNORM.0 as i64, "CU_AD_FORMAT_BC4_UNORM"),
-                (Self::CU_AD_FORMAT_BC4_SNORM.0 as i64, "CU_AD_FORMAT_BC4_SNORM"),
-                (Self::CU_AD_FORMAT_BC5_UNORM.0 as i64, "CU_AD_FORMAT_BC5_UNORM"),
-                (Self::CU_AD_FORMAT_BC5_SNORM.0 as i64, "CU_AD_FORMAT_BC5_SNORM"),
-                (Self::CU_AD_FORMAT_BC6H_UF16.0 as i64, "CU_AD_FORMAT_BC6H_UF16"),
-                (Self::CU_AD_FORMAT_BC6H_SF16.0 as i64, "CU_AD_FORMAT_BC6H_SF16"),
-                (Self::CU_AD_FORMAT_BC7_UNORM.0 as i64, "CU_AD_FORMAT_BC7_UNORM"),
-                (Self::CU_AD_FORMAT_BC7_UNORM_SRGB.0 as i64, "CU_AD_FORMAT_BC7_UNORM_SRGB"),
+                (
+                    Self::CU_AD_FORMAT_UNORM_INT8X1.0 as i64,
+                    "CU_AD_FORMAT_UNORM_INT8X1",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UNORM_INT8X2.0 as i64,
+                    "CU_AD_FORMAT_UNORM_INT8X2",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UNORM_INT8X4.0 as i64,
+                    "CU_AD_FORMAT_UNORM_INT8X4",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UNORM_INT16X1.0 as i64,
+                    "CU_AD_FORMAT_UNORM_INT16X1",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UNORM_INT16X2.0 as i64,
+                    "CU_AD_FORMAT_UNORM_INT16X2",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UNORM_INT16X4.0 as i64,
+                    "CU_AD_FORMAT_UNORM_INT16X4",
+                ),
+                (
+                    Self::CU_AD_FORMAT_SNORM_INT8X1.0 as i64,
+                    "CU_AD_FORMAT_SNORM_INT8X1",
+                ),
+                (
+                    Self::CU_AD_FORMAT_SNORM_INT8X2.0 as i64,
+                    "CU_AD_FORMAT_SNORM_INT8X2",
+                ),
+                (
+                    Self::CU_AD_FORMAT_SNORM_INT8X4.0 as i64,
+                    "CU_AD_FORMAT_SNORM_INT8X4",
+                ),
+                (
+                    Self::CU_AD_FORMAT_SNORM_INT16X1.0 as i64,
+                    "CU_AD_FORMAT_SNORM_INT16X1",
+                ),
+                (
+                    Self::CU_AD_FORMAT_SNORM_INT16X2.0 as i64,
+                    "CU_AD_FORMAT_SNORM_INT16X2",
+                ),
+                (
+                    Self::CU_AD_FORMAT_SNORM_INT16X4.0 as i64,
+                    "CU_AD_FORMAT_SNORM_INT16X4",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC1_UNORM.0 as i64,
+                    "CU_AD_FORMAT_BC1_UNORM",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC1_UNORM_SRGB.0 as i64,
+                    "CU_AD_FORMAT_BC1_UNORM_SRGB",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC2_UNORM.0 as i64,
+                    "CU_AD_FORMAT_BC2_UNORM",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC2_UNORM_SRGB.0 as i64,
+                    "CU_AD_FORMAT_BC2_UNORM_SRGB",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC3_UNORM.0 as i64,
+                    "CU_AD_FORMAT_BC3_UNORM",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC3_UNORM_SRGB.0 as i64,
+                    "CU_AD_FORMAT_BC3_UNORM_SRGB",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC4_UNORM.0 as i64,
+                    "CU_AD_FORMAT_BC4_UNORM",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC4_SNORM.0 as i64,
+                    "CU_AD_FORMAT_BC4_SNORM",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC5_UNORM.0 as i64,
+                    "CU_AD_FORMAT_BC5_UNORM",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC5_SNORM.0 as i64,
+                    "CU_AD_FORMAT_BC5_SNORM",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC6H_UF16.0 as i64,
+                    "CU_AD_FORMAT_BC6H_UF16",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC6H_SF16.0 as i64,
+                    "CU_AD_FORMAT_BC6H_SF16",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC7_UNORM.0 as i64,
+                    "CU_AD_FORMAT_BC7_UNORM",
+                ),
+                (
+                    Self::CU_AD_FORMAT_BC7_UNORM_SRGB.0 as i64,
+                    "CU_AD_FORMAT_BC7_UNORM_SRGB",
+                ),
                 (Self::CU_AD_FORMAT_P010.0 as i64, "CU_AD_FORMAT_P010"),
                 (Self::CU_AD_FORMAT_P016.0 as i64, "CU_AD_FORMAT_P016"),
                 (Self::CU_AD_FORMAT_NV16.0 as i64, "CU_AD_FORMAT_NV16"),
@@ -1170,25 +1548,82 @@ impl ::core::fmt::Debug for CUarray_format_enum {
                 (Self::CU_AD_FORMAT_AYUV.0 as i64, "CU_AD_FORMAT_AYUV"),
                 (Self::CU_AD_FORMAT_Y410.0 as i64, "CU_AD_FORMAT_Y410"),
                 (Self::CU_AD_FORMAT_Y416.0 as i64, "CU_AD_FORMAT_Y416"),
-                (Self::CU_AD_FORMAT_Y444_PLANAR8.0 as i64, "CU_AD_FORMAT_Y444_PLANAR8"),
-                (Self::CU_AD_FORMAT_Y444_PLANAR10.0 as i64, "CU_AD_FORMAT_Y444_PLANAR10"),
-                (Self::CU_AD_FORMAT_YUV444_8bit_SemiPlanar.0 as i64, "CU_AD_FORMAT_YUV444_8bit_SemiPlanar"),
-                (Self::CU_AD_FORMAT_YUV444_16bit_SemiPlanar.0 as i64, "CU_AD_FORMAT_YUV444_16bit_SemiPlanar"),
-                (Self::CU_AD_FORMAT_UNORM_INT_101010_2.0 as i64, "CU_AD_FORMAT_UNORM_INT_101010_2"),
-                (Self::CU_AD_FORMAT_UINT8_PACKED_422.0 as i64, "CU_AD_FORMAT_UINT8_PACKED_422"),
-                (Self::CU_AD_FORMAT_UINT8_PACKED_444.0 as i64, "CU_AD_FORMAT_UINT8_PACKED_444"),
-                (Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_420.0 as i64, "CU_AD_FORMAT_UINT8_SEMIPLANAR_420"),
-                (Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_420.0 as i64, "CU_AD_FORMAT_UINT16_SEMIPLANAR_420"),
-                (Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_422.0 as i64, "CU_AD_FORMAT_UINT8_SEMIPLANAR_422"),
-                (Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_422.0 as i64, "CU_AD_FORMAT_UINT16_SEMIPLANAR_422"),
-                (Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_444.0 as i64, "CU_AD_FORMAT_UINT8_SEMIPLANAR_444"),
-                (Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_444.0 as i64, "CU_AD_FORMAT_UINT16_SEMIPLANAR_444"),
-                (Self::CU_AD_FORMAT_UINT8_PLANAR_420.0 as i64, "CU_AD_FORMAT_UINT8_PLANAR_420"),
-                (Self::CU_AD_FORMAT_UINT16_PLANAR_420.0 as i64, "CU_AD_FORMAT_UINT16_PLANAR_420"),
-                (Self::CU_AD_FORMAT_UINT8_PLANAR_422.0 as i64, "CU_AD_FORMAT_UINT8_PLANAR_422"),
-                (Self::CU_AD_FORMAT_UINT16_PLANAR_422.0 as i64, "CU_AD_FORMAT_UINT16_PLANAR_422"),
-                (Self::CU_AD_FORMAT_UINT8_PLANAR_444.0 as i64, "CU_AD_FORMAT_UINT8_PLANAR_444"),
-                (Self::CU_AD_FORMAT_UINT16_PLANAR_444.0 as i64, "CU_AD_FORMAT_UINT16_PLANAR_444"),
+                (
+                    Self::CU_AD_FORMAT_Y444_PLANAR8.0 as i64,
+                    "CU_AD_FORMAT_Y444_PLANAR8",
+                ),
+                (
+                    Self::CU_AD_FORMAT_Y444_PLANAR10.0 as i64,
+                    "CU_AD_FORMAT_Y444_PLANAR10",
+                ),
+                (
+                    Self::CU_AD_FORMAT_YUV444_8bit_SemiPlanar.0 as i64,
+                    "CU_AD_FORMAT_YUV444_8bit_SemiPlanar",
+                ),
+                (
+                    Self::CU_AD_FORMAT_YUV444_16bit_SemiPlanar.0 as i64,
+                    "CU_AD_FORMAT_YUV444_16bit_SemiPlanar",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UNORM_INT_101010_2.0 as i64,
+                    "CU_AD_FORMAT_UNORM_INT_101010_2",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT8_PACKED_422.0 as i64,
+                    "CU_AD_FORMAT_UINT8_PACKED_422",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT8_PACKED_444.0 as i64,
+                    "CU_AD_FORMAT_UINT8_PACKED_444",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_420.0 as i64,
+                    "CU_AD_FORMAT_UINT8_SEMIPLANAR_420",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_420.0 as i64,
+                    "CU_AD_FORMAT_UINT16_SEMIPLANAR_420",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_422.0 as i64,
+                    "CU_AD_FORMAT_UINT8_SEMIPLANAR_422",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_422.0 as i64,
+                    "CU_AD_FORMAT_UINT16_SEMIPLANAR_422",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_444.0 as i64,
+                    "CU_AD_FORMAT_UINT8_SEMIPLANAR_444",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_444.0 as i64,
+                    "CU_AD_FORMAT_UINT16_SEMIPLANAR_444",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT8_PLANAR_420.0 as i64,
+                    "CU_AD_FORMAT_UINT8_PLANAR_420",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT16_PLANAR_420.0 as i64,
+                    "CU_AD_FORMAT_UINT16_PLANAR_420",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT8_PLANAR_422.0 as i64,
+                    "CU_AD_FORMAT_UINT8_PLANAR_422",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT16_PLANAR_422.0 as i64,
+                    "CU_AD_FORMAT_UINT16_PLANAR_422",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT8_PLANAR_444.0 as i64,
+                    "CU_AD_FORMAT_UINT8_PLANAR_444",
+                ),
+                (
+                    Self::CU_AD_FORMAT_UINT16_PLANAR_444.0 as i64,
+                    "CU_AD_FORMAT_UINT16_PLANAR_444",
+                ),
                 (Self::CU_AD_FORMAT_MAX.0 as i64, "CU_AD_FORMAT_MAX"),
             ],
         )
@@ -1211,10 +1646,22 @@ impl ::core::fmt::Debug for CUaddress_mode_enum {
             "CUaddress_mode",
             self.0.into(),
             &[
-                (Self::CU_TR_ADDRESS_MODE_WRAP.0 as i64, "CU_TR_ADDRESS_MODE_WRAP"),
-                (Self::CU_TR_ADDRESS_MODE_CLAMP.0 as i64, "CU_TR_ADDRESS_MODE_CLAMP"),
-                (Self::CU_TR_ADDRESS_MODE_MIRROR.0 as i64, "CU_TR_ADDRESS_MODE_MIRROR"),
-                (Self::CU_TR_ADDRESS_MODE_BORDER.0 as i64, "CU_TR_ADDRESS_MODE_BORDER"),
+                (
+                    Self::CU_TR_ADDRESS_MODE_WRAP.0 as i64,
+                    "CU_TR_ADDRESS_MODE_WRAP",
+                ),
+                (
+                    Self::CU_TR_ADDRESS_MODE_CLAMP.0 as i64,
+                    "CU_TR_ADDRESS_MODE_CLAMP",
+                ),
+                (
+                    Self::CU_TR_ADDRESS_MODE_MIRROR.0 as i64,
+                    "CU_TR_ADDRESS_MODE_MIRROR",
+                ),
+                (
+                    Self::CU_TR_ADDRESS_MODE_BORDER.0 as i64,
+                    "CU_TR_ADDRESS_MODE_BORDER",
+                ),
             ],
         )
     }
@@ -1234,70 +1681,114 @@ impl ::core::fmt::Debug for CUfilter_mode_enum {
             "CUfilter_mode",
             self.0.into(),
             &[
-                (Self::CU_TR_FILTER_MODE_POINT.0 as i64, "CU_TR_FILTER_MODE_POINT"),
-                (Self::CU_TR_FILTER_MODE_LINEAR.0 as i64, "CU_TR_FILTER_MODE_LINEAR"),
+                (
+                    Self::CU_TR_FILTER_MODE_POINT.0 as i64,
+                    "CU_TR_FILTER_MODE_POINT",
+                ),
+                (
+                    Self::CU_TR_FILTER_MODE_LINEAR.0 as i64,
+                    "CU_TR_FILTER_MODE_LINEAR",
+                ),
             ],
         )
     }
 }
 pub use self::CUfilter_mode_enum as CUfilter_mode;
 impl CUdevice_attribute_enum {
-    pub const CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: CUdevice_attribute_enum = CUdevice_attribute_enum(1);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X: CUdevice_attribute_enum = CUdevice_attribute_enum(2);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: CUdevice_attribute_enum = CUdevice_attribute_enum(3);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: CUdevice_attribute_enum = CUdevice_attribute_enum(4);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: CUdevice_attribute_enum = CUdevice_attribute_enum(5);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y: CUdevice_attribute_enum = CUdevice_attribute_enum(6);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: CUdevice_attribute_enum = CUdevice_attribute_enum(7);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: CUdevice_attribute_enum = CUdevice_attribute_enum(8);
-    pub const CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK: CUdevice_attribute_enum = CUdevice_attribute_enum(8);
-    pub const CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY: CUdevice_attribute_enum = CUdevice_attribute_enum(9);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(1);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(2);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(3);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(4);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(5);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(6);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(7);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(8);
+    pub const CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(8);
+    pub const CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(9);
     pub const CU_DEVICE_ATTRIBUTE_WARP_SIZE: CUdevice_attribute_enum = CUdevice_attribute_enum(10);
     pub const CU_DEVICE_ATTRIBUTE_MAX_PITCH: CUdevice_attribute_enum = CUdevice_attribute_enum(11);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK: CUdevice_attribute_enum = CUdevice_attribute_enum(12);
-    pub const CU_DEVICE_ATTRIBUTE_REGISTERS_PER_BLOCK: CUdevice_attribute_enum = CUdevice_attribute_enum(12);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(12);
+    pub const CU_DEVICE_ATTRIBUTE_REGISTERS_PER_BLOCK: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(12);
     pub const CU_DEVICE_ATTRIBUTE_CLOCK_RATE: CUdevice_attribute_enum = CUdevice_attribute_enum(13);
-    pub const CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: CUdevice_attribute_enum = CUdevice_attribute_enum(14);
-    pub const CU_DEVICE_ATTRIBUTE_GPU_OVERLAP: CUdevice_attribute_enum = CUdevice_attribute_enum(15);
-    pub const CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: CUdevice_attribute_enum = CUdevice_attribute_enum(16);
-    pub const CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT: CUdevice_attribute_enum = CUdevice_attribute_enum(17);
+    pub const CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(14);
+    pub const CU_DEVICE_ATTRIBUTE_GPU_OVERLAP: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(15);
+    pub const CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(16);
+    pub const CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(17);
     pub const CU_DEVICE_ATTRIBUTE_INTEGRATED: CUdevice_attribute_enum = CUdevice_attribute_enum(18);
-    pub const CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY: CUdevice_attribute_enum = CUdevice_attribute_enum(19);
-    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: CUdevice_attribute_enum = CUdevice_attribute_enum(20);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(21);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(22);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT: CUdevice_attribute_enum = CUdevice_attribute_enum(23);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(24);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT: CUdevice_attribute_enum = CUdevice_attribute_enum(25);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH: CUdevice_attribute_enum = CUdevice_attribute_enum(26);
+    pub const CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(19);
+    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(20);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(21);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(22);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(23);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(24);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(25);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(26);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH: CUdevice_attribute_enum =
         CUdevice_attribute_enum(27);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT: CUdevice_attribute_enum =
         CUdevice_attribute_enum(28);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS: CUdevice_attribute_enum =
         CUdevice_attribute_enum(29);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(27);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_HEIGHT: CUdevice_attribute_enum = CUdevice_attribute_enum(28);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(27);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_HEIGHT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(28);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_NUMSLICES: CUdevice_attribute_enum =
         CUdevice_attribute_enum(29);
-    pub const CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT: CUdevice_attribute_enum = CUdevice_attribute_enum(30);
-    pub const CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS: CUdevice_attribute_enum = CUdevice_attribute_enum(31);
-    pub const CU_DEVICE_ATTRIBUTE_ECC_ENABLED: CUdevice_attribute_enum = CUdevice_attribute_enum(32);
+    pub const CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(30);
+    pub const CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(31);
+    pub const CU_DEVICE_ATTRIBUTE_ECC_ENABLED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(32);
     pub const CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: CUdevice_attribute_enum = CUdevice_attribute_enum(33);
-    pub const CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: CUdevice_attribute_enum = CUdevice_attribute_enum(34);
+    pub const CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(34);
     pub const CU_DEVICE_ATTRIBUTE_TCC_DRIVER: CUdevice_attribute_enum = CUdevice_attribute_enum(35);
-    pub const CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: CUdevice_attribute_enum = CUdevice_attribute_enum(36);
-    pub const CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(37);
-    pub const CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: CUdevice_attribute_enum = CUdevice_attribute_enum(38);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: CUdevice_attribute_enum = CUdevice_attribute_enum(39);
-    pub const CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: CUdevice_attribute_enum = CUdevice_attribute_enum(40);
-    pub const CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: CUdevice_attribute_enum = CUdevice_attribute_enum(41);
+    pub const CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(36);
+    pub const CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(37);
+    pub const CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(38);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(39);
+    pub const CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(40);
+    pub const CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(41);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH: CUdevice_attribute_enum =
         CUdevice_attribute_enum(42);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS: CUdevice_attribute_enum =
         CUdevice_attribute_enum(43);
-    pub const CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER: CUdevice_attribute_enum = CUdevice_attribute_enum(44);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(45);
+    pub const CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(44);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(45);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT: CUdevice_attribute_enum =
         CUdevice_attribute_enum(46);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE: CUdevice_attribute_enum =
@@ -1306,19 +1797,28 @@ impl CUdevice_attribute_enum {
         CUdevice_attribute_enum(48);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE: CUdevice_attribute_enum =
         CUdevice_attribute_enum(49);
-    pub const CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID: CUdevice_attribute_enum = CUdevice_attribute_enum(50);
-    pub const CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: CUdevice_attribute_enum = CUdevice_attribute_enum(51);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(52);
+    pub const CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(50);
+    pub const CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(51);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(52);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH: CUdevice_attribute_enum =
         CUdevice_attribute_enum(53);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS: CUdevice_attribute_enum =
         CUdevice_attribute_enum(54);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(55);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(56);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT: CUdevice_attribute_enum = CUdevice_attribute_enum(57);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(58);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT: CUdevice_attribute_enum = CUdevice_attribute_enum(59);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH: CUdevice_attribute_enum = CUdevice_attribute_enum(60);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(55);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(56);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(57);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(58);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(59);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(60);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH: CUdevice_attribute_enum =
         CUdevice_attribute_enum(61);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS: CUdevice_attribute_enum =
@@ -1329,146 +1829,199 @@ impl CUdevice_attribute_enum {
         CUdevice_attribute_enum(64);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS: CUdevice_attribute_enum =
         CUdevice_attribute_enum(65);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(66);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(66);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH: CUdevice_attribute_enum =
         CUdevice_attribute_enum(67);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS: CUdevice_attribute_enum =
         CUdevice_attribute_enum(68);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(69);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH: CUdevice_attribute_enum = CUdevice_attribute_enum(70);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(69);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(70);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT: CUdevice_attribute_enum =
         CUdevice_attribute_enum(71);
-    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH: CUdevice_attribute_enum = CUdevice_attribute_enum(72);
+    pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(72);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH: CUdevice_attribute_enum =
         CUdevice_attribute_enum(73);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT: CUdevice_attribute_enum =
         CUdevice_attribute_enum(74);
-    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: CUdevice_attribute_enum = CUdevice_attribute_enum(75);
-    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: CUdevice_attribute_enum = CUdevice_attribute_enum(76);
+    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(75);
+    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(76);
     pub const CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH: CUdevice_attribute_enum =
         CUdevice_attribute_enum(77);
-    pub const CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(78);
-    pub const CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(79);
-    pub const CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(80);
+    pub const CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(78);
+    pub const CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(79);
+    pub const CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(80);
     pub const CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: CUdevice_attribute_enum =
         CUdevice_attribute_enum(81);
     pub const CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: CUdevice_attribute_enum =
         CUdevice_attribute_enum(82);
-    pub const CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: CUdevice_attribute_enum = CUdevice_attribute_enum(83);
-    pub const CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD: CUdevice_attribute_enum = CUdevice_attribute_enum(84);
-    pub const CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID: CUdevice_attribute_enum = CUdevice_attribute_enum(85);
-    pub const CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(86);
+    pub const CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(83);
+    pub const CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(84);
+    pub const CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(85);
+    pub const CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(86);
     pub const CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: CUdevice_attribute_enum =
         CUdevice_attribute_enum(87);
-    pub const CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS: CUdevice_attribute_enum = CUdevice_attribute_enum(88);
-    pub const CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: CUdevice_attribute_enum = CUdevice_attribute_enum(89);
-    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(90);
+    pub const CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(88);
+    pub const CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(89);
+    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(90);
     pub const CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: CUdevice_attribute_enum =
         CUdevice_attribute_enum(91);
-    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1: CUdevice_attribute_enum = CUdevice_attribute_enum(92);
+    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(92);
     pub const CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1: CUdevice_attribute_enum =
         CUdevice_attribute_enum(93);
     pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1: CUdevice_attribute_enum =
         CUdevice_attribute_enum(94);
-    pub const CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH: CUdevice_attribute_enum = CUdevice_attribute_enum(95);
+    pub const CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(95);
     pub const CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH: CUdevice_attribute_enum =
         CUdevice_attribute_enum(96);
     pub const CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: CUdevice_attribute_enum =
         CUdevice_attribute_enum(97);
-    pub const CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES: CUdevice_attribute_enum = CUdevice_attribute_enum(98);
-    pub const CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(99);
-    pub const CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES: CUdevice_attribute_enum =
-        CUdevice_attribute_enum(100);
+    pub const CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(98);
+    pub const CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(99);
+    pub const CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES:
+        CUdevice_attribute_enum = CUdevice_attribute_enum(100);
     pub const CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST: CUdevice_attribute_enum =
         CUdevice_attribute_enum(101);
     pub const CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(102);
     pub const CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(102);
-    pub const CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED: CUdevice_attribute_enum =
-        CUdevice_attribute_enum(103);
+    pub const CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+        CUdevice_attribute_enum = CUdevice_attribute_enum(103);
     pub const CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(104);
     pub const CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(105);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR: CUdevice_attribute_enum = CUdevice_attribute_enum(106);
-    pub const CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(107);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE: CUdevice_attribute_enum = CUdevice_attribute_enum(108);
-    pub const CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE: CUdevice_attribute_enum = CUdevice_attribute_enum(109);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(106);
+    pub const CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(107);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(108);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(109);
     pub const CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(110);
     pub const CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK: CUdevice_attribute_enum =
         CUdevice_attribute_enum(111);
-    pub const CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(112);
+    pub const CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(112);
     pub const CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(113);
     pub const CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(114);
-    pub const CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(115);
-    pub const CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(116);
+    pub const CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(115);
+    pub const CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(116);
     pub const CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS: CUdevice_attribute_enum =
         CUdevice_attribute_enum(117);
     pub const CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING: CUdevice_attribute_enum =
         CUdevice_attribute_enum(118);
     pub const CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES: CUdevice_attribute_enum =
         CUdevice_attribute_enum(119);
-    pub const CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH: CUdevice_attribute_enum = CUdevice_attribute_enum(120);
+    pub const CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(120);
     pub const CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(121);
-    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS: CUdevice_attribute_enum = CUdevice_attribute_enum(122);
-    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR: CUdevice_attribute_enum = CUdevice_attribute_enum(123);
-    pub const CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(124);
-    pub const CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(125);
-    pub const CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT: CUdevice_attribute_enum = CUdevice_attribute_enum(126);
-    pub const CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(127);
-    pub const CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(128);
-    pub const CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS: CUdevice_attribute_enum = CUdevice_attribute_enum(129);
-    pub const CU_DEVICE_ATTRIBUTE_NUMA_CONFIG: CUdevice_attribute_enum = CUdevice_attribute_enum(130);
+    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(122);
+    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(123);
+    pub const CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(124);
+    pub const CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(125);
+    pub const CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(126);
+    pub const CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(127);
+    pub const CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(128);
+    pub const CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(129);
+    pub const CU_DEVICE_ATTRIBUTE_NUMA_CONFIG: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(130);
     pub const CU_DEVICE_ATTRIBUTE_NUMA_ID: CUdevice_attribute_enum = CUdevice_attribute_enum(131);
-    pub const CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(132);
-    pub const CU_DEVICE_ATTRIBUTE_MPS_ENABLED: CUdevice_attribute_enum = CUdevice_attribute_enum(133);
-    pub const CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID: CUdevice_attribute_enum = CUdevice_attribute_enum(134);
-    pub const CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(135);
-    pub const CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK: CUdevice_attribute_enum = CUdevice_attribute_enum(136);
-    pub const CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH: CUdevice_attribute_enum = CUdevice_attribute_enum(137);
-    pub const CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(138);
-    pub const CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID: CUdevice_attribute_enum = CUdevice_attribute_enum(139);
-    pub const CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID: CUdevice_attribute_enum = CUdevice_attribute_enum(140);
-    pub const CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: CUdevice_attribute_enum =
-        CUdevice_attribute_enum(141);
+    pub const CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(132);
+    pub const CU_DEVICE_ATTRIBUTE_MPS_ENABLED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(133);
+    pub const CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(134);
+    pub const CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(135);
+    pub const CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(136);
+    pub const CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(137);
+    pub const CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(138);
+    pub const CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(139);
+    pub const CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(140);
+    pub const CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+        CUdevice_attribute_enum = CUdevice_attribute_enum(141);
     pub const CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(142);
     pub const CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(143);
-    pub const CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(144);
-    pub const CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: CUdevice_attribute_enum =
-        CUdevice_attribute_enum(145);
-    pub const CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(146);
-    pub const CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED: CUdevice_attribute_enum =
-        CUdevice_attribute_enum(147);
-    pub const CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(148);
-    pub const CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT: CUdevice_attribute_enum = CUdevice_attribute_enum(149);
+    pub const CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(144);
+    pub const CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+        CUdevice_attribute_enum = CUdevice_attribute_enum(145);
+    pub const CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(146);
+    pub const CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED:
+        CUdevice_attribute_enum = CUdevice_attribute_enum(147);
+    pub const CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(148);
+    pub const CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(149);
     pub const CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK: CUdevice_attribute_enum =
         CUdevice_attribute_enum(150);
-    pub const CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(151);
-    pub const CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(152);
+    pub const CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(151);
+    pub const CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(152);
     pub const CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(153);
     pub const CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(154);
     pub const CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED: CUdevice_attribute_enum =
         CUdevice_attribute_enum(155);
-    pub const CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED: CUdevice_attribute_enum =
-        CUdevice_attribute_enum(156);
+    pub const CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED:
+        CUdevice_attribute_enum = CUdevice_attribute_enum(156);
     pub const CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT: CUdevice_attribute_enum =
         CUdevice_attribute_enum(157);
     pub const CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES: CUdevice_attribute_enum =
         CUdevice_attribute_enum(158);
-    pub const CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED: CUdevice_attribute_enum = CUdevice_attribute_enum(159);
+    pub const CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED: CUdevice_attribute_enum =
+        CUdevice_attribute_enum(159);
     pub const CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE: CUdevice_attribute_enum =
         CUdevice_attribute_enum(160);
-    pub const CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED: CUdevice_attribute_enum =
-        CUdevice_attribute_enum(161);
+    pub const CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED:
+        CUdevice_attribute_enum = CUdevice_attribute_enum(161);
     pub const CU_DEVICE_ATTRIBUTE_MAX: CUdevice_attribute_enum = CUdevice_attribute_enum(162);
 }
 #[repr(transparent)]
@@ -2022,27 +2575,47 @@ pub type CUdevprop_v1 = CUdevprop_st;
 pub type CUdevprop = CUdevprop_v1;
 impl CUpointer_attribute_enum {
     pub const CU_POINTER_ATTRIBUTE_CONTEXT: CUpointer_attribute_enum = CUpointer_attribute_enum(1);
-    pub const CU_POINTER_ATTRIBUTE_MEMORY_TYPE: CUpointer_attribute_enum = CUpointer_attribute_enum(2);
-    pub const CU_POINTER_ATTRIBUTE_DEVICE_POINTER: CUpointer_attribute_enum = CUpointer_attribute_enum(3);
-    pub const CU_POINTER_ATTRIBUTE_HOST_POINTER: CUpointer_attribute_enum = CUpointer_attribute_enum(4);
-    pub const CU_POINTER_ATTRIBUTE_P2P_TOKENS: CUpointer_attribute_enum = CUpointer_attribute_enum(5);
-    pub const CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: CUpointer_attribute_enum = CUpointer_attribute_enum(6);
-    pub const CU_POINTER_ATTRIBUTE_BUFFER_ID: CUpointer_attribute_enum = CUpointer_attribute_enum(7);
-    pub const CU_POINTER_ATTRIBUTE_IS_MANAGED: CUpointer_attribute_enum = CUpointer_attribute_enum(8);
-    pub const CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: CUpointer_attribute_enum = CUpointer_attribute_enum(9);
-    pub const CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: CUpointer_attribute_enum = CUpointer_attribute_enum(10);
-    pub const CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: CUpointer_attribute_enum = CUpointer_attribute_enum(11);
-    pub const CU_POINTER_ATTRIBUTE_RANGE_SIZE: CUpointer_attribute_enum = CUpointer_attribute_enum(12);
+    pub const CU_POINTER_ATTRIBUTE_MEMORY_TYPE: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(2);
+    pub const CU_POINTER_ATTRIBUTE_DEVICE_POINTER: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(3);
+    pub const CU_POINTER_ATTRIBUTE_HOST_POINTER: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(4);
+    pub const CU_POINTER_ATTRIBUTE_P2P_TOKENS: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(5);
+    pub const CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(6);
+    pub const CU_POINTER_ATTRIBUTE_BUFFER_ID: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(7);
+    pub const CU_POINTER_ATTRIBUTE_IS_MANAGED: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(8);
+    pub const CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(9);
+    pub const CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(10);
+    pub const CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(11);
+    pub const CU_POINTER_ATTRIBUTE_RANGE_SIZE: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(12);
     pub const CU_POINTER_ATTRIBUTE_MAPPED: CUpointer_attribute_enum = CUpointer_attribute_enum(13);
-    pub const CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: CUpointer_attribute_enum = CUpointer_attribute_enum(14);
-    pub const CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: CUpointer_attribute_enum = CUpointer_attribute_enum(15);
-    pub const CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: CUpointer_attribute_enum = CUpointer_attribute_enum(16);
-    pub const CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: CUpointer_attribute_enum = CUpointer_attribute_enum(17);
-    pub const CU_POINTER_ATTRIBUTE_MAPPING_SIZE: CUpointer_attribute_enum = CUpointer_attribute_enum(18);
-    pub const CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: CUpointer_attribute_enum = CUpointer_attribute_enum(19);
-    pub const CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: CUpointer_attribute_enum = CUpointer_attribute_enum(20);
-    pub const CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: CUpointer_attribute_enum = CUpointer_attribute_enum(21);
-    pub const CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL: CUpointer_attribute_enum = CUpointer_attribute_enum(22);
+    pub const CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(14);
+    pub const CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(15);
+    pub const CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(16);
+    pub const CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(17);
+    pub const CU_POINTER_ATTRIBUTE_MAPPING_SIZE: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(18);
+    pub const CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(19);
+    pub const CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(20);
+    pub const CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(21);
+    pub const CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL: CUpointer_attribute_enum =
+        CUpointer_attribute_enum(22);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2054,32 +2627,86 @@ impl ::core::fmt::Debug for CUpointer_attribute_enum {
             "CUpointer_attribute",
             self.0.into(),
             &[
-                (Self::CU_POINTER_ATTRIBUTE_CONTEXT.0 as i64, "CU_POINTER_ATTRIBUTE_CONTEXT"),
-                (Self::CU_POINTER_ATTRIBUTE_MEMORY_TYPE.0 as i64, "CU_POINTER_ATTRIBUTE_MEMORY_TYPE"),
-                (Self::CU_POINTER_ATTRIBUTE_DEVICE_POINTER.0 as i64, "CU_POINTER_ATTRIBUTE_DEVICE_POINTER"),
-                (Self::CU_POINTER_ATTRIBUTE_HOST_POINTER.0 as i64, "CU_POINTER_ATTRIBUTE_HOST_POINTER"),
-                (Self::CU_POINTER_ATTRIBUTE_P2P_TOKENS.0 as i64, "CU_POINTER_ATTRIBUTE_P2P_TOKENS"),
-                (Self::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.0 as i64, "CU_POINTER_ATTRIBUTE_SYNC_MEMOPS"),
-                (Self::CU_POINTER_ATTRIBUTE_BUFFER_ID.0 as i64, "CU_POINTER_ATTRIBUTE_BUFFER_ID"),
-                (Self::CU_POINTER_ATTRIBUTE_IS_MANAGED.0 as i64, "CU_POINTER_ATTRIBUTE_IS_MANAGED"),
-                (Self::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL.0 as i64, "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_CONTEXT.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_CONTEXT",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_MEMORY_TYPE.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_MEMORY_TYPE",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_DEVICE_POINTER.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_DEVICE_POINTER",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_HOST_POINTER.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_HOST_POINTER",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_P2P_TOKENS.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_P2P_TOKENS",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_SYNC_MEMOPS",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_BUFFER_ID.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_BUFFER_ID",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_IS_MANAGED.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_IS_MANAGED",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL",
+                ),
                 (
                     Self::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE.0 as i64,
                     "CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE",
                 ),
-                (Self::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR.0 as i64, "CU_POINTER_ATTRIBUTE_RANGE_START_ADDR"),
-                (Self::CU_POINTER_ATTRIBUTE_RANGE_SIZE.0 as i64, "CU_POINTER_ATTRIBUTE_RANGE_SIZE"),
-                (Self::CU_POINTER_ATTRIBUTE_MAPPED.0 as i64, "CU_POINTER_ATTRIBUTE_MAPPED"),
-                (Self::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES.0 as i64, "CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES"),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_RANGE_START_ADDR",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_RANGE_SIZE.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_RANGE_SIZE",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_MAPPED.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_MAPPED",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES",
+                ),
                 (
                     Self::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE.0 as i64,
                     "CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE",
                 ),
-                (Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS.0 as i64, "CU_POINTER_ATTRIBUTE_ACCESS_FLAGS"),
-                (Self::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE.0 as i64, "CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE"),
-                (Self::CU_POINTER_ATTRIBUTE_MAPPING_SIZE.0 as i64, "CU_POINTER_ATTRIBUTE_MAPPING_SIZE"),
-                (Self::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR.0 as i64, "CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR"),
-                (Self::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID.0 as i64, "CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID"),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_ACCESS_FLAGS",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_MAPPING_SIZE.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_MAPPING_SIZE",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID",
+                ),
                 (
                     Self::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE.0 as i64,
                     "CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE",
@@ -2094,27 +2721,41 @@ impl ::core::fmt::Debug for CUpointer_attribute_enum {
 }
 pub use self::CUpointer_attribute_enum as CUpointer_attribute;
 impl CUfunction_attribute_enum {
-    pub const CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: CUfunction_attribute_enum = CUfunction_attribute_enum(0);
-    pub const CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: CUfunction_attribute_enum = CUfunction_attribute_enum(1);
-    pub const CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: CUfunction_attribute_enum = CUfunction_attribute_enum(2);
-    pub const CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: CUfunction_attribute_enum = CUfunction_attribute_enum(3);
+    pub const CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(0);
+    pub const CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(1);
+    pub const CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(2);
+    pub const CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(3);
     pub const CU_FUNC_ATTRIBUTE_NUM_REGS: CUfunction_attribute_enum = CUfunction_attribute_enum(4);
-    pub const CU_FUNC_ATTRIBUTE_PTX_VERSION: CUfunction_attribute_enum = CUfunction_attribute_enum(5);
-    pub const CU_FUNC_ATTRIBUTE_BINARY_VERSION: CUfunction_attribute_enum = CUfunction_attribute_enum(6);
-    pub const CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: CUfunction_attribute_enum = CUfunction_attribute_enum(7);
-    pub const CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: CUfunction_attribute_enum = CUfunction_attribute_enum(8);
+    pub const CU_FUNC_ATTRIBUTE_PTX_VERSION: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(5);
+    pub const CU_FUNC_ATTRIBUTE_BINARY_VERSION: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(6);
+    pub const CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(7);
+    pub const CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(8);
     pub const CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: CUfunction_attribute_enum =
         CUfunction_attribute_enum(9);
-    pub const CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: CUfunction_attribute_enum = CUfunction_attribute_enum(10);
-    pub const CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: CUfunction_attribute_enum = CUfunction_attribute_enum(11);
-    pub const CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: CUfunction_attribute_enum = CUfunction_attribute_enum(12);
-    pub const CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: CUfunction_attribute_enum = CUfunction_attribute_enum(13);
+    pub const CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(10);
+    pub const CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(11);
+    pub const CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(12);
+    pub const CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(13);
     pub const CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: CUfunction_attribute_enum =
         CUfunction_attribute_enum(14);
     pub const CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: CUfunction_attribute_enum =
         CUfunction_attribute_enum(15);
-    pub const CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED: CUfunction_attribute_enum = CUfunction_attribute_enum(16);
-    pub const CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE: CUfunction_attribute_enum = CUfunction_attribute_enum(17);
+    pub const CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(16);
+    pub const CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE: CUfunction_attribute_enum =
+        CUfunction_attribute_enum(17);
     pub const CU_FUNC_ATTRIBUTE_MAX: CUfunction_attribute_enum = CUfunction_attribute_enum(18);
 }
 #[repr(transparent)]
@@ -2127,14 +2768,38 @@ impl ::core::fmt::Debug for CUfunction_attribute_enum {
             "CUfunction_attribute",
             self.0.into(),
             &[
-                (Self::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK.0 as i64, "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK"),
-                (Self::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.0 as i64, "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES"),
-                (Self::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES.0 as i64, "CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES"),
-                (Self::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES.0 as i64, "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES"),
-                (Self::CU_FUNC_ATTRIBUTE_NUM_REGS.0 as i64, "CU_FUNC_ATTRIBUTE_NUM_REGS"),
-                (Self::CU_FUNC_ATTRIBUTE_PTX_VERSION.0 as i64, "CU_FUNC_ATTRIBUTE_PTX_VERSION"),
-                (Self::CU_FUNC_ATTRIBUTE_BINARY_VERSION.0 as i64, "CU_FUNC_ATTRIBUTE_BINARY_VERSION"),
-                (Self::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA.0 as i64, "CU_FUNC_ATTRIBUTE_CACHE_MODE_CA"),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_NUM_REGS.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_NUM_REGS",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_PTX_VERSION.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_PTX_VERSION",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_BINARY_VERSION.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_BINARY_VERSION",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_CACHE_MODE_CA",
+                ),
                 (
                     Self::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.0 as i64,
                     "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES",
@@ -2147,9 +2812,18 @@ impl ::core::fmt::Debug for CUfunction_attribute_enum {
                     Self::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET.0 as i64,
                     "CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET",
                 ),
-                (Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0 as i64, "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH"),
-                (Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT.0 as i64, "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT"),
-                (Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH.0 as i64, "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH"),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH",
+                ),
                 (
                     Self::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED.0 as i64,
                     "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
@@ -2162,8 +2836,14 @@ impl ::core::fmt::Debug for CUfunction_attribute_enum {
                     Self::CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED.0 as i64,
                     "CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED",
                 ),
-                (Self::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE.0 as i64, "CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE"),
-                (Self::CU_FUNC_ATTRIBUTE_MAX.0 as i64, "CU_FUNC_ATTRIBUTE_MAX"),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_MAX.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_MAX",
+                ),
             ],
         )
     }
@@ -2185,10 +2865,22 @@ impl ::core::fmt::Debug for CUfunc_cache_enum {
             "CUfunc_cache",
             self.0.into(),
             &[
-                (Self::CU_FUNC_CACHE_PREFER_NONE.0 as i64, "CU_FUNC_CACHE_PREFER_NONE"),
-                (Self::CU_FUNC_CACHE_PREFER_SHARED.0 as i64, "CU_FUNC_CACHE_PREFER_SHARED"),
-                (Self::CU_FUNC_CACHE_PREFER_L1.0 as i64, "CU_FUNC_CACHE_PREFER_L1"),
-                (Self::CU_FUNC_CACHE_PREFER_EQUAL.0 as i64, "CU_FUNC_CACHE_PREFER_EQUAL"),
+                (
+                    Self::CU_FUNC_CACHE_PREFER_NONE.0 as i64,
+                    "CU_FUNC_CACHE_PREFER_NONE",
+                ),
+                (
+                    Self::CU_FUNC_CACHE_PREFER_SHARED.0 as i64,
+                    "CU_FUNC_CACHE_PREFER_SHARED",
+                ),
+                (
+                    Self::CU_FUNC_CACHE_PREFER_L1.0 as i64,
+                    "CU_FUNC_CACHE_PREFER_L1",
+                ),
+                (
+                    Self::CU_FUNC_CACHE_PREFER_EQUAL.0 as i64,
+                    "CU_FUNC_CACHE_PREFER_EQUAL",
+                ),
             ],
         )
     }
@@ -2196,8 +2888,10 @@ impl ::core::fmt::Debug for CUfunc_cache_enum {
 pub use self::CUfunc_cache_enum as CUfunc_cache;
 impl CUsharedconfig_enum {
     pub const CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE: CUsharedconfig_enum = CUsharedconfig_enum(0);
-    pub const CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE: CUsharedconfig_enum = CUsharedconfig_enum(1);
-    pub const CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE: CUsharedconfig_enum = CUsharedconfig_enum(2);
+    pub const CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE: CUsharedconfig_enum =
+        CUsharedconfig_enum(1);
+    pub const CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE: CUsharedconfig_enum =
+        CUsharedconfig_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2209,9 +2903,18 @@ impl ::core::fmt::Debug for CUsharedconfig_enum {
             "CUsharedconfig",
             self.0.into(),
             &[
-                (Self::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE.0 as i64, "CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE"),
-                (Self::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE.0 as i64, "CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE"),
-                (Self::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 as i64, "CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE"),
+                (
+                    Self::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE.0 as i64,
+                    "CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE",
+                ),
+                (
+                    Self::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE.0 as i64,
+                    "CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE",
+                ),
+                (
+                    Self::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 as i64,
+                    "CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE",
+                ),
             ],
         )
     }
@@ -2219,7 +2922,8 @@ impl ::core::fmt::Debug for CUsharedconfig_enum {
 pub use self::CUsharedconfig_enum as CUsharedconfig;
 impl CUshared_carveout_enum {
     pub const CU_SHAREDMEM_CARVEOUT_DEFAULT: CUshared_carveout_enum = CUshared_carveout_enum(-1);
-    pub const CU_SHAREDMEM_CARVEOUT_MAX_SHARED: CUshared_carveout_enum = CUshared_carveout_enum(100);
+    pub const CU_SHAREDMEM_CARVEOUT_MAX_SHARED: CUshared_carveout_enum =
+        CUshared_carveout_enum(100);
     pub const CU_SHAREDMEM_CARVEOUT_MAX_L1: CUshared_carveout_enum = CUshared_carveout_enum(0);
 }
 #[repr(transparent)]
@@ -2232,9 +2936,18 @@ impl ::core::fmt::Debug for CUshared_carveout_enum {
             "CUshared_carveout",
             self.0.into(),
             &[
-                (Self::CU_SHAREDMEM_CARVEOUT_DEFAULT.0 as i64, "CU_SHAREDMEM_CARVEOUT_DEFAULT"),
-                (Self::CU_SHAREDMEM_CARVEOUT_MAX_SHARED.0 as i64, "CU_SHAREDMEM_CARVEOUT_MAX_SHARED"),
-                (Self::CU_SHAREDMEM_CARVEOUT_MAX_L1.0 as i64, "CU_SHAREDMEM_CARVEOUT_MAX_L1"),
+                (
+                    Self::CU_SHAREDMEM_CARVEOUT_DEFAULT.0 as i64,
+                    "CU_SHAREDMEM_CARVEOUT_DEFAULT",
+                ),
+                (
+                    Self::CU_SHAREDMEM_CARVEOUT_MAX_SHARED.0 as i64,
+                    "CU_SHAREDMEM_CARVEOUT_MAX_SHARED",
+                ),
+                (
+                    Self::CU_SHAREDMEM_CARVEOUT_MAX_L1.0 as i64,
+                    "CU_SHAREDMEM_CARVEOUT_MAX_L1",
+                ),
             ],
         )
     }
@@ -2259,7 +2972,10 @@ impl ::core::fmt::Debug for CUmemorytype_enum {
                 (Self::CU_MEMORYTYPE_HOST.0 as i64, "CU_MEMORYTYPE_HOST"),
                 (Self::CU_MEMORYTYPE_DEVICE.0 as i64, "CU_MEMORYTYPE_DEVICE"),
                 (Self::CU_MEMORYTYPE_ARRAY.0 as i64, "CU_MEMORYTYPE_ARRAY"),
-                (Self::CU_MEMORYTYPE_UNIFIED.0 as i64, "CU_MEMORYTYPE_UNIFIED"),
+                (
+                    Self::CU_MEMORYTYPE_UNIFIED.0 as i64,
+                    "CU_MEMORYTYPE_UNIFIED",
+                ),
             ],
         )
     }
@@ -2280,9 +2996,18 @@ impl ::core::fmt::Debug for CUcomputemode_enum {
             "CUcomputemode",
             self.0.into(),
             &[
-                (Self::CU_COMPUTEMODE_DEFAULT.0 as i64, "CU_COMPUTEMODE_DEFAULT"),
-                (Self::CU_COMPUTEMODE_PROHIBITED.0 as i64, "CU_COMPUTEMODE_PROHIBITED"),
-                (Self::CU_COMPUTEMODE_EXCLUSIVE_PROCESS.0 as i64, "CU_COMPUTEMODE_EXCLUSIVE_PROCESS"),
+                (
+                    Self::CU_COMPUTEMODE_DEFAULT.0 as i64,
+                    "CU_COMPUTEMODE_DEFAULT",
+                ),
+                (
+                    Self::CU_COMPUTEMODE_PROHIBITED.0 as i64,
+                    "CU_COMPUTEMODE_PROHIBITED",
+                ),
+                (
+                    Self::CU_COMPUTEMODE_EXCLUSIVE_PROCESS.0 as i64,
+                    "CU_COMPUTEMODE_EXCLUSIVE_PROCESS",
+                ),
             ],
         )
     }
@@ -2306,25 +3031,48 @@ impl ::core::fmt::Debug for CUmem_advise_enum {
             "CUmem_advise",
             self.0.into(),
             &[
-                (Self::CU_MEM_ADVISE_SET_READ_MOSTLY.0 as i64, "CU_MEM_ADVISE_SET_READ_MOSTLY"),
-                (Self::CU_MEM_ADVISE_UNSET_READ_MOSTLY.0 as i64, "CU_MEM_ADVISE_UNSET_READ_MOSTLY"),
-                (Self::CU_MEM_ADVISE_SET_PREFERRED_LOCATION.0 as i64, "CU_MEM_ADVISE_SET_PREFERRED_LOCATION"),
-                (Self::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION.0 as i64, "CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION"),
-                (Self::CU_MEM_ADVISE_SET_ACCESSED_BY.0 as i64, "CU_MEM_ADVISE_SET_ACCESSED_BY"),
-                (Self::CU_MEM_ADVISE_UNSET_ACCESSED_BY.0 as i64, "CU_MEM_ADVISE_UNSET_ACCESSED_BY"),
+                (
+                    Self::CU_MEM_ADVISE_SET_READ_MOSTLY.0 as i64,
+                    "CU_MEM_ADVISE_SET_READ_MOSTLY",
+                ),
+                (
+                    Self::CU_MEM_ADVISE_UNSET_READ_MOSTLY.0 as i64,
+                    "CU_MEM_ADVISE_UNSET_READ_MOSTLY",
+                ),
+                (
+                    Self::CU_MEM_ADVISE_SET_PREFERRED_LOCATION.0 as i64,
+                    "CU_MEM_ADVISE_SET_PREFERRED_LOCATION",
+                ),
+                (
+                    Self::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION.0 as i64,
+                    "CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION",
+                ),
+                (
+                    Self::CU_MEM_ADVISE_SET_ACCESSED_BY.0 as i64,
+                    "CU_MEM_ADVISE_SET_ACCESSED_BY",
+                ),
+                (
+                    Self::CU_MEM_ADVISE_UNSET_ACCESSED_BY.0 as i64,
+                    "CU_MEM_ADVISE_UNSET_ACCESSED_BY",
+                ),
             ],
         )
     }
 }
 pub use self::CUmem_advise_enum as CUmem_advise;
 impl CUmem_range_attribute_enum {
-    pub const CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY: CUmem_range_attribute_enum = CUmem_range_attribute_enum(1);
-    pub const CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION: CUmem_range_attribute_enum = CUmem_range_attribute_enum(2);
-    pub const CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY: CUmem_range_attribute_enum = CUmem_range_attribute_enum(3);
-    pub const CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION: CUmem_range_attribute_enum = CUmem_range_attribute_enum(4);
+    pub const CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY: CUmem_range_attribute_enum =
+        CUmem_range_attribute_enum(1);
+    pub const CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION: CUmem_range_attribute_enum =
+        CUmem_range_attribute_enum(2);
+    pub const CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY: CUmem_range_attribute_enum =
+        CUmem_range_attribute_enum(3);
+    pub const CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION: CUmem_range_attribute_enum =
+        CUmem_range_attribute_enum(4);
     pub const CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE: CUmem_range_attribute_enum =
         CUmem_range_attribute_enum(5);
-    pub const CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID: CUmem_range_attribute_enum = CUmem_range_attribute_enum(6);
+    pub const CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID: CUmem_range_attribute_enum =
+        CUmem_range_attribute_enum(6);
     pub const CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE: CUmem_range_attribute_enum =
         CUmem_range_attribute_enum(7);
     pub const CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID: CUmem_range_attribute_enum =
@@ -2340,9 +3088,18 @@ impl ::core::fmt::Debug for CUmem_range_attribute_enum {
             "CUmem_range_attribute",
             self.0.into(),
             &[
-                (Self::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY.0 as i64, "CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY"),
-                (Self::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION.0 as i64, "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION"),
-                (Self::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY.0 as i64, "CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY"),
+                (
+                    Self::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY.0 as i64,
+                    "CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY",
+                ),
+                (
+                    Self::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION.0 as i64,
+                    "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION",
+                ),
+                (
+                    Self::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY.0 as i64,
+                    "CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY",
+                ),
                 (
                     Self::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION.0 as i64,
                     "CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION",
@@ -2418,41 +3175,110 @@ impl ::core::fmt::Debug for CUjit_option_enum {
             self.0.into(),
             &[
                 (Self::CU_JIT_MAX_REGISTERS.0 as i64, "CU_JIT_MAX_REGISTERS"),
-                (Self::CU_JIT_THREADS_PER_BLOCK.0 as i64, "CU_JIT_THREADS_PER_BLOCK"),
+                (
+                    Self::CU_JIT_THREADS_PER_BLOCK.0 as i64,
+                    "CU_JIT_THREADS_PER_BLOCK",
+                ),
                 (Self::CU_JIT_WALL_TIME.0 as i64, "CU_JIT_WALL_TIME"),
-                (Self::CU_JIT_INFO_LOG_BUFFER.0 as i64, "CU_JIT_INFO_LOG_BUFFER"),
-                (Self::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES.0 as i64, "CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES"),
-                (Self::CU_JIT_ERROR_LOG_BUFFER.0 as i64, "CU_JIT_ERROR_LOG_BUFFER"),
-                (Self::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES.0 as i64, "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES"),
-                (Self::CU_JIT_OPTIMIZATION_LEVEL.0 as i64, "CU_JIT_OPTIMIZATION_LEVEL"),
-                (Self::CU_JIT_TARGET_FROM_CUCONTEXT.0 as i64, "CU_JIT_TARGET_FROM_CUCONTEXT"),
+                (
+                    Self::CU_JIT_INFO_LOG_BUFFER.0 as i64,
+                    "CU_JIT_INFO_LOG_BUFFER",
+                ),
+                (
+                    Self::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES.0 as i64,
+                    "CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES",
+                ),
+                (
+                    Self::CU_JIT_ERROR_LOG_BUFFER.0 as i64,
+                    "CU_JIT_ERROR_LOG_BUFFER",
+                ),
+                (
+                    Self::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES.0 as i64,
+                    "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES",
+                ),
+                (
+                    Self::CU_JIT_OPTIMIZATION_LEVEL.0 as i64,
+                    "CU_JIT_OPTIMIZATION_LEVEL",
+                ),
+                (
+                    Self::CU_JIT_TARGET_FROM_CUCONTEXT.0 as i64,
+                    "CU_JIT_TARGET_FROM_CUCONTEXT",
+                ),
                 (Self::CU_JIT_TARGET.0 as i64, "CU_JIT_TARGET"),
-                (Self::CU_JIT_FALLBACK_STRATEGY.0 as i64, "CU_JIT_FALLBACK_STRATEGY"),
-                (Self::CU_JIT_GENERATE_DEBUG_INFO.0 as i64, "CU_JIT_GENERATE_DEBUG_INFO"),
+                (
+                    Self::CU_JIT_FALLBACK_STRATEGY.0 as i64,
+                    "CU_JIT_FALLBACK_STRATEGY",
+                ),
+                (
+                    Self::CU_JIT_GENERATE_DEBUG_INFO.0 as i64,
+                    "CU_JIT_GENERATE_DEBUG_INFO",
+                ),
                 (Self::CU_JIT_LOG_VERBOSE.0 as i64, "CU_JIT_LOG_VERBOSE"),
-                (Self::CU_JIT_GENERATE_LINE_INFO.0 as i64, "CU_JIT_GENERATE_LINE_INFO"),
+                (
+                    Self::CU_JIT_GENERATE_LINE_INFO.0 as i64,
+                    "CU_JIT_GENERATE_LINE_INFO",
+                ),
                 (Self::CU_JIT_CACHE_MODE.0 as i64, "CU_JIT_CACHE_MODE"),
                 (Self::CU_JIT_NEW_SM3X_OPT.0 as i64, "CU_JIT_NEW_SM3X_OPT"),
                 (Self::CU_JIT_FAST_COMPILE.0 as i64, "CU_JIT_FAST_COMPILE"),
-                (Self::CU_JIT_GLOBAL_SYMBOL_NAMES.0 as i64, "CU_JIT_GLOBAL_SYMBOL_NAMES"),
-                (Self::CU_JIT_GLOBAL_SYMBOL_ADDRESSES.0 as i64, "CU_JIT_GLOBAL_SYMBOL_ADDRESSES"),
-                (Self::CU_JIT_GLOBAL_SYMBOL_COUNT.0 as i64, "CU_JIT_GLOBAL_SYMBOL_COUNT"),
+                (
+                    Self::CU_JIT_GLOBAL_SYMBOL_NAMES.0 as i64,
+                    "CU_JIT_GLOBAL_SYMBOL_NAMES",
+                ),
+                (
+                    Self::CU_JIT_GLOBAL_SYMBOL_ADDRESSES.0 as i64,
+                    "CU_JIT_GLOBAL_SYMBOL_ADDRESSES",
+                ),
+                (
+                    Self::CU_JIT_GLOBAL_SYMBOL_COUNT.0 as i64,
+                    "CU_JIT_GLOBAL_SYMBOL_COUNT",
+                ),
                 (Self::CU_JIT_LTO.0 as i64, "CU_JIT_LTO"),
                 (Self::CU_JIT_FTZ.0 as i64, "CU_JIT_FTZ"),
                 (Self::CU_JIT_PREC_DIV.0 as i64, "CU_JIT_PREC_DIV"),
                 (Self::CU_JIT_PREC_SQRT.0 as i64, "CU_JIT_PREC_SQRT"),
                 (Self::CU_JIT_FMA.0 as i64, "CU_JIT_FMA"),
-                (Self::CU_JIT_REFERENCED_KERNEL_NAMES.0 as i64, "CU_JIT_REFERENCED_KERNEL_NAMES"),
-                (Self::CU_JIT_REFERENCED_KERNEL_COUNT.0 as i64, "CU_JIT_REFERENCED_KERNEL_COUNT"),
-                (Self::CU_JIT_REFERENCED_VARIABLE_NAMES.0 as i64, "CU_JIT_REFERENCED_VARIABLE_NAMES"),
-                (Self::CU_JIT_REFERENCED_VARIABLE_COUNT.0 as i64, "CU_JIT_REFERENCED_VARIABLE_COUNT"),
-                (Self::CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES.0 as i64, "CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES"),
-                (Self::CU_JIT_POSITION_INDEPENDENT_CODE.0 as i64, "CU_JIT_POSITION_INDEPENDENT_CODE"),
-                (Self::CU_JIT_MIN_CTA_PER_SM.0 as i64, "CU_JIT_MIN_CTA_PER_SM"),
-                (Self::CU_JIT_MAX_THREADS_PER_BLOCK.0 as i64, "CU_JIT_MAX_THREADS_PER_BLOCK"),
-                (Self::CU_JIT_OVERRIDE_DIRECTIVE_VALUES.0 as i64, "CU_JIT_OVERRIDE_DIRECTIVE_VALUES"),
+                (
+                    Self::CU_JIT_REFERENCED_KERNEL_NAMES.0 as i64,
+                    "CU_JIT_REFERENCED_KERNEL_NAMES",
+                ),
+                (
+                    Self::CU_JIT_REFERENCED_KERNEL_COUNT.0 as i64,
+                    "CU_JIT_REFERENCED_KERNEL_COUNT",
+                ),
+                (
+                    Self::CU_JIT_REFERENCED_VARIABLE_NAMES.0 as i64,
+                    "CU_JIT_REFERENCED_VARIABLE_NAMES",
+                ),
+                (
+                    Self::CU_JIT_REFERENCED_VARIABLE_COUNT.0 as i64,
+                    "CU_JIT_REFERENCED_VARIABLE_COUNT",
+                ),
+                (
+                    Self::CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES.0 as i64,
+                    "CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES",
+                ),
+                (
+                    Self::CU_JIT_POSITION_INDEPENDENT_CODE.0 as i64,
+                    "CU_JIT_POSITION_INDEPENDENT_CODE",
+                ),
+                (
+                    Self::CU_JIT_MIN_CTA_PER_SM.0 as i64,
+                    "CU_JIT_MIN_CTA_PER_SM",
+                ),
+                (
+                    Self::CU_JIT_MAX_THREADS_PER_BLOCK.0 as i64,
+                    "CU_JIT_MAX_THREADS_PER_BLOCK",
+                ),
+                (
+                    Self::CU_JIT_OVERRIDE_DIRECTIVE_VALUES.0 as i64,
+                    "CU_JIT_OVERRIDE_DIRECTIVE_VALUES",
+                ),
                 (Self::CU_JIT_SPLIT_COMPILE.0 as i64, "CU_JIT_SPLIT_COMPILE"),
-                (Self::CU_JIT_BINARY_LOADER_THREAD_COUNT.0 as i64, "CU_JIT_BINARY_LOADER_THREAD_COUNT"),
+                (
+                    Self::CU_JIT_BINARY_LOADER_THREAD_COUNT.0 as i64,
+                    "CU_JIT_BINARY_LOADER_THREAD_COUNT",
+                ),
                 (Self::CU_JIT_NUM_OPTIONS.0 as i64, "CU_JIT_NUM_OPTIONS"),
             ],
         )
@@ -2526,25 +3352,82 @@ impl ::core::fmt::Debug for CUjit_target_enum {
                 (Self::CU_TARGET_COMPUTE_87.0 as i64, "CU_TARGET_COMPUTE_87"),
                 (Self::CU_TARGET_COMPUTE_89.0 as i64, "CU_TARGET_COMPUTE_89"),
                 (Self::CU_TARGET_COMPUTE_90.0 as i64, "CU_TARGET_COMPUTE_90"),
-                (Self::CU_TARGET_COMPUTE_100.0 as i64, "CU_TARGET_COMPUTE_100"),
-                (Self::CU_TARGET_COMPUTE_110.0 as i64, "CU_TARGET_COMPUTE_110"),
-                (Self::CU_TARGET_COMPUTE_103.0 as i64, "CU_TARGET_COMPUTE_103"),
-                (Self::CU_TARGET_COMPUTE_107.0 as i64, "CU_TARGET_COMPUTE_107"),
-                (Self::CU_TARGET_COMPUTE_120.0 as i64, "CU_TARGET_COMPUTE_120"),
-                (Self::CU_TARGET_COMPUTE_121.0 as i64, "CU_TARGET_COMPUTE_121"),
-                (Self::CU_TARGET_COMPUTE_90A.0 as i64, "CU_TARGET_COMPUTE_90A"),
-                (Self::CU_TARGET_COMPUTE_100A.0 as i64, "CU_TARGET_COMPUTE_100A"),
-                (Self::CU_TARGET_COMPUTE_110A.0 as i64, "CU_TARGET_COMPUTE_110A"),
-                (Self::CU_TARGET_COMPUTE_103A.0 as i64, "CU_TARGET_COMPUTE_103A"),
-                (Self::CU_TARGET_COMPUTE_107A.0 as i64, "CU_TARGET_COMPUTE_107A"),
-                (Self::CU_TARGET_COMPUTE_120A.0 as i64, "CU_TARGET_COMPUTE_120A"),
-                (Self::CU_TARGET_COMPUTE_121A.0 as i64, "CU_TARGET_COMPUTE_121A"),
-                (Self::CU_TARGET_COMPUTE_100F.0 as i64, "CU_TARGET_COMPUTE_100F"),
-                (Self::CU_TARGET_COMPUTE_110F.0 as i64, "CU_TARGET_COMPUTE_110F"),
-                (Self::CU_TARGET_COMPUTE_103F.0 as i64, "CU_TARGET_COMPUTE_103F"),
-                (Self::CU_TARGET_COMPUTE_107F.0 as i64, "CU_TARGET_COMPUTE_107F"),
-                (Self::CU_TARGET_COMPUTE_120F.0 as i64, "CU_TARGET_COMPUTE_120F"),
-                (Self::CU_TARGET_COMPUTE_121F.0 as i64, "CU_TARGET_COMPUTE_121F"),
+                (
+                    Self::CU_TARGET_COMPUTE_100.0 as i64,
+                    "CU_TARGET_COMPUTE_100",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_110.0 as i64,
+                    "CU_TARGET_COMPUTE_110",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_103.0 as i64,
+                    "CU_TARGET_COMPUTE_103",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_107.0 as i64,
+                    "CU_TARGET_COMPUTE_107",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_120.0 as i64,
+                    "CU_TARGET_COMPUTE_120",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_121.0 as i64,
+                    "CU_TARGET_COMPUTE_121",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_90A.0 as i64,
+                    "CU_TARGET_COMPUTE_90A",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_100A.0 as i64,
+                    "CU_TARGET_COMPUTE_100A",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_110A.0 as i64,
+                    "CU_TARGET_COMPUTE_110A",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_103A.0 as i64,
+                    "CU_TARGET_COMPUTE_103A",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_107A.0 as i64,
+                    "CU_TARGET_COMPUTE_107A",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_120A.0 as i64,
+                    "CU_TARGET_COMPUTE_120A",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_121A.0 as i64,
+                    "CU_TARGET_COMPUTE_121A",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_100F.0 as i64,
+                    "CU_TARGET_COMPUTE_100F",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_110F.0 as i64,
+                    "CU_TARGET_COMPUTE_110F",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_103F.0 as i64,
+                    "CU_TARGET_COMPUTE_103F",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_107F.0 as i64,
+                    "CU_TARGET_COMPUTE_107F",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_120F.0 as i64,
+                    "CU_TARGET_COMPUTE_120F",
+                ),
+                (
+                    Self::CU_TARGET_COMPUTE_121F.0 as i64,
+                    "CU_TARGET_COMPUTE_121F",
+                ),
             ],
         )
     }
@@ -2563,7 +3446,10 @@ impl ::core::fmt::Debug for CUjit_fallback_enum {
             formatter,
             "CUjit_fallback",
             self.0.into(),
-            &[(Self::CU_PREFER_PTX.0 as i64, "CU_PREFER_PTX"), (Self::CU_PREFER_BINARY.0 as i64, "CU_PREFER_BINARY")],
+            &[
+                (Self::CU_PREFER_PTX.0 as i64, "CU_PREFER_PTX"),
+                (Self::CU_PREFER_BINARY.0 as i64, "CU_PREFER_BINARY"),
+            ],
         )
     }
 }
@@ -2583,9 +3469,18 @@ impl ::core::fmt::Debug for CUjit_cacheMode_enum {
             "CUjit_cacheMode",
             self.0.into(),
             &[
-                (Self::CU_JIT_CACHE_OPTION_NONE.0 as i64, "CU_JIT_CACHE_OPTION_NONE"),
-                (Self::CU_JIT_CACHE_OPTION_CG.0 as i64, "CU_JIT_CACHE_OPTION_CG"),
-                (Self::CU_JIT_CACHE_OPTION_CA.0 as i64, "CU_JIT_CACHE_OPTION_CA"),
+                (
+                    Self::CU_JIT_CACHE_OPTION_NONE.0 as i64,
+                    "CU_JIT_CACHE_OPTION_NONE",
+                ),
+                (
+                    Self::CU_JIT_CACHE_OPTION_CG.0 as i64,
+                    "CU_JIT_CACHE_OPTION_CG",
+                ),
+                (
+                    Self::CU_JIT_CACHE_OPTION_CA.0 as i64,
+                    "CU_JIT_CACHE_OPTION_CA",
+                ),
             ],
         )
     }
@@ -2612,11 +3507,17 @@ impl ::core::fmt::Debug for CUjitInputType_enum {
             &[
                 (Self::CU_JIT_INPUT_CUBIN.0 as i64, "CU_JIT_INPUT_CUBIN"),
                 (Self::CU_JIT_INPUT_PTX.0 as i64, "CU_JIT_INPUT_PTX"),
-                (Self::CU_JIT_INPUT_FATBINARY.0 as i64, "CU_JIT_INPUT_FATBINARY"),
+                (
+                    Self::CU_JIT_INPUT_FATBINARY.0 as i64,
+                    "CU_JIT_INPUT_FATBINARY",
+                ),
                 (Self::CU_JIT_INPUT_OBJECT.0 as i64, "CU_JIT_INPUT_OBJECT"),
                 (Self::CU_JIT_INPUT_LIBRARY.0 as i64, "CU_JIT_INPUT_LIBRARY"),
                 (Self::CU_JIT_INPUT_NVVM.0 as i64, "CU_JIT_INPUT_NVVM"),
-                (Self::CU_JIT_NUM_INPUT_TYPES.0 as i64, "CU_JIT_NUM_INPUT_TYPES"),
+                (
+                    Self::CU_JIT_NUM_INPUT_TYPES.0 as i64,
+                    "CU_JIT_NUM_INPUT_TYPES",
+                ),
             ],
         )
     }
@@ -2629,11 +3530,16 @@ pub struct CUlinkState_st {
 }
 pub type CUlinkState = *mut CUlinkState_st;
 impl CUgraphicsRegisterFlags_enum {
-    pub const CU_GRAPHICS_REGISTER_FLAGS_NONE: CUgraphicsRegisterFlags_enum = CUgraphicsRegisterFlags_enum(0);
-    pub const CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY: CUgraphicsRegisterFlags_enum = CUgraphicsRegisterFlags_enum(1);
-    pub const CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD: CUgraphicsRegisterFlags_enum = CUgraphicsRegisterFlags_enum(2);
-    pub const CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST: CUgraphicsRegisterFlags_enum = CUgraphicsRegisterFlags_enum(4);
-    pub const CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER: CUgraphicsRegisterFlags_enum = CUgraphicsRegisterFlags_enum(8);
+    pub const CU_GRAPHICS_REGISTER_FLAGS_NONE: CUgraphicsRegisterFlags_enum =
+        CUgraphicsRegisterFlags_enum(0);
+    pub const CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY: CUgraphicsRegisterFlags_enum =
+        CUgraphicsRegisterFlags_enum(1);
+    pub const CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD: CUgraphicsRegisterFlags_enum =
+        CUgraphicsRegisterFlags_enum(2);
+    pub const CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST: CUgraphicsRegisterFlags_enum =
+        CUgraphicsRegisterFlags_enum(4);
+    pub const CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER: CUgraphicsRegisterFlags_enum =
+        CUgraphicsRegisterFlags_enum(8);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2645,18 +3551,34 @@ impl ::core::fmt::Debug for CUgraphicsRegisterFlags_enum {
             "CUgraphicsRegisterFlags",
             self.0.into(),
             &[
-                (Self::CU_GRAPHICS_REGISTER_FLAGS_NONE.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_NONE"),
-                (Self::CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY"),
-                (Self::CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD"),
-                (Self::CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST"),
-                (Self::CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER"),
+                (
+                    Self::CU_GRAPHICS_REGISTER_FLAGS_NONE.0 as i64,
+                    "CU_GRAPHICS_REGISTER_FLAGS_NONE",
+                ),
+                (
+                    Self::CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY.0 as i64,
+                    "CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY",
+                ),
+                (
+                    Self::CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD.0 as i64,
+                    "CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD",
+                ),
+                (
+                    Self::CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST.0 as i64,
+                    "CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST",
+                ),
+                (
+                    Self::CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER.0 as i64,
+                    "CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER",
+                ),
             ],
         )
     }
 }
 pub use self::CUgraphicsRegisterFlags_enum as CUgraphicsRegisterFlags;
 impl CUgraphicsMapResourceFlags_enum {
-    pub const CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE: CUgraphicsMapResourceFlags_enum = CUgraphicsMapResourceFlags_enum(0);
+    pub const CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE: CUgraphicsMapResourceFlags_enum =
+        CUgraphicsMapResourceFlags_enum(0);
     pub const CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY: CUgraphicsMapResourceFlags_enum =
         CUgraphicsMapResourceFlags_enum(1);
     pub const CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD: CUgraphicsMapResourceFlags_enum =
@@ -2672,8 +3594,14 @@ impl ::core::fmt::Debug for CUgraphicsMapResourceFlags_enum {
             "CUgraphicsMapResourceFlags",
             self.0.into(),
             &[
-                (Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE.0 as i64, "CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE"),
-                (Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY.0 as i64, "CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY"),
+                (
+                    Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE.0 as i64,
+                    "CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE",
+                ),
+                (
+                    Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY.0 as i64,
+                    "CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY",
+                ),
                 (
                     Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD.0 as i64,
                     "CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD",
@@ -2701,12 +3629,30 @@ impl ::core::fmt::Debug for CUarray_cubemap_face_enum {
             "CUarray_cubemap_face",
             self.0.into(),
             &[
-                (Self::CU_CUBEMAP_FACE_POSITIVE_X.0 as i64, "CU_CUBEMAP_FACE_POSITIVE_X"),
-                (Self::CU_CUBEMAP_FACE_NEGATIVE_X.0 as i64, "CU_CUBEMAP_FACE_NEGATIVE_X"),
-                (Self::CU_CUBEMAP_FACE_POSITIVE_Y.0 as i64, "CU_CUBEMAP_FACE_POSITIVE_Y"),
-                (Self::CU_CUBEMAP_FACE_NEGATIVE_Y.0 as i64, "CU_CUBEMAP_FACE_NEGATIVE_Y"),
-                (Self::CU_CUBEMAP_FACE_POSITIVE_Z.0 as i64, "CU_CUBEMAP_FACE_POSITIVE_Z"),
-                (Self::CU_CUBEMAP_FACE_NEGATIVE_Z.0 as i64, "CU_CUBEMAP_FACE_NEGATIVE_Z"),
+                (
+                    Self::CU_CUBEMAP_FACE_POSITIVE_X.0 as i64,
+                    "CU_CUBEMAP_FACE_POSITIVE_X",
+                ),
+                (
+                    Self::CU_CUBEMAP_FACE_NEGATIVE_X.0 as i64,
+                    "CU_CUBEMAP_FACE_NEGATIVE_X",
+                ),
+                (
+                    Self::CU_CUBEMAP_FACE_POSITIVE_Y.0 as i64,
+                    "CU_CUBEMAP_FACE_POSITIVE_Y",
+                ),
+                (
+                    Self::CU_CUBEMAP_FACE_NEGATIVE_Y.0 as i64,
+                    "CU_CUBEMAP_FACE_NEGATIVE_Y",
+                ),
+                (
+                    Self::CU_CUBEMAP_FACE_POSITIVE_Z.0 as i64,
+                    "CU_CUBEMAP_FACE_POSITIVE_Z",
+                ),
+                (
+                    Self::CU_CUBEMAP_FACE_NEGATIVE_Z.0 as i64,
+                    "CU_CUBEMAP_FACE_NEGATIVE_Z",
+                ),
             ],
         )
     }
@@ -2737,16 +3683,40 @@ impl ::core::fmt::Debug for CUlimit_enum {
             self.0.into(),
             &[
                 (Self::CU_LIMIT_STACK_SIZE.0 as i64, "CU_LIMIT_STACK_SIZE"),
-                (Self::CU_LIMIT_PRINTF_FIFO_SIZE.0 as i64, "CU_LIMIT_PRINTF_FIFO_SIZE"),
-                (Self::CU_LIMIT_MALLOC_HEAP_SIZE.0 as i64, "CU_LIMIT_MALLOC_HEAP_SIZE"),
-                (Self::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH.0 as i64, "CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH"),
-                (Self::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT.0 as i64, "CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT"),
-                (Self::CU_LIMIT_MAX_L2_FETCH_GRANULARITY.0 as i64, "CU_LIMIT_MAX_L2_FETCH_GRANULARITY"),
-                (Self::CU_LIMIT_PERSISTING_L2_CACHE_SIZE.0 as i64, "CU_LIMIT_PERSISTING_L2_CACHE_SIZE"),
+                (
+                    Self::CU_LIMIT_PRINTF_FIFO_SIZE.0 as i64,
+                    "CU_LIMIT_PRINTF_FIFO_SIZE",
+                ),
+                (
+                    Self::CU_LIMIT_MALLOC_HEAP_SIZE.0 as i64,
+                    "CU_LIMIT_MALLOC_HEAP_SIZE",
+                ),
+                (
+                    Self::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH.0 as i64,
+                    "CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH",
+                ),
+                (
+                    Self::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT.0 as i64,
+                    "CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT",
+                ),
+                (
+                    Self::CU_LIMIT_MAX_L2_FETCH_GRANULARITY.0 as i64,
+                    "CU_LIMIT_MAX_L2_FETCH_GRANULARITY",
+                ),
+                (
+                    Self::CU_LIMIT_PERSISTING_L2_CACHE_SIZE.0 as i64,
+                    "CU_LIMIT_PERSISTING_L2_CACHE_SIZE",
+                ),
                 (Self::CU_LIMIT_SHMEM_SIZE.0 as i64, "CU_LIMIT_SHMEM_SIZE"),
                 (Self::CU_LIMIT_CIG_ENABLED.0 as i64, "CU_LIMIT_CIG_ENABLED"),
-                (Self::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED.0 as i64, "CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED"),
-                (Self::CU_LIMIT_PER_BLOCK_MEMORY_SIZE.0 as i64, "CU_LIMIT_PER_BLOCK_MEMORY_SIZE"),
+                (
+                    Self::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED.0 as i64,
+                    "CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED",
+                ),
+                (
+                    Self::CU_LIMIT_PER_BLOCK_MEMORY_SIZE.0 as i64,
+                    "CU_LIMIT_PER_BLOCK_MEMORY_SIZE",
+                ),
                 (Self::CU_LIMIT_MAX.0 as i64, "CU_LIMIT_MAX"),
             ],
         )
@@ -2769,16 +3739,29 @@ impl ::core::fmt::Debug for CUresourcetype_enum {
             "CUresourcetype",
             self.0.into(),
             &[
-                (Self::CU_RESOURCE_TYPE_ARRAY.0 as i64, "CU_RESOURCE_TYPE_ARRAY"),
-                (Self::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0 as i64, "CU_RESOURCE_TYPE_MIPMAPPED_ARRAY"),
-                (Self::CU_RESOURCE_TYPE_LINEAR.0 as i64, "CU_RESOURCE_TYPE_LINEAR"),
-                (Self::CU_RESOURCE_TYPE_PITCH2D.0 as i64, "CU_RESOURCE_TYPE_PITCH2D"),
+                (
+                    Self::CU_RESOURCE_TYPE_ARRAY.0 as i64,
+                    "CU_RESOURCE_TYPE_ARRAY",
+                ),
+                (
+                    Self::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0 as i64,
+                    "CU_RESOURCE_TYPE_MIPMAPPED_ARRAY",
+                ),
+                (
+                    Self::CU_RESOURCE_TYPE_LINEAR.0 as i64,
+                    "CU_RESOURCE_TYPE_LINEAR",
+                ),
+                (
+                    Self::CU_RESOURCE_TYPE_PITCH2D.0 as i64,
+                    "CU_RESOURCE_TYPE_PITCH2D",
+                ),
             ],
         )
     }
 }
 pub use self::CUresourcetype_enum as CUresourcetype;
-pub type CUhostFn = ::core::option::Option<unsafe extern "C" fn(userData: *mut ::core::ffi::c_void)>;
+pub type CUhostFn =
+    ::core::option::Option<unsafe extern "C" fn(userData: *mut ::core::ffi::c_void)>;
 impl CUaccessProperty_enum {
     pub const CU_ACCESS_PROPERTY_NORMAL: CUaccessProperty_enum = CUaccessProperty_enum(0);
     pub const CU_ACCESS_PROPERTY_STREAMING: CUaccessProperty_enum = CUaccessProperty_enum(1);
@@ -2794,9 +3777,18 @@ impl ::core::fmt::Debug for CUaccessProperty_enum {
             "CUaccessProperty",
             self.0.into(),
             &[
-                (Self::CU_ACCESS_PROPERTY_NORMAL.0 as i64, "CU_ACCESS_PROPERTY_NORMAL"),
-                (Self::CU_ACCESS_PROPERTY_STREAMING.0 as i64, "CU_ACCESS_PROPERTY_STREAMING"),
-                (Self::CU_ACCESS_PROPERTY_PERSISTING.0 as i64, "CU_ACCESS_PROPERTY_PERSISTING"),
+                (
+                    Self::CU_ACCESS_PROPERTY_NORMAL.0 as i64,
+                    "CU_ACCESS_PROPERTY_NORMAL",
+                ),
+                (
+                    Self::CU_ACCESS_PROPERTY_STREAMING.0 as i64,
+                    "CU_ACCESS_PROPERTY_STREAMING",
+                ),
+                (
+                    Self::CU_ACCESS_PROPERTY_PERSISTING.0 as i64,
+                    "CU_ACCESS_PROPERTY_PERSISTING",
+                ),
             ],
         )
     }
@@ -3046,9 +4038,12 @@ impl Default for CUDA_HOST_NODE_PARAMS_v2_st {
 }
 pub type CUDA_HOST_NODE_PARAMS_v2 = CUDA_HOST_NODE_PARAMS_v2_st;
 impl CUgraphConditionalNodeType_enum {
-    pub const CU_GRAPH_COND_TYPE_IF: CUgraphConditionalNodeType_enum = CUgraphConditionalNodeType_enum(0);
-    pub const CU_GRAPH_COND_TYPE_WHILE: CUgraphConditionalNodeType_enum = CUgraphConditionalNodeType_enum(1);
-    pub const CU_GRAPH_COND_TYPE_SWITCH: CUgraphConditionalNodeType_enum = CUgraphConditionalNodeType_enum(2);
+    pub const CU_GRAPH_COND_TYPE_IF: CUgraphConditionalNodeType_enum =
+        CUgraphConditionalNodeType_enum(0);
+    pub const CU_GRAPH_COND_TYPE_WHILE: CUgraphConditionalNodeType_enum =
+        CUgraphConditionalNodeType_enum(1);
+    pub const CU_GRAPH_COND_TYPE_SWITCH: CUgraphConditionalNodeType_enum =
+        CUgraphConditionalNodeType_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -3060,9 +4055,18 @@ impl ::core::fmt::Debug for CUgraphConditionalNodeType_enum {
             "CUgraphConditionalNodeType",
             self.0.into(),
             &[
-                (Self::CU_GRAPH_COND_TYPE_IF.0 as i64, "CU_GRAPH_COND_TYPE_IF"),
-                (Self::CU_GRAPH_COND_TYPE_WHILE.0 as i64, "CU_GRAPH_COND_TYPE_WHILE"),
-                (Self::CU_GRAPH_COND_TYPE_SWITCH.0 as i64, "CU_GRAPH_COND_TYPE_SWITCH"),
+                (
+                    Self::CU_GRAPH_COND_TYPE_IF.0 as i64,
+                    "CU_GRAPH_COND_TYPE_IF",
+                ),
+                (
+                    Self::CU_GRAPH_COND_TYPE_WHILE.0 as i64,
+                    "CU_GRAPH_COND_TYPE_WHILE",
+                ),
+                (
+                    Self::CU_GRAPH_COND_TYPE_SWITCH.0 as i64,
+                    "CU_GRAPH_COND_TYPE_SWITCH",
+                ),
             ],
         )
     }
@@ -3121,32 +4125,88 @@ impl ::core::fmt::Debug for CUgraphNodeType_enum {
             "CUgraphNodeType",
             self.0.into(),
             &[
-                (Self::CU_GRAPH_NODE_TYPE_KERNEL.0 as i64, "CU_GRAPH_NODE_TYPE_KERNEL"),
-                (Self::CU_GRAPH_NODE_TYPE_MEMCPY.0 as i64, "CU_GRAPH_NODE_TYPE_MEMCPY"),
-                (Self::CU_GRAPH_NODE_TYPE_MEMSET.0 as i64, "CU_GRAPH_NODE_TYPE_MEMSET"),
-                (Self::CU_GRAPH_NODE_TYPE_HOST.0 as i64, "CU_GRAPH_NODE_TYPE_HOST"),
-                (Self::CU_GRAPH_NODE_TYPE_GRAPH.0 as i64, "CU_GRAPH_NODE_TYPE_GRAPH"),
-                (Self::CU_GRAPH_NODE_TYPE_EMPTY.0 as i64, "CU_GRAPH_NODE_TYPE_EMPTY"),
-                (Self::CU_GRAPH_NODE_TYPE_WAIT_EVENT.0 as i64, "CU_GRAPH_NODE_TYPE_WAIT_EVENT"),
-                (Self::CU_GRAPH_NODE_TYPE_EVENT_RECORD.0 as i64, "CU_GRAPH_NODE_TYPE_EVENT_RECORD"),
-                (Self::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL.0 as i64, "CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL"),
-                (Self::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT.0 as i64, "CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT"),
-                (Self::CU_GRAPH_NODE_TYPE_MEM_ALLOC.0 as i64, "CU_GRAPH_NODE_TYPE_MEM_ALLOC"),
-                (Self::CU_GRAPH_NODE_TYPE_MEM_FREE.0 as i64, "CU_GRAPH_NODE_TYPE_MEM_FREE"),
-                (Self::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP.0 as i64, "CU_GRAPH_NODE_TYPE_BATCH_MEM_OP"),
-                (Self::CU_GRAPH_NODE_TYPE_CONDITIONAL.0 as i64, "CU_GRAPH_NODE_TYPE_CONDITIONAL"),
-                (Self::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH.0 as i64, "CU_GRAPH_NODE_TYPE_MEMCPY_BATCH"),
-                (Self::CU_GRAPH_NODE_TYPE_RESERVED_16.0 as i64, "CU_GRAPH_NODE_TYPE_RESERVED_16"),
-                (Self::CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE.0 as i64, "CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE"),
-                (Self::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH.0 as i64, "CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH"),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_KERNEL.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_KERNEL",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_MEMCPY.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_MEMCPY",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_MEMSET.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_MEMSET",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_HOST.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_HOST",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_GRAPH.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_GRAPH",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_EMPTY.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_EMPTY",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_WAIT_EVENT.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_WAIT_EVENT",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_EVENT_RECORD.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_EVENT_RECORD",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_MEM_ALLOC.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_MEM_ALLOC",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_MEM_FREE.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_MEM_FREE",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_BATCH_MEM_OP",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_CONDITIONAL.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_CONDITIONAL",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_MEMCPY_BATCH",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_RESERVED_16.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_RESERVED_16",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE",
+                ),
+                (
+                    Self::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH.0 as i64,
+                    "CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH",
+                ),
             ],
         )
     }
 }
 pub use self::CUgraphNodeType_enum as CUgraphNodeType;
 impl CUgraphDependencyType_enum {
-    pub const CU_GRAPH_DEPENDENCY_TYPE_DEFAULT: CUgraphDependencyType_enum = CUgraphDependencyType_enum(0);
-    pub const CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC: CUgraphDependencyType_enum = CUgraphDependencyType_enum(1);
+    pub const CU_GRAPH_DEPENDENCY_TYPE_DEFAULT: CUgraphDependencyType_enum =
+        CUgraphDependencyType_enum(0);
+    pub const CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC: CUgraphDependencyType_enum =
+        CUgraphDependencyType_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -3158,8 +4218,14 @@ impl ::core::fmt::Debug for CUgraphDependencyType_enum {
             "CUgraphDependencyType",
             self.0.into(),
             &[
-                (Self::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT.0 as i64, "CU_GRAPH_DEPENDENCY_TYPE_DEFAULT"),
-                (Self::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.0 as i64, "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC"),
+                (
+                    Self::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT.0 as i64,
+                    "CU_GRAPH_DEPENDENCY_TYPE_DEFAULT",
+                ),
+                (
+                    Self::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.0 as i64,
+                    "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC",
+                ),
             ],
         )
     }
@@ -3183,8 +4249,10 @@ const _: () = assert!(
 );
 pub type CUgraphEdgeData = CUgraphEdgeData_st;
 impl CUgraphInstantiateResult_enum {
-    pub const CUDA_GRAPH_INSTANTIATE_SUCCESS: CUgraphInstantiateResult_enum = CUgraphInstantiateResult_enum(0);
-    pub const CUDA_GRAPH_INSTANTIATE_ERROR: CUgraphInstantiateResult_enum = CUgraphInstantiateResult_enum(1);
+    pub const CUDA_GRAPH_INSTANTIATE_SUCCESS: CUgraphInstantiateResult_enum =
+        CUgraphInstantiateResult_enum(0);
+    pub const CUDA_GRAPH_INSTANTIATE_ERROR: CUgraphInstantiateResult_enum =
+        CUgraphInstantiateResult_enum(1);
     pub const CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE: CUgraphInstantiateResult_enum =
         CUgraphInstantiateResult_enum(2);
     pub const CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED: CUgraphInstantiateResult_enum =
@@ -3204,9 +4272,18 @@ impl ::core::fmt::Debug for CUgraphInstantiateResult_enum {
             "CUgraphInstantiateResult",
             self.0.into(),
             &[
-                (Self::CUDA_GRAPH_INSTANTIATE_SUCCESS.0 as i64, "CUDA_GRAPH_INSTANTIATE_SUCCESS"),
-                (Self::CUDA_GRAPH_INSTANTIATE_ERROR.0 as i64, "CUDA_GRAPH_INSTANTIATE_ERROR"),
-                (Self::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE.0 as i64, "CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE"),
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_SUCCESS.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_SUCCESS",
+                ),
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_ERROR.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_ERROR",
+                ),
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE",
+                ),
                 (
                     Self::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED.0 as i64,
                     "CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED",
@@ -3250,7 +4327,8 @@ impl CUsynchronizationPolicy_enum {
     pub const CU_SYNC_POLICY_AUTO: CUsynchronizationPolicy_enum = CUsynchronizationPolicy_enum(1);
     pub const CU_SYNC_POLICY_SPIN: CUsynchronizationPolicy_enum = CUsynchronizationPolicy_enum(2);
     pub const CU_SYNC_POLICY_YIELD: CUsynchronizationPolicy_enum = CUsynchronizationPolicy_enum(3);
-    pub const CU_SYNC_POLICY_BLOCKING_SYNC: CUsynchronizationPolicy_enum = CUsynchronizationPolicy_enum(4);
+    pub const CU_SYNC_POLICY_BLOCKING_SYNC: CUsynchronizationPolicy_enum =
+        CUsynchronizationPolicy_enum(4);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -3265,15 +4343,20 @@ impl ::core::fmt::Debug for CUsynchronizationPolicy_enum {
                 (Self::CU_SYNC_POLICY_AUTO.0 as i64, "CU_SYNC_POLICY_AUTO"),
                 (Self::CU_SYNC_POLICY_SPIN.0 as i64, "CU_SYNC_POLICY_SPIN"),
                 (Self::CU_SYNC_POLICY_YIELD.0 as i64, "CU_SYNC_POLICY_YIELD"),
-                (Self::CU_SYNC_POLICY_BLOCKING_SYNC.0 as i64, "CU_SYNC_POLICY_BLOCKING_SYNC"),
+                (
+                    Self::CU_SYNC_POLICY_BLOCKING_SYNC.0 as i64,
+                    "CU_SYNC_POLICY_BLOCKING_SYNC",
+                ),
             ],
         )
     }
 }
 pub use self::CUsynchronizationPolicy_enum as CUsynchronizationPolicy;
 impl CUclusterSchedulingPolicy_enum {
-    pub const CU_CLUSTER_SCHEDULING_POLICY_DEFAULT: CUclusterSchedulingPolicy_enum = CUclusterSchedulingPolicy_enum(0);
-    pub const CU_CLUSTER_SCHEDULING_POLICY_SPREAD: CUclusterSchedulingPolicy_enum = CUclusterSchedulingPolicy_enum(1);
+    pub const CU_CLUSTER_SCHEDULING_POLICY_DEFAULT: CUclusterSchedulingPolicy_enum =
+        CUclusterSchedulingPolicy_enum(0);
+    pub const CU_CLUSTER_SCHEDULING_POLICY_SPREAD: CUclusterSchedulingPolicy_enum =
+        CUclusterSchedulingPolicy_enum(1);
     pub const CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING: CUclusterSchedulingPolicy_enum =
         CUclusterSchedulingPolicy_enum(2);
     pub const CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY: CUclusterSchedulingPolicy_enum =
@@ -3289,8 +4372,14 @@ impl ::core::fmt::Debug for CUclusterSchedulingPolicy_enum {
             "CUclusterSchedulingPolicy",
             self.0.into(),
             &[
-                (Self::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT.0 as i64, "CU_CLUSTER_SCHEDULING_POLICY_DEFAULT"),
-                (Self::CU_CLUSTER_SCHEDULING_POLICY_SPREAD.0 as i64, "CU_CLUSTER_SCHEDULING_POLICY_SPREAD"),
+                (
+                    Self::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT.0 as i64,
+                    "CU_CLUSTER_SCHEDULING_POLICY_DEFAULT",
+                ),
+                (
+                    Self::CU_CLUSTER_SCHEDULING_POLICY_SPREAD.0 as i64,
+                    "CU_CLUSTER_SCHEDULING_POLICY_SPREAD",
+                ),
                 (
                     Self::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING.0 as i64,
                     "CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING",
@@ -3305,8 +4394,10 @@ impl ::core::fmt::Debug for CUclusterSchedulingPolicy_enum {
 }
 pub use self::CUclusterSchedulingPolicy_enum as CUclusterSchedulingPolicy;
 impl CUlaunchMemSyncDomain_enum {
-    pub const CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT: CUlaunchMemSyncDomain_enum = CUlaunchMemSyncDomain_enum(0);
-    pub const CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE: CUlaunchMemSyncDomain_enum = CUlaunchMemSyncDomain_enum(1);
+    pub const CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT: CUlaunchMemSyncDomain_enum =
+        CUlaunchMemSyncDomain_enum(0);
+    pub const CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE: CUlaunchMemSyncDomain_enum =
+        CUlaunchMemSyncDomain_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -3318,8 +4409,14 @@ impl ::core::fmt::Debug for CUlaunchMemSyncDomain_enum {
             "CUlaunchMemSyncDomain",
             self.0.into(),
             &[
-                (Self::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT.0 as i64, "CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT"),
-                (Self::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE.0 as i64, "CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE"),
+                (
+                    Self::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT.0 as i64,
+                    "CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT",
+                ),
+                (
+                    Self::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE.0 as i64,
+                    "CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE",
+                ),
             ],
         )
     }
@@ -3341,10 +4438,10 @@ pub type CUlaunchMemSyncDomainMap = CUlaunchMemSyncDomainMap_st;
 impl CUlaunchAttributePortableClusterMode_enum {
     pub const CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT: CUlaunchAttributePortableClusterMode_enum =
         CUlaunchAttributePortableClusterMode_enum(0);
-    pub const CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE: CUlaunchAttributePortableClusterMode_enum =
-        CUlaunchAttributePortableClusterMode_enum(1);
-    pub const CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE: CUlaunchAttributePortableClusterMode_enum =
-        CUlaunchAttributePortableClusterMode_enum(2);
+    pub const CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE:
+        CUlaunchAttributePortableClusterMode_enum = CUlaunchAttributePortableClusterMode_enum(1);
+    pub const CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE:
+        CUlaunchAttributePortableClusterMode_enum = CUlaunchAttributePortableClusterMode_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -3356,7 +4453,10 @@ impl ::core::fmt::Debug for CUlaunchAttributePortableClusterMode_enum {
             "CUlaunchAttributePortableClusterMode",
             self.0.into(),
             &[
-                (Self::CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT.0 as i64, "CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT"),
+                (
+                    Self::CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT.0 as i64,
+                    "CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT",
+                ),
                 (
                     Self::CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE.0 as i64,
                     "CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE",
@@ -3372,9 +4472,12 @@ impl ::core::fmt::Debug for CUlaunchAttributePortableClusterMode_enum {
 pub use self::CUlaunchAttributePortableClusterMode_enum as CUlaunchAttributePortableClusterMode;
 impl CUsharedMemoryMode_enum {
     pub const CU_SHARED_MEMORY_MODE_DEFAULT: CUsharedMemoryMode_enum = CUsharedMemoryMode_enum(0);
-    pub const CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE: CUsharedMemoryMode_enum = CUsharedMemoryMode_enum(1);
-    pub const CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE: CUsharedMemoryMode_enum = CUsharedMemoryMode_enum(2);
-    pub const CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY: CUsharedMemoryMode_enum = CUsharedMemoryMode_enum(3);
+    pub const CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE: CUsharedMemoryMode_enum =
+        CUsharedMemoryMode_enum(1);
+    pub const CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE: CUsharedMemoryMode_enum =
+        CUsharedMemoryMode_enum(2);
+    pub const CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY: CUsharedMemoryMode_enum =
+        CUsharedMemoryMode_enum(3);
     pub const CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY: CUsharedMemoryMode_enum =
         CUsharedMemoryMode_enum(4);
 }
@@ -3388,9 +4491,18 @@ impl ::core::fmt::Debug for CUsharedMemoryMode_enum {
             "CUsharedMemoryMode",
             self.0.into(),
             &[
-                (Self::CU_SHARED_MEMORY_MODE_DEFAULT.0 as i64, "CU_SHARED_MEMORY_MODE_DEFAULT"),
-                (Self::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE.0 as i64, "CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE"),
-                (Self::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE.0 as i64, "CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE"),
+                (
+                    Self::CU_SHARED_MEMORY_MODE_DEFAULT.0 as i64,
+                    "CU_SHARED_MEMORY_MODE_DEFAULT",
+                ),
+                (
+                    Self::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE.0 as i64,
+                    "CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE",
+                ),
+                (
+                    Self::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE.0 as i64,
+                    "CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE",
+                ),
                 (
                     Self::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY.0 as i64,
                     "CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY",
@@ -3406,27 +4518,39 @@ impl ::core::fmt::Debug for CUsharedMemoryMode_enum {
 pub use self::CUsharedMemoryMode_enum as CUsharedMemoryMode;
 impl CUlaunchAttributeID_enum {
     pub const CU_LAUNCH_ATTRIBUTE_IGNORE: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(0);
-    pub const CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(1);
-    pub const CU_LAUNCH_ATTRIBUTE_COOPERATIVE: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(2);
-    pub const CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(3);
-    pub const CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(4);
+    pub const CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(1);
+    pub const CU_LAUNCH_ATTRIBUTE_COOPERATIVE: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(2);
+    pub const CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(3);
+    pub const CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(4);
     pub const CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: CUlaunchAttributeID_enum =
         CUlaunchAttributeID_enum(5);
     pub const CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: CUlaunchAttributeID_enum =
         CUlaunchAttributeID_enum(6);
-    pub const CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(7);
+    pub const CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(7);
     pub const CU_LAUNCH_ATTRIBUTE_PRIORITY: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(8);
-    pub const CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(9);
-    pub const CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(10);
-    pub const CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(11);
-    pub const CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(12);
-    pub const CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(13);
+    pub const CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(9);
+    pub const CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(10);
+    pub const CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(11);
+    pub const CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(12);
+    pub const CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(13);
     pub const CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: CUlaunchAttributeID_enum =
         CUlaunchAttributeID_enum(14);
     pub const CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING: CUlaunchAttributeID_enum =
         CUlaunchAttributeID_enum(16);
-    pub const CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(17);
-    pub const CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(18);
+    pub const CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(17);
+    pub const CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE: CUlaunchAttributeID_enum =
+        CUlaunchAttributeID_enum(18);
     pub const CU_LAUNCH_ATTRIBUTE_MAX: CUlaunchAttributeID_enum = CUlaunchAttributeID_enum(19);
 }
 #[repr(transparent)]
@@ -3439,14 +4563,26 @@ impl ::core::fmt::Debug for CUlaunchAttributeID_enum {
             "CUlaunchAttributeID",
             self.0.into(),
             &[
-                (Self::CU_LAUNCH_ATTRIBUTE_IGNORE.0 as i64, "CU_LAUNCH_ATTRIBUTE_IGNORE"),
-                (Self::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW.0 as i64, "CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW"),
-                (Self::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0 as i64, "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_IGNORE.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_IGNORE",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_COOPERATIVE",
+                ),
                 (
                     Self::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY.0 as i64,
                     "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY",
                 ),
-                (Self::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0 as i64, "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION"),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION",
+                ),
                 (
                     Self::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE.0 as i64,
                     "CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE",
@@ -3455,10 +4591,22 @@ impl ::core::fmt::Debug for CUlaunchAttributeID_enum {
                     Self::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.0 as i64,
                     "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION",
                 ),
-                (Self::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT.0 as i64, "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT"),
-                (Self::CU_LAUNCH_ATTRIBUTE_PRIORITY.0 as i64, "CU_LAUNCH_ATTRIBUTE_PRIORITY"),
-                (Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP.0 as i64, "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP"),
-                (Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN.0 as i64, "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN"),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_PRIORITY.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_PRIORITY",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN",
+                ),
                 (
                     Self::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION.0 as i64,
                     "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION",
@@ -3483,8 +4631,14 @@ impl ::core::fmt::Debug for CUlaunchAttributeID_enum {
                     Self::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE.0 as i64,
                     "CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE",
                 ),
-                (Self::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE.0 as i64, "CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE"),
-                (Self::CU_LAUNCH_ATTRIBUTE_MAX.0 as i64, "CU_LAUNCH_ATTRIBUTE_MAX"),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_MAX.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_MAX",
+                ),
             ],
         )
     }
@@ -3538,7 +4692,10 @@ const _: () = assert!(
         & (::core::mem::align_of::<CUlaunchAttributeValue_union__bindgen_ty_2>() == 8usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union__bindgen_ty_2, event) == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union__bindgen_ty_2, flags) == 8usize)
-        & (::core::mem::offset_of!(CUlaunchAttributeValue_union__bindgen_ty_2, triggerAtBlockStart) == 12usize)
+        & (::core::mem::offset_of!(
+            CUlaunchAttributeValue_union__bindgen_ty_2,
+            triggerAtBlockStart
+        ) == 12usize)
 );
 impl Default for CUlaunchAttributeValue_union__bindgen_ty_2 {
     fn default() -> Self {
@@ -3585,7 +4742,8 @@ pub struct CUlaunchAttributeValue_union__bindgen_ty_5 {
 const _: () = assert!(
     (::core::mem::size_of::<CUlaunchAttributeValue_union__bindgen_ty_5>() == 16usize)
         & (::core::mem::align_of::<CUlaunchAttributeValue_union__bindgen_ty_5>() == 8usize)
-        & (::core::mem::offset_of!(CUlaunchAttributeValue_union__bindgen_ty_5, deviceUpdatable) == 0usize)
+        & (::core::mem::offset_of!(CUlaunchAttributeValue_union__bindgen_ty_5, deviceUpdatable)
+            == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union__bindgen_ty_5, devNode) == 8usize)
 );
 impl Default for CUlaunchAttributeValue_union__bindgen_ty_5 {
@@ -3601,18 +4759,27 @@ const _: () = assert!(
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, cooperative) == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, syncPolicy) == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, clusterDim) == 0usize)
-        & (::core::mem::offset_of!(CUlaunchAttributeValue_union, clusterSchedulingPolicyPreference) == 0usize)
-        & (::core::mem::offset_of!(CUlaunchAttributeValue_union, programmaticStreamSerializationAllowed) == 0usize)
+        & (::core::mem::offset_of!(
+            CUlaunchAttributeValue_union,
+            clusterSchedulingPolicyPreference
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUlaunchAttributeValue_union,
+            programmaticStreamSerializationAllowed
+        ) == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, programmaticEvent) == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, launchCompletionEvent) == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, priority) == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, memSyncDomainMap) == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, memSyncDomain) == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, preferredClusterDim) == 0usize)
-        & (::core::mem::offset_of!(CUlaunchAttributeValue_union, deviceUpdatableKernelNode) == 0usize)
+        & (::core::mem::offset_of!(CUlaunchAttributeValue_union, deviceUpdatableKernelNode)
+            == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, sharedMemCarveout) == 0usize)
-        & (::core::mem::offset_of!(CUlaunchAttributeValue_union, nvlinkUtilCentricScheduling) == 0usize)
-        & (::core::mem::offset_of!(CUlaunchAttributeValue_union, portableClusterSizeMode) == 0usize)
+        & (::core::mem::offset_of!(CUlaunchAttributeValue_union, nvlinkUtilCentricScheduling)
+            == 0usize)
+        & (::core::mem::offset_of!(CUlaunchAttributeValue_union, portableClusterSizeMode)
+            == 0usize)
         & (::core::mem::offset_of!(CUlaunchAttributeValue_union, sharedMemoryMode) == 0usize)
 );
 impl Default for CUlaunchAttributeValue_union {
@@ -3679,9 +4846,12 @@ pub use self::CUlaunchAttributeID as CUkernelNodeAttrID;
 pub type CUkernelNodeAttrValue_v1 = CUlaunchAttributeValue;
 pub type CUkernelNodeAttrValue = CUkernelNodeAttrValue_v1;
 impl CUstreamCaptureStatus_enum {
-    pub const CU_STREAM_CAPTURE_STATUS_NONE: CUstreamCaptureStatus_enum = CUstreamCaptureStatus_enum(0);
-    pub const CU_STREAM_CAPTURE_STATUS_ACTIVE: CUstreamCaptureStatus_enum = CUstreamCaptureStatus_enum(1);
-    pub const CU_STREAM_CAPTURE_STATUS_INVALIDATED: CUstreamCaptureStatus_enum = CUstreamCaptureStatus_enum(2);
+    pub const CU_STREAM_CAPTURE_STATUS_NONE: CUstreamCaptureStatus_enum =
+        CUstreamCaptureStatus_enum(0);
+    pub const CU_STREAM_CAPTURE_STATUS_ACTIVE: CUstreamCaptureStatus_enum =
+        CUstreamCaptureStatus_enum(1);
+    pub const CU_STREAM_CAPTURE_STATUS_INVALIDATED: CUstreamCaptureStatus_enum =
+        CUstreamCaptureStatus_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -3693,9 +4863,18 @@ impl ::core::fmt::Debug for CUstreamCaptureStatus_enum {
             "CUstreamCaptureStatus",
             self.0.into(),
             &[
-                (Self::CU_STREAM_CAPTURE_STATUS_NONE.0 as i64, "CU_STREAM_CAPTURE_STATUS_NONE"),
-                (Self::CU_STREAM_CAPTURE_STATUS_ACTIVE.0 as i64, "CU_STREAM_CAPTURE_STATUS_ACTIVE"),
-                (Self::CU_STREAM_CAPTURE_STATUS_INVALIDATED.0 as i64, "CU_STREAM_CAPTURE_STATUS_INVALIDATED"),
+                (
+                    Self::CU_STREAM_CAPTURE_STATUS_NONE.0 as i64,
+                    "CU_STREAM_CAPTURE_STATUS_NONE",
+                ),
+                (
+                    Self::CU_STREAM_CAPTURE_STATUS_ACTIVE.0 as i64,
+                    "CU_STREAM_CAPTURE_STATUS_ACTIVE",
+                ),
+                (
+                    Self::CU_STREAM_CAPTURE_STATUS_INVALIDATED.0 as i64,
+                    "CU_STREAM_CAPTURE_STATUS_INVALIDATED",
+                ),
             ],
         )
     }
@@ -3703,8 +4882,10 @@ impl ::core::fmt::Debug for CUstreamCaptureStatus_enum {
 pub use self::CUstreamCaptureStatus_enum as CUstreamCaptureStatus;
 impl CUstreamCaptureMode_enum {
     pub const CU_STREAM_CAPTURE_MODE_GLOBAL: CUstreamCaptureMode_enum = CUstreamCaptureMode_enum(0);
-    pub const CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: CUstreamCaptureMode_enum = CUstreamCaptureMode_enum(1);
-    pub const CU_STREAM_CAPTURE_MODE_RELAXED: CUstreamCaptureMode_enum = CUstreamCaptureMode_enum(2);
+    pub const CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: CUstreamCaptureMode_enum =
+        CUstreamCaptureMode_enum(1);
+    pub const CU_STREAM_CAPTURE_MODE_RELAXED: CUstreamCaptureMode_enum =
+        CUstreamCaptureMode_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -3716,9 +4897,18 @@ impl ::core::fmt::Debug for CUstreamCaptureMode_enum {
             "CUstreamCaptureMode",
             self.0.into(),
             &[
-                (Self::CU_STREAM_CAPTURE_MODE_GLOBAL.0 as i64, "CU_STREAM_CAPTURE_MODE_GLOBAL"),
-                (Self::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.0 as i64, "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL"),
-                (Self::CU_STREAM_CAPTURE_MODE_RELAXED.0 as i64, "CU_STREAM_CAPTURE_MODE_RELAXED"),
+                (
+                    Self::CU_STREAM_CAPTURE_MODE_GLOBAL.0 as i64,
+                    "CU_STREAM_CAPTURE_MODE_GLOBAL",
+                ),
+                (
+                    Self::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.0 as i64,
+                    "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL",
+                ),
+                (
+                    Self::CU_STREAM_CAPTURE_MODE_RELAXED.0 as i64,
+                    "CU_STREAM_CAPTURE_MODE_RELAXED",
+                ),
             ],
         )
     }
@@ -3728,8 +4918,10 @@ pub use self::CUstreamCaptureMode_enum as CUstreamCaptureMode;
 pub type CUstreamAttrValue_v1 = CUlaunchAttributeValue;
 pub type CUstreamAttrValue = CUstreamAttrValue_v1;
 impl CUdriverProcAddress_flags_enum {
-    pub const CU_GET_PROC_ADDRESS_DEFAULT: CUdriverProcAddress_flags_enum = CUdriverProcAddress_flags_enum(0);
-    pub const CU_GET_PROC_ADDRESS_LEGACY_STREAM: CUdriverProcAddress_flags_enum = CUdriverProcAddress_flags_enum(1);
+    pub const CU_GET_PROC_ADDRESS_DEFAULT: CUdriverProcAddress_flags_enum =
+        CUdriverProcAddress_flags_enum(0);
+    pub const CU_GET_PROC_ADDRESS_LEGACY_STREAM: CUdriverProcAddress_flags_enum =
+        CUdriverProcAddress_flags_enum(1);
     pub const CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM: CUdriverProcAddress_flags_enum =
         CUdriverProcAddress_flags_enum(2);
 }
@@ -3743,8 +4935,14 @@ impl ::core::fmt::Debug for CUdriverProcAddress_flags_enum {
             "CUdriverProcAddress_flags",
             self.0.into(),
             &[
-                (Self::CU_GET_PROC_ADDRESS_DEFAULT.0 as i64, "CU_GET_PROC_ADDRESS_DEFAULT"),
-                (Self::CU_GET_PROC_ADDRESS_LEGACY_STREAM.0 as i64, "CU_GET_PROC_ADDRESS_LEGACY_STREAM"),
+                (
+                    Self::CU_GET_PROC_ADDRESS_DEFAULT.0 as i64,
+                    "CU_GET_PROC_ADDRESS_DEFAULT",
+                ),
+                (
+                    Self::CU_GET_PROC_ADDRESS_LEGACY_STREAM.0 as i64,
+                    "CU_GET_PROC_ADDRESS_LEGACY_STREAM",
+                ),
                 (
                     Self::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0 as i64,
                     "CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM",
@@ -3755,7 +4953,8 @@ impl ::core::fmt::Debug for CUdriverProcAddress_flags_enum {
 }
 pub use self::CUdriverProcAddress_flags_enum as CUdriverProcAddress_flags;
 impl CUdriverProcAddressQueryResult_enum {
-    pub const CU_GET_PROC_ADDRESS_SUCCESS: CUdriverProcAddressQueryResult_enum = CUdriverProcAddressQueryResult_enum(0);
+    pub const CU_GET_PROC_ADDRESS_SUCCESS: CUdriverProcAddressQueryResult_enum =
+        CUdriverProcAddressQueryResult_enum(0);
     pub const CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND: CUdriverProcAddressQueryResult_enum =
         CUdriverProcAddressQueryResult_enum(1);
     pub const CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT: CUdriverProcAddressQueryResult_enum =
@@ -3771,8 +4970,14 @@ impl ::core::fmt::Debug for CUdriverProcAddressQueryResult_enum {
             "CUdriverProcAddressQueryResult",
             self.0.into(),
             &[
-                (Self::CU_GET_PROC_ADDRESS_SUCCESS.0 as i64, "CU_GET_PROC_ADDRESS_SUCCESS"),
-                (Self::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND.0 as i64, "CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND"),
+                (
+                    Self::CU_GET_PROC_ADDRESS_SUCCESS.0 as i64,
+                    "CU_GET_PROC_ADDRESS_SUCCESS",
+                ),
+                (
+                    Self::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND.0 as i64,
+                    "CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND",
+                ),
                 (
                     Self::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT.0 as i64,
                     "CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT",
@@ -3796,8 +5001,14 @@ impl ::core::fmt::Debug for CUexecAffinityType_enum {
             "CUexecAffinityType",
             self.0.into(),
             &[
-                (Self::CU_EXEC_AFFINITY_TYPE_SM_COUNT.0 as i64, "CU_EXEC_AFFINITY_TYPE_SM_COUNT"),
-                (Self::CU_EXEC_AFFINITY_TYPE_MAX.0 as i64, "CU_EXEC_AFFINITY_TYPE_MAX"),
+                (
+                    Self::CU_EXEC_AFFINITY_TYPE_SM_COUNT.0 as i64,
+                    "CU_EXEC_AFFINITY_TYPE_SM_COUNT",
+                ),
+                (
+                    Self::CU_EXEC_AFFINITY_TYPE_MAX.0 as i64,
+                    "CU_EXEC_AFFINITY_TYPE_MAX",
+                ),
             ],
         )
     }
@@ -3863,8 +5074,14 @@ impl ::core::fmt::Debug for CUcigDataType_enum {
             "CUcigDataType",
             self.0.into(),
             &[
-                (Self::CIG_DATA_TYPE_D3D12_COMMAND_QUEUE.0 as i64, "CIG_DATA_TYPE_D3D12_COMMAND_QUEUE"),
-                (Self::CIG_DATA_TYPE_NV_BLOB.0 as i64, "CIG_DATA_TYPE_NV_BLOB"),
+                (
+                    Self::CIG_DATA_TYPE_D3D12_COMMAND_QUEUE.0 as i64,
+                    "CIG_DATA_TYPE_D3D12_COMMAND_QUEUE",
+                ),
+                (
+                    Self::CIG_DATA_TYPE_NV_BLOB.0 as i64,
+                    "CIG_DATA_TYPE_NV_BLOB",
+                ),
             ],
         )
     }
@@ -3909,7 +5126,8 @@ impl Default for CUctxCreateParams_st {
 }
 pub type CUctxCreateParams = CUctxCreateParams_st;
 impl CUstreamCigDataType_enum {
-    pub const STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST: CUstreamCigDataType_enum = CUstreamCigDataType_enum(1);
+    pub const STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST: CUstreamCigDataType_enum =
+        CUstreamCigDataType_enum(1);
     pub const STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV: CUstreamCigDataType_enum =
         CUstreamCigDataType_enum(2);
 }
@@ -3923,7 +5141,10 @@ impl ::core::fmt::Debug for CUstreamCigDataType_enum {
             "CUstreamCigDataType",
             self.0.into(),
             &[
-                (Self::STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST.0 as i64, "STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST"),
+                (
+                    Self::STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST.0 as i64,
+                    "STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST",
+                ),
                 (
                     Self::STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV.0 as i64,
                     "STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV",
@@ -3968,7 +5189,8 @@ impl Default for CUstreamCigCaptureParams_st {
 }
 pub type CUstreamCigCaptureParams = CUstreamCigCaptureParams_st;
 impl CUlibraryOption_enum {
-    pub const CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE: CUlibraryOption_enum = CUlibraryOption_enum(0);
+    pub const CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE: CUlibraryOption_enum =
+        CUlibraryOption_enum(0);
     pub const CU_LIBRARY_BINARY_IS_PRESERVED: CUlibraryOption_enum = CUlibraryOption_enum(1);
     pub const CU_LIBRARY_NUM_OPTIONS: CUlibraryOption_enum = CUlibraryOption_enum(2);
 }
@@ -3986,8 +5208,14 @@ impl ::core::fmt::Debug for CUlibraryOption_enum {
                     Self::CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE.0 as i64,
                     "CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE",
                 ),
-                (Self::CU_LIBRARY_BINARY_IS_PRESERVED.0 as i64, "CU_LIBRARY_BINARY_IS_PRESERVED"),
-                (Self::CU_LIBRARY_NUM_OPTIONS.0 as i64, "CU_LIBRARY_NUM_OPTIONS"),
+                (
+                    Self::CU_LIBRARY_BINARY_IS_PRESERVED.0 as i64,
+                    "CU_LIBRARY_BINARY_IS_PRESERVED",
+                ),
+                (
+                    Self::CU_LIBRARY_NUM_OPTIONS.0 as i64,
+                    "CU_LIBRARY_NUM_OPTIONS",
+                ),
             ],
         )
     }
@@ -4004,10 +5232,18 @@ pub struct CUlibraryHostUniversalFunctionAndDataTable_st {
 const _: () = assert!(
     (::core::mem::size_of::<CUlibraryHostUniversalFunctionAndDataTable_st>() == 32usize)
         & (::core::mem::align_of::<CUlibraryHostUniversalFunctionAndDataTable_st>() == 8usize)
-        & (::core::mem::offset_of!(CUlibraryHostUniversalFunctionAndDataTable_st, functionTable) == 0usize)
-        & (::core::mem::offset_of!(CUlibraryHostUniversalFunctionAndDataTable_st, functionWindowSize) == 8usize)
-        & (::core::mem::offset_of!(CUlibraryHostUniversalFunctionAndDataTable_st, dataTable) == 16usize)
-        & (::core::mem::offset_of!(CUlibraryHostUniversalFunctionAndDataTable_st, dataWindowSize) == 24usize)
+        & (::core::mem::offset_of!(CUlibraryHostUniversalFunctionAndDataTable_st, functionTable)
+            == 0usize)
+        & (::core::mem::offset_of!(
+            CUlibraryHostUniversalFunctionAndDataTable_st,
+            functionWindowSize
+        ) == 8usize)
+        & (::core::mem::offset_of!(CUlibraryHostUniversalFunctionAndDataTable_st, dataTable)
+            == 16usize)
+        & (::core::mem::offset_of!(
+            CUlibraryHostUniversalFunctionAndDataTable_st,
+            dataWindowSize
+        ) == 24usize)
 );
 impl Default for CUlibraryHostUniversalFunctionAndDataTable_st {
     fn default() -> Self {
@@ -4134,110 +5370,404 @@ impl ::core::fmt::Debug for cudaError_enum {
             self.0.into(),
             &[
                 (Self::CUDA_SUCCESS.0 as i64, "CUDA_SUCCESS"),
-                (Self::CUDA_ERROR_INVALID_VALUE.0 as i64, "CUDA_ERROR_INVALID_VALUE"),
-                (Self::CUDA_ERROR_OUT_OF_MEMORY.0 as i64, "CUDA_ERROR_OUT_OF_MEMORY"),
-                (Self::CUDA_ERROR_NOT_INITIALIZED.0 as i64, "CUDA_ERROR_NOT_INITIALIZED"),
-                (Self::CUDA_ERROR_DEINITIALIZED.0 as i64, "CUDA_ERROR_DEINITIALIZED"),
-                (Self::CUDA_ERROR_PROFILER_DISABLED.0 as i64, "CUDA_ERROR_PROFILER_DISABLED"),
-                (Self::CUDA_ERROR_PROFILER_NOT_INITIALIZED.0 as i64, "CUDA_ERROR_PROFILER_NOT_INITIALIZED"),
-                (Self::CUDA_ERROR_PROFILER_ALREADY_STARTED.0 as i64, "CUDA_ERROR_PROFILER_ALREADY_STARTED"),
-                (Self::CUDA_ERROR_PROFILER_ALREADY_STOPPED.0 as i64, "CUDA_ERROR_PROFILER_ALREADY_STOPPED"),
-                (Self::CUDA_ERROR_STUB_LIBRARY.0 as i64, "CUDA_ERROR_STUB_LIBRARY"),
-                (Self::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER.0 as i64, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER"),
-                (Self::CUDA_ERROR_DEVICE_UNAVAILABLE.0 as i64, "CUDA_ERROR_DEVICE_UNAVAILABLE"),
-                (Self::CUDA_ERROR_MULTICAST_RESOURCE_FULL.0 as i64, "CUDA_ERROR_MULTICAST_RESOURCE_FULL"),
+                (
+                    Self::CUDA_ERROR_INVALID_VALUE.0 as i64,
+                    "CUDA_ERROR_INVALID_VALUE",
+                ),
+                (
+                    Self::CUDA_ERROR_OUT_OF_MEMORY.0 as i64,
+                    "CUDA_ERROR_OUT_OF_MEMORY",
+                ),
+                (
+                    Self::CUDA_ERROR_NOT_INITIALIZED.0 as i64,
+                    "CUDA_ERROR_NOT_INITIALIZED",
+                ),
+                (
+                    Self::CUDA_ERROR_DEINITIALIZED.0 as i64,
+                    "CUDA_ERROR_DEINITIALIZED",
+                ),
+                (
+                    Self::CUDA_ERROR_PROFILER_DISABLED.0 as i64,
+                    "CUDA_ERROR_PROFILER_DISABLED",
+                ),
+                (
+                    Self::CUDA_ERROR_PROFILER_NOT_INITIALIZED.0 as i64,
+                    "CUDA_ERROR_PROFILER_NOT_INITIALIZED",
+                ),
+                (
+                    Self::CUDA_ERROR_PROFILER_ALREADY_STARTED.0 as i64,
+                    "CUDA_ERROR_PROFILER_ALREADY_STARTED",
+                ),
+                (
+                    Self::CUDA_ERROR_PROFILER_ALREADY_STOPPED.0 as i64,
+                    "CUDA_ERROR_PROFILER_ALREADY_STOPPED",
+                ),
+                (
+                    Self::CUDA_ERROR_STUB_LIBRARY.0 as i64,
+                    "CUDA_ERROR_STUB_LIBRARY",
+                ),
+                (
+                    Self::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER.0 as i64,
+                    "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER",
+                ),
+                (
+                    Self::CUDA_ERROR_DEVICE_UNAVAILABLE.0 as i64,
+                    "CUDA_ERROR_DEVICE_UNAVAILABLE",
+                ),
+                (
+                    Self::CUDA_ERROR_MULTICAST_RESOURCE_FULL.0 as i64,
+                    "CUDA_ERROR_MULTICAST_RESOURCE_FULL",
+                ),
                 (Self::CUDA_ERROR_NO_DEVICE.0 as i64, "CUDA_ERROR_NO_DEVICE"),
-                (Self::CUDA_ERROR_INVALID_DEVICE.0 as i64, "CUDA_ERROR_INVALID_DEVICE"),
-                (Self::CUDA_ERROR_DEVICE_NOT_LICENSED.0 as i64, "CUDA_ERROR_DEVICE_NOT_LICENSED"),
-                (Self::CUDA_ERROR_INVALID_IMAGE.0 as i64, "CUDA_ERROR_INVALID_IMAGE"),
-                (Self::CUDA_ERROR_INVALID_CONTEXT.0 as i64, "CUDA_ERROR_INVALID_CONTEXT"),
-                (Self::CUDA_ERROR_CONTEXT_ALREADY_CURRENT.0 as i64, "CUDA_ERROR_CONTEXT_ALREADY_CURRENT"),
-                (Self::CUDA_ERROR_MAP_FAILED.0 as i64, "CUDA_ERROR_MAP_FAILED"),
-                (Self::CUDA_ERROR_UNMAP_FAILED.0 as i64, "CUDA_ERROR_UNMAP_FAILED"),
-                (Self::CUDA_ERROR_ARRAY_IS_MAPPED.0 as i64, "CUDA_ERROR_ARRAY_IS_MAPPED"),
-                (Self::CUDA_ERROR_ALREADY_MAPPED.0 as i64, "CUDA_ERROR_ALREADY_MAPPED"),
-                (Self::CUDA_ERROR_NO_BINARY_FOR_GPU.0 as i64, "CUDA_ERROR_NO_BINARY_FOR_GPU"),
-                (Self::CUDA_ERROR_ALREADY_ACQUIRED.0 as i64, "CUDA_ERROR_ALREADY_ACQUIRED"),
-                (Self::CUDA_ERROR_NOT_MAPPED.0 as i64, "CUDA_ERROR_NOT_MAPPED"),
-                (Self::CUDA_ERROR_NOT_MAPPED_AS_ARRAY.0 as i64, "CUDA_ERROR_NOT_MAPPED_AS_ARRAY"),
-                (Self::CUDA_ERROR_NOT_MAPPED_AS_POINTER.0 as i64, "CUDA_ERROR_NOT_MAPPED_AS_POINTER"),
-                (Self::CUDA_ERROR_ECC_UNCORRECTABLE.0 as i64, "CUDA_ERROR_ECC_UNCORRECTABLE"),
-                (Self::CUDA_ERROR_UNSUPPORTED_LIMIT.0 as i64, "CUDA_ERROR_UNSUPPORTED_LIMIT"),
-                (Self::CUDA_ERROR_CONTEXT_ALREADY_IN_USE.0 as i64, "CUDA_ERROR_CONTEXT_ALREADY_IN_USE"),
-                (Self::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED.0 as i64, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"),
-                (Self::CUDA_ERROR_INVALID_PTX.0 as i64, "CUDA_ERROR_INVALID_PTX"),
-                (Self::CUDA_ERROR_INVALID_GRAPHICS_CONTEXT.0 as i64, "CUDA_ERROR_INVALID_GRAPHICS_CONTEXT"),
-                (Self::CUDA_ERROR_NVLINK_UNCORRECTABLE.0 as i64, "CUDA_ERROR_NVLINK_UNCORRECTABLE"),
-                (Self::CUDA_ERROR_JIT_COMPILER_NOT_FOUND.0 as i64, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND"),
-                (Self::CUDA_ERROR_UNSUPPORTED_PTX_VERSION.0 as i64, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
-                (Self::CUDA_ERROR_JIT_COMPILATION_DISABLED.0 as i64, "CUDA_ERROR_JIT_COMPILATION_DISABLED"),
-                (Self::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY.0 as i64, "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY"),
-                (Self::CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC.0 as i64, "CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC"),
+                (
+                    Self::CUDA_ERROR_INVALID_DEVICE.0 as i64,
+                    "CUDA_ERROR_INVALID_DEVICE",
+                ),
+                (
+                    Self::CUDA_ERROR_DEVICE_NOT_LICENSED.0 as i64,
+                    "CUDA_ERROR_DEVICE_NOT_LICENSED",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_IMAGE.0 as i64,
+                    "CUDA_ERROR_INVALID_IMAGE",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_CONTEXT.0 as i64,
+                    "CUDA_ERROR_INVALID_CONTEXT",
+                ),
+                (
+                    Self::CUDA_ERROR_CONTEXT_ALREADY_CURRENT.0 as i64,
+                    "CUDA_ERROR_CONTEXT_ALREADY_CURRENT",
+                ),
+                (
+                    Self::CUDA_ERROR_MAP_FAILED.0 as i64,
+                    "CUDA_ERROR_MAP_FAILED",
+                ),
+                (
+                    Self::CUDA_ERROR_UNMAP_FAILED.0 as i64,
+                    "CUDA_ERROR_UNMAP_FAILED",
+                ),
+                (
+                    Self::CUDA_ERROR_ARRAY_IS_MAPPED.0 as i64,
+                    "CUDA_ERROR_ARRAY_IS_MAPPED",
+                ),
+                (
+                    Self::CUDA_ERROR_ALREADY_MAPPED.0 as i64,
+                    "CUDA_ERROR_ALREADY_MAPPED",
+                ),
+                (
+                    Self::CUDA_ERROR_NO_BINARY_FOR_GPU.0 as i64,
+                    "CUDA_ERROR_NO_BINARY_FOR_GPU",
+                ),
+                (
+                    Self::CUDA_ERROR_ALREADY_ACQUIRED.0 as i64,
+                    "CUDA_ERROR_ALREADY_ACQUIRED",
+                ),
+                (
+                    Self::CUDA_ERROR_NOT_MAPPED.0 as i64,
+                    "CUDA_ERROR_NOT_MAPPED",
+                ),
+                (
+                    Self::CUDA_ERROR_NOT_MAPPED_AS_ARRAY.0 as i64,
+                    "CUDA_ERROR_NOT_MAPPED_AS_ARRAY",
+                ),
+                (
+                    Self::CUDA_ERROR_NOT_MAPPED_AS_POINTER.0 as i64,
+                    "CUDA_ERROR_NOT_MAPPED_AS_POINTER",
+                ),
+                (
+                    Self::CUDA_ERROR_ECC_UNCORRECTABLE.0 as i64,
+                    "CUDA_ERROR_ECC_UNCORRECTABLE",
+                ),
+                (
+                    Self::CUDA_ERROR_UNSUPPORTED_LIMIT.0 as i64,
+                    "CUDA_ERROR_UNSUPPORTED_LIMIT",
+                ),
+                (
+                    Self::CUDA_ERROR_CONTEXT_ALREADY_IN_USE.0 as i64,
+                    "CUDA_ERROR_CONTEXT_ALREADY_IN_USE",
+                ),
+                (
+                    Self::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED.0 as i64,
+                    "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_PTX.0 as i64,
+                    "CUDA_ERROR_INVALID_PTX",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_GRAPHICS_CONTEXT.0 as i64,
+                    "CUDA_ERROR_INVALID_GRAPHICS_CONTEXT",
+                ),
+                (
+                    Self::CUDA_ERROR_NVLINK_UNCORRECTABLE.0 as i64,
+                    "CUDA_ERROR_NVLINK_UNCORRECTABLE",
+                ),
+                (
+                    Self::CUDA_ERROR_JIT_COMPILER_NOT_FOUND.0 as i64,
+                    "CUDA_ERROR_JIT_COMPILER_NOT_FOUND",
+                ),
+                (
+                    Self::CUDA_ERROR_UNSUPPORTED_PTX_VERSION.0 as i64,
+                    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+                ),
+                (
+                    Self::CUDA_ERROR_JIT_COMPILATION_DISABLED.0 as i64,
+                    "CUDA_ERROR_JIT_COMPILATION_DISABLED",
+                ),
+                (
+                    Self::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY.0 as i64,
+                    "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY",
+                ),
+                (
+                    Self::CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC.0 as i64,
+                    "CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC",
+                ),
                 (Self::CUDA_ERROR_CONTAINED.0 as i64, "CUDA_ERROR_CONTAINED"),
-                (Self::CUDA_ERROR_INSUFFICIENT_LOADER_VERSION.0 as i64, "CUDA_ERROR_INSUFFICIENT_LOADER_VERSION"),
-                (Self::CUDA_ERROR_INVALID_SOURCE.0 as i64, "CUDA_ERROR_INVALID_SOURCE"),
-                (Self::CUDA_ERROR_FILE_NOT_FOUND.0 as i64, "CUDA_ERROR_FILE_NOT_FOUND"),
-                (Self::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.0 as i64, "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND"),
-                (Self::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED.0 as i64, "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"),
-                (Self::CUDA_ERROR_OPERATING_SYSTEM.0 as i64, "CUDA_ERROR_OPERATING_SYSTEM"),
-                (Self::CUDA_ERROR_INVALID_HANDLE.0 as i64, "CUDA_ERROR_INVALID_HANDLE"),
-                (Self::CUDA_ERROR_ILLEGAL_STATE.0 as i64, "CUDA_ERROR_ILLEGAL_STATE"),
-                (Self::CUDA_ERROR_LOSSY_QUERY.0 as i64, "CUDA_ERROR_LOSSY_QUERY"),
+                (
+                    Self::CUDA_ERROR_INSUFFICIENT_LOADER_VERSION.0 as i64,
+                    "CUDA_ERROR_INSUFFICIENT_LOADER_VERSION",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_SOURCE.0 as i64,
+                    "CUDA_ERROR_INVALID_SOURCE",
+                ),
+                (
+                    Self::CUDA_ERROR_FILE_NOT_FOUND.0 as i64,
+                    "CUDA_ERROR_FILE_NOT_FOUND",
+                ),
+                (
+                    Self::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.0 as i64,
+                    "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND",
+                ),
+                (
+                    Self::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED.0 as i64,
+                    "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
+                ),
+                (
+                    Self::CUDA_ERROR_OPERATING_SYSTEM.0 as i64,
+                    "CUDA_ERROR_OPERATING_SYSTEM",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_HANDLE.0 as i64,
+                    "CUDA_ERROR_INVALID_HANDLE",
+                ),
+                (
+                    Self::CUDA_ERROR_ILLEGAL_STATE.0 as i64,
+                    "CUDA_ERROR_ILLEGAL_STATE",
+                ),
+                (
+                    Self::CUDA_ERROR_LOSSY_QUERY.0 as i64,
+                    "CUDA_ERROR_LOSSY_QUERY",
+                ),
                 (Self::CUDA_ERROR_NOT_FOUND.0 as i64, "CUDA_ERROR_NOT_FOUND"),
                 (Self::CUDA_ERROR_NOT_READY.0 as i64, "CUDA_ERROR_NOT_READY"),
-                (Self::CUDA_ERROR_ILLEGAL_ADDRESS.0 as i64, "CUDA_ERROR_ILLEGAL_ADDRESS"),
-                (Self::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES.0 as i64, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"),
-                (Self::CUDA_ERROR_LAUNCH_TIMEOUT.0 as i64, "CUDA_ERROR_LAUNCH_TIMEOUT"),
-                (Self::CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING.0 as i64, "CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING"),
-                (Self::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED.0 as i64, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"),
-                (Self::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.0 as i64, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"),
-                (Self::CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE.0 as i64, "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE"),
-                (Self::CUDA_ERROR_CONTEXT_IS_DESTROYED.0 as i64, "CUDA_ERROR_CONTEXT_IS_DESTROYED"),
+                (
+                    Self::CUDA_ERROR_ILLEGAL_ADDRESS.0 as i64,
+                    "CUDA_ERROR_ILLEGAL_ADDRESS",
+                ),
+                (
+                    Self::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES.0 as i64,
+                    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+                ),
+                (
+                    Self::CUDA_ERROR_LAUNCH_TIMEOUT.0 as i64,
+                    "CUDA_ERROR_LAUNCH_TIMEOUT",
+                ),
+                (
+                    Self::CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING.0 as i64,
+                    "CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING",
+                ),
+                (
+                    Self::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED.0 as i64,
+                    "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
+                ),
+                (
+                    Self::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.0 as i64,
+                    "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED",
+                ),
+                (
+                    Self::CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE.0 as i64,
+                    "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE",
+                ),
+                (
+                    Self::CUDA_ERROR_CONTEXT_IS_DESTROYED.0 as i64,
+                    "CUDA_ERROR_CONTEXT_IS_DESTROYED",
+                ),
                 (Self::CUDA_ERROR_ASSERT.0 as i64, "CUDA_ERROR_ASSERT"),
-                (Self::CUDA_ERROR_TOO_MANY_PEERS.0 as i64, "CUDA_ERROR_TOO_MANY_PEERS"),
-                (Self::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED.0 as i64, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"),
-                (Self::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED.0 as i64, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"),
-                (Self::CUDA_ERROR_HARDWARE_STACK_ERROR.0 as i64, "CUDA_ERROR_HARDWARE_STACK_ERROR"),
-                (Self::CUDA_ERROR_ILLEGAL_INSTRUCTION.0 as i64, "CUDA_ERROR_ILLEGAL_INSTRUCTION"),
-                (Self::CUDA_ERROR_MISALIGNED_ADDRESS.0 as i64, "CUDA_ERROR_MISALIGNED_ADDRESS"),
-                (Self::CUDA_ERROR_INVALID_ADDRESS_SPACE.0 as i64, "CUDA_ERROR_INVALID_ADDRESS_SPACE"),
-                (Self::CUDA_ERROR_INVALID_PC.0 as i64, "CUDA_ERROR_INVALID_PC"),
-                (Self::CUDA_ERROR_LAUNCH_FAILED.0 as i64, "CUDA_ERROR_LAUNCH_FAILED"),
-                (Self::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE.0 as i64, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"),
-                (Self::CUDA_ERROR_TENSOR_MEMORY_LEAK.0 as i64, "CUDA_ERROR_TENSOR_MEMORY_LEAK"),
-                (Self::CUDA_ERROR_NOT_PERMITTED.0 as i64, "CUDA_ERROR_NOT_PERMITTED"),
-                (Self::CUDA_ERROR_NOT_SUPPORTED.0 as i64, "CUDA_ERROR_NOT_SUPPORTED"),
-                (Self::CUDA_ERROR_SYSTEM_NOT_READY.0 as i64, "CUDA_ERROR_SYSTEM_NOT_READY"),
-                (Self::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH.0 as i64, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
-                (Self::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE.0 as i64, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"),
-                (Self::CUDA_ERROR_MPS_CONNECTION_FAILED.0 as i64, "CUDA_ERROR_MPS_CONNECTION_FAILED"),
-                (Self::CUDA_ERROR_MPS_RPC_FAILURE.0 as i64, "CUDA_ERROR_MPS_RPC_FAILURE"),
-                (Self::CUDA_ERROR_MPS_SERVER_NOT_READY.0 as i64, "CUDA_ERROR_MPS_SERVER_NOT_READY"),
-                (Self::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED.0 as i64, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED"),
-                (Self::CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED.0 as i64, "CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED"),
-                (Self::CUDA_ERROR_MPS_CLIENT_TERMINATED.0 as i64, "CUDA_ERROR_MPS_CLIENT_TERMINATED"),
-                (Self::CUDA_ERROR_CDP_NOT_SUPPORTED.0 as i64, "CUDA_ERROR_CDP_NOT_SUPPORTED"),
-                (Self::CUDA_ERROR_CDP_VERSION_MISMATCH.0 as i64, "CUDA_ERROR_CDP_VERSION_MISMATCH"),
-                (Self::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
-                (Self::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"),
-                (Self::CUDA_ERROR_STREAM_CAPTURE_MERGE.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_MERGE"),
-                (Self::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED"),
-                (Self::CUDA_ERROR_STREAM_CAPTURE_UNJOINED.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"),
-                (Self::CUDA_ERROR_STREAM_CAPTURE_ISOLATION.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"),
-                (Self::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"),
-                (Self::CUDA_ERROR_CAPTURED_EVENT.0 as i64, "CUDA_ERROR_CAPTURED_EVENT"),
-                (Self::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"),
+                (
+                    Self::CUDA_ERROR_TOO_MANY_PEERS.0 as i64,
+                    "CUDA_ERROR_TOO_MANY_PEERS",
+                ),
+                (
+                    Self::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED.0 as i64,
+                    "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+                ),
+                (
+                    Self::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED.0 as i64,
+                    "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+                ),
+                (
+                    Self::CUDA_ERROR_HARDWARE_STACK_ERROR.0 as i64,
+                    "CUDA_ERROR_HARDWARE_STACK_ERROR",
+                ),
+                (
+                    Self::CUDA_ERROR_ILLEGAL_INSTRUCTION.0 as i64,
+                    "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+                ),
+                (
+                    Self::CUDA_ERROR_MISALIGNED_ADDRESS.0 as i64,
+                    "CUDA_ERROR_MISALIGNED_ADDRESS",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_ADDRESS_SPACE.0 as i64,
+                    "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_PC.0 as i64,
+                    "CUDA_ERROR_INVALID_PC",
+                ),
+                (
+                    Self::CUDA_ERROR_LAUNCH_FAILED.0 as i64,
+                    "CUDA_ERROR_LAUNCH_FAILED",
+                ),
+                (
+                    Self::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE.0 as i64,
+                    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+                ),
+                (
+                    Self::CUDA_ERROR_TENSOR_MEMORY_LEAK.0 as i64,
+                    "CUDA_ERROR_TENSOR_MEMORY_LEAK",
+                ),
+                (
+                    Self::CUDA_ERROR_NOT_PERMITTED.0 as i64,
+                    "CUDA_ERROR_NOT_PERMITTED",
+                ),
+                (
+                    Self::CUDA_ERROR_NOT_SUPPORTED.0 as i64,
+                    "CUDA_ERROR_NOT_SUPPORTED",
+                ),
+                (
+                    Self::CUDA_ERROR_SYSTEM_NOT_READY.0 as i64,
+                    "CUDA_ERROR_SYSTEM_NOT_READY",
+                ),
+                (
+                    Self::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH.0 as i64,
+                    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+                ),
+                (
+                    Self::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE.0 as i64,
+                    "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+                ),
+                (
+                    Self::CUDA_ERROR_MPS_CONNECTION_FAILED.0 as i64,
+                    "CUDA_ERROR_MPS_CONNECTION_FAILED",
+                ),
+                (
+                    Self::CUDA_ERROR_MPS_RPC_FAILURE.0 as i64,
+                    "CUDA_ERROR_MPS_RPC_FAILURE",
+                ),
+                (
+                    Self::CUDA_ERROR_MPS_SERVER_NOT_READY.0 as i64,
+                    "CUDA_ERROR_MPS_SERVER_NOT_READY",
+                ),
+                (
+                    Self::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED.0 as i64,
+                    "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED",
+                ),
+                (
+                    Self::CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED.0 as i64,
+                    "CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED",
+                ),
+                (
+                    Self::CUDA_ERROR_MPS_CLIENT_TERMINATED.0 as i64,
+                    "CUDA_ERROR_MPS_CLIENT_TERMINATED",
+                ),
+                (
+                    Self::CUDA_ERROR_CDP_NOT_SUPPORTED.0 as i64,
+                    "CUDA_ERROR_CDP_NOT_SUPPORTED",
+                ),
+                (
+                    Self::CUDA_ERROR_CDP_VERSION_MISMATCH.0 as i64,
+                    "CUDA_ERROR_CDP_VERSION_MISMATCH",
+                ),
+                (
+                    Self::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0 as i64,
+                    "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+                ),
+                (
+                    Self::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED.0 as i64,
+                    "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+                ),
+                (
+                    Self::CUDA_ERROR_STREAM_CAPTURE_MERGE.0 as i64,
+                    "CUDA_ERROR_STREAM_CAPTURE_MERGE",
+                ),
+                (
+                    Self::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED.0 as i64,
+                    "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
+                ),
+                (
+                    Self::CUDA_ERROR_STREAM_CAPTURE_UNJOINED.0 as i64,
+                    "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
+                ),
+                (
+                    Self::CUDA_ERROR_STREAM_CAPTURE_ISOLATION.0 as i64,
+                    "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+                ),
+                (
+                    Self::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT.0 as i64,
+                    "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+                ),
+                (
+                    Self::CUDA_ERROR_CAPTURED_EVENT.0 as i64,
+                    "CUDA_ERROR_CAPTURED_EVENT",
+                ),
+                (
+                    Self::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.0 as i64,
+                    "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
+                ),
                 (Self::CUDA_ERROR_TIMEOUT.0 as i64, "CUDA_ERROR_TIMEOUT"),
-                (Self::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.0 as i64, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"),
-                (Self::CUDA_ERROR_EXTERNAL_DEVICE.0 as i64, "CUDA_ERROR_EXTERNAL_DEVICE"),
-                (Self::CUDA_ERROR_INVALID_CLUSTER_SIZE.0 as i64, "CUDA_ERROR_INVALID_CLUSTER_SIZE"),
-                (Self::CUDA_ERROR_FUNCTION_NOT_LOADED.0 as i64, "CUDA_ERROR_FUNCTION_NOT_LOADED"),
-                (Self::CUDA_ERROR_INVALID_RESOURCE_TYPE.0 as i64, "CUDA_ERROR_INVALID_RESOURCE_TYPE"),
-                (Self::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION.0 as i64, "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION"),
-                (Self::CUDA_ERROR_KEY_ROTATION.0 as i64, "CUDA_ERROR_KEY_ROTATION"),
-                (Self::CUDA_ERROR_STREAM_DETACHED.0 as i64, "CUDA_ERROR_STREAM_DETACHED"),
-                (Self::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE.0 as i64, "CUDA_ERROR_GRAPH_RECAPTURE_FAILURE"),
-                (Self::CUDA_ERROR_FABRIC_NOT_READY.0 as i64, "CUDA_ERROR_FABRIC_NOT_READY"),
+                (
+                    Self::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.0 as i64,
+                    "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
+                ),
+                (
+                    Self::CUDA_ERROR_EXTERNAL_DEVICE.0 as i64,
+                    "CUDA_ERROR_EXTERNAL_DEVICE",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_CLUSTER_SIZE.0 as i64,
+                    "CUDA_ERROR_INVALID_CLUSTER_SIZE",
+                ),
+                (
+                    Self::CUDA_ERROR_FUNCTION_NOT_LOADED.0 as i64,
+                    "CUDA_ERROR_FUNCTION_NOT_LOADED",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_RESOURCE_TYPE.0 as i64,
+                    "CUDA_ERROR_INVALID_RESOURCE_TYPE",
+                ),
+                (
+                    Self::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION.0 as i64,
+                    "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION",
+                ),
+                (
+                    Self::CUDA_ERROR_KEY_ROTATION.0 as i64,
+                    "CUDA_ERROR_KEY_ROTATION",
+                ),
+                (
+                    Self::CUDA_ERROR_STREAM_DETACHED.0 as i64,
+                    "CUDA_ERROR_STREAM_DETACHED",
+                ),
+                (
+                    Self::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE.0 as i64,
+                    "CUDA_ERROR_GRAPH_RECAPTURE_FAILURE",
+                ),
+                (
+                    Self::CUDA_ERROR_FABRIC_NOT_READY.0 as i64,
+                    "CUDA_ERROR_FABRIC_NOT_READY",
+                ),
                 (Self::CUDA_ERROR_UNKNOWN.0 as i64, "CUDA_ERROR_UNKNOWN"),
             ],
         )
@@ -4245,16 +5775,18 @@ impl ::core::fmt::Debug for cudaError_enum {
 }
 pub use self::cudaError_enum as CUresult;
 impl CUdevice_P2PAttribute_enum {
-    pub const CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: CUdevice_P2PAttribute_enum = CUdevice_P2PAttribute_enum(1);
-    pub const CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED: CUdevice_P2PAttribute_enum = CUdevice_P2PAttribute_enum(2);
+    pub const CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: CUdevice_P2PAttribute_enum =
+        CUdevice_P2PAttribute_enum(1);
+    pub const CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED: CUdevice_P2PAttribute_enum =
+        CUdevice_P2PAttribute_enum(2);
     pub const CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: CUdevice_P2PAttribute_enum =
         CUdevice_P2PAttribute_enum(3);
     pub const CU_DEVICE_P2P_ATTRIBUTE_ACCESS_ACCESS_SUPPORTED: CUdevice_P2PAttribute_enum =
         CUdevice_P2PAttribute_enum(4);
     pub const CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: CUdevice_P2PAttribute_enum =
         CUdevice_P2PAttribute_enum(4);
-    pub const CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: CUdevice_P2PAttribute_enum =
-        CUdevice_P2PAttribute_enum(5);
+    pub const CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED:
+        CUdevice_P2PAttribute_enum = CUdevice_P2PAttribute_enum(5);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -4266,8 +5798,14 @@ impl ::core::fmt::Debug for CUdevice_P2PAttribute_enum {
             "CUdevice_P2PAttribute",
             self.0.into(),
             &[
-                (Self::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK.0 as i64, "CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK"),
-                (Self::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED.0 as i64, "CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED"),
+                (
+                    Self::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK.0 as i64,
+                    "CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK",
+                ),
+                (
+                    Self::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED.0 as i64,
+                    "CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED",
+                ),
                 (
                     Self::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED.0 as i64,
                     "CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED",
@@ -4288,7 +5826,8 @@ pub use self::CUdevice_P2PAttribute_enum as CUdevice_P2PAttribute;
 pub type CUstreamCallback = ::core::option::Option<
     unsafe extern "C" fn(hStream: CUstream, status: CUresult, userData: *mut ::core::ffi::c_void),
 >;
-pub type CUoccupancyB2DSize = ::core::option::Option<unsafe extern "C" fn(blockSize: ::core::ffi::c_int) -> usize>;
+pub type CUoccupancyB2DSize =
+    ::core::option::Option<unsafe extern "C" fn(blockSize: ::core::ffi::c_int) -> usize>;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct CUDA_MEMCPY2D_st {
@@ -4558,7 +6097,8 @@ const _: () = assert!(
     (::core::mem::size_of::<CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1>() == 12usize)
         & (::core::mem::align_of::<CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1>() == 4usize)
         & (::core::mem::offset_of!(CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1, width) == 0usize)
-        & (::core::mem::offset_of!(CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1, height) == 4usize)
+        & (::core::mem::offset_of!(CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1, height)
+            == 4usize)
         & (::core::mem::offset_of!(CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1, depth) == 8usize)
 );
 const _: () = assert!(
@@ -4612,7 +6152,8 @@ pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
         & (::core::mem::align_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1, hArray) == 0usize)
+        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1, hArray)
+            == 0usize)
 );
 impl Default for CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
     fn default() -> Self {
@@ -4627,7 +6168,10 @@ pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_2 {
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_2>() == 8usize)
         & (::core::mem::align_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_2>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_2, hMipmappedArray) == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_2,
+            hMipmappedArray
+        ) == 0usize)
 );
 impl Default for CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_2 {
     fn default() -> Self {
@@ -4645,10 +6189,18 @@ pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3 {
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3>() == 24usize)
         & (::core::mem::align_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3, devPtr) == 0usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3, format) == 8usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3, numChannels) == 12usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3, sizeInBytes) == 16usize)
+        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3, devPtr)
+            == 0usize)
+        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3, format)
+            == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3,
+            numChannels
+        ) == 12usize)
+        & (::core::mem::offset_of!(
+            CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3,
+            sizeInBytes
+        ) == 16usize)
 );
 impl Default for CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3 {
     fn default() -> Self {
@@ -4668,12 +6220,22 @@ pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4 {
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4>() == 40usize)
         & (::core::mem::align_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, devPtr) == 0usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, format) == 8usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, numChannels) == 12usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, width) == 16usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, height) == 24usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, pitchInBytes) == 32usize)
+        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, devPtr)
+            == 0usize)
+        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, format)
+            == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4,
+            numChannels
+        ) == 12usize)
+        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, width)
+            == 16usize)
+        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4, height)
+            == 24usize)
+        & (::core::mem::offset_of!(
+            CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4,
+            pitchInBytes
+        ) == 32usize)
 );
 impl Default for CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4 {
     fn default() -> Self {
@@ -4688,7 +6250,8 @@ pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5 {
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5>() == 128usize)
         & (::core::mem::align_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5>() == 4usize)
-        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5, reserved) == 0usize)
+        & (::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5, reserved)
+            == 0usize)
 );
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1>() == 128usize)
@@ -4761,34 +6324,62 @@ impl CUresourceViewFormat_enum {
     pub const CU_RES_VIEW_FORMAT_SINT_1X8: CUresourceViewFormat_enum = CUresourceViewFormat_enum(4);
     pub const CU_RES_VIEW_FORMAT_SINT_2X8: CUresourceViewFormat_enum = CUresourceViewFormat_enum(5);
     pub const CU_RES_VIEW_FORMAT_SINT_4X8: CUresourceViewFormat_enum = CUresourceViewFormat_enum(6);
-    pub const CU_RES_VIEW_FORMAT_UINT_1X16: CUresourceViewFormat_enum = CUresourceViewFormat_enum(7);
-    pub const CU_RES_VIEW_FORMAT_UINT_2X16: CUresourceViewFormat_enum = CUresourceViewFormat_enum(8);
-    pub const CU_RES_VIEW_FORMAT_UINT_4X16: CUresourceViewFormat_enum = CUresourceViewFormat_enum(9);
-    pub const CU_RES_VIEW_FORMAT_SINT_1X16: CUresourceViewFormat_enum = CUresourceViewFormat_enum(10);
-    pub const CU_RES_VIEW_FORMAT_SINT_2X16: CUresourceViewFormat_enum = CUresourceViewFormat_enum(11);
-    pub const CU_RES_VIEW_FORMAT_SINT_4X16: CUresourceViewFormat_enum = CUresourceViewFormat_enum(12);
-    pub const CU_RES_VIEW_FORMAT_UINT_1X32: CUresourceViewFormat_enum = CUresourceViewFormat_enum(13);
-    pub const CU_RES_VIEW_FORMAT_UINT_2X32: CUresourceViewFormat_enum = CUresourceViewFormat_enum(14);
-    pub const CU_RES_VIEW_FORMAT_UINT_4X32: CUresourceViewFormat_enum = CUresourceViewFormat_enum(15);
-    pub const CU_RES_VIEW_FORMAT_SINT_1X32: CUresourceViewFormat_enum = CUresourceViewFormat_enum(16);
-    pub const CU_RES_VIEW_FORMAT_SINT_2X32: CUresourceViewFormat_enum = CUresourceViewFormat_enum(17);
-    pub const CU_RES_VIEW_FORMAT_SINT_4X32: CUresourceViewFormat_enum = CUresourceViewFormat_enum(18);
-    pub const CU_RES_VIEW_FORMAT_FLOAT_1X16: CUresourceViewFormat_enum = CUresourceViewFormat_enum(19);
-    pub const CU_RES_VIEW_FORMAT_FLOAT_2X16: CUresourceViewFormat_enum = CUresourceViewFormat_enum(20);
-    pub const CU_RES_VIEW_FORMAT_FLOAT_4X16: CUresourceViewFormat_enum = CUresourceViewFormat_enum(21);
-    pub const CU_RES_VIEW_FORMAT_FLOAT_1X32: CUresourceViewFormat_enum = CUresourceViewFormat_enum(22);
-    pub const CU_RES_VIEW_FORMAT_FLOAT_2X32: CUresourceViewFormat_enum = CUresourceViewFormat_enum(23);
-    pub const CU_RES_VIEW_FORMAT_FLOAT_4X32: CUresourceViewFormat_enum = CUresourceViewFormat_enum(24);
-    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC1: CUresourceViewFormat_enum = CUresourceViewFormat_enum(25);
-    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC2: CUresourceViewFormat_enum = CUresourceViewFormat_enum(26);
-    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC3: CUresourceViewFormat_enum = CUresourceViewFormat_enum(27);
-    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC4: CUresourceViewFormat_enum = CUresourceViewFormat_enum(28);
-    pub const CU_RES_VIEW_FORMAT_SIGNED_BC4: CUresourceViewFormat_enum = CUresourceViewFormat_enum(29);
-    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC5: CUresourceViewFormat_enum = CUresourceViewFormat_enum(30);
-    pub const CU_RES_VIEW_FORMAT_SIGNED_BC5: CUresourceViewFormat_enum = CUresourceViewFormat_enum(31);
-    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC6H: CUresourceViewFormat_enum = CUresourceViewFormat_enum(32);
-    pub const CU_RES_VIEW_FORMAT_SIGNED_BC6H: CUresourceViewFormat_enum = CUresourceViewFormat_enum(33);
-    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC7: CUresourceViewFormat_enum = CUresourceViewFormat_enum(34);
+    pub const CU_RES_VIEW_FORMAT_UINT_1X16: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(7);
+    pub const CU_RES_VIEW_FORMAT_UINT_2X16: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(8);
+    pub const CU_RES_VIEW_FORMAT_UINT_4X16: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(9);
+    pub const CU_RES_VIEW_FORMAT_SINT_1X16: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(10);
+    pub const CU_RES_VIEW_FORMAT_SINT_2X16: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(11);
+    pub const CU_RES_VIEW_FORMAT_SINT_4X16: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(12);
+    pub const CU_RES_VIEW_FORMAT_UINT_1X32: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(13);
+    pub const CU_RES_VIEW_FORMAT_UINT_2X32: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(14);
+    pub const CU_RES_VIEW_FORMAT_UINT_4X32: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(15);
+    pub const CU_RES_VIEW_FORMAT_SINT_1X32: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(16);
+    pub const CU_RES_VIEW_FORMAT_SINT_2X32: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(17);
+    pub const CU_RES_VIEW_FORMAT_SINT_4X32: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(18);
+    pub const CU_RES_VIEW_FORMAT_FLOAT_1X16: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(19);
+    pub const CU_RES_VIEW_FORMAT_FLOAT_2X16: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(20);
+    pub const CU_RES_VIEW_FORMAT_FLOAT_4X16: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(21);
+    pub const CU_RES_VIEW_FORMAT_FLOAT_1X32: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(22);
+    pub const CU_RES_VIEW_FORMAT_FLOAT_2X32: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(23);
+    pub const CU_RES_VIEW_FORMAT_FLOAT_4X32: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(24);
+    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC1: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(25);
+    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC2: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(26);
+    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC3: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(27);
+    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC4: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(28);
+    pub const CU_RES_VIEW_FORMAT_SIGNED_BC4: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(29);
+    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC5: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(30);
+    pub const CU_RES_VIEW_FORMAT_SIGNED_BC5: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(31);
+    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC6H: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(32);
+    pub const CU_RES_VIEW_FORMAT_SIGNED_BC6H: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(33);
+    pub const CU_RES_VIEW_FORMAT_UNSIGNED_BC7: CUresourceViewFormat_enum =
+        CUresourceViewFormat_enum(34);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -4800,41 +6391,146 @@ impl ::core::fmt::Debug for CUresourceViewFormat_enum {
             "CUresourceViewFormat",
             self.0.into(),
             &[
-                (Self::CU_RES_VIEW_FORMAT_NONE.0 as i64, "CU_RES_VIEW_FORMAT_NONE"),
-                (Self::CU_RES_VIEW_FORMAT_UINT_1X8.0 as i64, "CU_RES_VIEW_FORMAT_UINT_1X8"),
-                (Self::CU_RES_VIEW_FORMAT_UINT_2X8.0 as i64, "CU_RES_VIEW_FORMAT_UINT_2X8"),
-                (Self::CU_RES_VIEW_FORMAT_UINT_4X8.0 as i64, "CU_RES_VIEW_FORMAT_UINT_4X8"),
-                (Self::CU_RES_VIEW_FORMAT_SINT_1X8.0 as i64, "CU_RES_VIEW_FORMAT_SINT_1X8"),
-                (Self::CU_RES_VIEW_FORMAT_SINT_2X8.0 as i64, "CU_RES_VIEW_FORMAT_SINT_2X8"),
-                (Self::CU_RES_VIEW_FORMAT_SINT_4X8.0 as i64, "CU_RES_VIEW_FORMAT_SINT_4X8"),
-                (Self::CU_RES_VIEW_FORMAT_UINT_1X16.0 as i64, "CU_RES_VIEW_FORMAT_UINT_1X16"),
-                (Self::CU_RES_VIEW_FORMAT_UINT_2X16.0 as i64, "CU_RES_VIEW_FORMAT_UINT_2X16"),
-                (Self::CU_RES_VIEW_FORMAT_UINT_4X16.0 as i64, "CU_RES_VIEW_FORMAT_UINT_4X16"),
-                (Self::CU_RES_VIEW_FORMAT_SINT_1X16.0 as i64, "CU_RES_VIEW_FORMAT_SINT_1X16"),
-                (Self::CU_RES_VIEW_FORMAT_SINT_2X16.0 as i64, "CU_RES_VIEW_FORMAT_SINT_2X16"),
-                (Self::CU_RES_VIEW_FORMAT_SINT_4X16.0 as i64, "CU_RES_VIEW_FORMAT_SINT_4X16"),
-                (Self::CU_RES_VIEW_FORMAT_UINT_1X32.0 as i64, "CU_RES_VIEW_FORMAT_UINT_1X32"),
-                (Self::CU_RES_VIEW_FORMAT_UINT_2X32.0 as i64, "CU_RES_VIEW_FORMAT_UINT_2X32"),
-                (Self::CU_RES_VIEW_FORMAT_UINT_4X32.0 as i64, "CU_RES_VIEW_FORMAT_UINT_4X32"),
-                (Self::CU_RES_VIEW_FORMAT_SINT_1X32.0 as i64, "CU_RES_VIEW_FORMAT_SINT_1X32"),
-                (Self::CU_RES_VIEW_FORMAT_SINT_2X32.0 as i64, "CU_RES_VIEW_FORMAT_SINT_2X32"),
-                (Self::CU_RES_VIEW_FORMAT_SINT_4X32.0 as i64, "CU_RES_VIEW_FORMAT_SINT_4X32"),
-                (Self::CU_RES_VIEW_FORMAT_FLOAT_1X16.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_1X16"),
-                (Self::CU_RES_VIEW_FORMAT_FLOAT_2X16.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_2X16"),
-                (Self::CU_RES_VIEW_FORMAT_FLOAT_4X16.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_4X16"),
-                (Self::CU_RES_VIEW_FORMAT_FLOAT_1X32.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_1X32"),
-                (Self::CU_RES_VIEW_FORMAT_FLOAT_2X32.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_2X32"),
-                (Self::CU_RES_VIEW_FORMAT_FLOAT_4X32.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_4X32"),
-                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC1.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC1"),
-                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC2.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC2"),
-                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC3.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC3"),
-                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC4.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC4"),
-                (Self::CU_RES_VIEW_FORMAT_SIGNED_BC4.0 as i64, "CU_RES_VIEW_FORMAT_SIGNED_BC4"),
-                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC5.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC5"),
-                (Self::CU_RES_VIEW_FORMAT_SIGNED_BC5.0 as i64, "CU_RES_VIEW_FORMAT_SIGNED_BC5"),
-                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC6H.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC6H"),
-                (Self::CU_RES_VIEW_FORMAT_SIGNED_BC6H.0 as i64, "CU_RES_VIEW_FORMAT_SIGNED_BC6H"),
-                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC7.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC7"),
+                (
+                    Self::CU_RES_VIEW_FORMAT_NONE.0 as i64,
+                    "CU_RES_VIEW_FORMAT_NONE",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UINT_1X8.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UINT_1X8",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UINT_2X8.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UINT_2X8",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UINT_4X8.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UINT_4X8",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SINT_1X8.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SINT_1X8",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SINT_2X8.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SINT_2X8",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SINT_4X8.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SINT_4X8",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UINT_1X16.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UINT_1X16",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UINT_2X16.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UINT_2X16",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UINT_4X16.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UINT_4X16",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SINT_1X16.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SINT_1X16",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SINT_2X16.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SINT_2X16",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SINT_4X16.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SINT_4X16",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UINT_1X32.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UINT_1X32",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UINT_2X32.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UINT_2X32",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UINT_4X32.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UINT_4X32",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SINT_1X32.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SINT_1X32",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SINT_2X32.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SINT_2X32",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SINT_4X32.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SINT_4X32",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_FLOAT_1X16.0 as i64,
+                    "CU_RES_VIEW_FORMAT_FLOAT_1X16",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_FLOAT_2X16.0 as i64,
+                    "CU_RES_VIEW_FORMAT_FLOAT_2X16",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_FLOAT_4X16.0 as i64,
+                    "CU_RES_VIEW_FORMAT_FLOAT_4X16",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_FLOAT_1X32.0 as i64,
+                    "CU_RES_VIEW_FORMAT_FLOAT_1X32",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_FLOAT_2X32.0 as i64,
+                    "CU_RES_VIEW_FORMAT_FLOAT_2X32",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_FLOAT_4X32.0 as i64,
+                    "CU_RES_VIEW_FORMAT_FLOAT_4X32",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC1.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UNSIGNED_BC1",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC2.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UNSIGNED_BC2",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC3.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UNSIGNED_BC3",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC4.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UNSIGNED_BC4",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SIGNED_BC4.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SIGNED_BC4",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC5.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UNSIGNED_BC5",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SIGNED_BC5.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SIGNED_BC5",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC6H.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UNSIGNED_BC6H",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_SIGNED_BC6H.0 as i64,
+                    "CU_RES_VIEW_FORMAT_SIGNED_BC6H",
+                ),
+                (
+                    Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC7.0 as i64,
+                    "CU_RES_VIEW_FORMAT_UNSIGNED_BC7",
+                ),
             ],
         )
     }
@@ -4892,21 +6588,34 @@ impl Default for CUtensorMap_st {
 pub type CUtensorMap = CUtensorMap_st;
 impl CUtensorMapDataType_enum {
     pub const CU_TENSOR_MAP_DATA_TYPE_UINT8: CUtensorMapDataType_enum = CUtensorMapDataType_enum(0);
-    pub const CU_TENSOR_MAP_DATA_TYPE_UINT16: CUtensorMapDataType_enum = CUtensorMapDataType_enum(1);
-    pub const CU_TENSOR_MAP_DATA_TYPE_UINT32: CUtensorMapDataType_enum = CUtensorMapDataType_enum(2);
+    pub const CU_TENSOR_MAP_DATA_TYPE_UINT16: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(1);
+    pub const CU_TENSOR_MAP_DATA_TYPE_UINT32: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(2);
     pub const CU_TENSOR_MAP_DATA_TYPE_INT32: CUtensorMapDataType_enum = CUtensorMapDataType_enum(3);
-    pub const CU_TENSOR_MAP_DATA_TYPE_UINT64: CUtensorMapDataType_enum = CUtensorMapDataType_enum(4);
+    pub const CU_TENSOR_MAP_DATA_TYPE_UINT64: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(4);
     pub const CU_TENSOR_MAP_DATA_TYPE_INT64: CUtensorMapDataType_enum = CUtensorMapDataType_enum(5);
-    pub const CU_TENSOR_MAP_DATA_TYPE_FLOAT16: CUtensorMapDataType_enum = CUtensorMapDataType_enum(6);
-    pub const CU_TENSOR_MAP_DATA_TYPE_FLOAT32: CUtensorMapDataType_enum = CUtensorMapDataType_enum(7);
-    pub const CU_TENSOR_MAP_DATA_TYPE_FLOAT64: CUtensorMapDataType_enum = CUtensorMapDataType_enum(8);
-    pub const CU_TENSOR_MAP_DATA_TYPE_BFLOAT16: CUtensorMapDataType_enum = CUtensorMapDataType_enum(9);
-    pub const CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ: CUtensorMapDataType_enum = CUtensorMapDataType_enum(10);
-    pub const CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: CUtensorMapDataType_enum = CUtensorMapDataType_enum(11);
-    pub const CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ: CUtensorMapDataType_enum = CUtensorMapDataType_enum(12);
-    pub const CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B: CUtensorMapDataType_enum = CUtensorMapDataType_enum(13);
-    pub const CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B: CUtensorMapDataType_enum = CUtensorMapDataType_enum(14);
-    pub const CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B: CUtensorMapDataType_enum = CUtensorMapDataType_enum(15);
+    pub const CU_TENSOR_MAP_DATA_TYPE_FLOAT16: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(6);
+    pub const CU_TENSOR_MAP_DATA_TYPE_FLOAT32: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(7);
+    pub const CU_TENSOR_MAP_DATA_TYPE_FLOAT64: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(8);
+    pub const CU_TENSOR_MAP_DATA_TYPE_BFLOAT16: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(9);
+    pub const CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(10);
+    pub const CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(11);
+    pub const CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(12);
+    pub const CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(13);
+    pub const CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(14);
+    pub const CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B: CUtensorMapDataType_enum =
+        CUtensorMapDataType_enum(15);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -4918,31 +6627,82 @@ impl ::core::fmt::Debug for CUtensorMapDataType_enum {
             "CUtensorMapDataType",
             self.0.into(),
             &[
-                (Self::CU_TENSOR_MAP_DATA_TYPE_UINT8.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_UINT8"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_UINT16.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_UINT16"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_UINT32.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_UINT32"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_INT32.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_INT32"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_UINT64.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_UINT64"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_INT64.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_INT64"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT16.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_FLOAT16"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT32.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_FLOAT32"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT64.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_FLOAT64"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_TFLOAT32"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B"),
-                (Self::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B"),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_UINT8.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_UINT8",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_UINT16.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_UINT16",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_UINT32.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_UINT32",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_INT32.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_INT32",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_UINT64.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_UINT64",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_INT64.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_INT64",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT16.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_FLOAT16",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT32.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_FLOAT32",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT64.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_FLOAT64",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_TFLOAT32",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B.0 as i64,
+                    "CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B",
+                ),
             ],
         )
     }
 }
 pub use self::CUtensorMapDataType_enum as CUtensorMapDataType;
 impl CUtensorMapInterleave_enum {
-    pub const CU_TENSOR_MAP_INTERLEAVE_NONE: CUtensorMapInterleave_enum = CUtensorMapInterleave_enum(0);
-    pub const CU_TENSOR_MAP_INTERLEAVE_16B: CUtensorMapInterleave_enum = CUtensorMapInterleave_enum(1);
-    pub const CU_TENSOR_MAP_INTERLEAVE_32B: CUtensorMapInterleave_enum = CUtensorMapInterleave_enum(2);
+    pub const CU_TENSOR_MAP_INTERLEAVE_NONE: CUtensorMapInterleave_enum =
+        CUtensorMapInterleave_enum(0);
+    pub const CU_TENSOR_MAP_INTERLEAVE_16B: CUtensorMapInterleave_enum =
+        CUtensorMapInterleave_enum(1);
+    pub const CU_TENSOR_MAP_INTERLEAVE_32B: CUtensorMapInterleave_enum =
+        CUtensorMapInterleave_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -4954,9 +6714,18 @@ impl ::core::fmt::Debug for CUtensorMapInterleave_enum {
             "CUtensorMapInterleave",
             self.0.into(),
             &[
-                (Self::CU_TENSOR_MAP_INTERLEAVE_NONE.0 as i64, "CU_TENSOR_MAP_INTERLEAVE_NONE"),
-                (Self::CU_TENSOR_MAP_INTERLEAVE_16B.0 as i64, "CU_TENSOR_MAP_INTERLEAVE_16B"),
-                (Self::CU_TENSOR_MAP_INTERLEAVE_32B.0 as i64, "CU_TENSOR_MAP_INTERLEAVE_32B"),
+                (
+                    Self::CU_TENSOR_MAP_INTERLEAVE_NONE.0 as i64,
+                    "CU_TENSOR_MAP_INTERLEAVE_NONE",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_INTERLEAVE_16B.0 as i64,
+                    "CU_TENSOR_MAP_INTERLEAVE_16B",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_INTERLEAVE_32B.0 as i64,
+                    "CU_TENSOR_MAP_INTERLEAVE_32B",
+                ),
             ],
         )
     }
@@ -4967,9 +6736,12 @@ impl CUtensorMapSwizzle_enum {
     pub const CU_TENSOR_MAP_SWIZZLE_32B: CUtensorMapSwizzle_enum = CUtensorMapSwizzle_enum(1);
     pub const CU_TENSOR_MAP_SWIZZLE_64B: CUtensorMapSwizzle_enum = CUtensorMapSwizzle_enum(2);
     pub const CU_TENSOR_MAP_SWIZZLE_128B: CUtensorMapSwizzle_enum = CUtensorMapSwizzle_enum(3);
-    pub const CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B: CUtensorMapSwizzle_enum = CUtensorMapSwizzle_enum(4);
-    pub const CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B: CUtensorMapSwizzle_enum = CUtensorMapSwizzle_enum(5);
-    pub const CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B: CUtensorMapSwizzle_enum = CUtensorMapSwizzle_enum(6);
+    pub const CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B: CUtensorMapSwizzle_enum =
+        CUtensorMapSwizzle_enum(4);
+    pub const CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B: CUtensorMapSwizzle_enum =
+        CUtensorMapSwizzle_enum(5);
+    pub const CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B: CUtensorMapSwizzle_enum =
+        CUtensorMapSwizzle_enum(6);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -4981,26 +6753,48 @@ impl ::core::fmt::Debug for CUtensorMapSwizzle_enum {
             "CUtensorMapSwizzle",
             self.0.into(),
             &[
-                (Self::CU_TENSOR_MAP_SWIZZLE_NONE.0 as i64, "CU_TENSOR_MAP_SWIZZLE_NONE"),
-                (Self::CU_TENSOR_MAP_SWIZZLE_32B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_32B"),
-                (Self::CU_TENSOR_MAP_SWIZZLE_64B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_64B"),
-                (Self::CU_TENSOR_MAP_SWIZZLE_128B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_128B"),
-                (Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B"),
+                (
+                    Self::CU_TENSOR_MAP_SWIZZLE_NONE.0 as i64,
+                    "CU_TENSOR_MAP_SWIZZLE_NONE",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_SWIZZLE_32B.0 as i64,
+                    "CU_TENSOR_MAP_SWIZZLE_32B",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_SWIZZLE_64B.0 as i64,
+                    "CU_TENSOR_MAP_SWIZZLE_64B",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_SWIZZLE_128B.0 as i64,
+                    "CU_TENSOR_MAP_SWIZZLE_128B",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B.0 as i64,
+                    "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B",
+                ),
                 (
                     Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B.0 as i64,
                     "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B",
                 ),
-                (Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B"),
+                (
+                    Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B.0 as i64,
+                    "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B",
+                ),
             ],
         )
     }
 }
 pub use self::CUtensorMapSwizzle_enum as CUtensorMapSwizzle;
 impl CUtensorMapL2promotion_enum {
-    pub const CU_TENSOR_MAP_L2_PROMOTION_NONE: CUtensorMapL2promotion_enum = CUtensorMapL2promotion_enum(0);
-    pub const CU_TENSOR_MAP_L2_PROMOTION_L2_64B: CUtensorMapL2promotion_enum = CUtensorMapL2promotion_enum(1);
-    pub const CU_TENSOR_MAP_L2_PROMOTION_L2_128B: CUtensorMapL2promotion_enum = CUtensorMapL2promotion_enum(2);
-    pub const CU_TENSOR_MAP_L2_PROMOTION_L2_256B: CUtensorMapL2promotion_enum = CUtensorMapL2promotion_enum(3);
+    pub const CU_TENSOR_MAP_L2_PROMOTION_NONE: CUtensorMapL2promotion_enum =
+        CUtensorMapL2promotion_enum(0);
+    pub const CU_TENSOR_MAP_L2_PROMOTION_L2_64B: CUtensorMapL2promotion_enum =
+        CUtensorMapL2promotion_enum(1);
+    pub const CU_TENSOR_MAP_L2_PROMOTION_L2_128B: CUtensorMapL2promotion_enum =
+        CUtensorMapL2promotion_enum(2);
+    pub const CU_TENSOR_MAP_L2_PROMOTION_L2_256B: CUtensorMapL2promotion_enum =
+        CUtensorMapL2promotion_enum(3);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5012,17 +6806,30 @@ impl ::core::fmt::Debug for CUtensorMapL2promotion_enum {
             "CUtensorMapL2promotion",
             self.0.into(),
             &[
-                (Self::CU_TENSOR_MAP_L2_PROMOTION_NONE.0 as i64, "CU_TENSOR_MAP_L2_PROMOTION_NONE"),
-                (Self::CU_TENSOR_MAP_L2_PROMOTION_L2_64B.0 as i64, "CU_TENSOR_MAP_L2_PROMOTION_L2_64B"),
-                (Self::CU_TENSOR_MAP_L2_PROMOTION_L2_128B.0 as i64, "CU_TENSOR_MAP_L2_PROMOTION_L2_128B"),
-                (Self::CU_TENSOR_MAP_L2_PROMOTION_L2_256B.0 as i64, "CU_TENSOR_MAP_L2_PROMOTION_L2_256B"),
+                (
+                    Self::CU_TENSOR_MAP_L2_PROMOTION_NONE.0 as i64,
+                    "CU_TENSOR_MAP_L2_PROMOTION_NONE",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_L2_PROMOTION_L2_64B.0 as i64,
+                    "CU_TENSOR_MAP_L2_PROMOTION_L2_64B",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_L2_PROMOTION_L2_128B.0 as i64,
+                    "CU_TENSOR_MAP_L2_PROMOTION_L2_128B",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_L2_PROMOTION_L2_256B.0 as i64,
+                    "CU_TENSOR_MAP_L2_PROMOTION_L2_256B",
+                ),
             ],
         )
     }
 }
 pub use self::CUtensorMapL2promotion_enum as CUtensorMapL2promotion;
 impl CUtensorMapFloatOOBfill_enum {
-    pub const CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE: CUtensorMapFloatOOBfill_enum = CUtensorMapFloatOOBfill_enum(0);
+    pub const CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE: CUtensorMapFloatOOBfill_enum =
+        CUtensorMapFloatOOBfill_enum(0);
     pub const CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA: CUtensorMapFloatOOBfill_enum =
         CUtensorMapFloatOOBfill_enum(1);
 }
@@ -5036,7 +6843,10 @@ impl ::core::fmt::Debug for CUtensorMapFloatOOBfill_enum {
             "CUtensorMapFloatOOBfill",
             self.0.into(),
             &[
-                (Self::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE.0 as i64, "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE"),
+                (
+                    Self::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE.0 as i64,
+                    "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE",
+                ),
                 (
                     Self::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA.0 as i64,
                     "CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA",
@@ -5047,8 +6857,10 @@ impl ::core::fmt::Debug for CUtensorMapFloatOOBfill_enum {
 }
 pub use self::CUtensorMapFloatOOBfill_enum as CUtensorMapFloatOOBfill;
 impl CUtensorMapIm2ColWideMode_enum {
-    pub const CU_TENSOR_MAP_IM2COL_WIDE_MODE_W: CUtensorMapIm2ColWideMode_enum = CUtensorMapIm2ColWideMode_enum(0);
-    pub const CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128: CUtensorMapIm2ColWideMode_enum = CUtensorMapIm2ColWideMode_enum(1);
+    pub const CU_TENSOR_MAP_IM2COL_WIDE_MODE_W: CUtensorMapIm2ColWideMode_enum =
+        CUtensorMapIm2ColWideMode_enum(0);
+    pub const CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128: CUtensorMapIm2ColWideMode_enum =
+        CUtensorMapIm2ColWideMode_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5060,17 +6872,26 @@ impl ::core::fmt::Debug for CUtensorMapIm2ColWideMode_enum {
             "CUtensorMapIm2ColWideMode",
             self.0.into(),
             &[
-                (Self::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W.0 as i64, "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W"),
-                (Self::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128.0 as i64, "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128"),
+                (
+                    Self::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W.0 as i64,
+                    "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128.0 as i64,
+                    "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128",
+                ),
             ],
         )
     }
 }
 pub use self::CUtensorMapIm2ColWideMode_enum as CUtensorMapIm2ColWideMode;
 impl CUtensorMapAllocClass_enum {
-    pub const CU_TENSOR_MAP_ALLOC_CLASS_AUTO: CUtensorMapAllocClass_enum = CUtensorMapAllocClass_enum(0);
-    pub const CU_TENSOR_MAP_ALLOC_CLASS_SMALL: CUtensorMapAllocClass_enum = CUtensorMapAllocClass_enum(1);
-    pub const CU_TENSOR_MAP_ALLOC_CLASS_LARGE: CUtensorMapAllocClass_enum = CUtensorMapAllocClass_enum(2);
+    pub const CU_TENSOR_MAP_ALLOC_CLASS_AUTO: CUtensorMapAllocClass_enum =
+        CUtensorMapAllocClass_enum(0);
+    pub const CU_TENSOR_MAP_ALLOC_CLASS_SMALL: CUtensorMapAllocClass_enum =
+        CUtensorMapAllocClass_enum(1);
+    pub const CU_TENSOR_MAP_ALLOC_CLASS_LARGE: CUtensorMapAllocClass_enum =
+        CUtensorMapAllocClass_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5082,9 +6903,18 @@ impl ::core::fmt::Debug for CUtensorMapAllocClass_enum {
             "CUtensorMapAllocClass",
             self.0.into(),
             &[
-                (Self::CU_TENSOR_MAP_ALLOC_CLASS_AUTO.0 as i64, "CU_TENSOR_MAP_ALLOC_CLASS_AUTO"),
-                (Self::CU_TENSOR_MAP_ALLOC_CLASS_SMALL.0 as i64, "CU_TENSOR_MAP_ALLOC_CLASS_SMALL"),
-                (Self::CU_TENSOR_MAP_ALLOC_CLASS_LARGE.0 as i64, "CU_TENSOR_MAP_ALLOC_CLASS_LARGE"),
+                (
+                    Self::CU_TENSOR_MAP_ALLOC_CLASS_AUTO.0 as i64,
+                    "CU_TENSOR_MAP_ALLOC_CLASS_AUTO",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_ALLOC_CLASS_SMALL.0 as i64,
+                    "CU_TENSOR_MAP_ALLOC_CLASS_SMALL",
+                ),
+                (
+                    Self::CU_TENSOR_MAP_ALLOC_CLASS_LARGE.0 as i64,
+                    "CU_TENSOR_MAP_ALLOC_CLASS_LARGE",
+                ),
             ],
         )
     }
@@ -5122,8 +6952,14 @@ impl ::core::fmt::Debug for CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS_enum {
             "CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS",
             self.0.into(),
             &[
-                (Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE.0 as i64, "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE"),
-                (Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ.0 as i64, "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ"),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ",
+                ),
                 (
                     Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE.0 as i64,
                     "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE",
@@ -5198,7 +7034,10 @@ impl ::core::fmt::Debug for CUexternalMemoryHandleType_enum {
             "CUexternalMemoryHandleType",
             self.0.into(),
             &[
-                (Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD.0 as i64, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD"),
+                (
+                    Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD.0 as i64,
+                    "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD",
+                ),
                 (
                     Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32.0 as i64,
                     "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32",
@@ -5207,7 +7046,10 @@ impl ::core::fmt::Debug for CUexternalMemoryHandleType_enum {
                     Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT.0 as i64,
                     "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT",
                 ),
-                (Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP.0 as i64, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP"),
+                (
+                    Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP.0 as i64,
+                    "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP",
+                ),
                 (
                     Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE.0 as i64,
                     "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE",
@@ -5220,8 +7062,14 @@ impl ::core::fmt::Debug for CUexternalMemoryHandleType_enum {
                     Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT.0 as i64,
                     "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT",
                 ),
-                (Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF.0 as i64, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF"),
-                (Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD.0 as i64, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD"),
+                (
+                    Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF.0 as i64,
+                    "CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF",
+                ),
+                (
+                    Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD.0 as i64,
+                    "CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD",
+                ),
             ],
         )
     }
@@ -5250,10 +7098,18 @@ pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
     pub name: *const ::core::ffi::c_void,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1>() == 16usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1, handle) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1, name) == 8usize)
+    (::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1>()
+        == 16usize)
+        & (::core::mem::align_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1>(
+        ) == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1,
+            handle
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1,
+            name
+        ) == 8usize)
 );
 impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
     fn default() -> Self {
@@ -5263,9 +7119,14 @@ impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1>() == 16usize)
         & (::core::mem::align_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1, fd) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1, win32) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1, nvSciBufObject) == 0usize)
+        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1, fd)
+            == 0usize)
+        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1, win32)
+            == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1,
+            nvSciBufObject
+        ) == 0usize)
 );
 impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1 {
     fn default() -> Self {
@@ -5318,38 +7179,42 @@ const _: () = assert!(
     (::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st>() == 120usize)
         & (::core::mem::align_of::<CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st>() == 8usize)
         & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st, offset) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st, arrayDesc) == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st, numLevels) == 48usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st, reserved) == 52usize)
+        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st, arrayDesc)
+            == 8usize)
+        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st, numLevels)
+            == 48usize)
+        & (::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st, reserved)
+            == 52usize)
 );
 impl Default for CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st {
     fn default() -> Self {
         unsafe { ::core::mem::zeroed() }
     }
 }
-pub type CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1 = CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st;
+pub type CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1 =
+    CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st;
 pub type CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC = CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1;
 impl CUexternalSemaphoreHandleType_enum {
     pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD: CUexternalSemaphoreHandleType_enum =
         CUexternalSemaphoreHandleType_enum(1);
     pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32: CUexternalSemaphoreHandleType_enum =
         CUexternalSemaphoreHandleType_enum(2);
-    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT: CUexternalSemaphoreHandleType_enum =
-        CUexternalSemaphoreHandleType_enum(3);
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT:
+        CUexternalSemaphoreHandleType_enum = CUexternalSemaphoreHandleType_enum(3);
     pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE: CUexternalSemaphoreHandleType_enum =
         CUexternalSemaphoreHandleType_enum(4);
     pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE: CUexternalSemaphoreHandleType_enum =
         CUexternalSemaphoreHandleType_enum(5);
     pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC: CUexternalSemaphoreHandleType_enum =
         CUexternalSemaphoreHandleType_enum(6);
-    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX: CUexternalSemaphoreHandleType_enum =
-        CUexternalSemaphoreHandleType_enum(7);
-    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT: CUexternalSemaphoreHandleType_enum =
-        CUexternalSemaphoreHandleType_enum(8);
-    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD: CUexternalSemaphoreHandleType_enum =
-        CUexternalSemaphoreHandleType_enum(9);
-    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32: CUexternalSemaphoreHandleType_enum =
-        CUexternalSemaphoreHandleType_enum(10);
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX:
+        CUexternalSemaphoreHandleType_enum = CUexternalSemaphoreHandleType_enum(7);
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT:
+        CUexternalSemaphoreHandleType_enum = CUexternalSemaphoreHandleType_enum(8);
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD:
+        CUexternalSemaphoreHandleType_enum = CUexternalSemaphoreHandleType_enum(9);
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32:
+        CUexternalSemaphoreHandleType_enum = CUexternalSemaphoreHandleType_enum(10);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5428,11 +7293,19 @@ pub struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
     pub name: *const ::core::ffi::c_void,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1>() == 16usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1, handle)
-            == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1, name) == 8usize)
+    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1>()
+        == 16usize)
+        & (::core::mem::align_of::<
+            CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1,
+        >() == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1,
+            handle
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1,
+            name
+        ) == 8usize)
 );
 impl Default for CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
     fn default() -> Self {
@@ -5441,10 +7314,16 @@ impl Default for CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_t
 }
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1>() == 16usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1, fd) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1, win32) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1, nvSciSyncObj) == 0usize)
+        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1>()
+            == 8usize)
+        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1, fd)
+            == 0usize)
+        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1, win32)
+            == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1,
+            nvSciSyncObj
+        ) == 0usize)
 );
 impl Default for CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1 {
     fn default() -> Self {
@@ -5487,10 +7366,15 @@ pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1 
     pub value: ::core::ffi::c_ulonglong,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1, value)
-            == 0usize)
+    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1>(
+    ) == 8usize)
+        & (::core::mem::align_of::<
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1,
+        >() == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1,
+            value
+        ) == 0usize)
 );
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -5499,12 +7383,19 @@ pub union CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2 {
     pub reserved: ::core::ffi::c_ulonglong,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2>() == 8usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2, fence)
-            == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2, reserved)
-            == 0usize)
+    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2>(
+    ) == 8usize)
+        & (::core::mem::align_of::<
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2,
+        >() == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2,
+            fence
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2,
+            reserved
+        ) == 0usize)
 );
 impl Default for CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2 {
     fn default() -> Self {
@@ -5517,18 +7408,36 @@ pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3 
     pub key: ::core::ffi::c_ulonglong,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3>() == 8usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3, key)
-            == 0usize)
+    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3>(
+    ) == 8usize)
+        & (::core::mem::align_of::<
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3,
+        >() == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3,
+            key
+        ) == 0usize)
 );
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1>() == 72usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1, fence) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1, nvSciSync) == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1, keyedMutex) == 16usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1, reserved) == 24usize)
+        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1>()
+            == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1,
+            fence
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1,
+            nvSciSync
+        ) == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1,
+            keyedMutex
+        ) == 16usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1,
+            reserved
+        ) == 24usize)
 );
 impl Default for CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1 {
     fn default() -> Self {
@@ -5570,10 +7479,15 @@ pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1 {
     pub value: ::core::ffi::c_ulonglong,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1, value)
-            == 0usize)
+    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1>()
+        == 8usize)
+        & (::core::mem::align_of::<
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1,
+        >() == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1,
+            value
+        ) == 0usize)
 );
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -5582,12 +7496,19 @@ pub union CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2 {
     pub reserved: ::core::ffi::c_ulonglong,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2>() == 8usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2, fence)
-            == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2, reserved)
-            == 0usize)
+    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2>()
+        == 8usize)
+        & (::core::mem::align_of::<
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2,
+        >() == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2,
+            fence
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2,
+            reserved
+        ) == 0usize)
 );
 impl Default for CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2 {
     fn default() -> Self {
@@ -5601,19 +7522,38 @@ pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3 {
     pub timeoutMs: ::core::ffi::c_uint,
 }
 const _: () = assert!(
-    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3>() == 16usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3, key) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3, timeoutMs)
-            == 8usize)
+    (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3>()
+        == 16usize)
+        & (::core::mem::align_of::<
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3,
+        >() == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3,
+            key
+        ) == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3,
+            timeoutMs
+        ) == 8usize)
 );
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1>() == 72usize)
-        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1, fence) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1, nvSciSync) == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1, keyedMutex) == 16usize)
-        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1, reserved) == 32usize)
+        & (::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1>()
+            == 8usize)
+        & (::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1, fence)
+            == 0usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1,
+            nvSciSync
+        ) == 8usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1,
+            keyedMutex
+        ) == 16usize)
+        & (::core::mem::offset_of!(
+            CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1,
+            reserved
+        ) == 32usize)
 );
 impl Default for CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1 {
     fn default() -> Self {
@@ -5671,9 +7611,12 @@ pub union CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1 {
 }
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::align_of::<CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1, ctx) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1, gCtx) == 0usize)
+        & (::core::mem::align_of::<CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1>()
+            == 8usize)
+        & (::core::mem::offset_of!(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1, ctx)
+            == 0usize)
+        & (::core::mem::offset_of!(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1, gCtx)
+            == 0usize)
 );
 impl Default for CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1 {
     fn default() -> Self {
@@ -5731,8 +7674,10 @@ pub union CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1 {
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1>() == 8usize)
         & (::core::mem::align_of::<CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1, ctx) == 0usize)
-        & (::core::mem::offset_of!(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1, gCtx) == 0usize)
+        & (::core::mem::offset_of!(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1, ctx)
+            == 0usize)
+        & (::core::mem::offset_of!(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1, gCtx)
+            == 0usize)
 );
 impl Default for CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1 {
     fn default() -> Self {
@@ -5755,13 +7700,18 @@ pub type CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2 = CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st;
 pub type CUmemGenericAllocationHandle_v1 = ::core::ffi::c_ulonglong;
 pub type CUmemGenericAllocationHandle = CUmemGenericAllocationHandle_v1;
 impl CUmemAllocationHandleType_enum {
-    pub const CU_MEM_HANDLE_TYPE_NONE: CUmemAllocationHandleType_enum = CUmemAllocationHandleType_enum(0);
+    pub const CU_MEM_HANDLE_TYPE_NONE: CUmemAllocationHandleType_enum =
+        CUmemAllocationHandleType_enum(0);
     pub const CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR: CUmemAllocationHandleType_enum =
         CUmemAllocationHandleType_enum(1);
-    pub const CU_MEM_HANDLE_TYPE_WIN32: CUmemAllocationHandleType_enum = CUmemAllocationHandleType_enum(2);
-    pub const CU_MEM_HANDLE_TYPE_WIN32_KMT: CUmemAllocationHandleType_enum = CUmemAllocationHandleType_enum(4);
-    pub const CU_MEM_HANDLE_TYPE_FABRIC: CUmemAllocationHandleType_enum = CUmemAllocationHandleType_enum(8);
-    pub const CU_MEM_HANDLE_TYPE_MAX: CUmemAllocationHandleType_enum = CUmemAllocationHandleType_enum(2147483647);
+    pub const CU_MEM_HANDLE_TYPE_WIN32: CUmemAllocationHandleType_enum =
+        CUmemAllocationHandleType_enum(2);
+    pub const CU_MEM_HANDLE_TYPE_WIN32_KMT: CUmemAllocationHandleType_enum =
+        CUmemAllocationHandleType_enum(4);
+    pub const CU_MEM_HANDLE_TYPE_FABRIC: CUmemAllocationHandleType_enum =
+        CUmemAllocationHandleType_enum(8);
+    pub const CU_MEM_HANDLE_TYPE_MAX: CUmemAllocationHandleType_enum =
+        CUmemAllocationHandleType_enum(2147483647);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5773,12 +7723,30 @@ impl ::core::fmt::Debug for CUmemAllocationHandleType_enum {
             "CUmemAllocationHandleType",
             self.0.into(),
             &[
-                (Self::CU_MEM_HANDLE_TYPE_NONE.0 as i64, "CU_MEM_HANDLE_TYPE_NONE"),
-                (Self::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 as i64, "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR"),
-                (Self::CU_MEM_HANDLE_TYPE_WIN32.0 as i64, "CU_MEM_HANDLE_TYPE_WIN32"),
-                (Self::CU_MEM_HANDLE_TYPE_WIN32_KMT.0 as i64, "CU_MEM_HANDLE_TYPE_WIN32_KMT"),
-                (Self::CU_MEM_HANDLE_TYPE_FABRIC.0 as i64, "CU_MEM_HANDLE_TYPE_FABRIC"),
-                (Self::CU_MEM_HANDLE_TYPE_MAX.0 as i64, "CU_MEM_HANDLE_TYPE_MAX"),
+                (
+                    Self::CU_MEM_HANDLE_TYPE_NONE.0 as i64,
+                    "CU_MEM_HANDLE_TYPE_NONE",
+                ),
+                (
+                    Self::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 as i64,
+                    "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR",
+                ),
+                (
+                    Self::CU_MEM_HANDLE_TYPE_WIN32.0 as i64,
+                    "CU_MEM_HANDLE_TYPE_WIN32",
+                ),
+                (
+                    Self::CU_MEM_HANDLE_TYPE_WIN32_KMT.0 as i64,
+                    "CU_MEM_HANDLE_TYPE_WIN32_KMT",
+                ),
+                (
+                    Self::CU_MEM_HANDLE_TYPE_FABRIC.0 as i64,
+                    "CU_MEM_HANDLE_TYPE_FABRIC",
+                ),
+                (
+                    Self::CU_MEM_HANDLE_TYPE_MAX.0 as i64,
+                    "CU_MEM_HANDLE_TYPE_MAX",
+                ),
             ],
         )
     }
@@ -5787,8 +7755,10 @@ pub use self::CUmemAllocationHandleType_enum as CUmemAllocationHandleType;
 impl CUmemAccess_flags_enum {
     pub const CU_MEM_ACCESS_FLAGS_PROT_NONE: CUmemAccess_flags_enum = CUmemAccess_flags_enum(0);
     pub const CU_MEM_ACCESS_FLAGS_PROT_READ: CUmemAccess_flags_enum = CUmemAccess_flags_enum(1);
-    pub const CU_MEM_ACCESS_FLAGS_PROT_READWRITE: CUmemAccess_flags_enum = CUmemAccess_flags_enum(3);
-    pub const CU_MEM_ACCESS_FLAGS_PROT_MAX: CUmemAccess_flags_enum = CUmemAccess_flags_enum(2147483647);
+    pub const CU_MEM_ACCESS_FLAGS_PROT_READWRITE: CUmemAccess_flags_enum =
+        CUmemAccess_flags_enum(3);
+    pub const CU_MEM_ACCESS_FLAGS_PROT_MAX: CUmemAccess_flags_enum =
+        CUmemAccess_flags_enum(2147483647);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5800,10 +7770,22 @@ impl ::core::fmt::Debug for CUmemAccess_flags_enum {
             "CUmemAccess_flags",
             self.0.into(),
             &[
-                (Self::CU_MEM_ACCESS_FLAGS_PROT_NONE.0 as i64, "CU_MEM_ACCESS_FLAGS_PROT_NONE"),
-                (Self::CU_MEM_ACCESS_FLAGS_PROT_READ.0 as i64, "CU_MEM_ACCESS_FLAGS_PROT_READ"),
-                (Self::CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 as i64, "CU_MEM_ACCESS_FLAGS_PROT_READWRITE"),
-                (Self::CU_MEM_ACCESS_FLAGS_PROT_MAX.0 as i64, "CU_MEM_ACCESS_FLAGS_PROT_MAX"),
+                (
+                    Self::CU_MEM_ACCESS_FLAGS_PROT_NONE.0 as i64,
+                    "CU_MEM_ACCESS_FLAGS_PROT_NONE",
+                ),
+                (
+                    Self::CU_MEM_ACCESS_FLAGS_PROT_READ.0 as i64,
+                    "CU_MEM_ACCESS_FLAGS_PROT_READ",
+                ),
+                (
+                    Self::CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 as i64,
+                    "CU_MEM_ACCESS_FLAGS_PROT_READWRITE",
+                ),
+                (
+                    Self::CU_MEM_ACCESS_FLAGS_PROT_MAX.0 as i64,
+                    "CU_MEM_ACCESS_FLAGS_PROT_MAX",
+                ),
             ],
         )
     }
@@ -5815,9 +7797,11 @@ impl CUmemLocationType_enum {
     pub const CU_MEM_LOCATION_TYPE_DEVICE: CUmemLocationType_enum = CUmemLocationType_enum(1);
     pub const CU_MEM_LOCATION_TYPE_HOST: CUmemLocationType_enum = CUmemLocationType_enum(2);
     pub const CU_MEM_LOCATION_TYPE_HOST_NUMA: CUmemLocationType_enum = CUmemLocationType_enum(3);
-    pub const CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: CUmemLocationType_enum = CUmemLocationType_enum(4);
+    pub const CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: CUmemLocationType_enum =
+        CUmemLocationType_enum(4);
     pub const CU_MEM_LOCATION_TYPE_INVISIBLE: CUmemLocationType_enum = CUmemLocationType_enum(5);
-    pub const CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN: CUmemLocationType_enum = CUmemLocationType_enum(6);
+    pub const CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN: CUmemLocationType_enum =
+        CUmemLocationType_enum(6);
     pub const CU_MEM_LOCATION_TYPE_MAX: CUmemLocationType_enum = CUmemLocationType_enum(2147483647);
 }
 #[repr(transparent)]
@@ -5830,27 +7814,51 @@ impl ::core::fmt::Debug for CUmemLocationType_enum {
             "CUmemLocationType",
             self.0.into(),
             &[
-                (Self::CU_MEM_LOCATION_TYPE_INVALID.0 as i64, "CU_MEM_LOCATION_TYPE_INVALID"),
-                (Self::CU_MEM_LOCATION_TYPE_DEVICE.0 as i64, "CU_MEM_LOCATION_TYPE_DEVICE"),
-                (Self::CU_MEM_LOCATION_TYPE_HOST.0 as i64, "CU_MEM_LOCATION_TYPE_HOST"),
-                (Self::CU_MEM_LOCATION_TYPE_HOST_NUMA.0 as i64, "CU_MEM_LOCATION_TYPE_HOST_NUMA"),
-                (Self::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0 as i64, "CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT"),
-                (Self::CU_MEM_LOCATION_TYPE_INVISIBLE.0 as i64, "CU_MEM_LOCATION_TYPE_INVISIBLE"),
+                (
+                    Self::CU_MEM_LOCATION_TYPE_INVALID.0 as i64,
+                    "CU_MEM_LOCATION_TYPE_INVALID",
+                ),
+                (
+                    Self::CU_MEM_LOCATION_TYPE_DEVICE.0 as i64,
+                    "CU_MEM_LOCATION_TYPE_DEVICE",
+                ),
+                (
+                    Self::CU_MEM_LOCATION_TYPE_HOST.0 as i64,
+                    "CU_MEM_LOCATION_TYPE_HOST",
+                ),
+                (
+                    Self::CU_MEM_LOCATION_TYPE_HOST_NUMA.0 as i64,
+                    "CU_MEM_LOCATION_TYPE_HOST_NUMA",
+                ),
+                (
+                    Self::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0 as i64,
+                    "CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT",
+                ),
+                (
+                    Self::CU_MEM_LOCATION_TYPE_INVISIBLE.0 as i64,
+                    "CU_MEM_LOCATION_TYPE_INVISIBLE",
+                ),
                 (
                     Self::CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN.0 as i64,
                     "CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN",
                 ),
-                (Self::CU_MEM_LOCATION_TYPE_MAX.0 as i64, "CU_MEM_LOCATION_TYPE_MAX"),
+                (
+                    Self::CU_MEM_LOCATION_TYPE_MAX.0 as i64,
+                    "CU_MEM_LOCATION_TYPE_MAX",
+                ),
             ],
         )
     }
 }
 pub use self::CUmemLocationType_enum as CUmemLocationType;
 impl CUmemAllocationType_enum {
-    pub const CU_MEM_ALLOCATION_TYPE_INVALID: CUmemAllocationType_enum = CUmemAllocationType_enum(0);
+    pub const CU_MEM_ALLOCATION_TYPE_INVALID: CUmemAllocationType_enum =
+        CUmemAllocationType_enum(0);
     pub const CU_MEM_ALLOCATION_TYPE_PINNED: CUmemAllocationType_enum = CUmemAllocationType_enum(1);
-    pub const CU_MEM_ALLOCATION_TYPE_MANAGED: CUmemAllocationType_enum = CUmemAllocationType_enum(2);
-    pub const CU_MEM_ALLOCATION_TYPE_MAX: CUmemAllocationType_enum = CUmemAllocationType_enum(2147483647);
+    pub const CU_MEM_ALLOCATION_TYPE_MANAGED: CUmemAllocationType_enum =
+        CUmemAllocationType_enum(2);
+    pub const CU_MEM_ALLOCATION_TYPE_MAX: CUmemAllocationType_enum =
+        CUmemAllocationType_enum(2147483647);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5862,10 +7870,22 @@ impl ::core::fmt::Debug for CUmemAllocationType_enum {
             "CUmemAllocationType",
             self.0.into(),
             &[
-                (Self::CU_MEM_ALLOCATION_TYPE_INVALID.0 as i64, "CU_MEM_ALLOCATION_TYPE_INVALID"),
-                (Self::CU_MEM_ALLOCATION_TYPE_PINNED.0 as i64, "CU_MEM_ALLOCATION_TYPE_PINNED"),
-                (Self::CU_MEM_ALLOCATION_TYPE_MANAGED.0 as i64, "CU_MEM_ALLOCATION_TYPE_MANAGED"),
-                (Self::CU_MEM_ALLOCATION_TYPE_MAX.0 as i64, "CU_MEM_ALLOCATION_TYPE_MAX"),
+                (
+                    Self::CU_MEM_ALLOCATION_TYPE_INVALID.0 as i64,
+                    "CU_MEM_ALLOCATION_TYPE_INVALID",
+                ),
+                (
+                    Self::CU_MEM_ALLOCATION_TYPE_PINNED.0 as i64,
+                    "CU_MEM_ALLOCATION_TYPE_PINNED",
+                ),
+                (
+                    Self::CU_MEM_ALLOCATION_TYPE_MANAGED.0 as i64,
+                    "CU_MEM_ALLOCATION_TYPE_MANAGED",
+                ),
+                (
+                    Self::CU_MEM_ALLOCATION_TYPE_MAX.0 as i64,
+                    "CU_MEM_ALLOCATION_TYPE_MAX",
+                ),
             ],
         )
     }
@@ -5887,16 +7907,24 @@ impl ::core::fmt::Debug for CUmemAllocationGranularity_flags_enum {
             "CUmemAllocationGranularity_flags",
             self.0.into(),
             &[
-                (Self::CU_MEM_ALLOC_GRANULARITY_MINIMUM.0 as i64, "CU_MEM_ALLOC_GRANULARITY_MINIMUM"),
-                (Self::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED.0 as i64, "CU_MEM_ALLOC_GRANULARITY_RECOMMENDED"),
+                (
+                    Self::CU_MEM_ALLOC_GRANULARITY_MINIMUM.0 as i64,
+                    "CU_MEM_ALLOC_GRANULARITY_MINIMUM",
+                ),
+                (
+                    Self::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED.0 as i64,
+                    "CU_MEM_ALLOC_GRANULARITY_RECOMMENDED",
+                ),
             ],
         )
     }
 }
 pub use self::CUmemAllocationGranularity_flags_enum as CUmemAllocationGranularity_flags;
 impl CUmemRangeHandleType_enum {
-    pub const CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD: CUmemRangeHandleType_enum = CUmemRangeHandleType_enum(1);
-    pub const CU_MEM_RANGE_HANDLE_TYPE_MAX: CUmemRangeHandleType_enum = CUmemRangeHandleType_enum(2147483647);
+    pub const CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD: CUmemRangeHandleType_enum =
+        CUmemRangeHandleType_enum(1);
+    pub const CU_MEM_RANGE_HANDLE_TYPE_MAX: CUmemRangeHandleType_enum =
+        CUmemRangeHandleType_enum(2147483647);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5908,15 +7936,22 @@ impl ::core::fmt::Debug for CUmemRangeHandleType_enum {
             "CUmemRangeHandleType",
             self.0.into(),
             &[
-                (Self::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.0 as i64, "CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD"),
-                (Self::CU_MEM_RANGE_HANDLE_TYPE_MAX.0 as i64, "CU_MEM_RANGE_HANDLE_TYPE_MAX"),
+                (
+                    Self::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.0 as i64,
+                    "CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD",
+                ),
+                (
+                    Self::CU_MEM_RANGE_HANDLE_TYPE_MAX.0 as i64,
+                    "CU_MEM_RANGE_HANDLE_TYPE_MAX",
+                ),
             ],
         )
     }
 }
 pub use self::CUmemRangeHandleType_enum as CUmemRangeHandleType;
 impl CUmemRangeFlags_enum {
-    pub const CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE: CUmemRangeFlags_enum = CUmemRangeFlags_enum(1);
+    pub const CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE: CUmemRangeFlags_enum =
+        CUmemRangeFlags_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -5955,7 +7990,10 @@ impl ::core::fmt::Debug for CUarraySparseSubresourceType_enum {
                     Self::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL.0 as i64,
                     "CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL",
                 ),
-                (Self::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL.0 as i64, "CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL"),
+                (
+                    Self::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL.0 as i64,
+                    "CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL",
+                ),
             ],
         )
     }
@@ -5975,8 +8013,14 @@ impl ::core::fmt::Debug for CUmemOperationType_enum {
             "CUmemOperationType",
             self.0.into(),
             &[
-                (Self::CU_MEM_OPERATION_TYPE_MAP.0 as i64, "CU_MEM_OPERATION_TYPE_MAP"),
-                (Self::CU_MEM_OPERATION_TYPE_UNMAP.0 as i64, "CU_MEM_OPERATION_TYPE_UNMAP"),
+                (
+                    Self::CU_MEM_OPERATION_TYPE_MAP.0 as i64,
+                    "CU_MEM_OPERATION_TYPE_MAP",
+                ),
+                (
+                    Self::CU_MEM_OPERATION_TYPE_UNMAP.0 as i64,
+                    "CU_MEM_OPERATION_TYPE_UNMAP",
+                ),
             ],
         )
     }
@@ -5994,7 +8038,10 @@ impl ::core::fmt::Debug for CUmemHandleType_enum {
             formatter,
             "CUmemHandleType",
             self.0.into(),
-            &[(Self::CU_MEM_HANDLE_TYPE_GENERIC.0 as i64, "CU_MEM_HANDLE_TYPE_GENERIC")],
+            &[(
+                Self::CU_MEM_HANDLE_TYPE_GENERIC.0 as i64,
+                "CU_MEM_HANDLE_TYPE_GENERIC",
+            )],
         )
     }
 }
@@ -6054,12 +8101,18 @@ const _: () = assert!(
         & (::core::mem::align_of::<CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1>() == 4usize)
         & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, level) == 0usize)
         & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, layer) == 4usize)
-        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, offsetX) == 8usize)
-        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, offsetY) == 12usize)
-        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, offsetZ) == 16usize)
-        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, extentWidth) == 20usize)
-        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, extentHeight) == 24usize)
-        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, extentDepth) == 28usize)
+        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, offsetX)
+            == 8usize)
+        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, offsetY)
+            == 12usize)
+        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, offsetZ)
+            == 16usize)
+        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, extentWidth)
+            == 20usize)
+        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, extentHeight)
+            == 24usize)
+        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1, extentDepth)
+            == 28usize)
 );
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -6072,7 +8125,8 @@ const _: () = assert!(
     (::core::mem::size_of::<CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2>() == 24usize)
         & (::core::mem::align_of::<CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2>() == 8usize)
         & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2, layer) == 0usize)
-        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2, offset) == 8usize)
+        & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2, offset)
+            == 8usize)
         & (::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2, size) == 16usize)
 );
 const _: () = assert!(
@@ -6144,8 +8198,12 @@ pub struct CUmemLocation_st__bindgen_ty_1__bindgen_ty_1 {
 const _: () = assert!(
     (::core::mem::size_of::<CUmemLocation_st__bindgen_ty_1__bindgen_ty_1>() == 2usize)
         & (::core::mem::align_of::<CUmemLocation_st__bindgen_ty_1__bindgen_ty_1>() == 1usize)
-        & (::core::mem::offset_of!(CUmemLocation_st__bindgen_ty_1__bindgen_ty_1, deviceId) == 0usize)
-        & (::core::mem::offset_of!(CUmemLocation_st__bindgen_ty_1__bindgen_ty_1, localityDomainId) == 1usize)
+        & (::core::mem::offset_of!(CUmemLocation_st__bindgen_ty_1__bindgen_ty_1, deviceId)
+            == 0usize)
+        & (::core::mem::offset_of!(
+            CUmemLocation_st__bindgen_ty_1__bindgen_ty_1,
+            localityDomainId
+        ) == 1usize)
 );
 const _: () = assert!(
     (::core::mem::size_of::<CUmemLocation_st__bindgen_ty_1>() == 4usize)
@@ -6171,8 +8229,10 @@ impl Default for CUmemLocation_st {
 pub type CUmemLocation_v1 = CUmemLocation_st;
 pub type CUmemLocation = CUmemLocation_v1;
 impl CUmemAllocationCompType_enum {
-    pub const CU_MEM_ALLOCATION_COMP_NONE: CUmemAllocationCompType_enum = CUmemAllocationCompType_enum(0);
-    pub const CU_MEM_ALLOCATION_COMP_GENERIC: CUmemAllocationCompType_enum = CUmemAllocationCompType_enum(1);
+    pub const CU_MEM_ALLOCATION_COMP_NONE: CUmemAllocationCompType_enum =
+        CUmemAllocationCompType_enum(0);
+    pub const CU_MEM_ALLOCATION_COMP_GENERIC: CUmemAllocationCompType_enum =
+        CUmemAllocationCompType_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -6184,8 +8244,14 @@ impl ::core::fmt::Debug for CUmemAllocationCompType_enum {
             "CUmemAllocationCompType",
             self.0.into(),
             &[
-                (Self::CU_MEM_ALLOCATION_COMP_NONE.0 as i64, "CU_MEM_ALLOCATION_COMP_NONE"),
-                (Self::CU_MEM_ALLOCATION_COMP_GENERIC.0 as i64, "CU_MEM_ALLOCATION_COMP_GENERIC"),
+                (
+                    Self::CU_MEM_ALLOCATION_COMP_NONE.0 as i64,
+                    "CU_MEM_ALLOCATION_COMP_NONE",
+                ),
+                (
+                    Self::CU_MEM_ALLOCATION_COMP_GENERIC.0 as i64,
+                    "CU_MEM_ALLOCATION_COMP_GENERIC",
+                ),
             ],
         )
     }
@@ -6211,8 +8277,10 @@ pub struct CUmemAllocationProp_st__bindgen_ty_1 {
 const _: () = assert!(
     (::core::mem::size_of::<CUmemAllocationProp_st__bindgen_ty_1>() == 8usize)
         & (::core::mem::align_of::<CUmemAllocationProp_st__bindgen_ty_1>() == 2usize)
-        & (::core::mem::offset_of!(CUmemAllocationProp_st__bindgen_ty_1, compressionType) == 0usize)
-        & (::core::mem::offset_of!(CUmemAllocationProp_st__bindgen_ty_1, gpuDirectRDMACapable) == 1usize)
+        & (::core::mem::offset_of!(CUmemAllocationProp_st__bindgen_ty_1, compressionType)
+            == 0usize)
+        & (::core::mem::offset_of!(CUmemAllocationProp_st__bindgen_ty_1, gpuDirectRDMACapable)
+            == 1usize)
         & (::core::mem::offset_of!(CUmemAllocationProp_st__bindgen_ty_1, usage) == 2usize)
         & (::core::mem::offset_of!(CUmemAllocationProp_st__bindgen_ty_1, reserved) == 4usize)
 );
@@ -6248,8 +8316,14 @@ impl ::core::fmt::Debug for CUmulticastGranularity_flags_enum {
             "CUmulticastGranularity_flags",
             self.0.into(),
             &[
-                (Self::CU_MULTICAST_GRANULARITY_MINIMUM.0 as i64, "CU_MULTICAST_GRANULARITY_MINIMUM"),
-                (Self::CU_MULTICAST_GRANULARITY_RECOMMENDED.0 as i64, "CU_MULTICAST_GRANULARITY_RECOMMENDED"),
+                (
+                    Self::CU_MULTICAST_GRANULARITY_MINIMUM.0 as i64,
+                    "CU_MULTICAST_GRANULARITY_MINIMUM",
+                ),
+                (
+                    Self::CU_MULTICAST_GRANULARITY_RECOMMENDED.0 as i64,
+                    "CU_MULTICAST_GRANULARITY_RECOMMENDED",
+                ),
             ],
         )
     }
@@ -6293,8 +8367,10 @@ impl Default for CUmemAccessDesc_st {
 pub type CUmemAccessDesc_v1 = CUmemAccessDesc_st;
 pub type CUmemAccessDesc = CUmemAccessDesc_v1;
 impl CUgraphExecUpdateResult_enum {
-    pub const CU_GRAPH_EXEC_UPDATE_SUCCESS: CUgraphExecUpdateResult_enum = CUgraphExecUpdateResult_enum(0);
-    pub const CU_GRAPH_EXEC_UPDATE_ERROR: CUgraphExecUpdateResult_enum = CUgraphExecUpdateResult_enum(1);
+    pub const CU_GRAPH_EXEC_UPDATE_SUCCESS: CUgraphExecUpdateResult_enum =
+        CUgraphExecUpdateResult_enum(0);
+    pub const CU_GRAPH_EXEC_UPDATE_ERROR: CUgraphExecUpdateResult_enum =
+        CUgraphExecUpdateResult_enum(1);
     pub const CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED: CUgraphExecUpdateResult_enum =
         CUgraphExecUpdateResult_enum(2);
     pub const CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED: CUgraphExecUpdateResult_enum =
@@ -6303,7 +8379,8 @@ impl CUgraphExecUpdateResult_enum {
         CUgraphExecUpdateResult_enum(4);
     pub const CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED: CUgraphExecUpdateResult_enum =
         CUgraphExecUpdateResult_enum(5);
-    pub const CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED: CUgraphExecUpdateResult_enum = CUgraphExecUpdateResult_enum(6);
+    pub const CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED: CUgraphExecUpdateResult_enum =
+        CUgraphExecUpdateResult_enum(6);
     pub const CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE: CUgraphExecUpdateResult_enum =
         CUgraphExecUpdateResult_enum(7);
     pub const CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED: CUgraphExecUpdateResult_enum =
@@ -6319,8 +8396,14 @@ impl ::core::fmt::Debug for CUgraphExecUpdateResult_enum {
             "CUgraphExecUpdateResult",
             self.0.into(),
             &[
-                (Self::CU_GRAPH_EXEC_UPDATE_SUCCESS.0 as i64, "CU_GRAPH_EXEC_UPDATE_SUCCESS"),
-                (Self::CU_GRAPH_EXEC_UPDATE_ERROR.0 as i64, "CU_GRAPH_EXEC_UPDATE_ERROR"),
+                (
+                    Self::CU_GRAPH_EXEC_UPDATE_SUCCESS.0 as i64,
+                    "CU_GRAPH_EXEC_UPDATE_SUCCESS",
+                ),
+                (
+                    Self::CU_GRAPH_EXEC_UPDATE_ERROR.0 as i64,
+                    "CU_GRAPH_EXEC_UPDATE_ERROR",
+                ),
                 (
                     Self::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED.0 as i64,
                     "CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED",
@@ -6337,7 +8420,10 @@ impl ::core::fmt::Debug for CUgraphExecUpdateResult_enum {
                     Self::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED.0 as i64,
                     "CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED",
                 ),
-                (Self::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED.0 as i64, "CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED"),
+                (
+                    Self::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED.0 as i64,
+                    "CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED",
+                ),
                 (
                     Self::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE.0 as i64,
                     "CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE",
@@ -6373,21 +8459,34 @@ impl Default for CUgraphExecUpdateResultInfo_st {
 pub type CUgraphExecUpdateResultInfo_v1 = CUgraphExecUpdateResultInfo_st;
 pub type CUgraphExecUpdateResultInfo = CUgraphExecUpdateResultInfo_v1;
 impl CUmemPool_attribute_enum {
-    pub const CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: CUmemPool_attribute_enum = CUmemPool_attribute_enum(1);
-    pub const CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: CUmemPool_attribute_enum = CUmemPool_attribute_enum(2);
-    pub const CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: CUmemPool_attribute_enum = CUmemPool_attribute_enum(3);
-    pub const CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: CUmemPool_attribute_enum = CUmemPool_attribute_enum(4);
-    pub const CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: CUmemPool_attribute_enum = CUmemPool_attribute_enum(5);
-    pub const CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: CUmemPool_attribute_enum = CUmemPool_attribute_enum(6);
-    pub const CU_MEMPOOL_ATTR_USED_MEM_CURRENT: CUmemPool_attribute_enum = CUmemPool_attribute_enum(7);
+    pub const CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(1);
+    pub const CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(2);
+    pub const CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(3);
+    pub const CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(4);
+    pub const CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(5);
+    pub const CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(6);
+    pub const CU_MEMPOOL_ATTR_USED_MEM_CURRENT: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(7);
     pub const CU_MEMPOOL_ATTR_USED_MEM_HIGH: CUmemPool_attribute_enum = CUmemPool_attribute_enum(8);
-    pub const CU_MEMPOOL_ATTR_ALLOCATION_TYPE: CUmemPool_attribute_enum = CUmemPool_attribute_enum(9);
-    pub const CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES: CUmemPool_attribute_enum = CUmemPool_attribute_enum(10);
+    pub const CU_MEMPOOL_ATTR_ALLOCATION_TYPE: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(9);
+    pub const CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(10);
     pub const CU_MEMPOOL_ATTR_LOCATION_ID: CUmemPool_attribute_enum = CUmemPool_attribute_enum(11);
-    pub const CU_MEMPOOL_ATTR_LOCATION_TYPE: CUmemPool_attribute_enum = CUmemPool_attribute_enum(12);
-    pub const CU_MEMPOOL_ATTR_MAX_POOL_SIZE: CUmemPool_attribute_enum = CUmemPool_attribute_enum(13);
-    pub const CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED: CUmemPool_attribute_enum = CUmemPool_attribute_enum(14);
-    pub const CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID: CUmemPool_attribute_enum = CUmemPool_attribute_enum(15);
+    pub const CU_MEMPOOL_ATTR_LOCATION_TYPE: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(12);
+    pub const CU_MEMPOOL_ATTR_MAX_POOL_SIZE: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(13);
+    pub const CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(14);
+    pub const CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID: CUmemPool_attribute_enum =
+        CUmemPool_attribute_enum(15);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -6403,23 +8502,62 @@ impl ::core::fmt::Debug for CUmemPool_attribute_enum {
                     Self::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES.0 as i64,
                     "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES",
                 ),
-                (Self::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC.0 as i64, "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC"),
+                (
+                    Self::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC.0 as i64,
+                    "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC",
+                ),
                 (
                     Self::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES.0 as i64,
                     "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES",
                 ),
-                (Self::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.0 as i64, "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD"),
-                (Self::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT.0 as i64, "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT"),
-                (Self::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH.0 as i64, "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH"),
-                (Self::CU_MEMPOOL_ATTR_USED_MEM_CURRENT.0 as i64, "CU_MEMPOOL_ATTR_USED_MEM_CURRENT"),
-                (Self::CU_MEMPOOL_ATTR_USED_MEM_HIGH.0 as i64, "CU_MEMPOOL_ATTR_USED_MEM_HIGH"),
-                (Self::CU_MEMPOOL_ATTR_ALLOCATION_TYPE.0 as i64, "CU_MEMPOOL_ATTR_ALLOCATION_TYPE"),
-                (Self::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES.0 as i64, "CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES"),
-                (Self::CU_MEMPOOL_ATTR_LOCATION_ID.0 as i64, "CU_MEMPOOL_ATTR_LOCATION_ID"),
-                (Self::CU_MEMPOOL_ATTR_LOCATION_TYPE.0 as i64, "CU_MEMPOOL_ATTR_LOCATION_TYPE"),
-                (Self::CU_MEMPOOL_ATTR_MAX_POOL_SIZE.0 as i64, "CU_MEMPOOL_ATTR_MAX_POOL_SIZE"),
-                (Self::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED.0 as i64, "CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED"),
-                (Self::CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID.0 as i64, "CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID"),
+                (
+                    Self::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.0 as i64,
+                    "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT.0 as i64,
+                    "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH.0 as i64,
+                    "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_USED_MEM_CURRENT.0 as i64,
+                    "CU_MEMPOOL_ATTR_USED_MEM_CURRENT",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_USED_MEM_HIGH.0 as i64,
+                    "CU_MEMPOOL_ATTR_USED_MEM_HIGH",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_ALLOCATION_TYPE.0 as i64,
+                    "CU_MEMPOOL_ATTR_ALLOCATION_TYPE",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES.0 as i64,
+                    "CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_LOCATION_ID.0 as i64,
+                    "CU_MEMPOOL_ATTR_LOCATION_ID",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_LOCATION_TYPE.0 as i64,
+                    "CU_MEMPOOL_ATTR_LOCATION_TYPE",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_MAX_POOL_SIZE.0 as i64,
+                    "CU_MEMPOOL_ATTR_MAX_POOL_SIZE",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED.0 as i64,
+                    "CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED",
+                ),
+                (
+                    Self::CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID.0 as i64,
+                    "CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID",
+                ),
             ],
         )
     }
@@ -6475,7 +8613,8 @@ pub type CUmemPoolPtrExportData_v1 = CUmemPoolPtrExportData_st;
 pub type CUmemPoolPtrExportData = CUmemPoolPtrExportData_v1;
 impl CUmemcpyFlags_enum {
     pub const CU_MEMCPY_FLAG_DEFAULT: CUmemcpyFlags_enum = CUmemcpyFlags_enum(0);
-    pub const CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE: CUmemcpyFlags_enum = CUmemcpyFlags_enum(1);
+    pub const CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE: CUmemcpyFlags_enum =
+        CUmemcpyFlags_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -6487,7 +8626,10 @@ impl ::core::fmt::Debug for CUmemcpyFlags_enum {
             "CUmemcpyFlags",
             self.0.into(),
             &[
-                (Self::CU_MEMCPY_FLAG_DEFAULT.0 as i64, "CU_MEMCPY_FLAG_DEFAULT"),
+                (
+                    Self::CU_MEMCPY_FLAG_DEFAULT.0 as i64,
+                    "CU_MEMCPY_FLAG_DEFAULT",
+                ),
                 (
                     Self::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0 as i64,
                     "CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE",
@@ -6498,11 +8640,16 @@ impl ::core::fmt::Debug for CUmemcpyFlags_enum {
 }
 pub use self::CUmemcpyFlags_enum as CUmemcpyFlags;
 impl CUmemcpySrcAccessOrder_enum {
-    pub const CU_MEMCPY_SRC_ACCESS_ORDER_INVALID: CUmemcpySrcAccessOrder_enum = CUmemcpySrcAccessOrder_enum(0);
-    pub const CU_MEMCPY_SRC_ACCESS_ORDER_STREAM: CUmemcpySrcAccessOrder_enum = CUmemcpySrcAccessOrder_enum(1);
-    pub const CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL: CUmemcpySrcAccessOrder_enum = CUmemcpySrcAccessOrder_enum(2);
-    pub const CU_MEMCPY_SRC_ACCESS_ORDER_ANY: CUmemcpySrcAccessOrder_enum = CUmemcpySrcAccessOrder_enum(3);
-    pub const CU_MEMCPY_SRC_ACCESS_ORDER_MAX: CUmemcpySrcAccessOrder_enum = CUmemcpySrcAccessOrder_enum(2147483647);
+    pub const CU_MEMCPY_SRC_ACCESS_ORDER_INVALID: CUmemcpySrcAccessOrder_enum =
+        CUmemcpySrcAccessOrder_enum(0);
+    pub const CU_MEMCPY_SRC_ACCESS_ORDER_STREAM: CUmemcpySrcAccessOrder_enum =
+        CUmemcpySrcAccessOrder_enum(1);
+    pub const CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL: CUmemcpySrcAccessOrder_enum =
+        CUmemcpySrcAccessOrder_enum(2);
+    pub const CU_MEMCPY_SRC_ACCESS_ORDER_ANY: CUmemcpySrcAccessOrder_enum =
+        CUmemcpySrcAccessOrder_enum(3);
+    pub const CU_MEMCPY_SRC_ACCESS_ORDER_MAX: CUmemcpySrcAccessOrder_enum =
+        CUmemcpySrcAccessOrder_enum(2147483647);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -6514,14 +8661,26 @@ impl ::core::fmt::Debug for CUmemcpySrcAccessOrder_enum {
             "CUmemcpySrcAccessOrder",
             self.0.into(),
             &[
-                (Self::CU_MEMCPY_SRC_ACCESS_ORDER_INVALID.0 as i64, "CU_MEMCPY_SRC_ACCESS_ORDER_INVALID"),
-                (Self::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM.0 as i64, "CU_MEMCPY_SRC_ACCESS_ORDER_STREAM"),
+                (
+                    Self::CU_MEMCPY_SRC_ACCESS_ORDER_INVALID.0 as i64,
+                    "CU_MEMCPY_SRC_ACCESS_ORDER_INVALID",
+                ),
+                (
+                    Self::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM.0 as i64,
+                    "CU_MEMCPY_SRC_ACCESS_ORDER_STREAM",
+                ),
                 (
                     Self::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL.0 as i64,
                     "CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL",
                 ),
-                (Self::CU_MEMCPY_SRC_ACCESS_ORDER_ANY.0 as i64, "CU_MEMCPY_SRC_ACCESS_ORDER_ANY"),
-                (Self::CU_MEMCPY_SRC_ACCESS_ORDER_MAX.0 as i64, "CU_MEMCPY_SRC_ACCESS_ORDER_MAX"),
+                (
+                    Self::CU_MEMCPY_SRC_ACCESS_ORDER_ANY.0 as i64,
+                    "CU_MEMCPY_SRC_ACCESS_ORDER_ANY",
+                ),
+                (
+                    Self::CU_MEMCPY_SRC_ACCESS_ORDER_MAX.0 as i64,
+                    "CU_MEMCPY_SRC_ACCESS_ORDER_MAX",
+                ),
             ],
         )
     }
@@ -6551,9 +8710,12 @@ impl Default for CUmemcpyAttributes_st {
 pub type CUmemcpyAttributes_v1 = CUmemcpyAttributes_st;
 pub type CUmemcpyAttributes = CUmemcpyAttributes_v1;
 impl CUmemcpy3DOperandType_enum {
-    pub const CU_MEMCPY_OPERAND_TYPE_POINTER: CUmemcpy3DOperandType_enum = CUmemcpy3DOperandType_enum(1);
-    pub const CU_MEMCPY_OPERAND_TYPE_ARRAY: CUmemcpy3DOperandType_enum = CUmemcpy3DOperandType_enum(2);
-    pub const CU_MEMCPY_OPERAND_TYPE_MAX: CUmemcpy3DOperandType_enum = CUmemcpy3DOperandType_enum(2147483647);
+    pub const CU_MEMCPY_OPERAND_TYPE_POINTER: CUmemcpy3DOperandType_enum =
+        CUmemcpy3DOperandType_enum(1);
+    pub const CU_MEMCPY_OPERAND_TYPE_ARRAY: CUmemcpy3DOperandType_enum =
+        CUmemcpy3DOperandType_enum(2);
+    pub const CU_MEMCPY_OPERAND_TYPE_MAX: CUmemcpy3DOperandType_enum =
+        CUmemcpy3DOperandType_enum(2147483647);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -6565,9 +8727,18 @@ impl ::core::fmt::Debug for CUmemcpy3DOperandType_enum {
             "CUmemcpy3DOperandType",
             self.0.into(),
             &[
-                (Self::CU_MEMCPY_OPERAND_TYPE_POINTER.0 as i64, "CU_MEMCPY_OPERAND_TYPE_POINTER"),
-                (Self::CU_MEMCPY_OPERAND_TYPE_ARRAY.0 as i64, "CU_MEMCPY_OPERAND_TYPE_ARRAY"),
-                (Self::CU_MEMCPY_OPERAND_TYPE_MAX.0 as i64, "CU_MEMCPY_OPERAND_TYPE_MAX"),
+                (
+                    Self::CU_MEMCPY_OPERAND_TYPE_POINTER.0 as i64,
+                    "CU_MEMCPY_OPERAND_TYPE_POINTER",
+                ),
+                (
+                    Self::CU_MEMCPY_OPERAND_TYPE_ARRAY.0 as i64,
+                    "CU_MEMCPY_OPERAND_TYPE_ARRAY",
+                ),
+                (
+                    Self::CU_MEMCPY_OPERAND_TYPE_MAX.0 as i64,
+                    "CU_MEMCPY_OPERAND_TYPE_MAX",
+                ),
             ],
         )
     }
@@ -6628,10 +8799,16 @@ pub struct CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
 const _: () = assert!(
     (::core::mem::size_of::<CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1>() == 32usize)
         & (::core::mem::align_of::<CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, ptr) == 0usize)
-        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, rowLength) == 8usize)
-        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, layerHeight) == 16usize)
-        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, locHint) == 24usize)
+        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, ptr)
+            == 0usize)
+        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, rowLength)
+            == 8usize)
+        & (::core::mem::offset_of!(
+            CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1,
+            layerHeight
+        ) == 16usize)
+        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, locHint)
+            == 24usize)
 );
 impl Default for CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
     fn default() -> Self {
@@ -6647,8 +8824,10 @@ pub struct CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2 {
 const _: () = assert!(
     (::core::mem::size_of::<CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2>() == 32usize)
         & (::core::mem::align_of::<CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2>() == 8usize)
-        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2, array) == 0usize)
-        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2, offset) == 8usize)
+        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2, array)
+            == 0usize)
+        & (::core::mem::offset_of!(CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2, offset)
+            == 8usize)
 );
 impl Default for CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2 {
     fn default() -> Self {
@@ -6765,10 +8944,14 @@ const _: () = assert!(
 );
 pub type CUDA_MEM_FREE_NODE_PARAMS = CUDA_MEM_FREE_NODE_PARAMS_st;
 impl CUgraphMem_attribute_enum {
-    pub const CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT: CUgraphMem_attribute_enum = CUgraphMem_attribute_enum(0);
-    pub const CU_GRAPH_MEM_ATTR_USED_MEM_HIGH: CUgraphMem_attribute_enum = CUgraphMem_attribute_enum(1);
-    pub const CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT: CUgraphMem_attribute_enum = CUgraphMem_attribute_enum(2);
-    pub const CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH: CUgraphMem_attribute_enum = CUgraphMem_attribute_enum(3);
+    pub const CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT: CUgraphMem_attribute_enum =
+        CUgraphMem_attribute_enum(0);
+    pub const CU_GRAPH_MEM_ATTR_USED_MEM_HIGH: CUgraphMem_attribute_enum =
+        CUgraphMem_attribute_enum(1);
+    pub const CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT: CUgraphMem_attribute_enum =
+        CUgraphMem_attribute_enum(2);
+    pub const CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH: CUgraphMem_attribute_enum =
+        CUgraphMem_attribute_enum(3);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -6780,10 +8963,22 @@ impl ::core::fmt::Debug for CUgraphMem_attribute_enum {
             "CUgraphMem_attribute",
             self.0.into(),
             &[
-                (Self::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT.0 as i64, "CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT"),
-                (Self::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH.0 as i64, "CU_GRAPH_MEM_ATTR_USED_MEM_HIGH"),
-                (Self::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT.0 as i64, "CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT"),
-                (Self::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH.0 as i64, "CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH"),
+                (
+                    Self::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT.0 as i64,
+                    "CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT",
+                ),
+                (
+                    Self::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH.0 as i64,
+                    "CU_GRAPH_MEM_ATTR_USED_MEM_HIGH",
+                ),
+                (
+                    Self::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT.0 as i64,
+                    "CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT",
+                ),
+                (
+                    Self::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH.0 as i64,
+                    "CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH",
+                ),
             ],
         )
     }
@@ -6807,9 +9002,18 @@ impl ::core::fmt::Debug for CUgraphChildGraphNodeOwnership_enum {
             "CUgraphChildGraphNodeOwnership",
             self.0.into(),
             &[
-                (Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE.0 as i64, "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE"),
-                (Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE.0 as i64, "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE"),
-                (Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID.0 as i64, "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID"),
+                (
+                    Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE.0 as i64,
+                    "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE",
+                ),
+                (
+                    Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE.0 as i64,
+                    "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE",
+                ),
+                (
+                    Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID.0 as i64,
+                    "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID",
+                ),
             ],
         )
     }
@@ -6904,8 +9108,10 @@ pub union CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1 {
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1>() == 8usize)
         & (::core::mem::align_of::<CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1, ctx) == 0usize)
-        & (::core::mem::offset_of!(CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1, gCtx) == 0usize)
+        & (::core::mem::offset_of!(CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1, ctx)
+            == 0usize)
+        & (::core::mem::offset_of!(CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1, gCtx)
+            == 0usize)
 );
 impl Default for CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1 {
     fn default() -> Self {
@@ -6948,9 +9154,12 @@ pub union CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1 {
 }
 const _: () = assert!(
     (::core::mem::size_of::<CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::align_of::<CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1, ctx) == 0usize)
-        & (::core::mem::offset_of!(CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1, gCtx) == 0usize)
+        & (::core::mem::align_of::<CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1>()
+            == 8usize)
+        & (::core::mem::offset_of!(CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1, ctx)
+            == 0usize)
+        & (::core::mem::offset_of!(CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1, gCtx)
+            == 0usize)
 );
 impl Default for CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1 {
     fn default() -> Self {
@@ -7042,8 +9251,8 @@ pub type CUgraphNodeParams = CUgraphNodeParams_st;
 impl CUflushGPUDirectRDMAWritesOptions_enum {
     pub const CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST: CUflushGPUDirectRDMAWritesOptions_enum =
         CUflushGPUDirectRDMAWritesOptions_enum(1);
-    pub const CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS: CUflushGPUDirectRDMAWritesOptions_enum =
-        CUflushGPUDirectRDMAWritesOptions_enum(2);
+    pub const CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS:
+        CUflushGPUDirectRDMAWritesOptions_enum = CUflushGPUDirectRDMAWritesOptions_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7086,8 +9295,14 @@ impl ::core::fmt::Debug for CUGPUDirectRDMAWritesOrdering_enum {
             "CUGPUDirectRDMAWritesOrdering",
             self.0.into(),
             &[
-                (Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE.0 as i64, "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE"),
-                (Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER.0 as i64, "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER"),
+                (
+                    Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE.0 as i64,
+                    "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE",
+                ),
+                (
+                    Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER.0 as i64,
+                    "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER",
+                ),
                 (
                     Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES.0 as i64,
                     "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES",
@@ -7113,7 +9328,10 @@ impl ::core::fmt::Debug for CUflushGPUDirectRDMAWritesScope_enum {
             "CUflushGPUDirectRDMAWritesScope",
             self.0.into(),
             &[
-                (Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER.0 as i64, "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER"),
+                (
+                    Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER.0 as i64,
+                    "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER",
+                ),
                 (
                     Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES.0 as i64,
                     "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES",
@@ -7124,8 +9342,8 @@ impl ::core::fmt::Debug for CUflushGPUDirectRDMAWritesScope_enum {
 }
 pub use self::CUflushGPUDirectRDMAWritesScope_enum as CUflushGPUDirectRDMAWritesScope;
 impl CUflushGPUDirectRDMAWritesTarget_enum {
-    pub const CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX: CUflushGPUDirectRDMAWritesTarget_enum =
-        CUflushGPUDirectRDMAWritesTarget_enum(0);
+    pub const CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX:
+        CUflushGPUDirectRDMAWritesTarget_enum = CUflushGPUDirectRDMAWritesTarget_enum(0);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7145,27 +9363,36 @@ impl ::core::fmt::Debug for CUflushGPUDirectRDMAWritesTarget_enum {
 }
 pub use self::CUflushGPUDirectRDMAWritesTarget_enum as CUflushGPUDirectRDMAWritesTarget;
 impl CUgraphDebugDot_flags_enum {
-    pub const CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: CUgraphDebugDot_flags_enum = CUgraphDebugDot_flags_enum(1);
-    pub const CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES: CUgraphDebugDot_flags_enum = CUgraphDebugDot_flags_enum(2);
-    pub const CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS: CUgraphDebugDot_flags_enum = CUgraphDebugDot_flags_enum(4);
-    pub const CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS: CUgraphDebugDot_flags_enum = CUgraphDebugDot_flags_enum(8);
-    pub const CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS: CUgraphDebugDot_flags_enum = CUgraphDebugDot_flags_enum(16);
-    pub const CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS: CUgraphDebugDot_flags_enum = CUgraphDebugDot_flags_enum(32);
-    pub const CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS: CUgraphDebugDot_flags_enum = CUgraphDebugDot_flags_enum(64);
+    pub const CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: CUgraphDebugDot_flags_enum =
+        CUgraphDebugDot_flags_enum(1);
+    pub const CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES: CUgraphDebugDot_flags_enum =
+        CUgraphDebugDot_flags_enum(2);
+    pub const CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS: CUgraphDebugDot_flags_enum =
+        CUgraphDebugDot_flags_enum(4);
+    pub const CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS: CUgraphDebugDot_flags_enum =
+        CUgraphDebugDot_flags_enum(8);
+    pub const CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS: CUgraphDebugDot_flags_enum =
+        CUgraphDebugDot_flags_enum(16);
+    pub const CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS: CUgraphDebugDot_flags_enum =
+        CUgraphDebugDot_flags_enum(32);
+    pub const CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS: CUgraphDebugDot_flags_enum =
+        CUgraphDebugDot_flags_enum(64);
     pub const CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS: CUgraphDebugDot_flags_enum =
         CUgraphDebugDot_flags_enum(128);
     pub const CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS: CUgraphDebugDot_flags_enum =
         CUgraphDebugDot_flags_enum(256);
     pub const CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES: CUgraphDebugDot_flags_enum =
         CUgraphDebugDot_flags_enum(512);
-    pub const CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES: CUgraphDebugDot_flags_enum = CUgraphDebugDot_flags_enum(1024);
+    pub const CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES: CUgraphDebugDot_flags_enum =
+        CUgraphDebugDot_flags_enum(1024);
     pub const CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS: CUgraphDebugDot_flags_enum =
         CUgraphDebugDot_flags_enum(2048);
     pub const CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS: CUgraphDebugDot_flags_enum =
         CUgraphDebugDot_flags_enum(4096);
     pub const CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS: CUgraphDebugDot_flags_enum =
         CUgraphDebugDot_flags_enum(8192);
-    pub const CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO: CUgraphDebugDot_flags_enum = CUgraphDebugDot_flags_enum(16384);
+    pub const CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO: CUgraphDebugDot_flags_enum =
+        CUgraphDebugDot_flags_enum(16384);
     pub const CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS: CUgraphDebugDot_flags_enum =
         CUgraphDebugDot_flags_enum(32768);
     pub const CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_BATCH_NODE_PARAMS: CUgraphDebugDot_flags_enum =
@@ -7183,8 +9410,14 @@ impl ::core::fmt::Debug for CUgraphDebugDot_flags_enum {
             "CUgraphDebugDot_flags",
             self.0.into(),
             &[
-                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE"),
-                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES"),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES",
+                ),
                 (
                     Self::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS.0 as i64,
                     "CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS",
@@ -7197,7 +9430,10 @@ impl ::core::fmt::Debug for CUgraphDebugDot_flags_enum {
                     Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS.0 as i64,
                     "CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS",
                 ),
-                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS"),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS",
+                ),
                 (
                     Self::CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS.0 as i64,
                     "CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS",
@@ -7214,7 +9450,10 @@ impl ::core::fmt::Debug for CUgraphDebugDot_flags_enum {
                     Self::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES.0 as i64,
                     "CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES",
                 ),
-                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES"),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES",
+                ),
                 (
                     Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS.0 as i64,
                     "CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS",
@@ -7227,7 +9466,10 @@ impl ::core::fmt::Debug for CUgraphDebugDot_flags_enum {
                     Self::CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS.0 as i64,
                     "CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS",
                 ),
-                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO"),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO",
+                ),
                 (
                     Self::CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS.0 as i64,
                     "CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS",
@@ -7246,7 +9488,8 @@ impl ::core::fmt::Debug for CUgraphDebugDot_flags_enum {
 }
 pub use self::CUgraphDebugDot_flags_enum as CUgraphDebugDot_flags;
 impl CUuserObject_flags_enum {
-    pub const CU_USER_OBJECT_NO_DESTRUCTOR_SYNC: CUuserObject_flags_enum = CUuserObject_flags_enum(1);
+    pub const CU_USER_OBJECT_NO_DESTRUCTOR_SYNC: CUuserObject_flags_enum =
+        CUuserObject_flags_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7257,13 +9500,17 @@ impl ::core::fmt::Debug for CUuserObject_flags_enum {
             formatter,
             "CUuserObject_flags",
             self.0.into(),
-            &[(Self::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0 as i64, "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC")],
+            &[(
+                Self::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0 as i64,
+                "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC",
+            )],
         )
     }
 }
 pub use self::CUuserObject_flags_enum as CUuserObject_flags;
 impl CUuserObjectRetain_flags_enum {
-    pub const CU_GRAPH_USER_OBJECT_MOVE: CUuserObjectRetain_flags_enum = CUuserObjectRetain_flags_enum(1);
+    pub const CU_GRAPH_USER_OBJECT_MOVE: CUuserObjectRetain_flags_enum =
+        CUuserObjectRetain_flags_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7274,7 +9521,10 @@ impl ::core::fmt::Debug for CUuserObjectRetain_flags_enum {
             formatter,
             "CUuserObjectRetain_flags",
             self.0.into(),
-            &[(Self::CU_GRAPH_USER_OBJECT_MOVE.0 as i64, "CU_GRAPH_USER_OBJECT_MOVE")],
+            &[(
+                Self::CU_GRAPH_USER_OBJECT_MOVE.0 as i64,
+                "CU_GRAPH_USER_OBJECT_MOVE",
+            )],
         )
     }
 }
@@ -7282,7 +9532,8 @@ pub use self::CUuserObjectRetain_flags_enum as CUuserObjectRetain_flags;
 impl CUgraphInstantiate_flags_enum {
     pub const CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH: CUgraphInstantiate_flags_enum =
         CUgraphInstantiate_flags_enum(1);
-    pub const CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: CUgraphInstantiate_flags_enum = CUgraphInstantiate_flags_enum(2);
+    pub const CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: CUgraphInstantiate_flags_enum =
+        CUgraphInstantiate_flags_enum(2);
     pub const CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH: CUgraphInstantiate_flags_enum =
         CUgraphInstantiate_flags_enum(4);
     pub const CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: CUgraphInstantiate_flags_enum =
@@ -7302,8 +9553,14 @@ impl ::core::fmt::Debug for CUgraphInstantiate_flags_enum {
                     Self::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as i64,
                     "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH",
                 ),
-                (Self::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0 as i64, "CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD"),
-                (Self::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as i64, "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH"),
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD",
+                ),
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH",
+                ),
                 (
                     Self::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0 as i64,
                     "CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY",
@@ -7327,8 +9584,14 @@ impl ::core::fmt::Debug for CUdeviceNumaConfig_enum {
             "CUdeviceNumaConfig",
             self.0.into(),
             &[
-                (Self::CU_DEVICE_NUMA_CONFIG_NONE.0 as i64, "CU_DEVICE_NUMA_CONFIG_NONE"),
-                (Self::CU_DEVICE_NUMA_CONFIG_NUMA_NODE.0 as i64, "CU_DEVICE_NUMA_CONFIG_NUMA_NODE"),
+                (
+                    Self::CU_DEVICE_NUMA_CONFIG_NONE.0 as i64,
+                    "CU_DEVICE_NUMA_CONFIG_NONE",
+                ),
+                (
+                    Self::CU_DEVICE_NUMA_CONFIG_NUMA_NODE.0 as i64,
+                    "CU_DEVICE_NUMA_CONFIG_NUMA_NODE",
+                ),
             ],
         )
     }
@@ -7352,12 +9615,30 @@ impl ::core::fmt::Debug for CUprocessState_enum {
             "CUprocessState",
             self.0.into(),
             &[
-                (Self::CU_PROCESS_STATE_RUNNING.0 as i64, "CU_PROCESS_STATE_RUNNING"),
-                (Self::CU_PROCESS_STATE_LOCKED.0 as i64, "CU_PROCESS_STATE_LOCKED"),
-                (Self::CU_PROCESS_STATE_CHECKPOINTED.0 as i64, "CU_PROCESS_STATE_CHECKPOINTED"),
-                (Self::CU_PROCESS_STATE_FAILED.0 as i64, "CU_PROCESS_STATE_FAILED"),
-                (Self::CU_PROCESS_STATE_CHECKPOINTING.0 as i64, "CU_PROCESS_STATE_CHECKPOINTING"),
-                (Self::CU_PROCESS_STATE_RESTORING.0 as i64, "CU_PROCESS_STATE_RESTORING"),
+                (
+                    Self::CU_PROCESS_STATE_RUNNING.0 as i64,
+                    "CU_PROCESS_STATE_RUNNING",
+                ),
+                (
+                    Self::CU_PROCESS_STATE_LOCKED.0 as i64,
+                    "CU_PROCESS_STATE_LOCKED",
+                ),
+                (
+                    Self::CU_PROCESS_STATE_CHECKPOINTED.0 as i64,
+                    "CU_PROCESS_STATE_CHECKPOINTED",
+                ),
+                (
+                    Self::CU_PROCESS_STATE_FAILED.0 as i64,
+                    "CU_PROCESS_STATE_FAILED",
+                ),
+                (
+                    Self::CU_PROCESS_STATE_CHECKPOINTING.0 as i64,
+                    "CU_PROCESS_STATE_CHECKPOINTING",
+                ),
+                (
+                    Self::CU_PROCESS_STATE_RESTORING.0 as i64,
+                    "CU_PROCESS_STATE_RESTORING",
+                ),
             ],
         )
     }
@@ -7504,18 +9785,28 @@ impl ::core::fmt::Debug for CUmoduleLoadingMode_enum {
             "CUmoduleLoadingMode",
             self.0.into(),
             &[
-                (Self::CU_MODULE_EAGER_LOADING.0 as i64, "CU_MODULE_EAGER_LOADING"),
-                (Self::CU_MODULE_LAZY_LOADING.0 as i64, "CU_MODULE_LAZY_LOADING"),
+                (
+                    Self::CU_MODULE_EAGER_LOADING.0 as i64,
+                    "CU_MODULE_EAGER_LOADING",
+                ),
+                (
+                    Self::CU_MODULE_LAZY_LOADING.0 as i64,
+                    "CU_MODULE_LAZY_LOADING",
+                ),
             ],
         )
     }
 }
 pub use self::CUmoduleLoadingMode_enum as CUmoduleLoadingMode;
 impl CUmemDecompressAlgorithm_enum {
-    pub const CU_MEM_DECOMPRESS_UNSUPPORTED: CUmemDecompressAlgorithm_enum = CUmemDecompressAlgorithm_enum(0);
-    pub const CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE: CUmemDecompressAlgorithm_enum = CUmemDecompressAlgorithm_enum(1);
-    pub const CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY: CUmemDecompressAlgorithm_enum = CUmemDecompressAlgorithm_enum(2);
-    pub const CU_MEM_DECOMPRESS_ALGORITHM_LZ4: CUmemDecompressAlgorithm_enum = CUmemDecompressAlgorithm_enum(4);
+    pub const CU_MEM_DECOMPRESS_UNSUPPORTED: CUmemDecompressAlgorithm_enum =
+        CUmemDecompressAlgorithm_enum(0);
+    pub const CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE: CUmemDecompressAlgorithm_enum =
+        CUmemDecompressAlgorithm_enum(1);
+    pub const CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY: CUmemDecompressAlgorithm_enum =
+        CUmemDecompressAlgorithm_enum(2);
+    pub const CU_MEM_DECOMPRESS_ALGORITHM_LZ4: CUmemDecompressAlgorithm_enum =
+        CUmemDecompressAlgorithm_enum(4);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7527,10 +9818,22 @@ impl ::core::fmt::Debug for CUmemDecompressAlgorithm_enum {
             "CUmemDecompressAlgorithm",
             self.0.into(),
             &[
-                (Self::CU_MEM_DECOMPRESS_UNSUPPORTED.0 as i64, "CU_MEM_DECOMPRESS_UNSUPPORTED"),
-                (Self::CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE.0 as i64, "CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE"),
-                (Self::CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY.0 as i64, "CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY"),
-                (Self::CU_MEM_DECOMPRESS_ALGORITHM_LZ4.0 as i64, "CU_MEM_DECOMPRESS_ALGORITHM_LZ4"),
+                (
+                    Self::CU_MEM_DECOMPRESS_UNSUPPORTED.0 as i64,
+                    "CU_MEM_DECOMPRESS_UNSUPPORTED",
+                ),
+                (
+                    Self::CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE.0 as i64,
+                    "CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE",
+                ),
+                (
+                    Self::CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY.0 as i64,
+                    "CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY",
+                ),
+                (
+                    Self::CU_MEM_DECOMPRESS_ALGORITHM_LZ4.0 as i64,
+                    "CU_MEM_DECOMPRESS_ALGORITHM_LZ4",
+                ),
             ],
         )
     }
@@ -7580,10 +9883,22 @@ impl ::core::fmt::Debug for CUcliqueType_enum {
             "CUcliqueType",
             self.0.into(),
             &[
-                (Self::CU_CLIQUE_TYPE_UNICAST_POINTER.0 as i64, "CU_CLIQUE_TYPE_UNICAST_POINTER"),
-                (Self::CU_CLIQUE_TYPE_MULTICAST_POINTER.0 as i64, "CU_CLIQUE_TYPE_MULTICAST_POINTER"),
-                (Self::CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT.0 as i64, "CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT"),
-                (Self::CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT.0 as i64, "CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT"),
+                (
+                    Self::CU_CLIQUE_TYPE_UNICAST_POINTER.0 as i64,
+                    "CU_CLIQUE_TYPE_UNICAST_POINTER",
+                ),
+                (
+                    Self::CU_CLIQUE_TYPE_MULTICAST_POINTER.0 as i64,
+                    "CU_CLIQUE_TYPE_MULTICAST_POINTER",
+                ),
+                (
+                    Self::CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT.0 as i64,
+                    "CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT",
+                ),
+                (
+                    Self::CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT.0 as i64,
+                    "CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT",
+                ),
             ],
         )
     }
@@ -7624,7 +9939,10 @@ impl ::core::fmt::Debug for CUlogicalEndpointIpcHandleType_enum {
             "CUlogicalEndpointIpcHandleType",
             self.0.into(),
             &[
-                (Self::CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE.0 as i64, "CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE"),
+                (
+                    Self::CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE.0 as i64,
+                    "CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE",
+                ),
                 (
                     Self::CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC.0 as i64,
                     "CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC",
@@ -7651,9 +9969,12 @@ impl Default for CUlogicalEndpointFabricHandle_st {
 }
 pub type CUlogicalEndpointFabricHandle = CUlogicalEndpointFabricHandle_st;
 impl CUlogicalEndpointType_enum {
-    pub const CU_LOGICAL_ENDPOINT_TYPE_INVALID: CUlogicalEndpointType_enum = CUlogicalEndpointType_enum(0);
-    pub const CU_LOGICAL_ENDPOINT_TYPE_UNICAST: CUlogicalEndpointType_enum = CUlogicalEndpointType_enum(1);
-    pub const CU_LOGICAL_ENDPOINT_TYPE_MULTICAST: CUlogicalEndpointType_enum = CUlogicalEndpointType_enum(2);
+    pub const CU_LOGICAL_ENDPOINT_TYPE_INVALID: CUlogicalEndpointType_enum =
+        CUlogicalEndpointType_enum(0);
+    pub const CU_LOGICAL_ENDPOINT_TYPE_UNICAST: CUlogicalEndpointType_enum =
+        CUlogicalEndpointType_enum(1);
+    pub const CU_LOGICAL_ENDPOINT_TYPE_MULTICAST: CUlogicalEndpointType_enum =
+        CUlogicalEndpointType_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7665,17 +9986,28 @@ impl ::core::fmt::Debug for CUlogicalEndpointType_enum {
             "CUlogicalEndpointType",
             self.0.into(),
             &[
-                (Self::CU_LOGICAL_ENDPOINT_TYPE_INVALID.0 as i64, "CU_LOGICAL_ENDPOINT_TYPE_INVALID"),
-                (Self::CU_LOGICAL_ENDPOINT_TYPE_UNICAST.0 as i64, "CU_LOGICAL_ENDPOINT_TYPE_UNICAST"),
-                (Self::CU_LOGICAL_ENDPOINT_TYPE_MULTICAST.0 as i64, "CU_LOGICAL_ENDPOINT_TYPE_MULTICAST"),
+                (
+                    Self::CU_LOGICAL_ENDPOINT_TYPE_INVALID.0 as i64,
+                    "CU_LOGICAL_ENDPOINT_TYPE_INVALID",
+                ),
+                (
+                    Self::CU_LOGICAL_ENDPOINT_TYPE_UNICAST.0 as i64,
+                    "CU_LOGICAL_ENDPOINT_TYPE_UNICAST",
+                ),
+                (
+                    Self::CU_LOGICAL_ENDPOINT_TYPE_MULTICAST.0 as i64,
+                    "CU_LOGICAL_ENDPOINT_TYPE_MULTICAST",
+                ),
             ],
         )
     }
 }
 pub use self::CUlogicalEndpointType_enum as CUlogicalEndpointType;
 impl CUlogicalEndpointFlag_enum {
-    pub const CU_LOGICAL_ENDPOINT_FLAG_NONE: CUlogicalEndpointFlag_enum = CUlogicalEndpointFlag_enum(0);
-    pub const CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS: CUlogicalEndpointFlag_enum = CUlogicalEndpointFlag_enum(1);
+    pub const CU_LOGICAL_ENDPOINT_FLAG_NONE: CUlogicalEndpointFlag_enum =
+        CUlogicalEndpointFlag_enum(0);
+    pub const CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS: CUlogicalEndpointFlag_enum =
+        CUlogicalEndpointFlag_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7687,8 +10019,14 @@ impl ::core::fmt::Debug for CUlogicalEndpointFlag_enum {
             "CUlogicalEndpointFlag",
             self.0.into(),
             &[
-                (Self::CU_LOGICAL_ENDPOINT_FLAG_NONE.0 as i64, "CU_LOGICAL_ENDPOINT_FLAG_NONE"),
-                (Self::CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS.0 as i64, "CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS"),
+                (
+                    Self::CU_LOGICAL_ENDPOINT_FLAG_NONE.0 as i64,
+                    "CU_LOGICAL_ENDPOINT_FLAG_NONE",
+                ),
+                (
+                    Self::CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS.0 as i64,
+                    "CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS",
+                ),
             ],
         )
     }
@@ -7716,8 +10054,12 @@ pub struct CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_1 {
 }
 const _: () = assert!(
     (::core::mem::size_of::<CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_1>() == 4usize)
-        & (::core::mem::align_of::<CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_1>() == 4usize)
-        & (::core::mem::offset_of!(CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_1, device) == 0usize)
+        & (::core::mem::align_of::<CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_1>()
+            == 4usize)
+        & (::core::mem::offset_of!(
+            CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_1,
+            device
+        ) == 0usize)
 );
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -7726,14 +10068,19 @@ pub struct CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2 {
 }
 const _: () = assert!(
     (::core::mem::size_of::<CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2>() == 4usize)
-        & (::core::mem::align_of::<CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2>() == 4usize)
-        & (::core::mem::offset_of!(CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2, numDevices) == 0usize)
+        & (::core::mem::align_of::<CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2>()
+            == 4usize)
+        & (::core::mem::offset_of!(
+            CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2,
+            numDevices
+        ) == 0usize)
 );
 const _: () = assert!(
     (::core::mem::size_of::<CUlogicalEndpointProp_struct__bindgen_ty_1>() == 4usize)
         & (::core::mem::align_of::<CUlogicalEndpointProp_struct__bindgen_ty_1>() == 4usize)
         & (::core::mem::offset_of!(CUlogicalEndpointProp_struct__bindgen_ty_1, unicast) == 0usize)
-        & (::core::mem::offset_of!(CUlogicalEndpointProp_struct__bindgen_ty_1, multicast) == 0usize)
+        & (::core::mem::offset_of!(CUlogicalEndpointProp_struct__bindgen_ty_1, multicast)
+            == 0usize)
 );
 impl Default for CUlogicalEndpointProp_struct__bindgen_ty_1 {
     fn default() -> Self {
@@ -7755,10 +10102,12 @@ impl Default for CUlogicalEndpointProp_struct {
 }
 pub type CUlogicalEndpointProp = CUlogicalEndpointProp_struct;
 impl CUfabricCpyOperandType_enum {
-    pub const CU_FABRIC_COPY_OPERAND_TYPE_POINTER: CUfabricCpyOperandType_enum = CUfabricCpyOperandType_enum(1);
+    pub const CU_FABRIC_COPY_OPERAND_TYPE_POINTER: CUfabricCpyOperandType_enum =
+        CUfabricCpyOperandType_enum(1);
     pub const CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT: CUfabricCpyOperandType_enum =
         CUfabricCpyOperandType_enum(2);
-    pub const CU_FABRIC_COPY_OPERAND_TYPE_MAX: CUfabricCpyOperandType_enum = CUfabricCpyOperandType_enum(2147483647);
+    pub const CU_FABRIC_COPY_OPERAND_TYPE_MAX: CUfabricCpyOperandType_enum =
+        CUfabricCpyOperandType_enum(2147483647);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7770,12 +10119,18 @@ impl ::core::fmt::Debug for CUfabricCpyOperandType_enum {
             "CUfabricCpyOperandType",
             self.0.into(),
             &[
-                (Self::CU_FABRIC_COPY_OPERAND_TYPE_POINTER.0 as i64, "CU_FABRIC_COPY_OPERAND_TYPE_POINTER"),
+                (
+                    Self::CU_FABRIC_COPY_OPERAND_TYPE_POINTER.0 as i64,
+                    "CU_FABRIC_COPY_OPERAND_TYPE_POINTER",
+                ),
                 (
                     Self::CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT.0 as i64,
                     "CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT",
                 ),
-                (Self::CU_FABRIC_COPY_OPERAND_TYPE_MAX.0 as i64, "CU_FABRIC_COPY_OPERAND_TYPE_MAX"),
+                (
+                    Self::CU_FABRIC_COPY_OPERAND_TYPE_MAX.0 as i64,
+                    "CU_FABRIC_COPY_OPERAND_TYPE_MAX",
+                ),
             ],
         )
     }
@@ -7802,8 +10157,10 @@ pub struct CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1 {
 const _: () = assert!(
     (::core::mem::size_of::<CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1>() == 16usize)
         & (::core::mem::align_of::<CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1>() == 8usize)
-        & (::core::mem::offset_of!(CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1, ptr) == 0usize)
-        & (::core::mem::offset_of!(CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1, locHint) == 8usize)
+        & (::core::mem::offset_of!(CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1, ptr)
+            == 0usize)
+        & (::core::mem::offset_of!(CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1, locHint)
+            == 8usize)
 );
 impl Default for CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1 {
     fn default() -> Self {
@@ -7819,8 +10176,10 @@ pub struct CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2 {
 const _: () = assert!(
     (::core::mem::size_of::<CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2>() == 16usize)
         & (::core::mem::align_of::<CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2>() == 8usize)
-        & (::core::mem::offset_of!(CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2, id) == 0usize)
-        & (::core::mem::offset_of!(CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2, offset) == 8usize)
+        & (::core::mem::offset_of!(CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2, id)
+            == 0usize)
+        & (::core::mem::offset_of!(CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2, offset)
+            == 8usize)
 );
 const _: () = assert!(
     (::core::mem::size_of::<CUfabricCpyOperand_st__bindgen_ty_1>() == 16usize)
@@ -7867,9 +10226,12 @@ impl Default for CUDA_FABRIC_COPY_BATCH_OP_st {
     }
 }
 impl CUgraphRecaptureStatus_enum {
-    pub const CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE: CUgraphRecaptureStatus_enum = CUgraphRecaptureStatus_enum(0);
-    pub const CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE: CUgraphRecaptureStatus_enum = CUgraphRecaptureStatus_enum(1);
-    pub const CU_GRAPH_RECAPTURE_ERROR: CUgraphRecaptureStatus_enum = CUgraphRecaptureStatus_enum(2);
+    pub const CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE: CUgraphRecaptureStatus_enum =
+        CUgraphRecaptureStatus_enum(0);
+    pub const CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE: CUgraphRecaptureStatus_enum =
+        CUgraphRecaptureStatus_enum(1);
+    pub const CU_GRAPH_RECAPTURE_ERROR: CUgraphRecaptureStatus_enum =
+        CUgraphRecaptureStatus_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7881,9 +10243,18 @@ impl ::core::fmt::Debug for CUgraphRecaptureStatus_enum {
             "CUgraphRecaptureStatus",
             self.0.into(),
             &[
-                (Self::CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE.0 as i64, "CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE"),
-                (Self::CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE.0 as i64, "CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE"),
-                (Self::CU_GRAPH_RECAPTURE_ERROR.0 as i64, "CU_GRAPH_RECAPTURE_ERROR"),
+                (
+                    Self::CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE.0 as i64,
+                    "CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE",
+                ),
+                (
+                    Self::CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE.0 as i64,
+                    "CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE",
+                ),
+                (
+                    Self::CU_GRAPH_RECAPTURE_ERROR.0 as i64,
+                    "CU_GRAPH_RECAPTURE_ERROR",
+                ),
             ],
         )
     }
@@ -7899,9 +10270,12 @@ pub type CUgraphRecaptureCallback = ::core::option::Option<
     ) -> CUresult,
 >;
 impl CUfunctionLoadingState_enum {
-    pub const CU_FUNCTION_LOADING_STATE_UNLOADED: CUfunctionLoadingState_enum = CUfunctionLoadingState_enum(0);
-    pub const CU_FUNCTION_LOADING_STATE_LOADED: CUfunctionLoadingState_enum = CUfunctionLoadingState_enum(1);
-    pub const CU_FUNCTION_LOADING_STATE_MAX: CUfunctionLoadingState_enum = CUfunctionLoadingState_enum(2);
+    pub const CU_FUNCTION_LOADING_STATE_UNLOADED: CUfunctionLoadingState_enum =
+        CUfunctionLoadingState_enum(0);
+    pub const CU_FUNCTION_LOADING_STATE_LOADED: CUfunctionLoadingState_enum =
+        CUfunctionLoadingState_enum(1);
+    pub const CU_FUNCTION_LOADING_STATE_MAX: CUfunctionLoadingState_enum =
+        CUfunctionLoadingState_enum(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7913,9 +10287,18 @@ impl ::core::fmt::Debug for CUfunctionLoadingState_enum {
             "CUfunctionLoadingState",
             self.0.into(),
             &[
-                (Self::CU_FUNCTION_LOADING_STATE_UNLOADED.0 as i64, "CU_FUNCTION_LOADING_STATE_UNLOADED"),
-                (Self::CU_FUNCTION_LOADING_STATE_LOADED.0 as i64, "CU_FUNCTION_LOADING_STATE_LOADED"),
-                (Self::CU_FUNCTION_LOADING_STATE_MAX.0 as i64, "CU_FUNCTION_LOADING_STATE_MAX"),
+                (
+                    Self::CU_FUNCTION_LOADING_STATE_UNLOADED.0 as i64,
+                    "CU_FUNCTION_LOADING_STATE_UNLOADED",
+                ),
+                (
+                    Self::CU_FUNCTION_LOADING_STATE_LOADED.0 as i64,
+                    "CU_FUNCTION_LOADING_STATE_LOADED",
+                ),
+                (
+                    Self::CU_FUNCTION_LOADING_STATE_MAX.0 as i64,
+                    "CU_FUNCTION_LOADING_STATE_MAX",
+                ),
             ],
         )
     }
@@ -7941,13 +10324,28 @@ impl ::core::fmt::Debug for CUcoredumpSettings_enum {
             "CUcoredumpSettings",
             self.0.into(),
             &[
-                (Self::CU_COREDUMP_ENABLE_ON_EXCEPTION.0 as i64, "CU_COREDUMP_ENABLE_ON_EXCEPTION"),
-                (Self::CU_COREDUMP_TRIGGER_HOST.0 as i64, "CU_COREDUMP_TRIGGER_HOST"),
-                (Self::CU_COREDUMP_LIGHTWEIGHT.0 as i64, "CU_COREDUMP_LIGHTWEIGHT"),
-                (Self::CU_COREDUMP_ENABLE_USER_TRIGGER.0 as i64, "CU_COREDUMP_ENABLE_USER_TRIGGER"),
+                (
+                    Self::CU_COREDUMP_ENABLE_ON_EXCEPTION.0 as i64,
+                    "CU_COREDUMP_ENABLE_ON_EXCEPTION",
+                ),
+                (
+                    Self::CU_COREDUMP_TRIGGER_HOST.0 as i64,
+                    "CU_COREDUMP_TRIGGER_HOST",
+                ),
+                (
+                    Self::CU_COREDUMP_LIGHTWEIGHT.0 as i64,
+                    "CU_COREDUMP_LIGHTWEIGHT",
+                ),
+                (
+                    Self::CU_COREDUMP_ENABLE_USER_TRIGGER.0 as i64,
+                    "CU_COREDUMP_ENABLE_USER_TRIGGER",
+                ),
                 (Self::CU_COREDUMP_FILE.0 as i64, "CU_COREDUMP_FILE"),
                 (Self::CU_COREDUMP_PIPE.0 as i64, "CU_COREDUMP_PIPE"),
-                (Self::CU_COREDUMP_GENERATION_FLAGS.0 as i64, "CU_COREDUMP_GENERATION_FLAGS"),
+                (
+                    Self::CU_COREDUMP_GENERATION_FLAGS.0 as i64,
+                    "CU_COREDUMP_GENERATION_FLAGS",
+                ),
                 (Self::CU_COREDUMP_MAX.0 as i64, "CU_COREDUMP_MAX"),
             ],
         )
@@ -7956,18 +10354,28 @@ impl ::core::fmt::Debug for CUcoredumpSettings_enum {
 pub use self::CUcoredumpSettings_enum as CUcoredumpSettings;
 impl CUCoredumpGenerationFlags {
     pub const CU_COREDUMP_DEFAULT_FLAGS: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(0);
-    pub const CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(1);
-    pub const CU_COREDUMP_SKIP_GLOBAL_MEMORY: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(2);
-    pub const CU_COREDUMP_SKIP_SHARED_MEMORY: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(4);
-    pub const CU_COREDUMP_SKIP_LOCAL_MEMORY: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(8);
+    pub const CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(1);
+    pub const CU_COREDUMP_SKIP_GLOBAL_MEMORY: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(2);
+    pub const CU_COREDUMP_SKIP_SHARED_MEMORY: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(4);
+    pub const CU_COREDUMP_SKIP_LOCAL_MEMORY: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(8);
     pub const CU_COREDUMP_SKIP_ABORT: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(16);
-    pub const CU_COREDUMP_SKIP_CONSTBANK_MEMORY: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(32);
+    pub const CU_COREDUMP_SKIP_CONSTBANK_MEMORY: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(32);
     pub const CU_COREDUMP_GZIP_COMPRESS: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(64);
-    pub const CU_COREDUMP_FAULTED_CONTEXTS_ONLY: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(128);
-    pub const CU_COREDUMP_SKIP_TENSOR_MEMORY: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(256);
-    pub const CU_COREDUMP_NO_ERRBAR_AT_EXIT: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(1073741824);
-    pub const CU_COREDUMP_LOG_ONLY: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(-2147483648);
-    pub const CU_COREDUMP_LIGHTWEIGHT_FLAGS: CUCoredumpGenerationFlags = CUCoredumpGenerationFlags(303);
+    pub const CU_COREDUMP_FAULTED_CONTEXTS_ONLY: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(128);
+    pub const CU_COREDUMP_SKIP_TENSOR_MEMORY: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(256);
+    pub const CU_COREDUMP_NO_ERRBAR_AT_EXIT: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(1073741824);
+    pub const CU_COREDUMP_LOG_ONLY: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(-2147483648);
+    pub const CU_COREDUMP_LIGHTWEIGHT_FLAGS: CUCoredumpGenerationFlags =
+        CUCoredumpGenerationFlags(303);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -7979,19 +10387,55 @@ impl ::core::fmt::Debug for CUCoredumpGenerationFlags {
             "CUCoredumpGenerationFlags",
             self.0.into(),
             &[
-                (Self::CU_COREDUMP_DEFAULT_FLAGS.0 as i64, "CU_COREDUMP_DEFAULT_FLAGS"),
-                (Self::CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES.0 as i64, "CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES"),
-                (Self::CU_COREDUMP_SKIP_GLOBAL_MEMORY.0 as i64, "CU_COREDUMP_SKIP_GLOBAL_MEMORY"),
-                (Self::CU_COREDUMP_SKIP_SHARED_MEMORY.0 as i64, "CU_COREDUMP_SKIP_SHARED_MEMORY"),
-                (Self::CU_COREDUMP_SKIP_LOCAL_MEMORY.0 as i64, "CU_COREDUMP_SKIP_LOCAL_MEMORY"),
-                (Self::CU_COREDUMP_SKIP_ABORT.0 as i64, "CU_COREDUMP_SKIP_ABORT"),
-                (Self::CU_COREDUMP_SKIP_CONSTBANK_MEMORY.0 as i64, "CU_COREDUMP_SKIP_CONSTBANK_MEMORY"),
-                (Self::CU_COREDUMP_GZIP_COMPRESS.0 as i64, "CU_COREDUMP_GZIP_COMPRESS"),
-                (Self::CU_COREDUMP_FAULTED_CONTEXTS_ONLY.0 as i64, "CU_COREDUMP_FAULTED_CONTEXTS_ONLY"),
-                (Self::CU_COREDUMP_SKIP_TENSOR_MEMORY.0 as i64, "CU_COREDUMP_SKIP_TENSOR_MEMORY"),
-                (Self::CU_COREDUMP_NO_ERRBAR_AT_EXIT.0 as i64, "CU_COREDUMP_NO_ERRBAR_AT_EXIT"),
+                (
+                    Self::CU_COREDUMP_DEFAULT_FLAGS.0 as i64,
+                    "CU_COREDUMP_DEFAULT_FLAGS",
+                ),
+                (
+                    Self::CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES.0 as i64,
+                    "CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES",
+                ),
+                (
+                    Self::CU_COREDUMP_SKIP_GLOBAL_MEMORY.0 as i64,
+                    "CU_COREDUMP_SKIP_GLOBAL_MEMORY",
+                ),
+                (
+                    Self::CU_COREDUMP_SKIP_SHARED_MEMORY.0 as i64,
+                    "CU_COREDUMP_SKIP_SHARED_MEMORY",
+                ),
+                (
+                    Self::CU_COREDUMP_SKIP_LOCAL_MEMORY.0 as i64,
+                    "CU_COREDUMP_SKIP_LOCAL_MEMORY",
+                ),
+                (
+                    Self::CU_COREDUMP_SKIP_ABORT.0 as i64,
+                    "CU_COREDUMP_SKIP_ABORT",
+                ),
+                (
+                    Self::CU_COREDUMP_SKIP_CONSTBANK_MEMORY.0 as i64,
+                    "CU_COREDUMP_SKIP_CONSTBANK_MEMORY",
+                ),
+                (
+                    Self::CU_COREDUMP_GZIP_COMPRESS.0 as i64,
+                    "CU_COREDUMP_GZIP_COMPRESS",
+                ),
+                (
+                    Self::CU_COREDUMP_FAULTED_CONTEXTS_ONLY.0 as i64,
+                    "CU_COREDUMP_FAULTED_CONTEXTS_ONLY",
+                ),
+                (
+                    Self::CU_COREDUMP_SKIP_TENSOR_MEMORY.0 as i64,
+                    "CU_COREDUMP_SKIP_TENSOR_MEMORY",
+                ),
+                (
+                    Self::CU_COREDUMP_NO_ERRBAR_AT_EXIT.0 as i64,
+                    "CU_COREDUMP_NO_ERRBAR_AT_EXIT",
+                ),
                 (Self::CU_COREDUMP_LOG_ONLY.0 as i64, "CU_COREDUMP_LOG_ONLY"),
-                (Self::CU_COREDUMP_LIGHTWEIGHT_FLAGS.0 as i64, "CU_COREDUMP_LIGHTWEIGHT_FLAGS"),
+                (
+                    Self::CU_COREDUMP_LIGHTWEIGHT_FLAGS.0 as i64,
+                    "CU_COREDUMP_LIGHTWEIGHT_FLAGS",
+                ),
             ],
         )
     }
@@ -8003,7 +10447,11 @@ pub struct CUcoredumpCallbackEntry_st {
 }
 pub type CUcoredumpCallbackHandle = *mut CUcoredumpCallbackEntry_st;
 pub type CUcoredumpStatusCallback = ::core::option::Option<
-    unsafe extern "C" fn(userData: *mut ::core::ffi::c_void, pid: ::core::ffi::c_int, dev: CUdevice),
+    unsafe extern "C" fn(
+        userData: *mut ::core::ffi::c_void,
+        pid: ::core::ffi::c_int,
+        dev: CUdevice,
+    ),
 >;
 #[repr(C)]
 #[derive(Debug)]
@@ -8026,17 +10474,23 @@ impl ::core::fmt::Debug for CUgreenCtxCreate_flags {
             self.0.into(),
             &[
                 (Self::CU_GREEN_CTX_NONE.0 as i64, "CU_GREEN_CTX_NONE"),
-                (Self::CU_GREEN_CTX_DEFAULT_STREAM.0 as i64, "CU_GREEN_CTX_DEFAULT_STREAM"),
+                (
+                    Self::CU_GREEN_CTX_DEFAULT_STREAM.0 as i64,
+                    "CU_GREEN_CTX_DEFAULT_STREAM",
+                ),
             ],
         )
     }
 }
 impl CUdevSmResourceGroup_flags {
-    pub const CU_DEV_SM_RESOURCE_GROUP_DEFAULT: CUdevSmResourceGroup_flags = CUdevSmResourceGroup_flags(0);
-    pub const CU_DEV_SM_RESOURCE_GROUP_BACKFILL: CUdevSmResourceGroup_flags = CUdevSmResourceGroup_flags(1);
-    pub const CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID: CUdevSmResourceGroup_flags = CUdevSmResourceGroup_flags(2);
-    pub const CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_SUPPLEMENTAL_SMS: CUdevSmResourceGroup_flags =
-        CUdevSmResourceGroup_flags(4);
+    pub const CU_DEV_SM_RESOURCE_GROUP_DEFAULT: CUdevSmResourceGroup_flags =
+        CUdevSmResourceGroup_flags(0);
+    pub const CU_DEV_SM_RESOURCE_GROUP_BACKFILL: CUdevSmResourceGroup_flags =
+        CUdevSmResourceGroup_flags(1);
+    pub const CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID: CUdevSmResourceGroup_flags =
+        CUdevSmResourceGroup_flags(2);
+    pub const CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_SUPPLEMENTAL_SMS:
+        CUdevSmResourceGroup_flags = CUdevSmResourceGroup_flags(4);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -8048,8 +10502,14 @@ impl ::core::fmt::Debug for CUdevSmResourceGroup_flags {
             "CUdevSmResourceGroup_flags",
             self.0.into(),
             &[
-                (Self::CU_DEV_SM_RESOURCE_GROUP_DEFAULT.0 as i64, "CU_DEV_SM_RESOURCE_GROUP_DEFAULT"),
-                (Self::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 as i64, "CU_DEV_SM_RESOURCE_GROUP_BACKFILL"),
+                (
+                    Self::CU_DEV_SM_RESOURCE_GROUP_DEFAULT.0 as i64,
+                    "CU_DEV_SM_RESOURCE_GROUP_DEFAULT",
+                ),
+                (
+                    Self::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 as i64,
+                    "CU_DEV_SM_RESOURCE_GROUP_BACKFILL",
+                ),
                 (
                     Self::CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID.0 as i64,
                     "CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID",
@@ -8065,8 +10525,8 @@ impl ::core::fmt::Debug for CUdevSmResourceGroup_flags {
 impl CUdevSmResourceSplitByCount_flags {
     pub const CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING: CUdevSmResourceSplitByCount_flags =
         CUdevSmResourceSplitByCount_flags(1);
-    pub const CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE: CUdevSmResourceSplitByCount_flags =
-        CUdevSmResourceSplitByCount_flags(2);
+    pub const CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE:
+        CUdevSmResourceSplitByCount_flags = CUdevSmResourceSplitByCount_flags(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -8106,10 +10566,22 @@ impl ::core::fmt::Debug for CUdevResourceType {
             "CUdevResourceType",
             self.0.into(),
             &[
-                (Self::CU_DEV_RESOURCE_TYPE_INVALID.0 as i64, "CU_DEV_RESOURCE_TYPE_INVALID"),
-                (Self::CU_DEV_RESOURCE_TYPE_SM.0 as i64, "CU_DEV_RESOURCE_TYPE_SM"),
-                (Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG.0 as i64, "CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG"),
-                (Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE.0 as i64, "CU_DEV_RESOURCE_TYPE_WORKQUEUE"),
+                (
+                    Self::CU_DEV_RESOURCE_TYPE_INVALID.0 as i64,
+                    "CU_DEV_RESOURCE_TYPE_INVALID",
+                ),
+                (
+                    Self::CU_DEV_RESOURCE_TYPE_SM.0 as i64,
+                    "CU_DEV_RESOURCE_TYPE_SM",
+                ),
+                (
+                    Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG.0 as i64,
+                    "CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG",
+                ),
+                (
+                    Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE.0 as i64,
+                    "CU_DEV_RESOURCE_TYPE_WORKQUEUE",
+                ),
             ],
         )
     }
@@ -8134,8 +10606,10 @@ const _: () = assert!(
 );
 pub type CUdevSmResource = CUdevSmResource_st;
 impl CUdevWorkqueueConfigScope {
-    pub const CU_WORKQUEUE_SCOPE_DEVICE_CTX: CUdevWorkqueueConfigScope = CUdevWorkqueueConfigScope(0);
-    pub const CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED: CUdevWorkqueueConfigScope = CUdevWorkqueueConfigScope(1);
+    pub const CU_WORKQUEUE_SCOPE_DEVICE_CTX: CUdevWorkqueueConfigScope =
+        CUdevWorkqueueConfigScope(0);
+    pub const CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED: CUdevWorkqueueConfigScope =
+        CUdevWorkqueueConfigScope(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -8147,8 +10621,14 @@ impl ::core::fmt::Debug for CUdevWorkqueueConfigScope {
             "CUdevWorkqueueConfigScope",
             self.0.into(),
             &[
-                (Self::CU_WORKQUEUE_SCOPE_DEVICE_CTX.0 as i64, "CU_WORKQUEUE_SCOPE_DEVICE_CTX"),
-                (Self::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED.0 as i64, "CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED"),
+                (
+                    Self::CU_WORKQUEUE_SCOPE_DEVICE_CTX.0 as i64,
+                    "CU_WORKQUEUE_SCOPE_DEVICE_CTX",
+                ),
+                (
+                    Self::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED.0 as i64,
+                    "CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED",
+                ),
             ],
         )
     }
@@ -8203,10 +10683,15 @@ const _: () = assert!(
     (::core::mem::size_of::<CU_DEV_SM_RESOURCE_GROUP_PARAMS_st>() == 64usize)
         & (::core::mem::align_of::<CU_DEV_SM_RESOURCE_GROUP_PARAMS_st>() == 4usize)
         & (::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS_st, smCount) == 0usize)
-        & (::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS_st, coscheduledSmCount) == 4usize)
-        & (::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS_st, preferredCoscheduledSmCount) == 8usize)
+        & (::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS_st, coscheduledSmCount)
+            == 4usize)
+        & (::core::mem::offset_of!(
+            CU_DEV_SM_RESOURCE_GROUP_PARAMS_st,
+            preferredCoscheduledSmCount
+        ) == 8usize)
         & (::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS_st, flags) == 12usize)
-        & (::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS_st, localityDomainId) == 16usize)
+        & (::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS_st, localityDomainId)
+            == 16usize)
         & (::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS_st, reserved) == 20usize)
 );
 pub type CU_DEV_SM_RESOURCE_GROUP_PARAMS = CU_DEV_SM_RESOURCE_GROUP_PARAMS_st;
@@ -8466,16 +10951,24 @@ impl ::core::fmt::Debug for CUeglFrameType_enum {
             "CUeglFrameType",
             self.0.into(),
             &[
-                (Self::CU_EGL_FRAME_TYPE_ARRAY.0 as i64, "CU_EGL_FRAME_TYPE_ARRAY"),
-                (Self::CU_EGL_FRAME_TYPE_PITCH.0 as i64, "CU_EGL_FRAME_TYPE_PITCH"),
+                (
+                    Self::CU_EGL_FRAME_TYPE_ARRAY.0 as i64,
+                    "CU_EGL_FRAME_TYPE_ARRAY",
+                ),
+                (
+                    Self::CU_EGL_FRAME_TYPE_PITCH.0 as i64,
+                    "CU_EGL_FRAME_TYPE_PITCH",
+                ),
             ],
         )
     }
 }
 pub use self::CUeglFrameType_enum as CUeglFrameType;
 impl CUeglResourceLocationFlags_enum {
-    pub const CU_EGL_RESOURCE_LOCATION_SYSMEM: CUeglResourceLocationFlags_enum = CUeglResourceLocationFlags_enum(0);
-    pub const CU_EGL_RESOURCE_LOCATION_VIDMEM: CUeglResourceLocationFlags_enum = CUeglResourceLocationFlags_enum(1);
+    pub const CU_EGL_RESOURCE_LOCATION_SYSMEM: CUeglResourceLocationFlags_enum =
+        CUeglResourceLocationFlags_enum(0);
+    pub const CU_EGL_RESOURCE_LOCATION_VIDMEM: CUeglResourceLocationFlags_enum =
+        CUeglResourceLocationFlags_enum(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -8487,8 +10980,14 @@ impl ::core::fmt::Debug for CUeglResourceLocationFlags_enum {
             "CUeglResourceLocationFlags",
             self.0.into(),
             &[
-                (Self::CU_EGL_RESOURCE_LOCATION_SYSMEM.0 as i64, "CU_EGL_RESOURCE_LOCATION_SYSMEM"),
-                (Self::CU_EGL_RESOURCE_LOCATION_VIDMEM.0 as i64, "CU_EGL_RESOURCE_LOCATION_VIDMEM"),
+                (
+                    Self::CU_EGL_RESOURCE_LOCATION_SYSMEM.0 as i64,
+                    "CU_EGL_RESOURCE_LOCATION_SYSMEM",
+                ),
+                (
+                    Self::CU_EGL_RESOURCE_LOCATION_VIDMEM.0 as i64,
+                    "CU_EGL_RESOURCE_LOCATION_VIDMEM",
+                ),
             ],
         )
     }
@@ -8496,9 +10995,11 @@ impl ::core::fmt::Debug for CUeglResourceLocationFlags_enum {
 pub use self::CUeglResourceLocationFlags_enum as CUeglResourceLocationFlags;
 impl CUeglColorFormat_enum {
     pub const CU_EGL_COLOR_FORMAT_YUV420_PLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(0);
-    pub const CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(1);
+    pub const CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(1);
     pub const CU_EGL_COLOR_FORMAT_YUV422_PLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(2);
-    pub const CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(3);
+    pub const CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(3);
     pub const CU_EGL_COLOR_FORMAT_RGB: CUeglColorFormat_enum = CUeglColorFormat_enum(4);
     pub const CU_EGL_COLOR_FORMAT_BGR: CUeglColorFormat_enum = CUeglColorFormat_enum(5);
     pub const CU_EGL_COLOR_FORMAT_ARGB: CUeglColorFormat_enum = CUeglColorFormat_enum(6);
@@ -8506,7 +11007,8 @@ impl CUeglColorFormat_enum {
     pub const CU_EGL_COLOR_FORMAT_L: CUeglColorFormat_enum = CUeglColorFormat_enum(8);
     pub const CU_EGL_COLOR_FORMAT_R: CUeglColorFormat_enum = CUeglColorFormat_enum(9);
     pub const CU_EGL_COLOR_FORMAT_YUV444_PLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(10);
-    pub const CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(11);
+    pub const CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(11);
     pub const CU_EGL_COLOR_FORMAT_YUYV_422: CUeglColorFormat_enum = CUeglColorFormat_enum(12);
     pub const CU_EGL_COLOR_FORMAT_UYVY_422: CUeglColorFormat_enum = CUeglColorFormat_enum(13);
     pub const CU_EGL_COLOR_FORMAT_ABGR: CUeglColorFormat_enum = CUeglColorFormat_enum(14);
@@ -8514,13 +11016,20 @@ impl CUeglColorFormat_enum {
     pub const CU_EGL_COLOR_FORMAT_A: CUeglColorFormat_enum = CUeglColorFormat_enum(16);
     pub const CU_EGL_COLOR_FORMAT_RG: CUeglColorFormat_enum = CUeglColorFormat_enum(17);
     pub const CU_EGL_COLOR_FORMAT_AYUV: CUeglColorFormat_enum = CUeglColorFormat_enum(18);
-    pub const CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(19);
-    pub const CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(20);
-    pub const CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(21);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(22);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(23);
-    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(24);
-    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(25);
+    pub const CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(19);
+    pub const CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(20);
+    pub const CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(21);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(22);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(23);
+    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(24);
+    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(25);
     pub const CU_EGL_COLOR_FORMAT_VYUY_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(26);
     pub const CU_EGL_COLOR_FORMAT_UYVY_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(27);
     pub const CU_EGL_COLOR_FORMAT_YUYV_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(28);
@@ -8528,18 +11037,30 @@ impl CUeglColorFormat_enum {
     pub const CU_EGL_COLOR_FORMAT_YUV_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(30);
     pub const CU_EGL_COLOR_FORMAT_YUVA_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(31);
     pub const CU_EGL_COLOR_FORMAT_AYUV_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(32);
-    pub const CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(33);
-    pub const CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(34);
-    pub const CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(35);
-    pub const CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(36);
-    pub const CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(37);
-    pub const CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(38);
-    pub const CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(39);
-    pub const CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(40);
-    pub const CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(41);
-    pub const CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(42);
-    pub const CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(43);
-    pub const CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(44);
+    pub const CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(33);
+    pub const CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(34);
+    pub const CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(35);
+    pub const CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(36);
+    pub const CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(37);
+    pub const CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(38);
+    pub const CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(39);
+    pub const CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(40);
+    pub const CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(41);
+    pub const CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(42);
+    pub const CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(43);
+    pub const CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(44);
     pub const CU_EGL_COLOR_FORMAT_BAYER_RGGB: CUeglColorFormat_enum = CUeglColorFormat_enum(45);
     pub const CU_EGL_COLOR_FORMAT_BAYER_BGGR: CUeglColorFormat_enum = CUeglColorFormat_enum(46);
     pub const CU_EGL_COLOR_FORMAT_BAYER_GRBG: CUeglColorFormat_enum = CUeglColorFormat_enum(47);
@@ -8578,19 +11099,32 @@ impl CUeglColorFormat_enum {
     pub const CU_EGL_COLOR_FORMAT_BAYER12_CBRC: CUeglColorFormat_enum = CUeglColorFormat_enum(80);
     pub const CU_EGL_COLOR_FORMAT_BAYER12_CCCC: CUeglColorFormat_enum = CUeglColorFormat_enum(81);
     pub const CU_EGL_COLOR_FORMAT_Y: CUeglColorFormat_enum = CUeglColorFormat_enum(82);
-    pub const CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_2020: CUeglColorFormat_enum = CUeglColorFormat_enum(83);
-    pub const CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_2020: CUeglColorFormat_enum = CUeglColorFormat_enum(84);
-    pub const CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020: CUeglColorFormat_enum = CUeglColorFormat_enum(85);
-    pub const CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020: CUeglColorFormat_enum = CUeglColorFormat_enum(86);
-    pub const CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709: CUeglColorFormat_enum = CUeglColorFormat_enum(87);
-    pub const CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709: CUeglColorFormat_enum = CUeglColorFormat_enum(88);
-    pub const CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709: CUeglColorFormat_enum = CUeglColorFormat_enum(89);
-    pub const CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709: CUeglColorFormat_enum = CUeglColorFormat_enum(90);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709: CUeglColorFormat_enum = CUeglColorFormat_enum(91);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_2020: CUeglColorFormat_enum = CUeglColorFormat_enum(92);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_2020: CUeglColorFormat_enum = CUeglColorFormat_enum(93);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR: CUeglColorFormat_enum = CUeglColorFormat_enum(94);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_709: CUeglColorFormat_enum = CUeglColorFormat_enum(95);
+    pub const CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_2020: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(83);
+    pub const CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_2020: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(84);
+    pub const CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(85);
+    pub const CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(86);
+    pub const CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(87);
+    pub const CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(88);
+    pub const CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(89);
+    pub const CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(90);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(91);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_2020: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(92);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_2020: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(93);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(94);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_709: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(95);
     pub const CU_EGL_COLOR_FORMAT_Y_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(96);
     pub const CU_EGL_COLOR_FORMAT_Y_709_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(97);
     pub const CU_EGL_COLOR_FORMAT_Y10_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(98);
@@ -8601,14 +11135,22 @@ impl CUeglColorFormat_enum {
     pub const CU_EGL_COLOR_FORMAT_YUV: CUeglColorFormat_enum = CUeglColorFormat_enum(103);
     pub const CU_EGL_COLOR_FORMAT_YVYU: CUeglColorFormat_enum = CUeglColorFormat_enum(104);
     pub const CU_EGL_COLOR_FORMAT_VYUY: CUeglColorFormat_enum = CUeglColorFormat_enum(105);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(106);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(107);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(108);
-    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_709_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(109);
-    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(110);
-    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_709_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(111);
-    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(112);
-    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_709_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(113);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(106);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(107);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(108);
+    pub const CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_709_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(109);
+    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(110);
+    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_709_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(111);
+    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(112);
+    pub const CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_709_ER: CUeglColorFormat_enum =
+        CUeglColorFormat_enum(113);
     pub const CU_EGL_COLOR_FORMAT_UYVY_709: CUeglColorFormat_enum = CUeglColorFormat_enum(114);
     pub const CU_EGL_COLOR_FORMAT_UYVY_709_ER: CUeglColorFormat_enum = CUeglColorFormat_enum(115);
     pub const CU_EGL_COLOR_FORMAT_UYVY_2020: CUeglColorFormat_enum = CUeglColorFormat_enum(116);
@@ -8624,28 +11166,94 @@ impl ::core::fmt::Debug for CUeglColorFormat_enum {
             "CUeglColorFormat",
             self.0.into(),
             &[
-                (Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_PLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV422_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV422_PLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_RGB.0 as i64, "CU_EGL_COLOR_FORMAT_RGB"),
-                (Self::CU_EGL_COLOR_FORMAT_BGR.0 as i64, "CU_EGL_COLOR_FORMAT_BGR"),
-                (Self::CU_EGL_COLOR_FORMAT_ARGB.0 as i64, "CU_EGL_COLOR_FORMAT_ARGB"),
-                (Self::CU_EGL_COLOR_FORMAT_RGBA.0 as i64, "CU_EGL_COLOR_FORMAT_RGBA"),
-                (Self::CU_EGL_COLOR_FORMAT_L.0 as i64, "CU_EGL_COLOR_FORMAT_L"),
-                (Self::CU_EGL_COLOR_FORMAT_R.0 as i64, "CU_EGL_COLOR_FORMAT_R"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV444_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV444_PLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_YUYV_422.0 as i64, "CU_EGL_COLOR_FORMAT_YUYV_422"),
-                (Self::CU_EGL_COLOR_FORMAT_UYVY_422.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_422"),
-                (Self::CU_EGL_COLOR_FORMAT_ABGR.0 as i64, "CU_EGL_COLOR_FORMAT_ABGR"),
-                (Self::CU_EGL_COLOR_FORMAT_BGRA.0 as i64, "CU_EGL_COLOR_FORMAT_BGRA"),
-                (Self::CU_EGL_COLOR_FORMAT_A.0 as i64, "CU_EGL_COLOR_FORMAT_A"),
-                (Self::CU_EGL_COLOR_FORMAT_RG.0 as i64, "CU_EGL_COLOR_FORMAT_RG"),
-                (Self::CU_EGL_COLOR_FORMAT_AYUV.0 as i64, "CU_EGL_COLOR_FORMAT_AYUV"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR"),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV420_PLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV422_PLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV422_PLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_RGB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_RGB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BGR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BGR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_ARGB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_ARGB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_RGBA.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_RGBA",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_L.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_L",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_R.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_R",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV444_PLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV444_PLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUYV_422.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUYV_422",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_UYVY_422.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_UYVY_422",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_ABGR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_ABGR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BGRA.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BGRA",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_A.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_A",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_RG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_RG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_AYUV.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_AYUV",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR",
+                ),
                 (
                     Self::CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR.0 as i64,
                     "CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR",
@@ -8662,63 +11270,234 @@ impl ::core::fmt::Debug for CUeglColorFormat_enum {
                     Self::CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR.0 as i64,
                     "CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR",
                 ),
-                (Self::CU_EGL_COLOR_FORMAT_VYUY_ER.0 as i64, "CU_EGL_COLOR_FORMAT_VYUY_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_UYVY_ER.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUYV_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUYV_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YVYU_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVYU_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUVA_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUVA_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_AYUV_ER.0 as i64, "CU_EGL_COLOR_FORMAT_AYUV_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_RGGB"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_BGGR"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_GRBG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_GBRG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER10_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_RGGB"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER10_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_BGGR"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER10_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_GRBG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER10_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_GBRG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER12_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_RGGB"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER12_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_BGGR"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER12_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_GRBG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER12_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_GBRG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER14_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER14_RGGB"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER14_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER14_BGGR"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER14_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER14_GRBG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER14_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER14_GBRG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER20_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER20_RGGB"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER20_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER20_BGGR"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER20_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER20_GRBG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER20_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER20_GBRG"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU444_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU444_PLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU422_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU422_PLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_PLANAR"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_ISP_RGGB"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_ISP_BGGR"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_ISP_GRBG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_ISP_GBRG"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_BCCR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_BCCR"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_RCCB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_RCCB"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_CRBC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_CRBC"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER_CBRC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_CBRC"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER10_CCCC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_CCCC"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER12_BCCR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_BCCR"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER12_RCCB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_RCCB"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER12_CRBC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_CRBC"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER12_CBRC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_CBRC"),
-                (Self::CU_EGL_COLOR_FORMAT_BAYER12_CCCC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_CCCC"),
-                (Self::CU_EGL_COLOR_FORMAT_Y.0 as i64, "CU_EGL_COLOR_FORMAT_Y"),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_VYUY_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_VYUY_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_UYVY_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_UYVY_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUYV_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUYV_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVYU_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVYU_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUVA_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUVA_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_AYUV_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_AYUV_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_RGGB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_RGGB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_BGGR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_BGGR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_GRBG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_GRBG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_GBRG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_GBRG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER10_RGGB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER10_RGGB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER10_BGGR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER10_BGGR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER10_GRBG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER10_GRBG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER10_GBRG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER10_GBRG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER12_RGGB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER12_RGGB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER12_BGGR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER12_BGGR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER12_GRBG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER12_GRBG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER12_GBRG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER12_GBRG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER14_RGGB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER14_RGGB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER14_BGGR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER14_BGGR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER14_GRBG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER14_GRBG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER14_GBRG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER14_GBRG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER20_RGGB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER20_RGGB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER20_BGGR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER20_BGGR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER20_GRBG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER20_GRBG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER20_GBRG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER20_GBRG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU444_PLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU444_PLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU422_PLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU422_PLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU420_PLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_RGGB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_ISP_RGGB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_BGGR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_ISP_BGGR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_GRBG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_ISP_GRBG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_GBRG.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_ISP_GBRG",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_BCCR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_BCCR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_RCCB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_RCCB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_CRBC.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_CRBC",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER_CBRC.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER_CBRC",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER10_CCCC.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER10_CCCC",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER12_BCCR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER12_BCCR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER12_RCCB.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER12_RCCB",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER12_CRBC.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER12_CRBC",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER12_CBRC.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER12_CBRC",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_BAYER12_CCCC.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_BAYER12_CCCC",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y",
+                ),
                 (
                     Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_2020.0 as i64,
                     "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_2020",
@@ -8727,12 +11506,30 @@ impl ::core::fmt::Debug for CUeglColorFormat_enum {
                     Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_2020.0 as i64,
                     "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_2020",
                 ),
-                (Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709"),
-                (Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709"),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709",
+                ),
                 (
                     Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709.0 as i64,
                     "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709",
@@ -8753,16 +11550,46 @@ impl ::core::fmt::Debug for CUeglColorFormat_enum {
                     Self::CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_709.0 as i64,
                     "CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_709",
                 ),
-                (Self::CU_EGL_COLOR_FORMAT_Y_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_Y_709_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y_709_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_Y10_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y10_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_Y10_709_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y10_709_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_Y12_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y12_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_Y12_709_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y12_709_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_YUVA.0 as i64, "CU_EGL_COLOR_FORMAT_YUVA"),
-                (Self::CU_EGL_COLOR_FORMAT_YUV.0 as i64, "CU_EGL_COLOR_FORMAT_YUV"),
-                (Self::CU_EGL_COLOR_FORMAT_YVYU.0 as i64, "CU_EGL_COLOR_FORMAT_YVYU"),
-                (Self::CU_EGL_COLOR_FORMAT_VYUY.0 as i64, "CU_EGL_COLOR_FORMAT_VYUY"),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y_709_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y_709_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10_709_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10_709_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y12_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y12_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y12_709_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y12_709_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUVA.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUVA",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVYU.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVYU",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_VYUY.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_VYUY",
+                ),
                 (
                     Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_ER.0 as i64,
                     "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_ER",
@@ -8795,10 +11622,22 @@ impl ::core::fmt::Debug for CUeglColorFormat_enum {
                     Self::CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_709_ER.0 as i64,
                     "CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_709_ER",
                 ),
-                (Self::CU_EGL_COLOR_FORMAT_UYVY_709.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_709"),
-                (Self::CU_EGL_COLOR_FORMAT_UYVY_709_ER.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_709_ER"),
-                (Self::CU_EGL_COLOR_FORMAT_UYVY_2020.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_2020"),
-                (Self::CU_EGL_COLOR_FORMAT_MAX.0 as i64, "CU_EGL_COLOR_FORMAT_MAX"),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_UYVY_709.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_UYVY_709",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_UYVY_709_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_UYVY_709_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_UYVY_2020.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_UYVY_2020",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_MAX.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_MAX",
+                ),
             ],
         )
     }
@@ -8879,9 +11718,18 @@ impl ::core::fmt::Debug for CUGLDeviceList_enum {
             "CUGLDeviceList",
             self.0.into(),
             &[
-                (Self::CU_GL_DEVICE_LIST_ALL.0 as i64, "CU_GL_DEVICE_LIST_ALL"),
-                (Self::CU_GL_DEVICE_LIST_CURRENT_FRAME.0 as i64, "CU_GL_DEVICE_LIST_CURRENT_FRAME"),
-                (Self::CU_GL_DEVICE_LIST_NEXT_FRAME.0 as i64, "CU_GL_DEVICE_LIST_NEXT_FRAME"),
+                (
+                    Self::CU_GL_DEVICE_LIST_ALL.0 as i64,
+                    "CU_GL_DEVICE_LIST_ALL",
+                ),
+                (
+                    Self::CU_GL_DEVICE_LIST_CURRENT_FRAME.0 as i64,
+                    "CU_GL_DEVICE_LIST_CURRENT_FRAME",
+                ),
+                (
+                    Self::CU_GL_DEVICE_LIST_NEXT_FRAME.0 as i64,
+                    "CU_GL_DEVICE_LIST_NEXT_FRAME",
+                ),
             ],
         )
     }
@@ -8902,9 +11750,18 @@ impl ::core::fmt::Debug for CUGLmap_flags_enum {
             "CUGLmap_flags",
             self.0.into(),
             &[
-                (Self::CU_GL_MAP_RESOURCE_FLAGS_NONE.0 as i64, "CU_GL_MAP_RESOURCE_FLAGS_NONE"),
-                (Self::CU_GL_MAP_RESOURCE_FLAGS_READ_ONLY.0 as i64, "CU_GL_MAP_RESOURCE_FLAGS_READ_ONLY"),
-                (Self::CU_GL_MAP_RESOURCE_FLAGS_WRITE_DISCARD.0 as i64, "CU_GL_MAP_RESOURCE_FLAGS_WRITE_DISCARD"),
+                (
+                    Self::CU_GL_MAP_RESOURCE_FLAGS_NONE.0 as i64,
+                    "CU_GL_MAP_RESOURCE_FLAGS_NONE",
+                ),
+                (
+                    Self::CU_GL_MAP_RESOURCE_FLAGS_READ_ONLY.0 as i64,
+                    "CU_GL_MAP_RESOURCE_FLAGS_READ_ONLY",
+                ),
+                (
+                    Self::CU_GL_MAP_RESOURCE_FLAGS_WRITE_DISCARD.0 as i64,
+                    "CU_GL_MAP_RESOURCE_FLAGS_WRITE_DISCARD",
+                ),
             ],
         )
     }
@@ -8936,7 +11793,10 @@ impl ::core::fmt::Debug for CUoutput_mode_enum {
             "CUoutput_mode",
             self.0.into(),
             &[
-                (Self::CU_OUT_KEY_VALUE_PAIR.0 as i64, "CU_OUT_KEY_VALUE_PAIR"),
+                (
+                    Self::CU_OUT_KEY_VALUE_PAIR.0 as i64,
+                    "CU_OUT_KEY_VALUE_PAIR",
+                ),
                 (Self::CU_OUT_CSV.0 as i64, "CU_OUT_CSV"),
             ],
         )

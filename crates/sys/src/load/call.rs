@@ -58,7 +58,11 @@ impl<C: fmt::Debug> CallError<C> {
     /// Creates the error of a call that returned `code`, which is `number`.
     #[cold]
     pub fn new(function: &'static str, code: C, number: u32) -> Self {
-        Self { function, code, number }
+        Self {
+            function,
+            code,
+            number,
+        }
     }
 }
 
@@ -69,22 +73,38 @@ impl MissingFunction {
     pub fn new<T: FunctionTable>(library: &'static str, function: &'static str) -> Self {
         let found = T::function(function);
         let since = found.map_or(CudaVersion::OLDEST_SUPPORTED, ExportedFunction::since);
-        Self { library, function, versions_of: "CUDA", since, last: found.and_then(ExportedFunction::last) }
+        Self {
+            library,
+            function,
+            versions_of: "CUDA",
+            since,
+            last: found.and_then(ExportedFunction::last),
+        }
     }
 
     /// Sets the product that the versions belong to.
     #[must_use]
     pub fn with_versions_of(self, versions_of: &'static str) -> Self {
-        Self { versions_of, ..self }
+        Self {
+            versions_of,
+            ..self
+        }
     }
 
     fn removal(&self) -> String {
-        let Self { versions_of, last, .. } = self;
-        last.map(|last| format!(", removed after {versions_of} {last}")).unwrap_or_default()
+        let Self {
+            versions_of, last, ..
+        } = self;
+        last.map(|last| format!(", removed after {versions_of} {last}"))
+            .unwrap_or_default()
     }
 
     fn advice(&self) -> &'static str {
-        if self.last.is_some() { "an older" } else { "a newer" }
+        if self.last.is_some() {
+            "an older"
+        } else {
+            "a newer"
+        }
     }
 }
 
@@ -117,7 +137,11 @@ mod tests {
 
     impl Api {
         fn check(&self, function: &'static str, code: u32) -> Result<(), String> {
-            if code == 0 { Ok(()) } else { Err(CallError::new(function, code, code).to_string()) }
+            if code == 0 {
+                Ok(())
+            } else {
+                Err(CallError::new(function, code, code).to_string())
+            }
         }
 
         fn missing(&self, function: &'static str) -> String {
@@ -131,20 +155,27 @@ mod tests {
 
     #[test]
     fn errors_name_function_code_and_version() {
-        let api = Api { exampleNew: Some(fails), ..FunctionTable::EMPTY };
+        let api = Api {
+            exampleNew: Some(fails),
+            ..FunctionTable::EMPTY
+        };
         // SAFETY: `fails` has no precondition.
         let error = unsafe { call!(&api, exampleNew()) };
         assert_eq!(error, Err("exampleNew: failed (7 = 7)".into()));
         // SAFETY: as above.
         let error = unsafe { call!(&api, exampleOld()) };
-        let expected =
-            "exampleOld: missing function (introduced in CUDA 11.8, removed after CUDA 12.9); use an older cuExample";
+        let expected = "exampleOld: missing function (introduced in CUDA 11.8, removed after CUDA 12.9); use an older cuExample";
         assert_eq!(error, Err(expected.into()));
     }
 
     #[test]
     fn versions_may_be_those_of_the_library() {
-        let error = MissingFunction::new::<Api>("NCCL", "exampleNew").with_versions_of("NCCL").to_string();
-        assert_eq!(error, "exampleNew: missing function (introduced in NCCL 12.8); use a newer NCCL");
+        let error = MissingFunction::new::<Api>("NCCL", "exampleNew")
+            .with_versions_of("NCCL")
+            .to_string();
+        assert_eq!(
+            error,
+            "exampleNew: missing function (introduced in NCCL 12.8); use a newer NCCL"
+        );
     }
 }

@@ -32,7 +32,11 @@ pub(super) struct Candidates {
 impl Machine<'_> {
     /// Returns this machine.
     pub(super) fn this() -> Machine<'static> {
-        Machine { root: Path::new("/"), architecture: env::consts::ARCH, variable: &variable }
+        Machine {
+            root: Path::new("/"),
+            architecture: env::consts::ARCH,
+            variable: &variable,
+        }
     }
 
     /// Returns the value of an environment variable as a path.
@@ -52,7 +56,10 @@ impl Machine<'_> {
 
     /// Returns the values of the environment variables that are set, as paths.
     pub(super) fn paths(&self, variables: &[&str]) -> Vec<PathBuf> {
-        variables.iter().filter_map(|name| self.path(name)).collect()
+        variables
+            .iter()
+            .filter_map(|name| self.path(name))
+            .collect()
     }
 
     /// Returns paths that are absolute on every Unix.
@@ -66,23 +73,39 @@ impl Machine<'_> {
             "aarch64" => &["sbsa-linux", "aarch64-linux"],
             _ => &["x86_64-linux"],
         };
-        names.iter().map(|name| Path::new("targets").join(name).join(folder)).collect()
+        names
+            .iter()
+            .map(|name| Path::new("targets").join(name).join(folder))
+            .collect()
     }
 
     /// Returns the folders with libraries below the root of a toolkit or a Conda environment.
     fn library_folders(&self) -> Vec<PathBuf> {
         if cfg!(windows) {
-            return [r"bin\x64", "bin", r"Library\bin\x64", r"Library\bin"].map(PathBuf::from).into();
+            return [r"bin\x64", "bin", r"Library\bin\x64", r"Library\bin"]
+                .map(PathBuf::from)
+                .into();
         }
-        [vec![PathBuf::from("lib64"), PathBuf::from("lib")], self.targets("lib")].concat()
+        [
+            vec![PathBuf::from("lib64"), PathBuf::from("lib")],
+            self.targets("lib"),
+        ]
+        .concat()
     }
 
     /// Returns the folders in which drivers are installed and that the system's loader does not always search: WSL, NixOS, containers,
     /// Jetson.
     fn driver_folders(&self) -> Vec<PathBuf> {
-        let mut folders = self.absolutes(&["/usr/lib/wsl/lib", "/run/opengl-driver/lib", "/usr/local/nvidia/lib64"]);
+        let mut folders = self.absolutes(&[
+            "/usr/lib/wsl/lib",
+            "/run/opengl-driver/lib",
+            "/usr/local/nvidia/lib64",
+        ]);
         if self.architecture == "aarch64" {
-            folders.extend(self.absolutes(&["/usr/lib/aarch64-linux-gnu/nvidia", "/usr/lib/aarch64-linux-gnu/tegra"]));
+            folders.extend(self.absolutes(&[
+                "/usr/lib/aarch64-linux-gnu/nvidia",
+                "/usr/lib/aarch64-linux-gnu/tegra",
+            ]));
         }
         folders
     }
@@ -93,14 +116,20 @@ impl Machine<'_> {
         let mut folders = join_all(&self.toolkits(), &names);
         folders.extend(self.in_packages(packages));
         if cfg!(not(windows)) {
-            folders.extend(join_all(&self.absolutes(&["/usr/local/cuda", "/opt/cuda"]), &names));
+            folders.extend(join_all(
+                &self.absolutes(&["/usr/local/cuda", "/opt/cuda"]),
+                &names,
+            ));
             folders.extend(self.absolutes(&["/usr/lib64", "/usr/lib"]));
         }
         folders
     }
 
     fn in_packages(&self, packages: &[Package]) -> Vec<PathBuf> {
-        let folders: Vec<_> = packages.iter().map(|package| PathBuf::from(package.folder)).collect();
+        let folders: Vec<_> = packages
+            .iter()
+            .map(|package| PathBuf::from(package.folder))
+            .collect();
         join_all(&python::package_folders(self), &folders)
     }
 
@@ -108,7 +137,11 @@ impl Machine<'_> {
         let names = [vec![PathBuf::from("include")], self.targets("include")].concat();
         let mut folders = join_all(&self.toolkits(), &names);
         folders.extend(self.in_packages(packages));
-        folders.extend(self.absolutes(&["/usr/local/cuda/include", "/opt/cuda/include", "/usr/include"]));
+        folders.extend(self.absolutes(&[
+            "/usr/local/cuda/include",
+            "/opt/cuda/include",
+            "/usr/include",
+        ]));
         folders
     }
 }
@@ -117,18 +150,32 @@ impl Candidates {
     /// Returns the candidates on a machine. If the variable of the library is set, they are the library or the folder that it names.
     pub(super) fn of(library: &LibraryDescription, machine: &Machine<'_>) -> Self {
         if let Some(chosen) = machine.path(library.variable) {
-            return Self { paths: in_folder_or_itself(library, &chosen), ..Self::default() };
+            return Self {
+                paths: in_folder_or_itself(library, &chosen),
+                ..Self::default()
+            };
         }
         match library.origin {
-            Origin::Driver => Self { paths: driver_paths(library, machine), ..Self::default() },
-            Origin::Toolkit(packages) => Self::in_toolkits(library, machine.toolkit_folders(packages)),
+            Origin::Driver => Self {
+                paths: driver_paths(library, machine),
+                ..Self::default()
+            },
+            Origin::Toolkit(packages) => {
+                Self::in_toolkits(library, machine.toolkit_folders(packages))
+            }
         }
     }
 
     /// Returns the bare names, and the files that exist in `folders`. Listing every name in every folder would obscure
     /// the useful lines.
-    fn in_toolkits(library: &LibraryDescription, folders: impl IntoIterator<Item = PathBuf>) -> Self {
-        let mut candidates = Self { paths: bare_names(library), ..Self::default() };
+    fn in_toolkits(
+        library: &LibraryDescription,
+        folders: impl IntoIterator<Item = PathBuf>,
+    ) -> Self {
+        let mut candidates = Self {
+            paths: bare_names(library),
+            ..Self::default()
+        };
         for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
             let files = library.files.iter().map(|file| folder.join(file));
             let present: Vec<_> = files.filter(|path| path.exists()).collect();
@@ -145,7 +192,9 @@ impl Candidates {
 /// Returns the preferred bare name, that name in each folder of drivers, and the other bare names. On Windows the bare names alone, which
 /// are opened in the system folder only.
 fn driver_paths(library: &LibraryDescription, machine: &Machine<'_>) -> Vec<PathBuf> {
-    let Some((first, rest)) = library.files.split_first() else { return Vec::new() };
+    let Some((first, rest)) = library.files.split_first() else {
+        return Vec::new();
+    };
     let first = PathBuf::from(first);
     let mut paths = vec![first.clone()];
     if cfg!(not(windows)) {
@@ -175,13 +224,21 @@ pub fn include_folders(packages: &[Package]) -> Vec<PathBuf> {
 
 /// Returns every name of the library in the folder at `path`, or `path` itself if it is not a folder.
 fn in_folder_or_itself(library: &LibraryDescription, path: &Path) -> Vec<PathBuf> {
-    if path.is_dir() { library.files.iter().map(|file| path.join(file)).collect() } else { vec![path.to_path_buf()] }
+    if path.is_dir() {
+        library.files.iter().map(|file| path.join(file)).collect()
+    } else {
+        vec![path.to_path_buf()]
+    }
 }
 
 /// Returns the names that the system's loader searches for. There are none on Windows, whose loader would search the folder of the
 /// program and the current folder first.
 fn bare_names(library: &LibraryDescription) -> Vec<PathBuf> {
-    if cfg!(windows) { Vec::new() } else { library.files.iter().map(PathBuf::from).collect() }
+    if cfg!(windows) {
+        Vec::new()
+    } else {
+        library.files.iter().map(PathBuf::from).collect()
+    }
 }
 
 /// Returns the value of an environment variable, unless the program has elevated privileges.
@@ -202,7 +259,10 @@ mod tests {
         name: "example",
         variable: "CURIUM_EXAMPLE_PATH",
         files: &["libexample.so.13", "libexample.so.12"],
-        origin: Origin::Toolkit(&[Package { name: "example", folder: "nvidia/example/lib" }]),
+        origin: Origin::Toolkit(&[Package {
+            name: "example",
+            folder: "nvidia/example/lib",
+        }]),
         companions: &[],
         required: &[],
         symbol_versions: &[],
@@ -218,7 +278,11 @@ mod tests {
     #[test]
     fn folder_is_searched_for_libraries() {
         let folder = tempfile::tempdir().expect("a folder can be created");
-        let all: Vec<_> = EXAMPLE.files.iter().map(|file| folder.path().join(file)).collect();
+        let all: Vec<_> = EXAMPLE
+            .files
+            .iter()
+            .map(|file| folder.path().join(file))
+            .collect();
         assert_eq!(in_folder_or_itself(&EXAMPLE, folder.path()), all);
         fs::write(&all[1], "").expect("the folder is writable");
         assert_eq!(in_folder_or_itself(&EXAMPLE, &all[1]), all[1..]);
@@ -232,7 +296,10 @@ mod tests {
         fs::create_dir(&empty).expect("the folder is writable");
         let library = full.join(EXAMPLE.files[1]);
         fs::write(&library, "").expect("the folder is writable");
-        let candidates = Candidates::in_toolkits(&EXAMPLE, [full, empty.clone(), folder.path().join("absent")]);
+        let candidates = Candidates::in_toolkits(
+            &EXAMPLE,
+            [full, empty.clone(), folder.path().join("absent")],
+        );
         assert_eq!(candidates.paths[EXAMPLE.files.len()..], [library]);
         assert_eq!(candidates.folders, [empty]);
     }
@@ -247,16 +314,37 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder can be created");
         for file in files {
             let path = root.path().join(file);
-            fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("the folder is writable");
+            fs::create_dir_all(path.parent().expect("a file is in a folder"))
+                .expect("the folder is writable");
             fs::write(path, "").expect("the folder is writable");
         }
-        let rooted = |value: &str| root.path().join(value.trim_start_matches('/')).into_os_string();
-        let variable = |name: &str| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| rooted(value));
-        let machine = Machine { root: root.path(), architecture, variable: &variable };
+        let rooted = |value: &str| {
+            root.path()
+                .join(value.trim_start_matches('/'))
+                .into_os_string()
+        };
+        let variable = |name: &str| {
+            variables
+                .iter()
+                .find(|(set, _)| *set == name)
+                .map(|(_, value)| rooted(value))
+        };
+        let machine = Machine {
+            root: root.path(),
+            architecture,
+            variable: &variable,
+        };
         let paths = Candidates::of(library, &machine).paths;
-        let existing = paths.iter().filter(|path| path.is_absolute() && path.is_file());
-        let relative = existing.map(|path| path.strip_prefix(root.path()).expect("it is on the machine"));
-        relative.map(|path| path.to_str().expect("the names are text").to_string()).collect()
+        let existing = paths
+            .iter()
+            .filter(|path| path.is_absolute() && path.is_file());
+        let relative = existing.map(|path| {
+            path.strip_prefix(root.path())
+                .expect("it is on the machine")
+        });
+        relative
+            .map(|path| path.to_str().expect("the names are text").to_string())
+            .collect()
     }
 
     #[test]
@@ -269,16 +357,31 @@ mod tests {
             ("aarch64", "usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1"),
             ("aarch64", "usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1"),
         ] {
-            assert_eq!(found(&DRIVER, architecture, &[file], &[]), [file], "{architecture}");
+            assert_eq!(
+                found(&DRIVER, architecture, &[file], &[]),
+                [file],
+                "{architecture}"
+            );
         }
-        assert!(found(&DRIVER, "x86_64", &["usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1"], &[]).is_empty());
+        assert!(
+            found(
+                &DRIVER,
+                "x86_64",
+                &["usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1"],
+                &[]
+            )
+            .is_empty()
+        );
     }
 
     #[test]
     fn driver_that_a_variable_names_hides_all_others() {
         let files = ["usr/lib/wsl/lib/libcuda.so.1", "opt/mine/libcuda.so.1"];
         for value in ["/opt/mine", "/opt/mine/libcuda.so.1"] {
-            assert_eq!(found(&DRIVER, "x86_64", &files, &[("CURIUM_DRIVER_PATH", value)]), files[1..]);
+            assert_eq!(
+                found(&DRIVER, "x86_64", &files, &[("CURIUM_DRIVER_PATH", value)]),
+                files[1..]
+            );
         }
     }
 
@@ -298,8 +401,13 @@ mod tests {
 
     #[test]
     fn interpreter_in_the_path_leads_to_its_packages() {
-        let files =
-            ["opt/python/bin/python3", "opt/python/lib/python3.13/site-packages/nvidia/example/lib/libexample.so.13"];
-        assert_eq!(found(&EXAMPLE, "x86_64", &files, &[("PATH", "/opt/python/bin")]), files[1..]);
+        let files = [
+            "opt/python/bin/python3",
+            "opt/python/lib/python3.13/site-packages/nvidia/example/lib/libexample.so.13",
+        ];
+        assert_eq!(
+            found(&EXAMPLE, "x86_64", &files, &[("PATH", "/opt/python/bin")]),
+            files[1..]
+        );
     }
 }

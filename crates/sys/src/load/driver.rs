@@ -1,5 +1,8 @@
 //! The CUDA driver: its library names, and the check that it is a supported driver.
-#![expect(unsafe_code, reason = "the driver's functions are called through their addresses")]
+#![expect(
+    unsafe_code,
+    reason = "the driver's functions are called through their addresses"
+)]
 
 use core::ffi::{c_int, c_void};
 use core::mem;
@@ -12,7 +15,11 @@ use crate::{Api, CUresult, CudaVersion};
 pub(super) static DRIVER: LibraryDescription = LibraryDescription {
     name: "CUDA driver",
     variable: "CURIUM_DRIVER_PATH",
-    files: if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] },
+    files: if cfg!(windows) {
+        &["nvcuda.dll"]
+    } else {
+        &["libcuda.so.1", "libcuda.so"]
+    },
     origin: Origin::Driver,
     companions: &[],
     required: &[c"cuInit", c"cuDriverGetVersion"],
@@ -72,10 +79,22 @@ fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
     match unsafe { get_version(&raw mut raw) } {
         CUresult::CUDA_SUCCESS => {}
         CUresult::CUDA_ERROR_STUB_LIBRARY => return Err(Rejection::Stub),
-        code => return Err(Rejection::NoVersion { function: "cuDriverGetVersion", code: code.0 }),
+        code => {
+            return Err(Rejection::NoVersion {
+                function: "cuDriverGetVersion",
+                code: code.0,
+            });
+        }
     }
-    let (found, needed) = (CudaVersion::from_raw(raw.try_into().unwrap_or_default()), CudaVersion::OLDEST_SUPPORTED);
-    if found < needed { Err(Rejection::TooOld { found, needed }) } else { Ok(()) }
+    let (found, needed) = (
+        CudaVersion::from_raw(raw.try_into().unwrap_or_default()),
+        CudaVersion::OLDEST_SUPPORTED,
+    );
+    if found < needed {
+        Err(Rejection::TooOld { found, needed })
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(all(test, not(windows)))]

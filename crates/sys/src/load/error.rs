@@ -78,9 +78,24 @@ pub enum Rejection {
 }
 
 impl LoadError {
-    pub(super) fn new(library: &LibraryDescription, attempts: Vec<Attempt>, folders: Vec<PathBuf>) -> Self {
-        let LibraryDescription { name, variable, origin, .. } = *library;
-        Self { library: name, attempts: attempts.into(), folders: folders.into(), variable, origin }
+    pub(super) fn new(
+        library: &LibraryDescription,
+        attempts: Vec<Attempt>,
+        folders: Vec<PathBuf>,
+    ) -> Self {
+        let LibraryDescription {
+            name,
+            variable,
+            origin,
+            ..
+        } = *library;
+        Self {
+            library: name,
+            attempts: attempts.into(),
+            folders: folders.into(),
+            variable,
+            origin,
+        }
     }
 
     fn advice(&self) -> String {
@@ -91,7 +106,11 @@ impl LoadError {
     }
 
     fn driver_advice(&self) -> String {
-        let any = |matches: fn(&Rejection) -> bool| self.attempts.iter().any(|attempt| matches(&attempt.rejection));
+        let any = |matches: fn(&Rejection) -> bool| {
+            self.attempts
+                .iter()
+                .any(|attempt| matches(&attempt.rejection))
+        };
         if any(|rejection| matches!(rejection, Rejection::TooOld { .. })) {
             "update the NVIDIA driver".into()
         } else if any(|rejection| matches!(rejection, Rejection::Stub)) {
@@ -106,7 +125,10 @@ impl LoadError {
     }
 
     fn toolkit_advice(&self, packages: &[Package]) -> String {
-        let commands: Vec<_> = packages.iter().map(|package| format!("`pip install {}`", package.name)).collect();
+        let commands: Vec<_> = packages
+            .iter()
+            .map(|package| format!("`pip install {}`", package.name))
+            .collect();
         let variable = self.variable;
         format!(
             "{}, or install the CUDA toolkit, or set {variable} to the library or its folder",
@@ -125,7 +147,11 @@ impl fmt::Display for LoadError {
             formatter.write_str(" nothing (no candidate on this platform)")?;
         }
         for (index, folder) in self.folders.iter().enumerate() {
-            let before = if index == 0 { "\n  not found in " } else { ", " };
+            let before = if index == 0 {
+                "\n  not found in "
+            } else {
+                ", "
+            };
             write!(formatter, "{before}{}", folder.display())?;
         }
         write!(formatter, "\nto fix it: {}", self.advice())
@@ -134,9 +160,16 @@ impl fmt::Display for LoadError {
 
 impl fmt::Display for Attempt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, reason) = (format!("{}: ", self.path.display()), self.rejection.to_string());
+        let (path, reason) = (
+            format!("{}: ", self.path.display()),
+            self.rejection.to_string(),
+        );
         // The system's message often starts with the path.
-        write!(formatter, "{path}{}", reason.strip_prefix(&path).unwrap_or(&reason))
+        write!(
+            formatter,
+            "{path}{}",
+            reason.strip_prefix(&path).unwrap_or(&reason)
+        )
     }
 }
 

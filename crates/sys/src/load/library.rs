@@ -27,7 +27,11 @@ impl LibraryVersion {
             get(property, &raw mut value)?;
             Ok(value.try_into().unwrap_or_default())
         };
-        Ok(Self { major: number(0)?, minor: number(1)?, patch: number(2)? })
+        Ok(Self {
+            major: number(0)?,
+            minor: number(1)?,
+            patch: number(2)?,
+        })
     }
 }
 

@@ -11,7 +11,11 @@ use super::candidates::Machine;
 /// and the system's.
 pub(super) fn package_folders(machine: &Machine<'_>) -> Vec<PathBuf> {
     let mut prefixes = machine.paths(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
-    prefixes.extend(machine.path("PATH").map_or_else(Vec::new, |path| prefixes_in(path.as_os_str())));
+    prefixes.extend(
+        machine
+            .path("PATH")
+            .map_or_else(Vec::new, |path| prefixes_in(path.as_os_str())),
+    );
     prefixes.extend(if cfg!(windows) {
         machine.path("APPDATA").map(|data| data.join("Python"))
     } else {
@@ -30,10 +34,21 @@ pub(super) fn package_folders(machine: &Machine<'_>) -> Vec<PathBuf> {
 /// Returns the installation prefixes of the first `python3` in these folders: of the file, and of the target if it is a symbolic link.
 /// Relative folders are left out: the current directory is anyone's.
 fn prefixes_in(path: &OsStr) -> Vec<PathBuf> {
-    let name = if cfg!(windows) { "python.exe" } else { "python3" };
+    let name = if cfg!(windows) {
+        "python.exe"
+    } else {
+        "python3"
+    };
     let prefix = |file: &Path| {
         let folder = file.parent()?;
-        Some(if cfg!(windows) { folder } else { folder.parent()? }.to_path_buf())
+        Some(
+            if cfg!(windows) {
+                folder
+            } else {
+                folder.parent()?
+            }
+            .to_path_buf(),
+        )
     };
     for folder in env::split_paths(path) {
         let file = folder.join(name);
@@ -65,13 +80,21 @@ fn in_prefix(prefix: &Path) -> Vec<PathBuf> {
 /// Returns the folders in `folder` whose names begin with `name`, those of the newest minor version first: 12 is newer than 9. Debian's
 /// folder for all versions comes last.
 fn versions_in(folder: &Path, name: &str) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
     let minor = |path: &Path| {
         let rest = path.file_name()?.to_str()?.strip_prefix(name)?;
-        Some(rest.trim_matches(|character: char| !character.is_ascii_digit()).parse::<u32>().unwrap_or_default())
+        Some(
+            rest.trim_matches(|character: char| !character.is_ascii_digit())
+                .parse::<u32>()
+                .unwrap_or_default(),
+        )
     };
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-    let mut versions: Vec<_> = paths.filter_map(|path| Some((minor(&path)?, path))).collect();
+    let mut versions: Vec<_> = paths
+        .filter_map(|path| Some((minor(&path)?, path)))
+        .collect();
     versions.sort_by_key(|(minor, _)| std::cmp::Reverse(*minor));
     versions.into_iter().map(|(_, path)| path).collect()
 }
@@ -107,8 +130,12 @@ mod tests {
         ] {
             fs::create_dir_all(prefix.path().join(folder)).expect("the folder is writable");
         }
-        let expected = ["lib/python3.12/site-packages", "lib/python3.9/site-packages", "lib/python3/dist-packages"]
-            .map(|name| prefix.path().join(name));
+        let expected = [
+            "lib/python3.12/site-packages",
+            "lib/python3.9/site-packages",
+            "lib/python3/dist-packages",
+        ]
+        .map(|name| prefix.path().join(name));
         assert_eq!(in_prefix(prefix.path()), expected);
     }
 }

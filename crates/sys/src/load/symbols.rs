@@ -19,7 +19,9 @@ pub(super) struct Symbols {
 #[cfg(unix)]
 impl Symbols {
     pub(super) fn of(library: Library) -> Self {
-        Self { handle: unix::Library::from(library).into_raw() }
+        Self {
+            handle: unix::Library::from(library).into_raw(),
+        }
     }
 
     /// Returns the address of a symbol, null if the library does not export it.

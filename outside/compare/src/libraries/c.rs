@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::ptr;
 
 use curium_blas::sys::{
-    cublasComputeType_t, cublasLtMatmulDesc_t, cublasLtMatmulHeuristicResult_t, cublasLtMatrixLayout_t,
-    cublasOperation_t, cudaDataType_t,
+    cublasComputeType_t, cublasLtMatmulDesc_t, cublasLtMatmulHeuristicResult_t,
+    cublasLtMatrixLayout_t, cublasOperation_t, cudaDataType_t,
 };
 use curium_driver::Stream;
 
@@ -38,11 +38,21 @@ macro_rules! call {
 impl Calls {
     pub(crate) fn new(libraries: &Libraries, stream: &Stream) -> Result<Self> {
         let own = curium::Calls::new(libraries, stream)?;
-        Ok(Self { matmul: Matmul::new(&own)?, own })
+        Ok(Self {
+            matmul: Matmul::new(&own)?,
+            own,
+        })
     }
 
     pub(crate) fn call(&mut self, operation: Operation) -> Result<()> {
-        let curium::Calls { blas, generator, a, b, d, .. } = &mut self.own;
+        let curium::Calls {
+            blas,
+            generator,
+            a,
+            b,
+            d,
+            ..
+        } = &mut self.own;
         let (size, none) = (SIZE as i32, cublasOperation_t::CUBLAS_OP_N);
         let [a, b, d] = [a, b, d].map(|buffer| pointer::<f32>(buffer.as_pointer().as_raw()));
         match operation {
@@ -53,21 +63,34 @@ impl Calls {
                 unsafe {
                     call!(
                         blas.library().api(),
-                        cublasSgemm_v2(handle, none, none, size, size, size, alpha, a, size, b, size, beta, d, size)
+                        cublasSgemm_v2(
+                            handle, none, none, size, size, size, alpha, a, size, b, size, beta, d,
+                            size
+                        )
                     )
                 }
             }
             Operation::Asum => {
                 let (handle, len, mut sum) = (blas.as_raw(), LEN as i32, 0.0);
                 // SAFETY: as above, for the vector, and the sum is valid for writes.
-                unsafe { call!(blas.library().api(), cublasSasum_v2(handle, len, a, 1, &raw mut sum)) }
+                unsafe {
+                    call!(
+                        blas.library().api(),
+                        cublasSasum_v2(handle, len, a, 1, &raw mut sum)
+                    )
+                }
                 black_box(sum);
             }
             Operation::Matmul => self.matmul.call(&self.own)?,
             Operation::Uniform => {
                 let raw = generator.as_raw();
                 // SAFETY: the generator is live, its context is current, and the memory has this length.
-                unsafe { call!(generator.library().api(), curandGenerateUniform(raw, d, LEN)) }
+                unsafe {
+                    call!(
+                        generator.library().api(),
+                        curandGenerateUniform(raw, d, LEN)
+                    )
+                }
             }
         }
         Ok(())
@@ -77,7 +100,8 @@ impl Calls {
 impl Matmul {
     fn new(own: &curium::Calls) -> Result<Self> {
         let (api, handle) = (own.lt.library().api(), own.lt.as_raw());
-        let (mut operation, mut layout, mut limits) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        let (mut operation, mut layout, mut limits) =
+            (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         let (mut best, mut found) = (cublasLtMatmulHeuristicResult_t::default(), 0);
         let (rows, real, limit) = (SIZE as u64, cudaDataType_t::CUDA_R_32F, WORKSPACE as u64);
         let compute = cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -86,10 +110,19 @@ impl Matmul {
         let (place, bytes) = ((&raw const limit).cast::<c_void>(), size_of_val(&limit));
         // SAFETY: the places are valid for writes, the value has the type of the attribute, and there is a place for one result.
         unsafe {
-            call!(api, cublasLtMatmulDescCreate(&raw mut operation, compute, real));
-            call!(api, cublasLtMatrixLayoutCreate(&raw mut layout, real, rows, rows, SIZE as i64));
+            call!(
+                api,
+                cublasLtMatmulDescCreate(&raw mut operation, compute, real)
+            );
+            call!(
+                api,
+                cublasLtMatrixLayoutCreate(&raw mut layout, real, rows, rows, SIZE as i64)
+            );
             call!(api, cublasLtMatmulPreferenceCreate(&raw mut limits));
-            call!(api, cublasLtMatmulPreferenceSetAttribute(limits, attribute, place, bytes));
+            call!(
+                api,
+                cublasLtMatmulPreferenceSetAttribute(limits, attribute, place, bytes)
+            );
             let (best, found) = (&raw mut best, &raw mut found);
             call!(
                 api,
@@ -99,23 +132,36 @@ impl Matmul {
             );
             call!(api, cublasLtMatmulPreferenceDestroy(limits));
         }
-        if found == 0 { Err("cuBLASLt has no algorithm".into()) } else { Ok(Self { operation, layout, best }) }
+        if found == 0 {
+            Err("cuBLASLt has no algorithm".into())
+        } else {
+            Ok(Self {
+                operation,
+                layout,
+                best,
+            })
+        }
     }
 
     fn call(&self, own: &curium::Calls) -> Result<()> {
         let (alpha, beta) = (1.0_f32, 0.0_f32);
         let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
-        let (operation, layout, algorithm) = (self.operation, self.layout, &raw const self.best.algo);
-        let [a, b, d] = [&own.a, &own.b, &own.d].map(|buffer| pointer(buffer.as_pointer().as_raw()));
-        let (workspace, bytes) = (pointer(own.workspace.as_pointer().as_raw()), self.best.workspaceSize);
+        let (operation, layout, algorithm) =
+            (self.operation, self.layout, &raw const self.best.algo);
+        let [a, b, d] =
+            [&own.a, &own.b, &own.d].map(|buffer| pointer(buffer.as_pointer().as_raw()));
+        let (workspace, bytes) = (
+            pointer(own.workspace.as_pointer().as_raw()),
+            self.best.workspaceSize,
+        );
         let (handle, stream) = (own.lt.as_raw(), own.stream.as_raw().cast());
         // SAFETY: the handle and the descriptors are live, its context is current, and the matrices have this size.
         unsafe {
             call!(
                 own.lt.library().api(),
                 cublasLtMatmul(
-                    handle, operation, alpha, a, layout, b, layout, beta, d, layout, d, layout, algorithm, workspace,
-                    bytes, stream
+                    handle, operation, alpha, a, layout, b, layout, beta, d, layout, d, layout,
+                    algorithm, workspace, bytes, stream
                 )
             );
         }

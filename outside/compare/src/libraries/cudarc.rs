@@ -41,24 +41,61 @@ impl Calls {
     pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Self> {
         let zeroed = || stream.alloc_zeros::<f32>(LEN);
         let (a, b, d) = (zeroed()?, zeroed()?, zeroed()?);
-        let (blas, lt) = (CudaBlas::new(stream.clone())?, CudaBlasLT::new(stream.clone())?);
-        Ok(Self { blas, lt, generator: CudaRng::new(1, stream.clone())?, a, b, d })
+        let (blas, lt) = (
+            CudaBlas::new(stream.clone())?,
+            CudaBlasLT::new(stream.clone())?,
+        );
+        Ok(Self {
+            blas,
+            lt,
+            generator: CudaRng::new(1, stream.clone())?,
+            a,
+            b,
+            d,
+        })
     }
 
     pub(crate) fn call(&mut self, operation: Operation) -> Result<()> {
-        let Self { blas, lt, generator, a, b, d } = self;
+        let Self {
+            blas,
+            lt,
+            generator,
+            a,
+            b,
+            d,
+        } = self;
         let (size, none) = (SIZE as i32, cublasOperation_t::CUBLAS_OP_N);
         match operation {
             Operation::Gemm => {
                 let (m, n, k, lda, ldb, ldc) = (size, size, size, size, size, size);
-                let config = GemmConfig { transa: none, transb: none, m, n, k, alpha: 1.0, lda, ldb, beta: 0.0, ldc };
+                let config = GemmConfig {
+                    transa: none,
+                    transb: none,
+                    m,
+                    n,
+                    k,
+                    alpha: 1.0,
+                    lda,
+                    ldb,
+                    beta: 0.0,
+                    ldc,
+                };
                 // SAFETY: the matrices have this size.
                 unsafe { blas.gemm(config, a, b, d) }?;
             }
             Operation::Asum => {
                 let mut sum = 0.0;
                 // SAFETY: the vector has this length.
-                unsafe { blas.asum(AsumConfig { n: LEN as i32, incx: 1 }, a, &mut sum) }?;
+                unsafe {
+                    blas.asum(
+                        AsumConfig {
+                            n: LEN as i32,
+                            incx: 1,
+                        },
+                        a,
+                        &mut sum,
+                    )
+                }?;
                 black_box(sum);
             }
             Operation::Matmul => {

@@ -42,14 +42,29 @@ impl Calls {
     }
 
     pub(crate) fn call(&mut self, operation: Operation) -> Result<()> {
-        let Self { stream, blas, plan, generator, workspace, a, b, d, .. } = self;
+        let Self {
+            stream,
+            blas,
+            plan,
+            generator,
+            workspace,
+            a,
+            b,
+            d,
+            ..
+        } = self;
         match operation {
             Operation::Gemm => {
-                let (a, b) = (Matrix::column_major(a, SIZE, SIZE)?, Matrix::column_major(b, SIZE, SIZE)?);
+                let (a, b) = (
+                    Matrix::column_major(a, SIZE, SIZE)?,
+                    Matrix::column_major(b, SIZE, SIZE)?,
+                );
                 blas.gemm(1.0, a, b, 0.0, &mut MatrixMut::column_major(d, SIZE, SIZE)?)?;
             }
             Operation::Asum => drop(std::hint::black_box(blas.asum(Vector::new(a))?)),
-            Operation::Matmul => plan.execute(stream, Operands::new(a, b, d).with_workspace(workspace))?,
+            Operation::Matmul => {
+                plan.execute(stream, Operands::new(a, b, d).with_workspace(workspace))?
+            }
             Operation::Uniform => generator.uniform(d)?,
         }
         Ok(())

@@ -31,9 +31,15 @@ fn main() -> Result<(), CudaError> {
     let b = DeviceBuffer::from_slice(&numbers(SIZE * SIZE, 3))?;
     let product = DeviceBuffer::from_slice(&[0.0_f32; SIZE * SIZE])?;
     let multiply = module.get_function("multiply")?;
-    let (left, right, to) = (a.as_device_ptr(), b.as_device_ptr(), product.as_device_ptr());
+    let (left, right, to) = (
+        a.as_device_ptr(),
+        b.as_device_ptr(),
+        product.as_device_ptr(),
+    );
     // SAFETY: as above; the matrices have as many rows as the grid of 16 by 16 blocks covers.
-    unsafe { launch!(multiply<<<(size / 16, size / 16), (16, 16), 0, stream>>>(left, right, to, size)) }?;
+    unsafe {
+        launch!(multiply<<<(size / 16, size / 16), (16, 16), 0, stream>>>(left, right, to, size))
+    }?;
 
     stream.synchronize()?;
     let mut sums = [0.0];

@@ -18,13 +18,20 @@ const LAST: u32 = CUresult::CUDA_ERROR_UNKNOWN.0;
 fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
     let (mut name, mut text): (*const c_char, *const c_char) = (ptr::null(), ptr::null());
     let returned = returned!(driver, cuGetErrorName(code, &raw mut name));
-    assert_eq!(returned!(driver, cuGetErrorString(code, &raw mut text)), returned);
+    assert_eq!(
+        returned!(driver, cuGetErrorString(code, &raw mut text)),
+        returned
+    );
     if returned == INVALID_VALUE {
         assert!(name.is_null() && text.is_null(), "{code:?}");
         return None;
     }
     // SAFETY: the driver returned static strings.
-    Some([name, text].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()))
+    Some([name, text].map(|text| {
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned()
+    }))
 }
 
 /// The simulator has the names and descriptions of the hardware driver. A code that only one of the two defines is
@@ -36,13 +43,19 @@ fn names_and_texts_of_codes_are_those_of_hardware() {
         let simulated = simulator.driver::<Driver>().expect("the simulator starts");
         let (mut known, mut different) = (0, String::new());
         for code in (0..=LAST).map(CUresult) {
-            let (Some(found), Some(expected)) = (described(test.driver(), code), described(&simulated, code)) else {
+            let (Some(found), Some(expected)) =
+                (described(test.driver(), code), described(&simulated, code))
+            else {
                 continue;
             };
             known += 1;
             if found != expected {
-                writeln!(different, "{}: {found:?}, the simulator has {expected:?}", code.0)
-                    .expect("a string accepts it");
+                writeln!(
+                    different,
+                    "{}: {found:?}, the simulator has {expected:?}",
+                    code.0
+                )
+                .expect("a string accepts it");
             }
         }
         assert!(known > 80, "only {known} codes are known");

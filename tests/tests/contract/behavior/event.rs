@@ -24,7 +24,10 @@ fn event_that_was_never_recorded_has_happened_and_has_no_time() {
             let (event, mut time) = (create(driver, 0), 0.0_f32);
             assert_eq!(returned!(driver, cuEventQuery(event)), OK);
             assert_eq!(returned!(driver, cuEventSynchronize(event)), OK);
-            assert_eq!(returned!(driver, cuEventElapsedTime(&raw mut time, event, event)), INVALID_HANDLE);
+            assert_eq!(
+                returned!(driver, cuEventElapsedTime(&raw mut time, event, event)),
+                INVALID_HANDLE
+            );
             assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
         });
     });
@@ -37,17 +40,27 @@ fn time_is_negative_backwards_and_there_is_none_while_an_event_is_pending_or_unt
         let raw = stream.as_raw();
         let mut buffer = DeviceBuffer::<u8>::zeroed(&stream, 1 << 20).expect("memory suffices");
         in_context(test, |driver| {
-            let (first, second, untimed) = (create(driver, 0), create(driver, 0), create(driver, DISABLE_TIMING));
+            let (first, second, untimed) = (
+                create(driver, 0),
+                create(driver, 0),
+                create(driver, DISABLE_TIMING),
+            );
             let time = |from, to| {
                 let mut time = 0.0_f32;
-                (returned!(driver, cuEventElapsedTime(&raw mut time, from, to)), time)
+                (
+                    returned!(driver, cuEventElapsedTime(&raw mut time, from, to)),
+                    time,
+                )
             };
             assert_eq!(returned!(driver, cuEventRecord(first, raw)), OK);
             let gate = Gate::on(&stream);
             buffer.as_slice_mut().fill(1).expect("memory can be filled");
             assert_eq!(returned!(driver, cuEventRecord(untimed, raw)), OK);
             assert_eq!(returned!(driver, cuEventRecord(second, raw)), OK);
-            assert_eq!(returned!(driver, cuEventQuery(second)), CUresult::CUDA_ERROR_NOT_READY);
+            assert_eq!(
+                returned!(driver, cuEventQuery(second)),
+                CUresult::CUDA_ERROR_NOT_READY
+            );
             assert_eq!(time(first, second).0, CUresult::CUDA_ERROR_NOT_READY);
             gate.open();
             assert_eq!(returned!(driver, cuEventSynchronize(second)), OK);
@@ -68,8 +81,14 @@ fn event_for_other_processes_must_be_without_timing() {
     on_driver(|test| {
         in_context(test, |driver| {
             let mut event = ptr::null_mut();
-            assert_eq!(returned!(driver, cuEventCreate(&raw mut event, INTERPROCESS)), INVALID_VALUE);
-            assert_eq!(returned!(driver, cuEventCreate(&raw mut event, 1 << 30)), INVALID_VALUE);
+            assert_eq!(
+                returned!(driver, cuEventCreate(&raw mut event, INTERPROCESS)),
+                INVALID_VALUE
+            );
+            assert_eq!(
+                returned!(driver, cuEventCreate(&raw mut event, 1 << 30)),
+                INVALID_VALUE
+            );
             let event = create(driver, INTERPROCESS | DISABLE_TIMING);
             assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
         });

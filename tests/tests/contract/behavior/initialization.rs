@@ -44,7 +44,13 @@ fn calls_before_initialization_are_refused_but_for_a_few() {
         assert_eq!(direct!(api, cuGetErrorName(refused, &raw mut text)), OK);
         assert_eq!(direct!(api, cuGetErrorString(refused, &raw mut text)), OK);
         let (symbol, status) = (c"cuInit".as_ptr(), ptr::null_mut());
-        assert_eq!(direct!(api, cuGetProcAddress_v2(symbol, &raw mut function, 11080, 0, status)), OK);
+        assert_eq!(
+            direct!(
+                api,
+                cuGetProcAddress_v2(symbol, &raw mut function, 11080, 0, status)
+            ),
+            OK
+        );
         assert!(!function.is_null());
         assert_eq!(direct!(api, cuInit(1)), INVALID_VALUE, "there are no flags");
         assert_eq!(direct!(api, cuInit(0)), OK);
@@ -56,10 +62,22 @@ fn calls_before_initialization_are_refused_but_for_a_few() {
 fn unknown_code_has_no_name() {
     on_driver(|test| {
         let mut text: *const c_char = c"something".as_ptr();
-        assert_eq!(returned!(test.driver(), cuGetErrorName(CUresult(12_345), &raw mut text)), INVALID_VALUE);
+        assert_eq!(
+            returned!(
+                test.driver(),
+                cuGetErrorName(CUresult(12_345), &raw mut text)
+            ),
+            INVALID_VALUE
+        );
         assert!(text.is_null());
         text = c"something".as_ptr();
-        assert_eq!(returned!(test.driver(), cuGetErrorString(CUresult(12_345), &raw mut text)), INVALID_VALUE);
+        assert_eq!(
+            returned!(
+                test.driver(),
+                cuGetErrorString(CUresult(12_345), &raw mut text)
+            ),
+            INVALID_VALUE
+        );
         assert!(text.is_null());
     });
 }
@@ -74,7 +92,10 @@ fn ordinals_and_attributes_out_of_range_are_refused() {
         }
         for attribute in [0, 10_000] {
             let attribute = CUdevice_attribute(attribute);
-            let code = returned!(driver, cuDeviceGetAttribute(&raw mut number, attribute, device));
+            let code = returned!(
+                driver,
+                cuDeviceGetAttribute(&raw mut number, attribute, device)
+            );
             assert_eq!(code, INVALID_VALUE, "{attribute:?}");
         }
     });
@@ -85,8 +106,14 @@ fn name_is_cut_to_its_buffer_and_ends_in_a_nul() {
     on_driver(|test| {
         let (device, mut name) = (test.device(), [1_u8; 8]);
         let place = name.as_mut_ptr().cast::<c_char>();
-        assert_eq!(returned!(test.driver(), cuDeviceGetName(place, 5, device.as_raw())), OK);
-        let cut = CStr::from_bytes_until_nul(&name).expect("there is a NUL").to_str().expect("names are plain");
+        assert_eq!(
+            returned!(test.driver(), cuDeviceGetName(place, 5, device.as_raw())),
+            OK
+        );
+        let cut = CStr::from_bytes_until_nul(&name)
+            .expect("there is a NUL")
+            .to_str()
+            .expect("names are plain");
         assert_eq!((cut.len(), &name[5..]), (4, [1; 3].as_slice()));
         assert!(device.name().expect("a device has a name").starts_with(cut));
     });
@@ -99,14 +126,32 @@ fn function_is_looked_up_by_its_base_name_and_a_version() {
         let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
         let mut look_up = |name: &CStr, version| {
             let (name, place, told) = (name.as_ptr(), &raw mut found, &raw mut status);
-            (returned!(driver, cuGetProcAddress_v2(name, place, version, 0, told)), status.0, found.addr())
+            (
+                returned!(driver, cuGetProcAddress_v2(name, place, version, 0, told)),
+                status.0,
+                found.addr(),
+            )
         };
-        let (oldest, later) = (look_up(c"cuCtxCreate", 3020), look_up(c"cuCtxCreate", 11_040));
+        let (oldest, later) = (
+            look_up(c"cuCtxCreate", 3020),
+            look_up(c"cuCtxCreate", 11_040),
+        );
         assert_eq!([(oldest.0, oldest.1), (later.0, later.1)], [(OK, 0); 2]);
-        assert!(oldest.2 != 0 && later.2 != 0 && oldest.2 != later.2, "the functions are distinct");
-        assert_eq!(look_up(c"cuCtxCreate_v2", 11_040), (OK, 1, 0), "its name is not known in this version");
+        assert!(
+            oldest.2 != 0 && later.2 != 0 && oldest.2 != later.2,
+            "the functions are distinct"
+        );
+        assert_eq!(
+            look_up(c"cuCtxCreate_v2", 11_040),
+            (OK, 1, 0),
+            "its name is not known in this version"
+        );
         assert_eq!(look_up(c"cuNothing", 11_040), (OK, 1, 0));
         assert_eq!(look_up(c"cuMemAllocAsync", 3020), (OK, 2, 0), "it is newer");
-        assert_eq!(look_up(c"cuCtxCreate", 99_000).0, INVALID_VALUE, "the version is newer than the driver");
+        assert_eq!(
+            look_up(c"cuCtxCreate", 99_000).0,
+            INVALID_VALUE,
+            "the version is newer than the driver"
+        );
     });
 }

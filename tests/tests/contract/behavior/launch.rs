@@ -17,7 +17,11 @@ struct Shape {
     shared: u32,
 }
 
-const RIGHT: Shape = Shape { grid: [1; 3], block: [1; 3], shared: 0 };
+const RIGHT: Shape = Shape {
+    grid: [1; 3],
+    block: [1; 3],
+    shared: 0,
+};
 
 /// Launches a kernel on the default stream.
 fn launch(
@@ -26,8 +30,27 @@ fn launch(
     shape: &Shape,
     (arguments, extra): (*mut *mut c_void, *mut *mut c_void),
 ) -> CUresult {
-    let Shape { grid: [x, y, z], block: [i, j, k], shared } = *shape;
-    returned!(driver, cuLaunchKernel(function, x, y, z, i, j, k, shared, ptr::null_mut(), arguments, extra))
+    let Shape {
+        grid: [x, y, z],
+        block: [i, j, k],
+        shared,
+    } = *shape;
+    returned!(
+        driver,
+        cuLaunchKernel(
+            function,
+            x,
+            y,
+            z,
+            i,
+            j,
+            k,
+            shared,
+            ptr::null_mut(),
+            arguments,
+            extra
+        )
+    )
 }
 
 #[test]
@@ -35,13 +58,21 @@ fn launch_without_a_kernel_or_shape_or_with_conflicting_arguments_is_refused() {
     on_driver(|test| {
         let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 1).expect("memory suffices");
         buffer.stream().synchronize().expect("the stream works");
-        let opt_in = test.device().attribute(DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-        let opt_in: u32 = opt_in.expect("a device has this attribute").try_into().expect("it is some kilobytes");
+        let opt_in = test
+            .device()
+            .attribute(DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        let opt_in: u32 = opt_in
+            .expect("a device has this attribute")
+            .try_into()
+            .expect("it is some kilobytes");
         in_context(test, |driver| {
             let (module, function) = loaded(driver);
             let (mut data, mut value, mut count) = (buffer.as_pointer().as_raw(), 5_u32, 1_u32);
-            let mut arguments: [*mut c_void; 3] =
-                [(&raw mut data).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
+            let mut arguments: [*mut c_void; 3] = [
+                (&raw mut data).cast(),
+                (&raw mut value).cast(),
+                (&raw mut count).cast(),
+            ];
             let (with, none) = (arguments.as_mut_ptr(), ptr::null_mut());
             let mut size = 16_usize;
             let mut bytes = [0_u8; 16];
@@ -49,22 +80,61 @@ fn launch_without_a_kernel_or_shape_or_with_conflicting_arguments_is_refused() {
             bytes[8] = 6;
             bytes[12] = 1;
             let mark = |mark: usize| ptr::without_provenance_mut::<c_void>(mark);
-            let mut extra = [mark(1), bytes.as_mut_ptr().cast(), mark(2), (&raw mut size).cast(), mark(0)];
+            let mut extra = [
+                mark(1),
+                bytes.as_mut_ptr().cast(),
+                mark(2),
+                (&raw mut size).cast(),
+                mark(0),
+            ];
             let extra = extra.as_mut_ptr();
-            assert_eq!(launch(driver, ptr::null_mut(), &RIGHT, (with, none)), INVALID_HANDLE);
+            assert_eq!(
+                launch(driver, ptr::null_mut(), &RIGHT, (with, none)),
+                INVALID_HANDLE
+            );
             for shape in [
-                Shape { grid: [0, 1, 1], ..RIGHT },
-                Shape { grid: [1, 65_536, 1], ..RIGHT },
-                Shape { block: [1, 1, 0], ..RIGHT },
-                Shape { block: [1025, 1, 1], ..RIGHT },
-                Shape { block: [32, 2, 65], ..RIGHT },
-                Shape { shared: opt_in + 1, ..RIGHT },
+                Shape {
+                    grid: [0, 1, 1],
+                    ..RIGHT
+                },
+                Shape {
+                    grid: [1, 65_536, 1],
+                    ..RIGHT
+                },
+                Shape {
+                    block: [1, 1, 0],
+                    ..RIGHT
+                },
+                Shape {
+                    block: [1025, 1, 1],
+                    ..RIGHT
+                },
+                Shape {
+                    block: [32, 2, 65],
+                    ..RIGHT
+                },
+                Shape {
+                    shared: opt_in + 1,
+                    ..RIGHT
+                },
             ] {
                 let code = launch(driver, function, &shape, (with, none));
-                assert_eq!(code, INVALID_VALUE, "{:?}, {:?}, {}", shape.grid, shape.block, shape.shared);
+                assert_eq!(
+                    code, INVALID_VALUE,
+                    "{:?}, {:?}, {}",
+                    shape.grid, shape.block, shape.shared
+                );
             }
-            assert_eq!(launch(driver, function, &RIGHT, (with, extra)), INVALID_VALUE, "arguments in two ways");
-            assert_eq!(launch(driver, function, &RIGHT, (none, none)), INVALID_VALUE, "no arguments");
+            assert_eq!(
+                launch(driver, function, &RIGHT, (with, extra)),
+                INVALID_VALUE,
+                "arguments in two ways"
+            );
+            assert_eq!(
+                launch(driver, function, &RIGHT, (none, none)),
+                INVALID_VALUE,
+                "no arguments"
+            );
             assert_eq!(launch(driver, function, &RIGHT, (none, extra)), OK);
             assert_eq!(returned!(driver, cuCtxSynchronize()), OK);
             assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
@@ -79,9 +149,26 @@ fn fail(test: &TestDriver, name: &str, arguments: &mut [*mut c_void]) -> CUresul
     let image = CString::new(kernels::FAULTS).expect("PTX has no NUL");
     let name = CString::new(name).expect("names have no NUL");
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
-    assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())), OK);
-    assert_eq!(returned!(driver, cuModuleGetFunction(&raw mut function, module, name.as_ptr())), OK);
-    let launched = launch(driver, function, &RIGHT, (arguments.as_mut_ptr(), ptr::null_mut()));
+    assert_eq!(
+        returned!(
+            driver,
+            cuModuleLoadData(&raw mut module, image.as_ptr().cast())
+        ),
+        OK
+    );
+    assert_eq!(
+        returned!(
+            driver,
+            cuModuleGetFunction(&raw mut function, module, name.as_ptr())
+        ),
+        OK
+    );
+    let launched = launch(
+        driver,
+        function,
+        &RIGHT,
+        (arguments.as_mut_ptr(), ptr::null_mut()),
+    );
     assert_eq!(launched, OK, "the launch itself succeeds");
     returned!(driver, cuCtxSynchronize())
 }
@@ -90,43 +177,65 @@ fn fail(test: &TestDriver, name: &str, arguments: &mut [*mut c_void]) -> CUresul
 fn leave(test: &TestDriver) {
     if let Some(simulator) = test.simulator() {
         simulator.reset_errors();
-        assert_eq!(returned!(test.driver(), cuCtxSetCurrent(ptr::null_mut())), OK);
+        assert_eq!(
+            returned!(test.driver(), cuCtxSetCurrent(ptr::null_mut())),
+            OK
+        );
     }
 }
 
 #[test]
 fn calls_without_a_context_work_after_a_sticky_error() {
-    in_own_process("behavior::launch::calls_without_a_context_work_after_a_sticky_error", || {
-        on_driver(|test| {
-            let (driver, device) = (test.driver(), test.device().as_raw());
-            let mut context = ptr::null_mut();
-            assert_eq!(returned!(driver, cuDevicePrimaryCtxRetain(&raw mut context, device)), OK);
-            assert_eq!(returned!(driver, cuCtxSetCurrent(context)), OK);
-            let (mut address, mut number, mut kind) = (0, 0, 0_u32);
-            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
-            let (mut event, mut stream) = (ptr::null_mut(), ptr::null_mut());
-            assert_eq!(returned!(driver, cuEventCreate(&raw mut event, 0)), OK);
-            assert_eq!(returned!(driver, cuStreamCreate(&raw mut stream, 1)), OK);
-            let (mut index, mut value) = (1_u64 << 42, 1_u32);
-            let mut arguments = [(&raw mut address).cast(), (&raw mut index).cast(), (&raw mut value).cast()];
-            let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
-            assert_eq!(fail(test, "write_at", &mut arguments), lost);
-            let (place, attribute) = ((&raw mut kind).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
-            assert_eq!(super::current(driver), context);
-            assert_eq!(returned!(driver, cuCtxGetDevice(&raw mut number)), OK);
-            let warp = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE;
-            assert_eq!(returned!(driver, cuDeviceGetAttribute(&raw mut number, warp, device)), OK);
-            assert_eq!(returned!(driver, cuPointerGetAttribute(place, attribute, address)), OK);
-            let mut other = 0;
-            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut other, 64)), lost);
-            assert_eq!(returned!(driver, cuMemFree_v2(address)), lost);
-            assert_eq!(returned!(driver, cuEventDestroy_v2(event)), lost);
-            assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), lost);
-            assert_eq!(returned!(driver, cuDevicePrimaryCtxRelease_v2(device)), OK);
-            assert_eq!(returned!(driver, cuDevicePrimaryCtxReset_v2(device)), OK);
-            leave(test);
-        });
-    });
+    in_own_process(
+        "behavior::launch::calls_without_a_context_work_after_a_sticky_error",
+        || {
+            on_driver(|test| {
+                let (driver, device) = (test.driver(), test.device().as_raw());
+                let mut context = ptr::null_mut();
+                assert_eq!(
+                    returned!(driver, cuDevicePrimaryCtxRetain(&raw mut context, device)),
+                    OK
+                );
+                assert_eq!(returned!(driver, cuCtxSetCurrent(context)), OK);
+                let (mut address, mut number, mut kind) = (0, 0, 0_u32);
+                assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
+                let (mut event, mut stream) = (ptr::null_mut(), ptr::null_mut());
+                assert_eq!(returned!(driver, cuEventCreate(&raw mut event, 0)), OK);
+                assert_eq!(returned!(driver, cuStreamCreate(&raw mut stream, 1)), OK);
+                let (mut index, mut value) = (1_u64 << 42, 1_u32);
+                let mut arguments = [
+                    (&raw mut address).cast(),
+                    (&raw mut index).cast(),
+                    (&raw mut value).cast(),
+                ];
+                let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+                assert_eq!(fail(test, "write_at", &mut arguments), lost);
+                let (place, attribute) = (
+                    (&raw mut kind).cast(),
+                    CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                );
+                assert_eq!(super::current(driver), context);
+                assert_eq!(returned!(driver, cuCtxGetDevice(&raw mut number)), OK);
+                let warp = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE;
+                assert_eq!(
+                    returned!(driver, cuDeviceGetAttribute(&raw mut number, warp, device)),
+                    OK
+                );
+                assert_eq!(
+                    returned!(driver, cuPointerGetAttribute(place, attribute, address)),
+                    OK
+                );
+                let mut other = 0;
+                assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut other, 64)), lost);
+                assert_eq!(returned!(driver, cuMemFree_v2(address)), lost);
+                assert_eq!(returned!(driver, cuEventDestroy_v2(event)), lost);
+                assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), lost);
+                assert_eq!(returned!(driver, cuDevicePrimaryCtxRelease_v2(device)), OK);
+                assert_eq!(returned!(driver, cuDevicePrimaryCtxReset_v2(device)), OK);
+                leave(test);
+            });
+        },
+    );
 }
 
 #[test]
@@ -141,9 +250,18 @@ fn arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has() {
                     let mark = |mark: usize| ptr::without_provenance_mut::<c_void>(mark);
                     let begin = bytes.as_ptr().cast_mut().cast();
                     let mut extra = [mark(1), begin, mark(2), (&raw mut size).cast(), mark(0)];
-                    let code = launch(driver, function, &RIGHT, (ptr::null_mut(), extra.as_mut_ptr()));
+                    let code = launch(
+                        driver,
+                        function,
+                        &RIGHT,
+                        (ptr::null_mut(), extra.as_mut_ptr()),
+                    );
                     assert_eq!(code, CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-                    assert_eq!(returned!(driver, cuCtxSynchronize()), OK, "nothing was launched");
+                    assert_eq!(
+                        returned!(driver, cuCtxSynchronize()),
+                        OK,
+                        "nothing was launched"
+                    );
                     assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
                 });
             });
@@ -158,7 +276,11 @@ fn write_beyond(test: &TestDriver) -> CUresult {
         let (mut address, mut value) = (0, 1_u32);
         assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 16)), OK);
         let mut index = ((address | ((2 << 20) - 1)) - 3 - address) / 4;
-        let mut arguments = [(&raw mut address).cast(), (&raw mut index).cast(), (&raw mut value).cast()];
+        let mut arguments = [
+            (&raw mut address).cast(),
+            (&raw mut index).cast(),
+            (&raw mut value).cast(),
+        ];
         outcome = fail(test, "write_at", &mut arguments);
     });
     outcome
@@ -191,7 +313,10 @@ fn initial_limits_are_those_of_hardware_and_stacks_are_rounded_up() {
             };
             assert_eq!(limit(CUlimit::CU_LIMIT_STACK_SIZE), 1024);
             assert_eq!(limit(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE), 8 << 20);
-            assert_eq!(returned!(driver, cuCtxSetLimit(CUlimit::CU_LIMIT_STACK_SIZE, 1025)), OK);
+            assert_eq!(
+                returned!(driver, cuCtxSetLimit(CUlimit::CU_LIMIT_STACK_SIZE, 1025)),
+                OK
+            );
             assert_eq!(limit(CUlimit::CU_LIMIT_STACK_SIZE), 1040);
         });
     });

@@ -13,7 +13,10 @@ const HEADER: &str = ".version 7.8\n.target sm_75\n.address_size 64\n";
 
 fn load(driver: &Driver, image: &CStr) -> CUresult {
     let mut module = ptr::null_mut();
-    returned!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast()))
+    returned!(
+        driver,
+        cuModuleLoadData(&raw mut module, image.as_ptr().cast())
+    )
 }
 
 fn load_text(driver: &Driver, text: &str) -> CUresult {
@@ -25,26 +28,69 @@ fn unknown_images_are_distinguished_from_invalid_code() {
     on_driver(|test| {
         in_context(test, |driver| {
             let mut module = ptr::null_mut();
-            assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, ptr::null())), INVALID_VALUE);
+            assert_eq!(
+                returned!(driver, cuModuleLoadData(&raw mut module, ptr::null())),
+                INVALID_VALUE
+            );
             assert_eq!(load(driver, c""), CUresult::CUDA_ERROR_INVALID_IMAGE);
-            assert_eq!(load(driver, c"this is not code"), CUresult::CUDA_ERROR_INVALID_IMAGE);
+            assert_eq!(
+                load(driver, c"this is not code"),
+                CUresult::CUDA_ERROR_INVALID_IMAGE
+            );
             let path = c"/nowhere/at-all.cubin".as_ptr();
             let code = returned!(driver, cuModuleLoad(&raw mut module, path));
             assert_eq!(code, CUresult::CUDA_ERROR_FILE_NOT_FOUND);
             let wrong = CUresult::CUDA_ERROR_INVALID_PTX;
-            assert_eq!(load_text(driver, &format!("{HEADER}.entry k() {{ mov.u32 %r1, 1; ret; }}")), wrong);
-            assert_eq!(load_text(driver, &HEADER.replace("sm_75", "sm_999")), wrong, "an invalid target");
+            assert_eq!(
+                load_text(
+                    driver,
+                    &format!("{HEADER}.entry k() {{ mov.u32 %r1, 1; ret; }}")
+                ),
+                wrong
+            );
+            assert_eq!(
+                load_text(driver, &HEADER.replace("sm_75", "sm_999")),
+                wrong,
+                "an invalid target"
+            );
             // The next compute capability above 9.0 is 10.0, and so on.
-            let above =
-                if test.device().compute_capability().expect("a device has one").major < 10 { 100 } else { 130 };
-            let above = HEADER.replace("7.8", "8.7").replace("sm_75", &format!("sm_{above}"));
-            assert_eq!(load_text(driver, &format!("{above}.entry k() {{ ret; }}")), wrong, "a target above the device");
+            let above = if test
+                .device()
+                .compute_capability()
+                .expect("a device has one")
+                .major
+                < 10
+            {
+                100
+            } else {
+                130
+            };
+            let above = HEADER
+                .replace("7.8", "8.7")
+                .replace("sm_75", &format!("sm_{above}"));
+            assert_eq!(
+                load_text(driver, &format!("{above}.entry k() {{ ret; }}")),
+                wrong,
+                "a target above the device"
+            );
             let narrow = HEADER.replace("64", "32");
-            assert_eq!(load_text(driver, &format!("{narrow}.entry k() {{ ret; }}")), wrong, "32-bit addresses");
-            let open = format!("{HEADER}.extern .func f();\n.visible .entry k() {{ call f; ret; }}");
-            assert_eq!(load_text(driver, &open), wrong, "a function that does not exist");
+            assert_eq!(
+                load_text(driver, &format!("{narrow}.entry k() {{ ret; }}")),
+                wrong,
+                "32-bit addresses"
+            );
+            let open =
+                format!("{HEADER}.extern .func f();\n.visible .entry k() {{ call f; ret; }}");
+            assert_eq!(
+                load_text(driver, &open),
+                wrong,
+                "a function that does not exist"
+            );
             let newer = HEADER.replace("7.8", "99.0");
-            assert_eq!(load_text(driver, &newer), CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+            assert_eq!(
+                load_text(driver, &newer),
+                CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+            );
         });
     });
 }
@@ -52,17 +98,34 @@ fn unknown_images_are_distinguished_from_invalid_code() {
 #[test]
 fn error_in_ptx_is_logged_with_its_line() {
     on_driver(|test| {
-        let text = CString::new(format!("{HEADER}.visible .entry k()\n{{\n  nonsense.u32 %r1;\n}}\n"));
+        let text = CString::new(format!(
+            "{HEADER}.visible .entry k()\n{{\n  nonsense.u32 %r1;\n}}\n"
+        ));
         let text = text.expect("PTX has no NUL");
         let (mut log, mut module) = ([0_u8; 2048], ptr::null_mut());
-        let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len())];
+        let mut options = [
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ];
+        let mut values: [*mut c_void; 2] = [
+            log.as_mut_ptr().cast(),
+            ptr::without_provenance_mut(log.len()),
+        ];
         in_context(test, |driver| {
-            let (image, options, values) = (text.as_ptr().cast(), options.as_mut_ptr(), values.as_mut_ptr());
-            let code = returned!(driver, cuModuleLoadDataEx(&raw mut module, image, 2, options, values));
+            let (image, options, values) = (
+                text.as_ptr().cast(),
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            );
+            let code = returned!(
+                driver,
+                cuModuleLoadDataEx(&raw mut module, image, 2, options, values)
+            );
             assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
         });
-        let said = CStr::from_bytes_until_nul(&log).expect("the log ends").to_string_lossy();
+        let said = CStr::from_bytes_until_nul(&log)
+            .expect("the log ends")
+            .to_string_lossy();
         assert!(said.contains("line 6; error"), "{said}");
     });
 }
@@ -75,8 +138,14 @@ fn names_that_a_module_does_not_have_are_not_found_and_no_name_is_refused() {
             let (mut function, mut address, mut size) = (ptr::null_mut(), 0, 0);
             for (name, expected) in [(c"nothing", NOT_FOUND), (c"", INVALID_VALUE)] {
                 let name = name.as_ptr();
-                assert_eq!(returned!(driver, cuModuleGetFunction(&raw mut function, module, name)), expected);
-                let found = returned!(driver, cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, name));
+                assert_eq!(
+                    returned!(driver, cuModuleGetFunction(&raw mut function, module, name)),
+                    expected
+                );
+                let found = returned!(
+                    driver,
+                    cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, name)
+                );
                 assert_eq!(found, expected);
             }
             assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
@@ -94,9 +163,19 @@ fn parameters_are_described_up_to_the_last() {
             let (module, function) = loaded(driver);
             let describe = |index| {
                 let (mut offset, mut size) = (0, 0);
-                (returned!(driver, cuFuncGetParamInfo(function, index, &raw mut offset, &raw mut size)), offset, size)
+                (
+                    returned!(
+                        driver,
+                        cuFuncGetParamInfo(function, index, &raw mut offset, &raw mut size)
+                    ),
+                    offset,
+                    size,
+                )
             };
-            assert_eq!([describe(0), describe(1), describe(2)], [(OK, 0, 8), (OK, 8, 4), (OK, 12, 4)]);
+            assert_eq!(
+                [describe(0), describe(1), describe(2)],
+                [(OK, 0, 8), (OK, 8, 4), (OK, 12, 4)]
+            );
             assert_eq!(describe(3).0, INVALID_VALUE);
             assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
         });

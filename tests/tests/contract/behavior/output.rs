@@ -83,15 +83,35 @@ fn speaker(driver: &Driver, name: &str) -> (CUmodule, CUfunction) {
     let image = CString::new(SPEAKERS).expect("PTX has no NUL");
     let name = CString::new(name).expect("names have no NUL");
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
-    assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())), OK);
-    assert_eq!(returned!(driver, cuModuleGetFunction(&raw mut function, module, name.as_ptr())), OK);
+    assert_eq!(
+        returned!(
+            driver,
+            cuModuleLoadData(&raw mut module, image.as_ptr().cast())
+        ),
+        OK
+    );
+    assert_eq!(
+        returned!(
+            driver,
+            cuModuleGetFunction(&raw mut function, module, name.as_ptr())
+        ),
+        OK
+    );
     (module, function)
 }
 
 /// Launches one block and waits for it.
-fn run(driver: &Driver, function: CUfunction, threads: u32, arguments: &mut [*mut c_void]) -> CUresult {
+fn run(
+    driver: &Driver,
+    function: CUfunction,
+    threads: u32,
+    arguments: &mut [*mut c_void],
+) -> CUresult {
     let (stream, arguments, none) = (ptr::null_mut(), arguments.as_mut_ptr(), ptr::null_mut());
-    let launched = returned!(driver, cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, none));
+    let launched = returned!(
+        driver,
+        cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, none)
+    );
     assert_eq!(launched, OK);
     returned!(driver, cuCtxSynchronize())
 }
@@ -124,9 +144,17 @@ fn printf_appears_when_its_kernel_ends() {
         name,
         || on_driver(print_in_turn),
         |output, _| {
-            let lines = output.lines().filter(|line| line.starts_with("kernel ") || line.starts_with("host "));
+            let lines = output
+                .lines()
+                .filter(|line| line.starts_with("kernel ") || line.starts_with("host "));
             let lines: Vec<&str> = lines.collect();
-            assert_eq!(lines, ["kernel 1", "host 1", "kernel 2", "host 2", "kernel 3", "host 3"], "{output}");
+            assert_eq!(
+                lines,
+                [
+                    "kernel 1", "host 1", "kernel 2", "host 2", "kernel 3", "host 3"
+                ],
+                "{output}"
+            );
         },
     );
 }
@@ -154,7 +182,9 @@ fn printf_is_in_order_with_text_of_the_c_library() {
         name,
         || on_driver(print_between_lines_of_c),
         |output, _| {
-            let lines = output.lines().filter(|line| line.starts_with("kernel ") || line.starts_with("host "));
+            let lines = output
+                .lines()
+                .filter(|line| line.starts_with("kernel ") || line.starts_with("host "));
             let lines: Vec<&str> = lines.collect();
             if cfg!(not(target_os = "linux")) {
                 // The simulator writes to the standard library's stream elsewhere.
@@ -185,7 +215,9 @@ fn failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread() 
         || on_driver(fail),
         |_, errors| {
             for thread in 0..3 {
-                let line = format!("hello:17: hello: block: [0,0,0], thread: [{thread},0,0] Assertion `hello` failed.");
+                let line = format!(
+                    "hello:17: hello: block: [0,0,0], thread: [{thread},0,0] Assertion `hello` failed."
+                );
                 assert_eq!(errors.matches(&line).count(), 1, "{errors}");
             }
         },
@@ -203,16 +235,29 @@ fn printf_of_a_kernel_that_fails_appears_though_nothing_waits() {
         in_context(test, |driver| {
             let (_, traps) = speaker(driver, "prints_and_traps");
             let (stream, none) = (ptr::null_mut(), ptr::null_mut::<*mut c_void>());
-            assert_eq!(returned!(driver, cuLaunchKernel(traps, 1, 1, 1, 1, 1, 1, 0, stream, none, none)), OK);
+            assert_eq!(
+                returned!(
+                    driver,
+                    cuLaunchKernel(traps, 1, 1, 1, 1, 1, 1, 0, stream, none, none)
+                ),
+                OK
+            );
             let query = || returned!(driver, cuStreamQuery(stream));
-            let code = std::iter::repeat_with(query).find(|code| *code != CUresult::CUDA_ERROR_NOT_READY);
+            let code =
+                std::iter::repeat_with(query).find(|code| *code != CUresult::CUDA_ERROR_NOT_READY);
             assert_eq!(code, Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
-            test.simulator().expect("this test runs on the simulator").reset_errors();
+            test.simulator()
+                .expect("this test runs on the simulator")
+                .reset_errors();
         });
     };
     with_output_of_new_process(
         name,
-        || on_simulator(Config::new().with_checks(Checks::Quiet), |test, _| fail(test)),
+        || {
+            on_simulator(Config::new().with_checks(Checks::Quiet), |test, _| {
+                fail(test)
+            })
+        },
         |output, _| assert!(output.contains("hello"), "{output}"),
     );
 }

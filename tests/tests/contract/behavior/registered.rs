@@ -18,17 +18,24 @@ fn memory_is_registered_once_and_unregistered_where_it_begins() {
         let begin = pages.0.as_mut_ptr().cast::<c_void>();
         let at = |offset: usize| begin.wrapping_byte_add(offset);
         in_context(test, |driver| {
-            let register = |offset, bytes| returned!(driver, cuMemHostRegister_v2(at(offset), bytes, 0));
+            let register =
+                |offset, bytes| returned!(driver, cuMemHostRegister_v2(at(offset), bytes, 0));
             let unregister = |offset| returned!(driver, cuMemHostUnregister(at(offset)));
             let registered_already = CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
             assert_eq!(register(0, 0), INVALID_VALUE);
-            assert_eq!(unregister(0), CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+            assert_eq!(
+                unregister(0),
+                CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
+            );
             assert_eq!(register(0, 8192), OK);
             assert_eq!(register(0, 8192), registered_already);
             assert_eq!(register(4096, 4096), registered_already, "it overlaps");
             assert_eq!(unregister(4096), INVALID_VALUE, "it begins before");
             assert_eq!(unregister(0), OK);
-            assert_eq!(unregister(0), CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+            assert_eq!(
+                unregister(0),
+                CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
+            );
         });
     });
 }

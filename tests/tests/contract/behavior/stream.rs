@@ -74,20 +74,45 @@ fn legacy_stream_and_blocking_streams_wait_for_each_other_and_others_do_not() {
             let legacy = ptr::null_mut();
             let gate = Gate::on(&first);
             assert_eq!(returned!(driver, cuMemsetD32Async(at, 1, 1, legacy)), OK);
-            assert_eq!(returned!(driver, cuMemsetD32Async(at + 4, 2, 1, second.as_raw())), OK);
-            assert_eq!(returned!(driver, cuMemsetD32Async(at + 8, 3, 1, other.as_raw())), OK);
-            assert_eq!(returned!(driver, cuStreamSynchronize(other.as_raw())), OK, "it waits for neither");
-            assert_eq!(returned!(driver, cuStreamQuery(legacy)), NOT_READY, "it waits for the first");
-            assert_eq!(returned!(driver, cuStreamQuery(second.as_raw())), NOT_READY, "it waits for the legacy one");
+            assert_eq!(
+                returned!(driver, cuMemsetD32Async(at + 4, 2, 1, second.as_raw())),
+                OK
+            );
+            assert_eq!(
+                returned!(driver, cuMemsetD32Async(at + 8, 3, 1, other.as_raw())),
+                OK
+            );
+            assert_eq!(
+                returned!(driver, cuStreamSynchronize(other.as_raw())),
+                OK,
+                "it waits for neither"
+            );
+            assert_eq!(
+                returned!(driver, cuStreamQuery(legacy)),
+                NOT_READY,
+                "it waits for the first"
+            );
+            assert_eq!(
+                returned!(driver, cuStreamQuery(second.as_raw())),
+                NOT_READY,
+                "it waits for the legacy one"
+            );
             gate.open();
             assert_eq!(returned!(driver, cuStreamSynchronize(legacy)), OK);
             assert_eq!(returned!(driver, cuStreamSynchronize(second.as_raw())), OK);
             let gate = Gate::on(&other);
             assert_eq!(returned!(driver, cuMemsetD32Async(at, 1, 1, legacy)), OK);
-            assert_eq!(returned!(driver, cuStreamSynchronize(legacy)), OK, "it does not wait for the other");
+            assert_eq!(
+                returned!(driver, cuStreamSynchronize(legacy)),
+                OK,
+                "it does not wait for the other"
+            );
             gate.open();
         });
-        assert_eq!(buffer.to_vec().expect("the buffer can be read")[..3], [1, 2, 3]);
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read")[..3],
+            [1, 2, 3]
+        );
     });
 }
 
@@ -95,19 +120,28 @@ fn legacy_stream_and_blocking_streams_wait_for_each_other_and_others_do_not() {
 fn freeing_memory_and_unloading_code_wait_for_the_device() {
     on_driver(|test| {
         let stream = test.stream();
-        let (mut address, mut host, mut code) = (0, ptr::null_mut(), (ptr::null_mut(), ptr::null_mut()));
+        let (mut address, mut host, mut code) =
+            (0, ptr::null_mut(), (ptr::null_mut(), ptr::null_mut()));
         in_context(test, |driver| {
             assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
             assert_eq!(returned!(driver, cuMemHostAlloc(&raw mut host, 64, 0)), OK);
             code = loaded(driver);
         });
         let (host, module) = (host.expose_provenance(), code.0.expose_provenance());
-        assert_waits(test, Gate::on(&stream), |driver| returned!(driver, cuMemFree_v2(address)));
         assert_waits(test, Gate::on(&stream), |driver| {
-            returned!(driver, cuMemFreeHost(ptr::with_exposed_provenance_mut(host)))
+            returned!(driver, cuMemFree_v2(address))
         });
         assert_waits(test, Gate::on(&stream), |driver| {
-            returned!(driver, cuModuleUnload(ptr::with_exposed_provenance_mut(module)))
+            returned!(
+                driver,
+                cuMemFreeHost(ptr::with_exposed_provenance_mut(host))
+            )
+        });
+        assert_waits(test, Gate::on(&stream), |driver| {
+            returned!(
+                driver,
+                cuModuleUnload(ptr::with_exposed_provenance_mut(module))
+            )
         });
     });
 }
@@ -120,13 +154,19 @@ fn allocations_and_synchronous_copies_do_not_wait_for_other_streams() {
         let at = buffer.as_pointer().as_raw();
         stream.synchronize().expect("the stream works");
         let mut address = 0;
-        assert_returns(test, Gate::on(&stream), |driver| returned!(driver, cuMemAlloc_v2(&raw mut address, 64)));
-        in_context(test, |driver| assert_eq!(returned!(driver, cuMemFree_v2(address)), OK));
+        assert_returns(test, Gate::on(&stream), |driver| {
+            returned!(driver, cuMemAlloc_v2(&raw mut address, 64))
+        });
+        in_context(test, |driver| {
+            assert_eq!(returned!(driver, cuMemFree_v2(address)), OK)
+        });
         assert_returns(test, Gate::on(&stream), |driver| {
             let host = [7_u32; 4];
             returned!(driver, cuMemcpyHtoD_v2(at, host.as_ptr().cast(), 16))
         });
-        assert_returns(test, Gate::on(&stream), |driver| returned!(driver, cuMemsetD8_v2(at + 16, 1, 16)));
+        assert_returns(test, Gate::on(&stream), |driver| {
+            returned!(driver, cuMemsetD8_v2(at + 16, 1, 16))
+        });
         assert_returns(test, Gate::on(&stream), |driver| {
             let mut other = ptr::null_mut();
             assert_eq!(returned!(driver, cuStreamCreate(&raw mut other, 1)), OK);
@@ -134,7 +174,10 @@ fn allocations_and_synchronous_copies_do_not_wait_for_other_streams() {
         });
         // The fill was enqueued in the default stream, for which the buffer's stream does not wait.
         test.context().synchronize().expect("the context works");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read")[3..5], [7, 0x0101_0101]);
+        assert_eq!(
+            buffer.to_vec().expect("the buffer can be read")[3..5],
+            [7, 0x0101_0101]
+        );
     });
 }
 
@@ -143,19 +186,31 @@ fn copies_of_pageable_memory_wait_unless_they_are_small_uploads() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u8>::zeroed(&stream, 4 << 20).expect("memory suffices");
-        let (at, raw) = (buffer.as_pointer().as_raw(), stream.as_raw().expose_provenance());
+        let (at, raw) = (
+            buffer.as_pointer().as_raw(),
+            stream.as_raw().expose_provenance(),
+        );
         stream.synchronize().expect("the stream works");
         let stream_of = |raw| ptr::with_exposed_provenance_mut(raw);
         let mut host = vec![3_u8; 4 << 20];
         let small: [u8; 64] = [5; 64];
         assert_returns(test, Gate::on(&stream), |driver| {
-            returned!(driver, cuMemcpyHtoDAsync_v2(at, small.as_ptr().cast(), 64, stream_of(raw)))
+            returned!(
+                driver,
+                cuMemcpyHtoDAsync_v2(at, small.as_ptr().cast(), 64, stream_of(raw))
+            )
         });
         assert_waits(test, Gate::on(&stream), |driver| {
-            returned!(driver, cuMemcpyHtoDAsync_v2(at, host.as_ptr().cast(), host.len(), stream_of(raw)))
+            returned!(
+                driver,
+                cuMemcpyHtoDAsync_v2(at, host.as_ptr().cast(), host.len(), stream_of(raw))
+            )
         });
         assert_waits(test, Gate::on(&stream), |driver| {
-            returned!(driver, cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast::<c_void>(), at, 64, stream_of(raw)))
+            returned!(
+                driver,
+                cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast::<c_void>(), at, 64, stream_of(raw))
+            )
         });
         stream.synchronize().expect("the stream works");
     });
@@ -166,11 +221,18 @@ fn default_streams_have_one_number_and_are_not_destroyed() {
     on_driver(|test| {
         in_context(test, |driver| {
             for stream in [ptr::null_mut(), CU_STREAM_LEGACY, CU_STREAM_PER_THREAD] {
-                assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), INVALID_HANDLE, "{stream:?}");
+                assert_eq!(
+                    returned!(driver, cuStreamDestroy_v2(stream)),
+                    INVALID_HANDLE,
+                    "{stream:?}"
+                );
             }
             let number = |stream| {
                 let mut number = 0;
-                assert_eq!(returned!(driver, cuStreamGetId(stream, &raw mut number)), OK);
+                assert_eq!(
+                    returned!(driver, cuStreamGetId(stream, &raw mut number)),
+                    OK
+                );
                 number
             };
             assert_eq!(number(ptr::null_mut()), number(CU_STREAM_LEGACY));
@@ -184,14 +246,32 @@ fn priority_is_clamped_without_an_error_and_unknown_flags_are_refused() {
     on_driver(|test| {
         in_context(test, |driver| {
             let (mut least, mut greatest) = (1, 1);
-            assert_eq!(returned!(driver, cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest)), OK);
+            assert_eq!(
+                returned!(
+                    driver,
+                    cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest)
+                ),
+                OK
+            );
             assert_eq!((least, greatest), (0, -5));
             let mut stream = ptr::null_mut();
-            assert_eq!(returned!(driver, cuStreamCreate(&raw mut stream, 0x40)), INVALID_VALUE);
+            assert_eq!(
+                returned!(driver, cuStreamCreate(&raw mut stream, 0x40)),
+                INVALID_VALUE
+            );
             for (asked, found) in [(100, least), (-100, greatest)] {
                 let mut priority = 7;
-                assert_eq!(returned!(driver, cuStreamCreateWithPriority(&raw mut stream, 1, asked)), OK);
-                assert_eq!(returned!(driver, cuStreamGetPriority(stream, &raw mut priority)), OK);
+                assert_eq!(
+                    returned!(
+                        driver,
+                        cuStreamCreateWithPriority(&raw mut stream, 1, asked)
+                    ),
+                    OK
+                );
+                assert_eq!(
+                    returned!(driver, cuStreamGetPriority(stream, &raw mut priority)),
+                    OK
+                );
                 assert_eq!(priority, found, "of {asked}");
                 assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), OK);
             }

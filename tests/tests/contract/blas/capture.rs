@@ -1,7 +1,8 @@
 //! cuBLAS in captures: operations become nodes, and the graph keeps the handle, the workspace and the operands.
 
 use curium_blas::{
-    Banded, Blas, Diagonal, Error, Matrix, MatrixMut, ModifiedRotation, Packed, PackedMut, Triangle, Vector, VectorMut,
+    Banded, Blas, Diagonal, Error, Matrix, MatrixMut, ModifiedRotation, Packed, PackedMut,
+    Triangle, Vector, VectorMut,
 };
 use curium_driver::Graph;
 use curium_memory::DeviceBuffer;
@@ -25,8 +26,14 @@ fn operation_runs_at_each_launch_with_the_operands_of_that_time() {
         let stream = test.stream();
         let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&stream, &[0.0_f32, 0.0]).expect("memory suffices");
-        let mut executable = captured(test, &x, &mut y).instantiate().expect("the graph is valid");
-        assert_eq!(y.to_vec().expect("it can be read"), [0.0, 0.0], "nothing runs while it is captured");
+        let mut executable = captured(test, &x, &mut y)
+            .instantiate()
+            .expect("the graph is valid");
+        assert_eq!(
+            y.to_vec().expect("it can be read"),
+            [0.0, 0.0],
+            "nothing runs while it is captured"
+        );
         executable.launch(&stream).expect("it can be launched");
         x.as_slice_mut().fill(10.0).expect("the fill is enqueued");
         executable.launch(&stream).expect("it can be launched");
@@ -40,10 +47,13 @@ fn graph_keeps_operands_that_are_dropped() {
         let stream = test.stream();
         let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&stream, &[0.0_f32, 0.0]).expect("memory suffices");
-        let mut executable = captured(test, &x, &mut y).instantiate().expect("the graph is valid");
+        let mut executable = captured(test, &x, &mut y)
+            .instantiate()
+            .expect("the graph is valid");
         drop(x);
         // Memory that was freed would be reused by this.
-        let other = DeviceBuffer::from_slice(&stream, &[100.0_f32, 100.0]).expect("memory suffices");
+        let other =
+            DeviceBuffer::from_slice(&stream, &[100.0_f32, 100.0]).expect("memory suffices");
         executable.launch(&stream).expect("the operands live");
         assert_eq!(y.to_vec().expect("it can be read"), [2.0, 4.0]);
         drop(other);
@@ -59,11 +69,26 @@ fn workspace_that_is_replaced_after_a_capture_lives_as_long_as_the_graph() {
         let graph = Graph::capture(&test.context(), |scope| {
             let mut blas = blas_on(scope);
             let matrix = Matrix::column_major(&a, 2, 2)?;
-            blas.gemm(1.0, matrix, matrix, 1.0, &mut MatrixMut::column_major(&mut c, 2, 2)?)?;
+            blas.gemm(
+                1.0,
+                matrix,
+                matrix,
+                1.0,
+                &mut MatrixMut::column_major(&mut c, 2, 2)?,
+            )?;
             blas.set_workspace(1 << 12)?;
-            blas.gemm(1.0, matrix, matrix, 1.0, &mut MatrixMut::column_major(&mut c, 2, 2)?)
+            blas.gemm(
+                1.0,
+                matrix,
+                matrix,
+                1.0,
+                &mut MatrixMut::column_major(&mut c, 2, 2)?,
+            )
         });
-        let mut executable = graph.expect("the operations are captured").instantiate().expect("the graph is valid");
+        let mut executable = graph
+            .expect("the operations are captured")
+            .instantiate()
+            .expect("the graph is valid");
         executable.launch(&stream).expect("it can be launched");
         executable.launch(&stream).expect("it can be launched");
         assert_eq!(c.to_vec().expect("it can be read"), [8.0; 4]);
@@ -77,9 +102,16 @@ fn handle_of_another_stream_is_refused_in_a_capture() {
         let mut blas = blas_on(&stream);
         let x = DeviceBuffer::from_slice(&stream, &[1.0_f32]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&stream, &[1.0_f32]).expect("memory suffices");
-        let refused = Graph::capture(&test.context(), |_| blas.axpy(2.0, Vector::new(&x), &mut VectorMut::new(&mut y)));
-        let error = refused.map(drop).expect_err("the graph would not contain it");
-        assert!(error.to_string().contains("Blas::axpy") && error.to_string().contains("capture scope"), "{error}");
+        let refused = Graph::capture(&test.context(), |_| {
+            blas.axpy(2.0, Vector::new(&x), &mut VectorMut::new(&mut y))
+        });
+        let error = refused
+            .map(drop)
+            .expect_err("the graph would not contain it");
+        assert!(
+            error.to_string().contains("Blas::axpy") && error.to_string().contains("capture scope"),
+            "{error}"
+        );
         assert_eq!(y.to_vec().expect("it can be read"), [1.0], "it did not run");
     });
 }
@@ -108,7 +140,8 @@ fn handles_move_to_other_threads_and_streams_wait_for_each_other() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..4 {
-                    blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y)).expect("the lengths agree");
+                    blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))
+                        .expect("the lengths agree");
                 }
             });
         });
@@ -131,11 +164,20 @@ fn rotations_are_computed_in_a_capture_and_their_parameters_are_kept() {
             blas.rot_real(x, y, 0.0, 1.0)?;
             blas.rotm(x, y, ModifiedRotation::UnitDiagonal { h21: 2.0, h12: 1.0 })
         });
-        let mut executable = graph.expect("they are captured").instantiate().expect("the graph is correct");
+        let mut executable = graph
+            .expect("they are captured")
+            .instantiate()
+            .expect("the graph is correct");
         executable.launch(&stream).expect("it can be launched");
         // (3, 4), (5, 0), (0, -5), (-5, -5): the last one is (0 - 5, 2 * 0 - 5).
-        let (x, y) = (x.to_vec().expect("it can be read")[0], y.to_vec().expect("it can be read")[0]);
-        assert!((x + 5.0).abs() < 1e-5 && (y + 5.0).abs() < 1e-5, "({x}, {y})");
+        let (x, y) = (
+            x.to_vec().expect("it can be read")[0],
+            y.to_vec().expect("it can be read")[0],
+        );
+        assert!(
+            (x + 5.0).abs() < 1e-5 && (y + 5.0).abs() < 1e-5,
+            "({x}, {y})"
+        );
     });
 }
 
@@ -149,14 +191,30 @@ fn banded_and_packed_operations_are_captured() {
         let mut y = DeviceBuffer::<f32>::zeroed(&stream, 2).expect("memory suffices");
         let graph = Graph::capture(&test.context(), |scope| {
             let mut blas = blas_on(scope);
-            let (band, x) = (Banded::column_major(&bands, 2, 2, 0, 0)?, Vector::new(&ones));
-            blas.spr(1.0, x, &mut PackedMut::column_major(&mut packed, 2, Triangle::Upper)?)?;
+            let (band, x) = (
+                Banded::column_major(&bands, 2, 2, 0, 0)?,
+                Vector::new(&ones),
+            );
+            blas.spr(
+                1.0,
+                x,
+                &mut PackedMut::column_major(&mut packed, 2, Triangle::Upper)?,
+            )?;
             let y = &mut VectorMut::new(&mut y);
             blas.gbmv(1.0, band, x, 1.0, y)?;
             blas.tbsv(Triangle::Upper, Diagonal::Stored, band, y)?;
-            blas.spmv(1.0, Packed::column_major(&packed, 2, Triangle::Upper)?, x, 1.0, y)
+            blas.spmv(
+                1.0,
+                Packed::column_major(&packed, 2, Triangle::Upper)?,
+                x,
+                1.0,
+                y,
+            )
         });
-        let mut executable = graph.expect("they are captured").instantiate().expect("the graph is correct");
+        let mut executable = graph
+            .expect("they are captured")
+            .instantiate()
+            .expect("the graph is correct");
         drop((bands, ones));
         (0..2).for_each(|_| executable.launch(&stream).expect("it can be launched"));
         // The first launch gives 2 / 2 + 2, the second (2 + 3) / 2 + 4.

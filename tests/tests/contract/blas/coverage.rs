@@ -21,13 +21,21 @@ use super::reference::Number;
 pub(super) fn listed() -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
     const LIST: &str = include_str!("../../../../crates/blas/src/routines/list.rs");
     let words = LIST.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-    let functions = Api::FUNCTIONS.iter().map(curium_sys::ExportedFunction::name).collect::<BTreeSet<_>>();
-    let found: BTreeSet<_> = words.filter_map(|word| functions.get(word).copied()).collect();
+    let functions = Api::FUNCTIONS
+        .iter()
+        .map(curium_sys::ExportedFunction::name)
+        .collect::<BTreeSet<_>>();
+    let found: BTreeSet<_> = words
+        .filter_map(|word| functions.get(word).copied())
+        .collect();
     found.into_iter().partition(|name| !name.ends_with("_64"))
 }
 
 /// Returns the functions that the checks miss.
-fn missed<T: Number>(blas: &mut Blas, checks: Vec<(&'static str, Check<T>)>) -> BTreeSet<&'static str> {
+fn missed<T: Number>(
+    blas: &mut Blas,
+    checks: Vec<(&'static str, Check<T>)>,
+) -> BTreeSet<&'static str> {
     let mut random = Random::new(7);
     let mut missed = BTreeSet::new();
     for (_, check) in checks {
@@ -45,14 +53,25 @@ fn missed<T: Number>(blas: &mut Blas, checks: Vec<(&'static str, Check<T>)>) -> 
 fn library_for_simulated_devices_has_every_listed_function() {
     let library = curium_sim_libraries::cublas();
     let (narrow, wide) = listed();
-    let without_sizes: Vec<_> = narrow.iter().filter(|name| !wide.contains(format!("{name}_64").as_str())).collect();
-    let generators = ["Crotg", "Drotg", "Drotmg", "Srotg", "Srotmg", "Zrotg"].map(|name| format!("cublas{name}_v2"));
-    assert_eq!(without_sizes, generators.iter().collect::<Vec<_>>(), "each other function has its 64-bit form");
+    let without_sizes: Vec<_> = narrow
+        .iter()
+        .filter(|name| !wide.contains(format!("{name}_64").as_str()))
+        .collect();
+    let generators = ["Crotg", "Drotg", "Drotmg", "Srotg", "Srotmg", "Zrotg"]
+        .map(|name| format!("cublas{name}_v2"));
+    assert_eq!(
+        without_sizes,
+        generators.iter().collect::<Vec<_>>(),
+        "each other function has its 64-bit form"
+    );
     assert_eq!(narrow.len(), wide.len() + generators.len());
     assert!(narrow.len() > 100, "{} functions are listed", narrow.len());
     for name in narrow.iter().chain(&wide) {
         let name = CString::new(*name).expect("a name has no zero byte");
-        assert!(!address_of(library.api(), &name).is_null(), "{name:?} is not simulated");
+        assert!(
+            !address_of(library.api(), &name).is_null(),
+            "{name:?} is not simulated"
+        );
     }
 }
 
@@ -71,7 +90,11 @@ fn every_listed_function_is_reached_by_a_check() {
         reached.extend(missed::<Complex64>(&mut blas, checks()));
         reached.extend(missed::<f32>(&mut blas, real_checks()));
         reached.extend(missed::<f64>(&mut blas, real_checks()));
-        assert_eq!(narrow.difference(&reached).collect::<Vec<_>>(), Vec::<&&str>::new(), "no check reaches these");
+        assert_eq!(
+            narrow.difference(&reached).collect::<Vec<_>>(),
+            Vec::<&&str>::new(),
+            "no check reaches these"
+        );
     });
 }
 
@@ -80,7 +103,11 @@ pub(super) fn without(names: &BTreeSet<&'static str>) -> CuBlas {
     let library = curium_sim_libraries::cublas();
     let resolve = |name: &CStr| {
         let is_missing = name.to_str().is_ok_and(|name| names.contains(name));
-        if is_missing { ptr::null() } else { address_of(library.api(), name) }
+        if is_missing {
+            ptr::null()
+        } else {
+            address_of(library.api(), name)
+        }
     };
     // SAFETY: the functions are those of the library, which live as long as the program.
     let api = unsafe { Api::from_resolver(resolve) };
@@ -94,8 +121,13 @@ fn missing_function_is_an_error_that_names_it_and_the_version_that_introduced_it
         let stream = test.stream();
         let library = without(&BTreeSet::from(["cublasSetMathMode"]));
         let mut blas = Blas::new(&library, &stream).expect("a handle can be created");
-        let error = blas.set_math_mode(curium_blas::MathMode::Pedantic).expect_err("the function is missing");
+        let error = blas
+            .set_math_mode(curium_blas::MathMode::Pedantic)
+            .expect_err("the function is missing");
         let text = error.to_string();
-        assert_eq!(text, "cublasSetMathMode: missing function (introduced in CUDA 11.8); use a newer cuBLAS");
+        assert_eq!(
+            text,
+            "cublasSetMathMode: missing function (introduced in CUDA 11.8); use a newer cuBLAS"
+        );
     });
 }

@@ -43,7 +43,9 @@ fn capture_makes_a_kernel_node_that_runs_at_each_launch() {
             increment(scope, address, 1).expect("it is captured");
             Ok::<_, curium_driver::Error>(())
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
+        let mut executable = graph
+            .and_then(|graph| graph.instantiate())
+            .expect("the graph is valid");
         (0..2).for_each(|_| executable.launch(&stream).expect("it can be launched"));
         stream.synchronize().expect("the launches succeed");
         assert_eq!(buffer.to_vec().expect("it can be read"), [3]);
@@ -59,11 +61,21 @@ fn access_out_of_bounds_is_reported_with_the_operation_and_is_sticky() {
         increment(&stream, address + 96, 8).expect("it is enqueued");
         let error = stream.synchronize().expect_err("the operation fails");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
-        assert_eq!(increment(&stream, address, 1), Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        assert_eq!(
+            increment(&stream, address, 1),
+            Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)
+        );
         let reports = simulator.reports();
-        assert_eq!((reports.len(), reports[0].kind), (1, ReportKind::IllegalAddress), "{reports:?}");
+        assert_eq!(
+            (reports.len(), reports[0].kind),
+            (1, ReportKind::IllegalAddress),
+            "{reports:?}"
+        );
         let text = reports[0].to_string();
-        assert!(text.contains("`increment`") && text.contains("end of a 100-byte allocation"), "{text}");
+        assert!(
+            text.contains("`increment`") && text.contains("end of a 100-byte allocation"),
+            "{text}"
+        );
         simulator.reset_errors();
     });
 }
@@ -86,14 +98,17 @@ fn freed_memory_is_reported() {
 
 #[test]
 fn read_of_uninitialized_memory_is_reported() {
-    on_simulator(quiet().with_uninitialized_checks(true), |test, simulator| {
-        let stream = test.stream();
-        let buffer = DeviceBuffer::<u8>::uninit(&stream, 8).expect("memory suffices");
-        increment(&stream, buffer.as_pointer().as_raw(), 8).expect("it is enqueued");
-        stream.synchronize().expect_err("the operation fails");
-        assert_eq!(simulator.reports()[0].kind, ReportKind::Uninitialized);
-        simulator.reset_errors();
-    });
+    on_simulator(
+        quiet().with_uninitialized_checks(true),
+        |test, simulator| {
+            let stream = test.stream();
+            let buffer = DeviceBuffer::<u8>::uninit(&stream, 8).expect("memory suffices");
+            increment(&stream, buffer.as_pointer().as_raw(), 8).expect("it is enqueued");
+            stream.synchronize().expect_err("the operation fails");
+            assert_eq!(simulator.reports()[0].kind, ReportKind::Uninitialized);
+            simulator.reset_errors();
+        },
+    );
 }
 
 #[test]
@@ -111,7 +126,11 @@ fn operations_on_two_streams_race_unless_their_bytes_are_apart() {
         test.context().synchronize().expect_err("they race");
         let reports = simulator.reports();
         assert_eq!(reports[0].kind, ReportKind::StreamRace, "{reports:?}");
-        assert!(reports[0].to_string().contains("increment"), "{}", reports[0]);
+        assert!(
+            reports[0].to_string().contains("increment"),
+            "{}",
+            reports[0]
+        );
         simulator.reset_errors();
     });
 }
@@ -121,9 +140,14 @@ fn faults_of_launches_apply() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuLaunchKernel).returns(CUresult::CUDA_ERROR_LAUNCH_FAILED));
+        simulator.inject(
+            Fault::on(Function::cuLaunchKernel).returns(CUresult::CUDA_ERROR_LAUNCH_FAILED),
+        );
         let address = buffer.as_pointer().as_raw();
-        assert_eq!(increment(&stream, address, 8), Err(CUresult::CUDA_ERROR_LAUNCH_FAILED));
+        assert_eq!(
+            increment(&stream, address, 8),
+            Err(CUresult::CUDA_ERROR_LAUNCH_FAILED)
+        );
         assert_eq!(increment(&stream, address, 8), Ok(()));
         stream.synchronize().expect("the second one runs");
     });
@@ -134,5 +158,8 @@ fn stream_of_no_simulator_is_refused() {
     let operation = LibraryOperation::new("nothing", [], |_| {});
     let unknown = std::ptr::without_provenance_mut(0x1000);
     // SAFETY: the operation accesses nothing.
-    assert_eq!(unsafe { operation.enqueue(unknown) }, Err(CUresult::CUDA_ERROR_INVALID_HANDLE));
+    assert_eq!(
+        unsafe { operation.enqueue(unknown) },
+        Err(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    );
 }

@@ -7,7 +7,10 @@ mod shape;
 
 use std::marker::PhantomData;
 
-use curium_blas::{Blas, Complex32, Complex64, DeviceScalar, Error, Grouped, RealElement, Result, Vector, VectorMut};
+use curium_blas::{
+    Blas, Complex32, Complex64, DeviceScalar, Error, Grouped, RealElement, Result, Vector,
+    VectorMut,
+};
 use curium_memory::DeviceBuffer;
 use curium_tests::on_driver;
 
@@ -40,7 +43,8 @@ pub(super) fn checks<T: Number>() -> Vec<(&'static str, Check<T>)> {
 }
 
 /// Returns the checks of the operations for real numbers, by their names.
-pub(super) fn real_checks<T: Number + RealElement + Grouped<Scale = T>>() -> Vec<(&'static str, Check<T>)> {
+pub(super) fn real_checks<T: Number + RealElement + Grouped<Scale = T>>()
+-> Vec<(&'static str, Check<T>)> {
     checks! {
         level1: rotm rotmg;
         level2: sbmv spmv spr spr2;
@@ -58,11 +62,15 @@ fn check_all<T: Number>(seed: u64, checks: Vec<(&'static str, Check<T>)>) {
             for _ in 0..TRIES {
                 match check(&mut blas, &mut random) {
                     Ok(_) => done += 1,
-                    Err(Error::Shape(error)) if error.problem.contains("unsupported by cuBLAS") => {}
+                    Err(Error::Shape(error)) if error.problem.contains("unsupported by cuBLAS") => {
+                    }
                     Err(error) => panic!("{name}: {error}"),
                 }
             }
-            assert!(done >= 2, "{name}: {done} of {TRIES} combinations are supported");
+            assert!(
+                done >= 2,
+                "{name}: {done} of {TRIES} combinations are supported"
+            );
         }
     });
 }
@@ -97,15 +105,24 @@ fn factors_in_device_memory_are_read_when_the_operation_runs() {
         let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&stream, &[10.0_f32, 20.0]).expect("memory suffices");
         let mut factor = DeviceBuffer::from_slice(&stream, &[0.0_f32]).expect("memory suffices");
-        factor.as_slice_mut().fill(3.0).expect("the fill is enqueued");
+        factor
+            .as_slice_mut()
+            .fill(3.0)
+            .expect("the fill is enqueued");
         let alpha = DeviceScalar::new(&factor).expect("there is an element");
-        blas.axpy(alpha, Vector::new(&x), &mut VectorMut::new(&mut y)).expect("the lengths agree");
+        blas.axpy(alpha, Vector::new(&x), &mut VectorMut::new(&mut y))
+            .expect("the lengths agree");
         // The mode of the handle changes back.
-        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y)).expect("the lengths agree");
+        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))
+            .expect("the lengths agree");
         assert_eq!(y.to_vec().expect("it can be read"), [14.0, 28.0]);
     });
 }
 
 fn sizes(random: &mut Random) -> (usize, usize, usize) {
-    (1 + random.below(MOST), 1 + random.below(MOST), 1 + random.below(MOST))
+    (
+        1 + random.below(MOST),
+        1 + random.below(MOST),
+        1 + random.below(MOST),
+    )
 }

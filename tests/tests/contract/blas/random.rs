@@ -1,8 +1,8 @@
 //! Random matrices and vectors in device memory: shapes, orders, leading dimensions, transpositions and conjugations.
 
 use curium_blas::{
-    BandLayout, Banded, Complex64, Matrix, MatrixLayout, MatrixMut, Order, Packed, PackedMut, Triangle, Vector,
-    VectorMut,
+    BandLayout, Banded, Complex64, Matrix, MatrixLayout, MatrixMut, Order, Packed, PackedMut,
+    Triangle, Vector, VectorMut,
 };
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
@@ -50,14 +50,28 @@ impl<T: Number> RandomMatrix<T> {
     }
 
     /// Creates a matrix for a result, which is not conjugated.
-    pub(super) fn result(random: &mut Random, stream: &Stream, rows: usize, columns: usize) -> Self {
+    pub(super) fn result(
+        random: &mut Random,
+        stream: &Stream,
+        rows: usize,
+        columns: usize,
+    ) -> Self {
         Self::with(random, stream, (rows, columns), false)
     }
 
-    fn with(random: &mut Random, stream: &Stream, (rows, columns): (usize, usize), may_conjugate: bool) -> Self {
+    fn with(
+        random: &mut Random,
+        stream: &Stream,
+        (rows, columns): (usize, usize),
+        may_conjugate: bool,
+    ) -> Self {
         let is_transposed = random.flip();
         let is_conjugated = may_conjugate && random.below(4) == 0;
-        let (of_layout, other) = if is_transposed { (columns, rows) } else { (rows, columns) };
+        let (of_layout, other) = if is_transposed {
+            (columns, rows)
+        } else {
+            (rows, columns)
+        };
         let layout = if random.flip() {
             MatrixLayout::row_major(of_layout, other)
         } else {
@@ -69,7 +83,12 @@ impl<T: Number> RandomMatrix<T> {
 
     /// Creates another matrix with the same layout.
     pub(super) fn another(&self, random: &mut Random, stream: &Stream) -> Self {
-        Self::of_layout(random, stream, self.layout, (self.is_transposed, self.is_conjugated))
+        Self::of_layout(
+            random,
+            stream,
+            self.layout,
+            (self.is_transposed, self.is_conjugated),
+        )
     }
 
     fn of_layout(
@@ -79,38 +98,76 @@ impl<T: Number> RandomMatrix<T> {
         (is_transposed, is_conjugated): (bool, bool),
     ) -> Self {
         let span = layout.span().expect("it is small");
-        let elements: Vec<T> = (0..span + random.below(3)).map(|_| random.number()).collect();
+        let elements: Vec<T> = (0..span + random.below(3))
+            .map(|_| random.number())
+            .collect();
         let host = host_of(&elements, layout, is_transposed, is_conjugated);
         let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
-        Self { buffer, layout, is_transposed, is_conjugated, host }
+        Self {
+            buffer,
+            layout,
+            is_transposed,
+            is_conjugated,
+            host,
+        }
     }
 
     pub(super) fn view(&self) -> Matrix<'_, T> {
         let matrix = Matrix::new(&self.buffer, self.layout).expect("it fits");
-        let matrix = if self.is_transposed { matrix.transposed() } else { matrix };
-        if self.is_conjugated { matrix.conjugated() } else { matrix }
+        let matrix = if self.is_transposed {
+            matrix.transposed()
+        } else {
+            matrix
+        };
+        if self.is_conjugated {
+            matrix.conjugated()
+        } else {
+            matrix
+        }
     }
 
     pub(super) fn view_mut(&mut self) -> MatrixMut<'_, T> {
         let matrix = MatrixMut::new(&mut self.buffer, self.layout).expect("it fits");
-        if self.is_transposed { matrix.transposed() } else { matrix }
+        if self.is_transposed {
+            matrix.transposed()
+        } else {
+            matrix
+        }
     }
 
     /// Returns the matrix as it is on the device now.
     pub(super) fn now(&self) -> Host {
         let elements = self.buffer.to_vec().expect("the operation succeeded");
-        host_of(&elements, self.layout, self.is_transposed, self.is_conjugated)
+        host_of(
+            &elements,
+            self.layout,
+            self.is_transposed,
+            self.is_conjugated,
+        )
     }
 }
 
-fn host_of<T: Number>(elements: &[T], layout: MatrixLayout, is_transposed: bool, is_conjugated: bool) -> Host {
+fn host_of<T: Number>(
+    elements: &[T],
+    layout: MatrixLayout,
+    is_transposed: bool,
+    is_conjugated: bool,
+) -> Host {
     let ld = layout.leading_dimension();
     let stored = Host::from_fn(layout.rows(), layout.columns(), |row, column| {
-        let place = if layout.order() == Order::ColumnMajor { column * ld + row } else { row * ld + column };
+        let place = if layout.order() == Order::ColumnMajor {
+            column * ld + row
+        } else {
+            row * ld + column
+        };
         let value = elements[place].wide();
         if is_conjugated { value.conj() } else { value }
     });
-    if is_transposed { stored.transposed() } else { stored }
+    if is_transposed {
+        stored.transposed()
+    } else {
+        stored
+    }
 }
 
 /// A random vector in device memory, as a matrix with one column on the host.
@@ -127,7 +184,12 @@ impl<T: Number> RandomVector<T> {
         let elements: Vec<T> = (0..len * stride).map(|_| random.number()).collect();
         let host = Host::from_fn(len, 1, |row, _| elements[row * stride].wide());
         let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
-        Self { buffer, len, stride, host }
+        Self {
+            buffer,
+            len,
+            stride,
+            host,
+        }
     }
 
     pub(super) fn view(&self) -> Vector<'_, T> {
@@ -157,32 +219,74 @@ impl<T: Number> RandomBanded<T> {
     /// Creates a matrix with these sizes in the view.
     pub(super) fn new(random: &mut Random, stream: &Stream, rows: usize, columns: usize) -> Self {
         let (lower, upper, extra) = (random.below(4), random.below(4), random.below(3));
-        let (is_transposed, is_conjugated, is_by_rows) = (random.flip(), random.below(4) == 0, random.flip());
-        let (rows, columns) = if is_transposed { (columns, rows) } else { (rows, columns) };
-        let create = if is_by_rows { BandLayout::row_major } else { BandLayout::column_major };
+        let (is_transposed, is_conjugated, is_by_rows) =
+            (random.flip(), random.below(4) == 0, random.flip());
+        let (rows, columns) = if is_transposed {
+            (columns, rows)
+        } else {
+            (rows, columns)
+        };
+        let create = if is_by_rows {
+            BandLayout::row_major
+        } else {
+            BandLayout::column_major
+        };
         let ld = lower + upper + 1 + extra;
         let layout = create(rows, columns, lower, upper).with_leading_dimension(ld);
         let lines = if is_by_rows { rows } else { columns };
-        let mut elements = vec![T::narrow(Complex64::new(f64::NAN, f64::NAN)); ld * (lines - 1) + lower + upper + 1];
+        let mut elements = vec![
+            T::narrow(Complex64::new(f64::NAN, f64::NAN));
+            ld * (lines - 1) + lower + upper + 1
+        ];
         let mut stored = Host::from_fn(rows, columns, |_, _| Complex64::new(0.0, 0.0));
-        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)))
+        {
             if column + lower >= row && row + upper >= column {
                 let value: T = random.number();
-                let place =
-                    if is_by_rows { row * ld + lower + column - row } else { column * ld + upper + row - column };
+                let place = if is_by_rows {
+                    row * ld + lower + column - row
+                } else {
+                    column * ld + upper + row - column
+                };
                 elements[place] = value;
-                stored.set(row, column, if is_conjugated { value.wide().conj() } else { value.wide() });
+                stored.set(
+                    row,
+                    column,
+                    if is_conjugated {
+                        value.wide().conj()
+                    } else {
+                        value.wide()
+                    },
+                );
             }
         }
-        let host = if is_transposed { stored.transposed() } else { stored };
+        let host = if is_transposed {
+            stored.transposed()
+        } else {
+            stored
+        };
         let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
-        Self { buffer, layout, is_transposed, is_conjugated, host }
+        Self {
+            buffer,
+            layout,
+            is_transposed,
+            is_conjugated,
+            host,
+        }
     }
 
     pub(super) fn view(&self) -> Banded<'_, T> {
         let matrix = Banded::new(&self.buffer, self.layout).expect("it fits");
-        let matrix = if self.is_transposed { matrix.transposed() } else { matrix };
-        if self.is_conjugated { matrix.conjugated() } else { matrix }
+        let matrix = if self.is_transposed {
+            matrix.transposed()
+        } else {
+            matrix
+        };
+        if self.is_conjugated {
+            matrix.conjugated()
+        } else {
+            matrix
+        }
     }
 }
 
@@ -201,17 +305,36 @@ pub(super) struct RandomPacked<T> {
 impl<T: Number> RandomPacked<T> {
     pub(super) fn new(random: &mut Random, stream: &Stream, size: usize) -> Self {
         let is_conjugated = random.below(4) == 0;
-        Self { is_conjugated, ..Self::result(random, stream, size) }.refreshed()
+        Self {
+            is_conjugated,
+            ..Self::result(random, stream, size)
+        }
+        .refreshed()
     }
 
     /// Creates a matrix for a result, which is not conjugated.
     pub(super) fn result(random: &mut Random, stream: &Stream, size: usize) -> Self {
-        let stored = if random.flip() { Triangle::Upper } else { Triangle::Lower };
+        let stored = if random.flip() {
+            Triangle::Upper
+        } else {
+            Triangle::Lower
+        };
         let (is_by_rows, is_transposed) = (random.flip(), random.flip());
-        let elements: Vec<T> = (0..size * (size + 1) / 2).map(|_| random.number()).collect();
+        let elements: Vec<T> = (0..size * (size + 1) / 2)
+            .map(|_| random.number())
+            .collect();
         let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
         let host = Host::from_fn(0, 0, |_, _| Complex64::new(0.0, 0.0));
-        Self { buffer, size, stored, is_by_rows, is_transposed, is_conjugated: false, host }.refreshed()
+        Self {
+            buffer,
+            size,
+            stored,
+            is_by_rows,
+            is_transposed,
+            is_conjugated: false,
+            host,
+        }
+        .refreshed()
     }
 
     fn refreshed(mut self) -> Self {
@@ -221,20 +344,44 @@ impl<T: Number> RandomPacked<T> {
 
     /// Returns the triangle that the view shows.
     pub(super) fn triangle(&self) -> Triangle {
-        if (self.stored == Triangle::Upper) == self.is_transposed { Triangle::Lower } else { Triangle::Upper }
+        if (self.stored == Triangle::Upper) == self.is_transposed {
+            Triangle::Lower
+        } else {
+            Triangle::Upper
+        }
     }
 
     pub(super) fn view(&self) -> Packed<'_, T> {
-        let create = if self.is_by_rows { Packed::row_major } else { Packed::column_major };
+        let create = if self.is_by_rows {
+            Packed::row_major
+        } else {
+            Packed::column_major
+        };
         let matrix = create(&self.buffer, self.size, self.stored).expect("it fits");
-        let matrix = if self.is_transposed { matrix.transposed() } else { matrix };
-        if self.is_conjugated { matrix.conjugated() } else { matrix }
+        let matrix = if self.is_transposed {
+            matrix.transposed()
+        } else {
+            matrix
+        };
+        if self.is_conjugated {
+            matrix.conjugated()
+        } else {
+            matrix
+        }
     }
 
     pub(super) fn view_mut(&mut self) -> PackedMut<'_, T> {
-        let create = if self.is_by_rows { PackedMut::row_major } else { PackedMut::column_major };
+        let create = if self.is_by_rows {
+            PackedMut::row_major
+        } else {
+            PackedMut::column_major
+        };
         let matrix = create(&mut self.buffer, self.size, self.stored).expect("it fits");
-        if self.is_transposed { matrix.transposed() } else { matrix }
+        if self.is_transposed {
+            matrix.transposed()
+        } else {
+            matrix
+        }
     }
 
     /// Returns the matrix as it is on the device now.
@@ -244,15 +391,31 @@ impl<T: Number> RandomPacked<T> {
         let mut stored = Host::from_fn(self.size, self.size, |_, _| Complex64::new(0.0, 0.0));
         for line in 0..self.size {
             for place in 0..self.size {
-                let (row, column) = if self.is_by_rows { (line, place) } else { (place, line) };
+                let (row, column) = if self.is_by_rows {
+                    (line, place)
+                } else {
+                    (place, line)
+                };
                 if (self.stored == Triangle::Upper && row <= column)
                     || (self.stored == Triangle::Lower && row >= column)
                 {
                     let value = elements.next().expect("there is an element for each place");
-                    stored.set(row, column, if self.is_conjugated { value.conj() } else { value });
+                    stored.set(
+                        row,
+                        column,
+                        if self.is_conjugated {
+                            value.conj()
+                        } else {
+                            value
+                        },
+                    );
                 }
             }
         }
-        if self.is_transposed { stored.transposed() } else { stored }
+        if self.is_transposed {
+            stored.transposed()
+        } else {
+            stored
+        }
     }
 }

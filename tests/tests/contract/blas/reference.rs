@@ -53,14 +53,22 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn from_fn(rows: usize, columns: usize, mut element: impl FnMut(usize, usize) -> Complex64) -> Self {
+    pub(super) fn from_fn(
+        rows: usize,
+        columns: usize,
+        mut element: impl FnMut(usize, usize) -> Complex64,
+    ) -> Self {
         let mut elements = Vec::with_capacity(rows * columns);
         for row in 0..rows {
             for column in 0..columns {
                 elements.push(element(row, column));
             }
         }
-        Self { rows, columns, elements }
+        Self {
+            rows,
+            columns,
+            elements,
+        }
     }
 
     pub(super) fn at(&self, row: usize, column: usize) -> Complex64 {
@@ -76,35 +84,51 @@ impl Host {
     }
 
     pub(super) fn adjoint(&self) -> Self {
-        Self::from_fn(self.columns, self.rows, |row, column| self.at(column, row).conj())
+        Self::from_fn(self.columns, self.rows, |row, column| {
+            self.at(column, row).conj()
+        })
     }
 
     pub(super) fn times(&self, other: &Self) -> Self {
         assert_eq!(self.columns, other.rows, "the shapes agree");
         Self::from_fn(self.rows, other.columns, |row, column| {
-            (0..self.columns).map(|inner| self.at(row, inner) * other.at(inner, column)).sum()
+            (0..self.columns)
+                .map(|inner| self.at(row, inner) * other.at(inner, column))
+                .sum()
         })
     }
 
     pub(super) fn scaled(&self, factor: Complex64) -> Self {
-        Self::from_fn(self.rows, self.columns, |row, column| self.at(row, column) * factor)
+        Self::from_fn(self.rows, self.columns, |row, column| {
+            self.at(row, column) * factor
+        })
     }
 
     pub(super) fn plus(&self, other: &Self) -> Self {
-        Self::from_fn(self.rows, self.columns, |row, column| self.at(row, column) + other.at(row, column))
+        Self::from_fn(self.rows, self.columns, |row, column| {
+            self.at(row, column) + other.at(row, column)
+        })
     }
 
     /// Returns this matrix where `choose` holds, and `other` elsewhere.
     pub(super) fn or(&self, other: &Self, choose: impl Fn(usize, usize) -> bool) -> Self {
         Self::from_fn(self.rows, self.columns, |row, column| {
-            if choose(row, column) { self.at(row, column) } else { other.at(row, column) }
+            if choose(row, column) {
+                self.at(row, column)
+            } else {
+                other.at(row, column)
+            }
         })
     }
 
     /// Asserts that each element is `expected` but for the rounding of `steps` operations on numbers of about 1.
     #[track_caller]
     pub(super) fn assert_is<T: Number>(&self, expected: &Self, steps: usize, what: &str) {
-        assert_eq!((self.rows, self.columns), (expected.rows, expected.columns), "{what}");
+        assert_eq!(
+            (self.rows, self.columns),
+            (expected.rows, expected.columns),
+            "{what}"
+        );
         let bound = 8.0 * (steps as f64 + 4.0) * T::EPSILON;
         for row in 0..self.rows {
             for column in 0..self.columns {

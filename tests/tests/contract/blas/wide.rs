@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use curium_blas::{
-    BandLayout, Banded, Batches, Blas, Complex32, Complex64, Diagonal, Error, Matrix, MatrixLayout, MatrixMut,
-    ModifiedRotation, Packed, PackedMut, RealElement, Result, Side, Triangle, Vector, VectorMut,
+    BandLayout, Banded, Batches, Blas, Complex32, Complex64, Diagonal, Error, Matrix, MatrixLayout,
+    MatrixMut, ModifiedRotation, Packed, PackedMut, RealElement, Result, Side, Triangle, Vector,
+    VectorMut,
 };
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
@@ -25,17 +26,29 @@ fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
     let stream = blas.stream().clone();
     let (one, real) = (T::narrow(Complex64::new(1.0, 0.0)), T::real(1.0));
     let buffers = || DeviceBuffer::from_slice(&stream, &[one]);
-    let (from, mut first, mut second, mut result) = (buffers()?, buffers()?, buffers()?, buffers()?);
+    let (from, mut first, mut second, mut result) =
+        (buffers()?, buffers()?, buffers()?, buffers()?);
     let layout = MatrixLayout::column_major(1, 1).with_leading_dimension(FAR);
     let (x, a) = (Vector::strided(&from, 1, FAR)?, Matrix::new(&from, layout)?);
     let y = &mut VectorMut::strided(&mut first, 1, FAR)?;
     let z = &mut VectorMut::strided(&mut second, 1, FAR)?;
     let c = &mut MatrixMut::new(&mut result, layout)?;
     let (up, left, stored) = (Triangle::Upper, Side::Left, Diagonal::Stored);
-    let band = Banded::new(&from, BandLayout::column_major(1, 1, 0, 0).with_leading_dimension(FAR))?;
+    let band = Banded::new(
+        &from,
+        BandLayout::column_major(1, 1, 0, 0).with_leading_dimension(FAR),
+    )?;
     let mut packed_result = buffers()?;
-    let (packed, p) = (Packed::column_major(&from, 1, up)?, &mut PackedMut::column_major(&mut packed_result, 1, up)?);
-    let batches = Batches { count: 1, stride_a: 0, stride_b: 0, stride_c: 1 };
+    let (packed, p) = (
+        Packed::column_major(&from, 1, up)?,
+        &mut PackedMut::column_major(&mut packed_result, 1, up)?,
+    );
+    let batches = Batches {
+        count: 1,
+        stride_a: 0,
+        stride_b: 0,
+        stride_c: 1,
+    };
     Ok(vec![
         blas.axpy(one, x, y),
         blas.scal(one, y),
@@ -118,7 +131,10 @@ fn sizes_beyond_32_bits_reach_every_function_with_64_bit_sizes() {
         reached.extend(missed(calls::<Complex64>(&mut blas)));
         reached.extend(missed(real_calls::<f32>(&mut blas)));
         reached.extend(missed(real_calls::<f64>(&mut blas)));
-        assert_eq!(wide.symmetric_difference(&reached).collect::<Vec<_>>(), Vec::<&&str>::new());
+        assert_eq!(
+            wide.symmetric_difference(&reached).collect::<Vec<_>>(),
+            Vec::<&&str>::new()
+        );
     });
 }
 
@@ -135,7 +151,12 @@ fn functions_with_64_bit_sizes_compute_the_same_results() {
         let x = DeviceBuffer::from_slice(&test.stream(), &[3.0_f32]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&test.stream(), &[4.0_f32]).expect("memory suffices");
         let from = Vector::strided(&x, 1, FAR).expect("it fits");
-        blas.axpy(2.0, from, &mut VectorMut::strided(&mut y, 1, FAR).expect("it fits")).expect("the lengths agree");
+        blas.axpy(
+            2.0,
+            from,
+            &mut VectorMut::strided(&mut y, 1, FAR).expect("it fits"),
+        )
+        .expect("the lengths agree");
         assert_eq!(y.to_vec().expect("it can be read"), [10.0]);
     });
 }

@@ -14,13 +14,23 @@ fn batch_computes_the_product_of_each_pair_of_matrices() {
         let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(61));
         let (m, n, k, count) = (16, 8, 40, 3);
         for _ in 0..4 {
-            let layouts = (random.layout(m, k, 4), random.layout(k, n, 4), random.layout(m, n, 4));
-            let span = |layout: MatrixLayout| layout.span().expect("it is small").next_multiple_of(64);
+            let layouts = (
+                random.layout(m, k, 4),
+                random.layout(k, n, 4),
+                random.layout(m, n, 4),
+            );
+            let span =
+                |layout: MatrixLayout| layout.span().expect("it is small").next_multiple_of(64);
             let strides = (span(layouts.0), span(layouts.1), span(layouts.2) + 64);
-            let (of_a, of_b): (Vec<f32>, Vec<f32>) = (random.numbers(strides.0 * count), random.numbers(strides.1));
-            let (a, b) = (DeviceBuffer::from_slice(&stream, &of_a), DeviceBuffer::from_slice(&stream, &of_b));
+            let (of_a, of_b): (Vec<f32>, Vec<f32>) =
+                (random.numbers(strides.0 * count), random.numbers(strides.1));
+            let (a, b) = (
+                DeviceBuffer::from_slice(&stream, &of_a),
+                DeviceBuffer::from_slice(&stream, &of_b),
+            );
             let (a, b) = (a.expect("memory suffices"), b.expect("memory suffices"));
-            let mut d = DeviceBuffer::filled(&stream, strides.2 * count, 7.0_f32).expect("memory suffices");
+            let mut d =
+                DeviceBuffer::filled(&stream, strides.2 * count, 7.0_f32).expect("memory suffices");
             let matmul = Matmul::new(
                 TypedLayout::new::<f32>(layouts.0).with_stride(strides.0),
                 // Each product has the same right factor.
@@ -29,14 +39,25 @@ fn batch_computes_the_product_of_each_pair_of_matrices() {
             )
             .with_batches(count)
             .with_epilogue(Epilogue::Relu);
-            execute(&mut plan(&lt, &matmul), &stream, Operands::new(&a, &b, &mut d));
+            execute(
+                &mut plan(&lt, &matmul),
+                &stream,
+                Operands::new(&a, &b, &mut d),
+            );
             let found = d.to_vec().expect("it can be read");
             for index in 0..count {
-                let (left, right) = (host_of(&of_a[index * strides.0..], layouts.0), host_of(&of_b, layouts.1));
+                let (left, right) = (
+                    host_of(&of_a[index * strides.0..], layouts.0),
+                    host_of(&of_b, layouts.1),
+                );
                 let expected = left.times(&right).map(|_, _, value| value.max(0.0));
-                host_of(&found[index * strides.2..], layouts.2).assert_is::<f32>(&expected, 1e-4, "a batch");
+                host_of(&found[index * strides.2..], layouts.2)
+                    .assert_is::<f32>(&expected, 1e-4, "a batch");
                 let gap = &found[index * strides.2 + span(layouts.2)..(index + 1) * strides.2];
-                assert!(gap.iter().all(|value| *value == 7.0), "memory between the results is not written");
+                assert!(
+                    gap.iter().all(|value| *value == 7.0),
+                    "memory between the results is not written"
+                );
             }
         }
     });
@@ -49,7 +70,8 @@ fn results_of_a_batch_may_be_adjacent_in_the_same_rows() {
         let (m, n, k, count) = (16, 8, 24, 3);
         // Each row has 8 unused elements after those of each product.
         let (stride, leading) = (n + 8, 3 * (n + 8));
-        let (of_a, of_b): (Vec<f32>, Vec<f32>) = (random.numbers(m * k * count), random.numbers(k * n * count));
+        let (of_a, of_b): (Vec<f32>, Vec<f32>) =
+            (random.numbers(m * k * count), random.numbers(k * n * count));
         let a = DeviceBuffer::from_slice(&stream, &of_a).expect("memory suffices");
         let b = DeviceBuffer::from_slice(&stream, &of_b).expect("memory suffices");
         let mut d = DeviceBuffer::filled(&stream, m * leading, 7.0_f32).expect("memory suffices");
@@ -60,7 +82,11 @@ fn results_of_a_batch_may_be_adjacent_in_the_same_rows() {
             TypedLayout::new::<f32>(factor_b).with_stride(k * n),
             TypedLayout::new::<f32>(result).with_stride(stride),
         );
-        execute(&mut plan(&lt, &matmul.with_batches(count)), &stream, Operands::new(&a, &b, &mut d));
+        execute(
+            &mut plan(&lt, &matmul.with_batches(count)),
+            &stream,
+            Operands::new(&a, &b, &mut d),
+        );
         let found = d.to_vec().expect("it can be read");
         for index in 0..count {
             let left = host_of(&of_a[index * m * k..], factor_a);
@@ -68,6 +94,13 @@ fn results_of_a_batch_may_be_adjacent_in_the_same_rows() {
             host_of(&found[index * stride..], result).assert_is::<f32>(&expected, 1e-4, "a batch");
         }
         let is_between = |(at, _): &(usize, &f32)| at % stride >= n;
-        assert!(found.iter().enumerate().filter(is_between).all(|(_, value)| *value == 7.0), "gaps are not written");
+        assert!(
+            found
+                .iter()
+                .enumerate()
+                .filter(is_between)
+                .all(|(_, value)| *value == 7.0),
+            "gaps are not written"
+        );
     });
 }

@@ -23,7 +23,11 @@ struct Factors<T> {
 impl<T: Value> Factors<T> {
     fn new(random: &mut Random, stream: &Stream) -> Self {
         let (m, n, k) = SIZES;
-        let layouts = (random.layout(m, k, 8), random.layout(k, n, 8), random.layout(m, n, 8));
+        let layouts = (
+            random.layout(m, k, 8),
+            random.layout(k, n, 8),
+            random.layout(m, n, 8),
+        );
         Self {
             a: Device::random(random, stream, layouts.0),
             b: Device::random(random, stream, layouts.1),
@@ -37,7 +41,11 @@ impl<T: Value> Factors<T> {
 
     /// Returns the place in a bias of an element of the result.
     fn bias_index(&self, row: usize, column: usize) -> usize {
-        if self.d.typed().layout().order() == Order::RowMajor { column } else { row }
+        if self.d.typed().layout().order() == Order::RowMajor {
+            column
+        } else {
+            row
+        }
     }
 
     /// Returns the sums of an operand of the shape of the result over all elements with one element of the bias.
@@ -67,13 +75,20 @@ const BOUND: f64 = 4e-3;
 fn assert_close<T: Value>(found: &[f64], expected: &[f64], bound: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (found, wanted) in found.iter().zip(expected) {
-        assert!((found - wanted).abs() <= bound + T::EPSILON * wanted.abs(), "{what}: {found} instead of {wanted}");
+        assert!(
+            (found - wanted).abs() <= bound + T::EPSILON * wanted.abs(),
+            "{what}: {found} instead of {wanted}"
+        );
     }
 }
 
 /// Returns the elements in device memory, which has at least one.
 fn uploaded<T: Value>(stream: &Stream, elements: &[T]) -> DeviceBuffer<T> {
-    let elements = if elements.is_empty() { &[T::narrow(0.0)] } else { elements };
+    let elements = if elements.is_empty() {
+        &[T::narrow(0.0)]
+    } else {
+        elements
+    };
     DeviceBuffer::from_slice(stream, elements).expect("memory suffices")
 }
 
@@ -92,10 +107,18 @@ fn forward<T: Value>(epilogue: Epilogue, activate: impl Fn(f64) -> f64, has_bias
                 let index = factors.bias_index(row, column);
                 activate(value + if has_bias { bias[index].wide() } else { 0.0 })
             });
-            let operands = Operands::new(&factors.a.buffer, &factors.b.buffer, &mut factors.d.buffer);
-            let operands = if has_bias { operands.with_bias(&buffer) } else { operands };
+            let operands =
+                Operands::new(&factors.a.buffer, &factors.b.buffer, &mut factors.d.buffer);
+            let operands = if has_bias {
+                operands.with_bias(&buffer)
+            } else {
+                operands
+            };
             execute(&mut plan, &stream, operands);
-            factors.d.now().assert_is::<T>(&expected, BOUND, &matmul.to_string());
+            factors
+                .d
+                .now()
+                .assert_is::<T>(&expected, BOUND, &matmul.to_string());
         }
     });
 }
@@ -123,13 +146,24 @@ fn there_and_back<T: Value>(
             let matmul = first.matmul(forward);
             let bias: Vec<T> = random.numbers(matmul.bias_len());
             let bias_buffer = uploaded(&stream, &bias);
-            let mut mask = DeviceBuffer::<u8>::zeroed(&stream, matmul.auxiliary_len()).expect("memory suffices");
-            let mut input = DeviceBuffer::<T>::zeroed(&stream, matmul.auxiliary_len()).expect("memory suffices");
+            let mut mask = DeviceBuffer::<u8>::zeroed(&stream, matmul.auxiliary_len())
+                .expect("memory suffices");
+            let mut input = DeviceBuffer::<T>::zeroed(&stream, matmul.auxiliary_len())
+                .expect("memory suffices");
             let reference = first.a.host.times(&first.b.host).map(|row, column, value| {
-                value + if bias.is_empty() { 0.0 } else { bias[first.bias_index(row, column)].wide() }
+                value
+                    + if bias.is_empty() {
+                        0.0
+                    } else {
+                        bias[first.bias_index(row, column)].wide()
+                    }
             });
             let operands = Operands::new(&first.a.buffer, &first.b.buffer, &mut first.d.buffer);
-            let operands = if bias.is_empty() { operands } else { operands.with_bias(&bias_buffer) };
+            let operands = if bias.is_empty() {
+                operands
+            } else {
+                operands.with_bias(&bias_buffer)
+            };
             let operands = if has_mask {
                 operands.with_auxiliary_output(&mut mask)
             } else {
@@ -137,25 +171,46 @@ fn there_and_back<T: Value>(
             };
             execute(&mut plan(&lt, &matmul), &stream, operands);
             let activated = reference.map(|_, _, value| activate(value));
-            first.d.now().assert_is::<T>(&activated, BOUND, &matmul.to_string());
+            first
+                .d
+                .now()
+                .assert_is::<T>(&activated, BOUND, &matmul.to_string());
 
             // The gradient has the layout of the result.
             let mut second = Factors::<T>::new(&mut random, &stream);
             second.d = Device::random(&mut random, &stream, first.d.typed().layout());
             let matmul = second.matmul(backward);
-            let mut sums = DeviceBuffer::<T>::zeroed(&stream, matmul.bias_len().max(1)).expect("memory suffices");
+            let mut sums = DeviceBuffer::<T>::zeroed(&stream, matmul.bias_len().max(1))
+                .expect("memory suffices");
             let has_sums = matmul.bias_len() > 0;
             let product = second.a.host.times(&second.b.host);
             let operands = Operands::new(&second.a.buffer, &second.b.buffer, &mut second.d.buffer);
-            let operands = if has_mask { operands.with_auxiliary(&mask) } else { operands.with_auxiliary(&input) };
-            let operands = if has_sums { operands.with_bias_gradient(&mut sums) } else { operands };
+            let operands = if has_mask {
+                operands.with_auxiliary(&mask)
+            } else {
+                operands.with_auxiliary(&input)
+            };
+            let operands = if has_sums {
+                operands.with_bias_gradient(&mut sums)
+            } else {
+                operands
+            };
             execute(&mut plan(&lt, &matmul), &stream, operands);
             // An input near a kink is rounded to either side.
-            let expected = product.map(|row, column, value| value * slope(reference.at(row, column)));
+            let expected =
+                product.map(|row, column, value| value * slope(reference.at(row, column)));
             let bound = BOUND + 64.0 * T::EPSILON;
-            second.d.now().assert_is::<T>(&expected, bound, &matmul.to_string());
+            second
+                .d
+                .now()
+                .assert_is::<T>(&expected, bound, &matmul.to_string());
             if has_sums {
-                assert_close::<T>(&vector(&sums), &second.sums(&expected), 8.0 * bound, &matmul.to_string());
+                assert_close::<T>(
+                    &vector(&sums),
+                    &second.sums(&expected),
+                    8.0 * bound,
+                    &matmul.to_string(),
+                );
             }
         }
     });
@@ -164,15 +219,31 @@ fn there_and_back<T: Value>(
 #[test]
 fn gradient_of_relu_uses_the_mask_of_the_forward_product() {
     let functions = (|x: f64| x.max(0.0), |x: f64| f64::from(u8::from(x > 0.0)));
-    there_and_back::<bf16>((Epilogue::ReluAuxiliaryBias, Epilogue::ReluBiasGradient), functions, true);
-    there_and_back::<f16>((Epilogue::ReluAuxiliary, Epilogue::ReluGradient), functions, true);
+    there_and_back::<bf16>(
+        (Epilogue::ReluAuxiliaryBias, Epilogue::ReluBiasGradient),
+        functions,
+        true,
+    );
+    there_and_back::<f16>(
+        (Epilogue::ReluAuxiliary, Epilogue::ReluGradient),
+        functions,
+        true,
+    );
 }
 
 #[test]
 fn gradient_of_gelu_uses_the_input_of_the_forward_product() {
     let functions = (gelu, gelu_slope);
-    there_and_back::<bf16>((Epilogue::GeluAuxiliaryBias, Epilogue::GeluBiasGradient), functions, false);
-    there_and_back::<f16>((Epilogue::GeluAuxiliary, Epilogue::GeluGradient), functions, false);
+    there_and_back::<bf16>(
+        (Epilogue::GeluAuxiliaryBias, Epilogue::GeluBiasGradient),
+        functions,
+        false,
+    );
+    there_and_back::<f16>(
+        (Epilogue::GeluAuxiliary, Epilogue::GeluGradient),
+        functions,
+        false,
+    );
 }
 
 #[test]
@@ -183,21 +254,33 @@ fn gradients_of_biases_are_sums_of_a_factor() {
         for _ in 0..12 {
             let mut factors = Factors::<bf16>::new(&mut random, &stream);
             let (a, b) = (factors.a.host.clone(), factors.b.host.clone());
-            let of_a: Vec<f64> = (0..m).map(|row| (0..k).map(|inner| a.at(row, inner)).sum()).collect();
-            let of_b: Vec<f64> = (0..n).map(|column| (0..k).map(|inner| b.at(inner, column)).sum()).collect();
-            for (epilogue, expected) in [(Epilogue::BiasGradientA, of_a), (Epilogue::BiasGradientB, of_b)] {
+            let of_a: Vec<f64> = (0..m)
+                .map(|row| (0..k).map(|inner| a.at(row, inner)).sum())
+                .collect();
+            let of_b: Vec<f64> = (0..n)
+                .map(|column| (0..k).map(|inner| b.at(inner, column)).sum())
+                .collect();
+            for (epilogue, expected) in [
+                (Epilogue::BiasGradientA, of_a),
+                (Epilogue::BiasGradientB, of_b),
+            ] {
                 let matmul = factors.matmul(epilogue);
                 assert_eq!(matmul.bias_len(), expected.len());
-                let mut sums = DeviceBuffer::<bf16>::zeroed(&stream, matmul.bias_len()).expect("memory suffices");
+                let mut sums = DeviceBuffer::<bf16>::zeroed(&stream, matmul.bias_len())
+                    .expect("memory suffices");
                 let mut plan = match MatmulPlan::new(&lt, &matmul, PlanOptions::default()) {
                     // NVIDIA's library has these sums for some orders of the factors.
                     Err(Error::Plan(_)) if uses_cuda() => continue,
                     other => other.unwrap_or_else(|error| panic!("{error}")),
                 };
                 planned += 1;
-                let operands = Operands::new(&factors.a.buffer, &factors.b.buffer, &mut factors.d.buffer);
+                let operands =
+                    Operands::new(&factors.a.buffer, &factors.b.buffer, &mut factors.d.buffer);
                 execute(&mut plan, &stream, operands.with_bias_gradient(&mut sums));
-                factors.d.now().assert_is::<bf16>(&a.times(&b), BOUND, &matmul.to_string());
+                factors
+                    .d
+                    .now()
+                    .assert_is::<bf16>(&a.times(&b), BOUND, &matmul.to_string());
                 assert_close::<bf16>(&vector(&sums), &expected, BOUND, &matmul.to_string());
             }
         }

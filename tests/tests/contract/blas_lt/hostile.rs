@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 
 use curium_blas::lt::{
-    BlasLt, Compute, CuBlasLt, Epilogue, Matmul, MatmulPlan, Operands, PlanOptions, Scales, TypedLayout,
+    BlasLt, Compute, CuBlasLt, Epilogue, Matmul, MatmulPlan, Operands, PlanOptions, Scales,
+    TypedLayout,
 };
 use curium_blas::sys::{cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t};
 use curium_blas::{Error, MatrixLayout, Result};
@@ -19,9 +20,14 @@ use super::{columns, execute, lt, plan, rows};
 
 #[track_caller]
 fn assert_refused<T>(result: Result<T>, parts: &[&str]) {
-    let Err(Error::Shape(error)) = result else { panic!("it is not refused as a problem with shapes") };
+    let Err(Error::Shape(error)) = result else {
+        panic!("it is not refused as a problem with shapes")
+    };
     let text = error.to_string();
-    assert!(parts.iter().all(|part| text.contains(part)), "{text} without one of {parts:?}");
+    assert!(
+        parts.iter().all(|part| text.contains(part)),
+        "{text} without one of {parts:?}"
+    );
 }
 
 fn try_plan(lt: &BlasLt, matmul: Matmul) -> Result<MatmulPlan> {
@@ -36,25 +42,68 @@ fn descriptions_that_contradict_themselves_are_refused() {
         let refused = |matmul: Matmul, parts: &[&str]| assert_refused(try_plan(&lt, matmul), parts);
         refused(
             Matmul::new(a, a, d),
-            &["MatmulPlan::new", "the shapes do not agree", "f32 8 × 16 row-major", "d is f32 8 × 4"],
+            &[
+                "MatmulPlan::new",
+                "the shapes do not agree",
+                "f32 8 × 16 row-major",
+                "d is f32 8 × 4",
+            ],
         );
-        refused(Matmul::new(a, b, rows::<f32>(4, 8)), &["the shapes do not agree"]);
-        refused(Matmul::new(a, b, d).with_c(rows::<f32>(8, 5)), &["the shapes do not agree", "c is f32 8 × 5"]);
-        refused(Matmul::new(a, b, d).with_c(columns::<f32>(8, 4)), &["different orders"]);
-        let narrow = TypedLayout::new::<f32>(MatrixLayout::row_major(8, 16).with_leading_dimension(15));
-        refused(Matmul::new(narrow, b, d), &["leading dimension of a too small", "at least 16"]);
+        refused(
+            Matmul::new(a, b, rows::<f32>(4, 8)),
+            &["the shapes do not agree"],
+        );
+        refused(
+            Matmul::new(a, b, d).with_c(rows::<f32>(8, 5)),
+            &["the shapes do not agree", "c is f32 8 × 5"],
+        );
+        refused(
+            Matmul::new(a, b, d).with_c(columns::<f32>(8, 4)),
+            &["different orders"],
+        );
+        let narrow =
+            TypedLayout::new::<f32>(MatrixLayout::row_major(8, 16).with_leading_dimension(15));
+        refused(
+            Matmul::new(narrow, b, d),
+            &["leading dimension of a too small", "at least 16"],
+        );
         let huge = TypedLayout::new::<f32>(MatrixLayout::row_major(usize::MAX, 16));
         refused(Matmul::new(huge, b, d), &["invalid layout of a"]);
-        refused(Matmul::new(a, b, d).with_batches(2), &["the results overlap", "stride 0"]);
-        let heads = TypedLayout::new::<f32>(MatrixLayout::row_major(8, 4).with_leading_dimension(12));
-        refused(Matmul::new(a, b, heads.with_stride(3)).with_batches(3), &["the results overlap", "stride 3"]);
-        refused(Matmul::new(a, b, heads.with_stride(4)).with_batches(4), &["the results overlap", "stride 4"]);
-        refused(Matmul::new(a, b, d.with_stride(32)).with_batches(usize::MAX), &["too many products"]);
-        refused(Matmul::new(rows::<f32>(8, 0), rows::<f32>(0, 4), d), &["the factors are empty"]);
-        refused(Matmul::new(a, b, d).with_alignment(24), &["the alignment is not a power of two (24 bytes)"]);
+        refused(
+            Matmul::new(a, b, d).with_batches(2),
+            &["the results overlap", "stride 0"],
+        );
+        let heads =
+            TypedLayout::new::<f32>(MatrixLayout::row_major(8, 4).with_leading_dimension(12));
+        refused(
+            Matmul::new(a, b, heads.with_stride(3)).with_batches(3),
+            &["the results overlap", "stride 3"],
+        );
+        refused(
+            Matmul::new(a, b, heads.with_stride(4)).with_batches(4),
+            &["the results overlap", "stride 4"],
+        );
+        refused(
+            Matmul::new(a, b, d.with_stride(32)).with_batches(usize::MAX),
+            &["too many products"],
+        );
+        refused(
+            Matmul::new(rows::<f32>(8, 0), rows::<f32>(0, 4), d),
+            &["the factors are empty"],
+        );
+        refused(
+            Matmul::new(a, b, d).with_alignment(24),
+            &["the alignment is not a power of two (24 bytes)"],
+        );
         let auxiliary = Matmul::new(a, b, d).with_epilogue(Epilogue::ReluAuxiliary);
-        refused(auxiliary.with_auxiliary_leading_dimension(64), &["auxiliary memory is 64", "multiple of 128"]);
-        refused(auxiliary.with_auxiliary_leading_dimension(0), &["auxiliary memory is 0"]);
+        refused(
+            auxiliary.with_auxiliary_leading_dimension(64),
+            &["auxiliary memory is 64", "multiple of 128"],
+        );
+        refused(
+            auxiliary.with_auxiliary_leading_dimension(0),
+            &["auxiliary memory is 0"],
+        );
     });
 }
 
@@ -64,23 +113,41 @@ fn types_that_the_library_does_not_combine_are_refused() {
         let lt = lt(test);
         let refused = |matmul: Matmul, parts: &[&str]| assert_refused(try_plan(&lt, matmul), parts);
         let square = rows::<f32>(16, 16);
-        refused(Matmul::new(square, rows::<bf16>(16, 16), square), &["a is f32, b is bf16", "computed in f32"]);
-        refused(Matmul::new(square, square, rows::<f16>(16, 16)), &["d is f16"]);
-        refused(Matmul::new(square, square, square).with_compute(Compute::F64), &["computed in f64"]);
+        refused(
+            Matmul::new(square, rows::<bf16>(16, 16), square),
+            &["a is f32, b is bf16", "computed in f32"],
+        );
+        refused(
+            Matmul::new(square, square, rows::<f16>(16, 16)),
+            &["d is f16"],
+        );
+        refused(
+            Matmul::new(square, square, square).with_compute(Compute::F64),
+            &["computed in f64"],
+        );
         refused(
             Matmul::new(square, square, square).with_scales(Scales::A),
             &["scales require factors of 8-bit floats"],
         );
         let (a, b) = (rows::<F8E4M3>(16, 32), columns::<F8E4M3>(32, 16));
         let of_result = Matmul::new(a, b, rows::<bf16>(16, 16)).with_scales(Scales::D);
-        let capability = test.device().compute_capability().expect("the device reports it");
+        let capability = test
+            .device()
+            .compute_capability()
+            .expect("the device reports it");
         if (capability.major, capability.minor) < (8, 9) {
             refused(of_result, &["compute capability 8.9"]);
             return;
         }
-        refused(of_result, &["requires a result of 8-bit floats (d is bf16)"]);
+        refused(
+            of_result,
+            &["requires a result of 8-bit floats (d is bf16)"],
+        );
         let odd = rows::<F8E4M3>(16, 24);
-        refused(Matmul::new(odd, columns::<F8E4M3>(24, 16), rows::<bf16>(16, 16)), &["inner dimension is 24", "16"]);
+        refused(
+            Matmul::new(odd, columns::<F8E4M3>(24, 16), rows::<bf16>(16, 16)),
+            &["inner dimension is 24", "16"],
+        );
         refused(
             Matmul::new(a, columns::<F8E4M3>(32, 24), rows::<bf16>(16, 24)),
             &["consecutive elements of the result is 24"],
@@ -92,9 +159,18 @@ fn types_that_the_library_does_not_combine_are_refused() {
             refused(wrong, &["8-bit floats in this order", "store `a` by rows"]);
         }
         let (a, b, d) = (rows::<i8>(8, 8), columns::<i8>(8, 8), columns::<i32>(8, 8));
-        refused(Matmul::new(a, b, d).with_epilogue(Epilogue::Relu), &["i8 with the epilogue Relu"]);
-        refused(Matmul::new(rows::<i8>(8, 6), columns::<i8>(6, 8), d), &["inner dimension is 6", "multiple of 4"]);
-        refused(Matmul::new(columns::<i8>(8, 8), b, d), &["i8 in this order"]);
+        refused(
+            Matmul::new(a, b, d).with_epilogue(Epilogue::Relu),
+            &["i8 with the epilogue Relu"],
+        );
+        refused(
+            Matmul::new(rows::<i8>(8, 6), columns::<i8>(6, 8), d),
+            &["inner dimension is 6", "multiple of 4"],
+        );
+        refused(
+            Matmul::new(columns::<i8>(8, 8), b, d),
+            &["i8 in this order"],
+        );
     });
 }
 
@@ -103,7 +179,10 @@ fn operands_that_the_plan_does_not_take_are_refused() {
     on_driver(|test| {
         let (lt, stream) = (lt(test), test.stream());
         let square = rows::<f32>(16, 16);
-        let mut plan = plan(&lt, &Matmul::new(square, square, square).with_epilogue(Epilogue::Bias));
+        let mut plan = plan(
+            &lt,
+            &Matmul::new(square, square, square).with_epilogue(Epilogue::Bias),
+        );
         let buffer = DeviceBuffer::<f32>::zeroed(&stream, 256).expect("memory suffices");
         let mut result = DeviceBuffer::<f32>::zeroed(&stream, 257).expect("memory suffices");
         let small = DeviceBuffer::<f32>::zeroed(&stream, 255).expect("memory suffices");
@@ -113,17 +192,41 @@ fn operands_that_the_plan_does_not_take_are_refused() {
             assert_refused(plan.execute(&stream, operands), parts);
         };
         let complete = Operands::new(&buffer, &buffer, &mut result).with_bias(&buffer);
-        refused(complete.with_c(&buffer).with_workspace(&mut workspace), &["MatmulPlan::execute", "does not use c"]);
-        refused(Operands::new(&buffer, &buffer, &mut result), &["the bias is missing", "reads 16 elements of f32"]);
+        refused(
+            complete.with_c(&buffer).with_workspace(&mut workspace),
+            &["MatmulPlan::execute", "does not use c"],
+        );
+        refused(
+            Operands::new(&buffer, &buffer, &mut result),
+            &["the bias is missing", "reads 16 elements of f32"],
+        );
         let operands = Operands::new(&small, &buffer, &mut result).with_bias(&buffer);
-        refused(operands, &["memory too small for a (256 elements, 255 available)"]);
-        refused(Operands::new(&other, &buffer, &mut result), &["a consists of i32, the plan's of f32"]);
+        refused(
+            operands,
+            &["memory too small for a (256 elements, 255 available)"],
+        );
+        refused(
+            Operands::new(&other, &buffer, &mut result),
+            &["a consists of i32, the plan's of f32"],
+        );
         let mut part = result.slice_mut(1..).expect("it is in the buffer");
-        let operands = Operands::new(&buffer, &buffer, &mut part).with_bias(&buffer).with_workspace(&mut workspace);
-        refused(operands, &["address of d is not a multiple of 256 bytes", "smaller alignment"]);
+        let operands = Operands::new(&buffer, &buffer, &mut part)
+            .with_bias(&buffer)
+            .with_workspace(&mut workspace);
+        refused(
+            operands,
+            &[
+                "address of d is not a multiple of 256 bytes",
+                "smaller alignment",
+            ],
+        );
         let mut gradient = DeviceBuffer::<f32>::zeroed(&stream, 16).expect("memory suffices");
-        let operands = Operands::new(&buffer, &buffer, &mut result).with_bias_gradient(&mut gradient);
-        refused(operands.with_workspace(&mut workspace), &["the plan reads the bias"]);
+        let operands =
+            Operands::new(&buffer, &buffer, &mut result).with_bias_gradient(&mut gradient);
+        refused(
+            operands.with_workspace(&mut workspace),
+            &["the plan reads the bias"],
+        );
     });
 }
 
@@ -131,12 +234,20 @@ fn operands_that_the_plan_does_not_take_are_refused() {
 fn factors_that_the_plan_cannot_represent_are_refused() {
     on_driver(|test| {
         let (lt, stream) = (lt(test), test.stream());
-        let mut plan = plan(&lt, &Matmul::new(rows::<i8>(8, 8), columns::<i8>(8, 8), columns::<i32>(8, 8)));
+        let mut plan = plan(
+            &lt,
+            &Matmul::new(rows::<i8>(8, 8), columns::<i8>(8, 8), columns::<i32>(8, 8)),
+        );
         let factor = DeviceBuffer::<i8>::zeroed(&stream, 64).expect("memory suffices");
         let mut d = DeviceBuffer::<i32>::zeroed(&stream, 64).expect("memory suffices");
         let mut workspace = plan.workspace(&stream).expect("memory suffices");
-        let operands = Operands::new(&factor, &factor, &mut d).with_factors(0.5, 0.0).with_workspace(&mut workspace);
-        assert_refused(plan.execute(&stream, operands), &["the factor is not an i32 (0.5)"]);
+        let operands = Operands::new(&factor, &factor, &mut d)
+            .with_factors(0.5, 0.0)
+            .with_workspace(&mut workspace);
+        assert_refused(
+            plan.execute(&stream, operands),
+            &["the factor is not an i32 (0.5)"],
+        );
     });
 }
 
@@ -147,15 +258,25 @@ fn workspace_that_is_missing_or_too_small_is_refused() {
         let square = rows::<f32>(64, 64);
         let mut plan = plan(&lt, &Matmul::new(square, square, square));
         let bytes = plan.workspace_bytes();
-        assert!(bytes > 0, "the library for simulated devices prefers an algorithm with a workspace");
+        assert!(
+            bytes > 0,
+            "the library for simulated devices prefers an algorithm with a workspace"
+        );
         let a = DeviceBuffer::<f32>::zeroed(&stream, 64 * 64).expect("memory suffices");
         let mut d = DeviceBuffer::<f32>::zeroed(&stream, 64 * 64).expect("memory suffices");
         let mut small = DeviceBuffer::<u8>::zeroed(&stream, bytes - 1).expect("memory suffices");
-        assert_refused(plan.execute(&stream, Operands::new(&a, &a, &mut d)), &["the workspace is missing"]);
+        assert_refused(
+            plan.execute(&stream, Operands::new(&a, &a, &mut d)),
+            &["the workspace is missing"],
+        );
         let operands = Operands::new(&a, &a, &mut d).with_workspace(&mut small);
-        assert_refused(plan.execute(&stream, operands), &["too small for the workspace"]);
+        assert_refused(
+            plan.execute(&stream, operands),
+            &["too small for the workspace"],
+        );
         let options = PlanOptions::default().with_workspace_limit(0);
-        let without = MatmulPlan::new(&lt, &Matmul::new(square, square, square), options).expect("there is one");
+        let without = MatmulPlan::new(&lt, &Matmul::new(square, square, square), options)
+            .expect("there is one");
         assert_eq!(without.workspace_bytes(), 0);
     });
 }
@@ -166,7 +287,10 @@ fn stream_of_another_context_is_refused() {
         let lt = lt(test);
         let square = rows::<f32>(8, 8);
         let mut plan = plan(&lt, &Matmul::new(square, square, square));
-        let context = test.device().create_context(ContextOptions::new()).expect("it can be created");
+        let context = test
+            .device()
+            .create_context(ContextOptions::new())
+            .expect("it can be created");
         let stream = context.stream().expect("it can be created");
         let a = DeviceBuffer::<f32>::zeroed(&stream, 64).expect("memory suffices");
         let mut d = DeviceBuffer::<f32>::zeroed(&stream, 64).expect("memory suffices");
@@ -201,13 +325,17 @@ fn without_algorithms() -> CuBlasLt {
 #[test]
 fn product_without_an_algorithm_is_an_error_with_its_shapes() {
     on_simulator(Config::new(), |test, _| {
-        let lt = BlasLt::new(&without_algorithms(), &test.context()).expect("a handle can be created");
+        let lt =
+            BlasLt::new(&without_algorithms(), &test.context()).expect("a handle can be created");
         let square = rows::<f32>(8, 8);
         let Err(Error::Plan(error)) = try_plan(&lt, Matmul::new(square, square, square)) else {
             panic!("there is one")
         };
         let text = error.to_string();
-        assert!(text.contains("has no algorithm (a is f32 8 × 8 row-major"), "{text}");
+        assert!(
+            text.contains("has no algorithm (a is f32 8 × 8 row-major"),
+            "{text}"
+        );
     });
 }
 
@@ -219,10 +347,16 @@ fn failure_of_a_launch_is_returned_and_the_plan_stays_usable() {
         let mut plan = plan(&lt, &Matmul::new(square, square, square));
         let a = DeviceBuffer::filled(&stream, 64, 1.0_f32).expect("memory suffices");
         let mut d = DeviceBuffer::<f32>::zeroed(&stream, 64).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuLaunchKernel).returns(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES));
-        let error = plan.execute(&stream, Operands::new(&a, &a, &mut d)).expect_err("the launch fails");
+        simulator.inject(
+            Fault::on(Function::cuLaunchKernel)
+                .returns(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES),
+        );
+        let error = plan
+            .execute(&stream, Operands::new(&a, &a, &mut d))
+            .expect_err("the launch fails");
         assert!(
-            error.to_string().contains("cublasLtMatmul") && error.to_string().contains("EXECUTION_FAILED"),
+            error.to_string().contains("cublasLtMatmul")
+                && error.to_string().contains("EXECUTION_FAILED"),
             "{error}"
         );
         execute(&mut plan, &stream, Operands::new(&a, &a, &mut d));

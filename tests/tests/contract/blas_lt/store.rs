@@ -19,7 +19,9 @@ fn read(lt: &BlasLt, bytes: &[u8]) -> Result<MatmulPlan> {
 
 #[track_caller]
 fn assert_refused(result: Result<MatmulPlan>, part: &str) {
-    let Err(Error::Plan(error)) = result else { panic!("it is not refused") };
+    let Err(Error::Plan(error)) = result else {
+        panic!("it is not refused")
+    };
     assert!(error.to_string().contains(part), "{error}");
 }
 
@@ -30,14 +32,33 @@ fn stored_plan_has_the_same_algorithm_and_the_same_results() {
         let square = rows::<f32>(64, 64);
         let matmul = Matmul::new(square, square, square).with_epilogue(Epilogue::GeluBias);
         let options = PlanOptions::default();
-        for mut plan in MatmulPlan::candidates(&lt, &matmul, options, 4).expect("the description is correct") {
+        for mut plan in
+            MatmulPlan::candidates(&lt, &matmul, options, 4).expect("the description is correct")
+        {
             let mut read = read(&lt, &plan.to_bytes()).expect("the plan is for this library");
-            assert_eq!((read.algorithm(), read.matmul()), (plan.algorithm(), plan.matmul()));
+            assert_eq!(
+                (read.algorithm(), read.matmul()),
+                (plan.algorithm(), plan.matmul())
+            );
             let a = DeviceBuffer::filled(&stream, 64 * 64, 0.3_f32).expect("memory suffices");
-            let (mut one, mut other) = (a.try_clone().expect("memory suffices"), a.try_clone().expect("as above"));
-            execute(&mut plan, &stream, Operands::new(&a, &a, &mut one).with_bias(&a));
-            execute(&mut read, &stream, Operands::new(&a, &a, &mut other).with_bias(&a));
-            assert_eq!(one.to_vec().expect("it can be read"), other.to_vec().expect("it can be read"));
+            let (mut one, mut other) = (
+                a.try_clone().expect("memory suffices"),
+                a.try_clone().expect("as above"),
+            );
+            execute(
+                &mut plan,
+                &stream,
+                Operands::new(&a, &a, &mut one).with_bias(&a),
+            );
+            execute(
+                &mut read,
+                &stream,
+                Operands::new(&a, &a, &mut other).with_bias(&a),
+            );
+            assert_eq!(
+                one.to_vec().expect("it can be read"),
+                other.to_vec().expect("it can be read")
+            );
         }
     });
 }
@@ -71,9 +92,18 @@ fn damaged_plans_are_refused() {
 
 /// The simulated library with another version.
 fn newer() -> CuBlasLt {
-    unsafe extern "C" fn version(property: libraryPropertyType_t, value: *mut c_int) -> cublasStatus_t {
+    unsafe extern "C" fn version(
+        property: libraryPropertyType_t,
+        value: *mut c_int,
+    ) -> cublasStatus_t {
         // SAFETY: the caller passes a place for the value.
-        unsafe { value.write(if property == libraryPropertyType_t::MAJOR_VERSION { 99 } else { 1 }) };
+        unsafe {
+            value.write(if property == libraryPropertyType_t::MAJOR_VERSION {
+                99
+            } else {
+                1
+            })
+        };
         cublasStatus_t::CUBLAS_STATUS_SUCCESS
     }
     let mut api = copy_of(curium_sim_libraries::cublaslt().api());
@@ -88,7 +118,10 @@ fn plan_of_another_version_of_the_library_is_refused() {
         let square = rows::<f32>(16, 16);
         let bytes = plan(&lt(test), &Matmul::new(square, square, square)).to_bytes();
         let newer = BlasLt::new(&newer(), &test.context()).expect("a handle can be created");
-        assert_refused(read(&newer, &bytes), "the plan is for cuBLASLt 13.10.0 and compute capability");
+        assert_refused(
+            read(&newer, &bytes),
+            "the plan is for cuBLASLt 13.10.0 and compute capability",
+        );
         assert_refused(read(&newer, &bytes), "this is cuBLASLt 99.1.1");
     });
 }

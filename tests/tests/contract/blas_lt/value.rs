@@ -65,7 +65,11 @@ impl Random {
     /// Returns a number that the type represents: between -2 and 2, and integer for integers.
     pub(super) fn number<T: Value>(&mut self) -> T {
         let value = self.below(4001) as f64 / 1000.0 - 2.0;
-        T::narrow(if T::EPSILON == 0.0 { value.round() } else { value })
+        T::narrow(if T::EPSILON == 0.0 {
+            value.round()
+        } else {
+            value
+        })
     }
 
     pub(super) fn numbers<T: Value>(&mut self, len: usize) -> Vec<T> {
@@ -92,9 +96,17 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn from_fn(rows: usize, columns: usize, element: impl Fn(usize, usize) -> f64) -> Self {
+    pub(super) fn from_fn(
+        rows: usize,
+        columns: usize,
+        element: impl Fn(usize, usize) -> f64,
+    ) -> Self {
         let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
-        Self { rows, columns, elements: places.map(|(row, column)| element(row, column)).collect() }
+        Self {
+            rows,
+            columns,
+            elements: places.map(|(row, column)| element(row, column)).collect(),
+        }
     }
 
     pub(super) fn at(&self, row: usize, column: usize) -> f64 {
@@ -102,13 +114,17 @@ impl Host {
     }
 
     pub(super) fn map(&self, convert: impl Fn(usize, usize, f64) -> f64) -> Self {
-        Self::from_fn(self.rows, self.columns, |row, column| convert(row, column, self.at(row, column)))
+        Self::from_fn(self.rows, self.columns, |row, column| {
+            convert(row, column, self.at(row, column))
+        })
     }
 
     pub(super) fn times(&self, other: &Self) -> Self {
         assert_eq!(self.columns, other.rows, "the shapes agree");
         Self::from_fn(self.rows, other.columns, |row, column| {
-            (0..self.columns).map(|inner| self.at(row, inner) * other.at(inner, column)).sum()
+            (0..self.columns)
+                .map(|inner| self.at(row, inner) * other.at(inner, column))
+                .sum()
         })
     }
 
@@ -118,20 +134,30 @@ impl Host {
 
     /// Returns the largest absolute value.
     pub(super) fn largest(&self) -> f64 {
-        let places = (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column)));
-        places.map(|(row, column)| self.at(row, column).abs()).fold(0.0, f64::max)
+        let places =
+            (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column)));
+        places
+            .map(|(row, column)| self.at(row, column).abs())
+            .fold(0.0, f64::max)
     }
 
     /// Asserts that each element is `expected` but for rounding to a type, and for an error of `absolute`.
     #[track_caller]
     pub(super) fn assert_is<T: Value>(&self, expected: &Self, absolute: f64, what: &str) {
-        assert_eq!((self.rows, self.columns), (expected.rows, expected.columns), "{what}");
+        assert_eq!(
+            (self.rows, self.columns),
+            (expected.rows, expected.columns),
+            "{what}"
+        );
         for row in 0..self.rows {
             for column in 0..self.columns {
                 let (found, wanted) = (self.at(row, column), expected.at(row, column));
                 let allowed = absolute + T::EPSILON * wanted.abs();
                 let is_right = (found - wanted).abs() <= allowed;
-                assert!(is_right, "{what}: {found} at ({row}, {column}) instead of {wanted}, which allows {allowed}");
+                assert!(
+                    is_right,
+                    "{what}: {found} at ({row}, {column}) instead of {wanted}, which allows {allowed}"
+                );
             }
         }
     }
@@ -149,7 +175,11 @@ impl<T: Value> Device<T> {
         let elements: Vec<T> = random.numbers(layout.span().expect("it is small"));
         let host = host_of(&elements, layout);
         let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
-        Self { buffer, layout, host }
+        Self {
+            buffer,
+            layout,
+            host,
+        }
     }
 
     pub(super) fn typed(&self) -> TypedLayout {
@@ -158,18 +188,30 @@ impl<T: Value> Device<T> {
 
     /// Returns the matrix as it is on the device now.
     pub(super) fn now(&self) -> Host {
-        host_of(&self.buffer.to_vec().expect("the operation succeeded"), self.layout)
+        host_of(
+            &self.buffer.to_vec().expect("the operation succeeded"),
+            self.layout,
+        )
     }
 }
 
 pub(super) fn host_of<T: Value>(elements: &[T], layout: MatrixLayout) -> Host {
     let leading = layout.leading_dimension();
     Host::from_fn(layout.rows(), layout.columns(), |row, column| {
-        let place = if layout.order() == Order::ColumnMajor { column * leading + row } else { row * leading + column };
+        let place = if layout.order() == Order::ColumnMajor {
+            column * leading + row
+        } else {
+            row * leading + column
+        };
         elements[place].wide()
     })
 }
 
 pub(super) fn vector<T: Value>(buffer: &DeviceBuffer<T>) -> Vec<f64> {
-    buffer.to_vec().expect("the operation succeeded").into_iter().map(Value::wide).collect()
+    buffer
+        .to_vec()
+        .expect("the operation succeeded")
+        .into_iter()
+        .map(Value::wide)
+        .collect()
 }

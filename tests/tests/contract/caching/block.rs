@@ -17,10 +17,26 @@ impl<'a> Block<'a> {
         Self::aligned(resource, stream, bytes, 256)
     }
 
-    pub(super) fn aligned(resource: &'a dyn Resource, stream: &'a Stream, bytes: usize, alignment: usize) -> Self {
-        let pointer = resource.allocate(stream, bytes, alignment).expect("memory suffices");
-        assert!(pointer.as_raw().is_multiple_of(alignment as u64), "{pointer:?} is not aligned to {alignment}");
-        Self { resource, stream, pointer, bytes, alignment }
+    pub(super) fn aligned(
+        resource: &'a dyn Resource,
+        stream: &'a Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Self {
+        let pointer = resource
+            .allocate(stream, bytes, alignment)
+            .expect("memory suffices");
+        assert!(
+            pointer.as_raw().is_multiple_of(alignment as u64),
+            "{pointer:?} is not aligned to {alignment}"
+        );
+        Self {
+            resource,
+            stream,
+            pointer,
+            bytes,
+            alignment,
+        }
     }
 
     pub(super) fn address(&self) -> u64 {
@@ -31,14 +47,23 @@ impl<'a> Block<'a> {
     pub(super) fn fill(&self, value: u8) {
         let (address, stream) = (self.address(), self.stream.as_raw());
         // SAFETY: the block has this many bytes and is used on its stream.
-        unsafe { call!(self.stream.driver(), cuMemsetD8Async(address, value, self.bytes, stream)) }
-            .expect("the block can be written");
+        unsafe {
+            call!(
+                self.stream.driver(),
+                cuMemsetD8Async(address, value, self.bytes, stream)
+            )
+        }
+        .expect("the block can be written");
     }
 
     /// Waits for the stream and returns `true` if every byte is `value`.
     pub(super) fn holds(&self, value: u8) -> bool {
         let mut bytes = vec![!value; self.bytes];
-        let (to, from, stream) = (bytes.as_mut_ptr().cast(), self.address(), self.stream.as_raw());
+        let (to, from, stream) = (
+            bytes.as_mut_ptr().cast(),
+            self.address(),
+            self.stream.as_raw(),
+        );
         // A block may span several parts of a segment, and such ranges can be copied only while a context is current.
         let read = self.stream.context().entered(|driver| {
             // SAFETY: both sides have this many bytes, and the stream is waited for.
@@ -54,7 +79,10 @@ impl Drop for Block<'_> {
     fn drop(&mut self) {
         // SAFETY: the block was allocated from this resource with this size and alignment, and its work is on its
         // stream.
-        unsafe { self.resource.deallocate(self.stream, self.pointer, self.bytes, self.alignment) }
-            .expect("the block can be freed");
+        unsafe {
+            self.resource
+                .deallocate(self.stream, self.pointer, self.bytes, self.alignment)
+        }
+        .expect("the block can be freed");
     }
 }

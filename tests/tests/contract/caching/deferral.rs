@@ -19,7 +19,10 @@ fn fails(function: Function) -> Fault {
 
 /// Allocates one block for each stream, in different segments, and frees them. Returns the address of the last.
 fn use_and_free(resource: &CachingResource, streams: &[&Stream]) -> u64 {
-    let blocks: Vec<_> = streams.iter().map(|stream| Block::new(resource, stream, BYTES)).collect();
+    let blocks: Vec<_> = streams
+        .iter()
+        .map(|stream| Block::new(resource, stream, BYTES))
+        .collect();
     blocks.last().expect("there is a stream").address()
 }
 
@@ -33,11 +36,19 @@ fn stream_that_cannot_be_queried_keeps_others_from_no_memory() {
             simulator.inject(fails(function));
             let first = Block::new(&resource, &other, BYTES);
             let statistics = resource.statistics();
-            assert_eq!((statistics.growths, statistics.deferrals), (2, 1), "the memory of one stream is available");
+            assert_eq!(
+                (statistics.growths, statistics.deferrals),
+                (2, 1),
+                "the memory of one stream is available"
+            );
             let second = Block::new(&resource, &other, BYTES);
             assert_ne!(first.address(), second.address());
             let statistics = resource.statistics();
-            assert_eq!((statistics.growths, statistics.deferrals), (2, 1), "the other stream can be queried again");
+            assert_eq!(
+                (statistics.growths, statistics.deferrals),
+                (2, 1),
+                "the other stream can be queried again"
+            );
         });
     }
 }
@@ -50,11 +61,19 @@ fn memory_whose_event_was_not_recorded_is_available_to_others_later() {
         let address = use_and_free(&resource, &[&stream]);
         simulator.inject(fails(Function::cuEventRecord));
         let while_pending = Block::new(&resource, &other, BYTES);
-        assert_ne!(while_pending.address(), address, "the work has not completed");
+        assert_ne!(
+            while_pending.address(),
+            address,
+            "the work has not completed"
+        );
         // The next search records the event, which completes with the work.
         resource.purge().expect("the injected fault occurs");
         let elsewhere = Block::new(&resource, &other, BYTES);
-        assert_ne!(elsewhere.address(), address, "the work has still not completed");
+        assert_ne!(
+            elsewhere.address(),
+            address,
+            "the work has still not completed"
+        );
         gate.open();
         stream.synchronize().expect("the stream works");
         assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
@@ -72,9 +91,17 @@ fn refused_event_is_reported_by_purge_and_by_trim_which_does_its_work() {
         assert_eq!(error.function(), Some(Function::cuStreamQuery), "{error}");
         use_and_free(&resource, &[&streams[0], &streams[1]]);
         simulator.inject(fails(Function::cuStreamQuery));
-        resource.trim(&streams[0], 0).expect_err("the injected fault occurs");
-        assert_eq!(resource.statistics().reserved_bytes, 32 << 20, "the other stream's memory is given back");
-        resource.trim(&streams[0], 0).expect("the injected fault occurs");
+        resource
+            .trim(&streams[0], 0)
+            .expect_err("the injected fault occurs");
+        assert_eq!(
+            resource.statistics().reserved_bytes,
+            32 << 20,
+            "the other stream's memory is given back"
+        );
+        resource
+            .trim(&streams[0], 0)
+            .expect("the injected fault occurs");
         assert_eq!(resource.statistics().reserved_bytes, 0);
     });
 }
@@ -106,14 +133,24 @@ fn memory_freed_in_a_capture_is_available_to_others_after_it() {
         let mut address = 0;
         let graph = captured(&stream, || {
             address = use_and_free(&resource, &[&stream]);
-            assert_ne!(Block::new(&resource, &other, BYTES).address(), address, "the stream is being captured");
+            assert_ne!(
+                Block::new(&resource, &other, BYTES).address(),
+                address,
+                "the stream is being captured"
+            );
         });
         assert_eq!(resource.statistics().deferrals, 1);
         let held = Block::new(&resource, &other, BYTES);
-        assert_eq!(Block::new(&resource, &other, BYTES).address(), address, "{:#x} is in use", held.address());
+        assert_eq!(
+            Block::new(&resource, &other, BYTES).address(),
+            address,
+            "{:#x} is in use",
+            held.address()
+        );
         assert_eq!(resource.statistics().growths, 2);
         // SAFETY: the graph is live, and not used afterwards.
-        unsafe { curium_driver::call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
+        unsafe { curium_driver::call!(stream.driver(), cuGraphDestroy(graph)) }
+            .expect("a graph can be destroyed");
     });
 }
 
@@ -123,8 +160,12 @@ fn failed_synchronization_leaks_no_memory() {
         let (resource, stream, other) = (caching(test), test.stream(), test.stream());
         let address = use_and_free(&resource, &[&stream]);
         let synchronize = [Function::cuCtxSynchronize, Function::cuCtxSynchronize_v2];
-        synchronize.into_iter().for_each(|function| simulator.inject(fails(function)));
-        resource.synchronize(&stream).expect_err("the injected fault occurs");
+        synchronize
+            .into_iter()
+            .for_each(|function| simulator.inject(fails(function)));
+        resource
+            .synchronize(&stream)
+            .expect_err("the injected fault occurs");
         assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
     });
 }

@@ -16,12 +16,23 @@ const BYTES: usize = 3 << 20;
 pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     // SAFETY: the stream is live.
-    unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }.expect("a capture can begin");
+    unsafe {
+        call!(
+            stream.driver(),
+            cuStreamBeginCapture_v2(stream.as_raw(), mode)
+        )
+    }
+    .expect("a capture can begin");
     work();
     let mut graph = ptr::null_mut();
     // SAFETY: the stream is live, and the address is valid for writes of a graph handle.
-    unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) }
-        .expect("the allocation did not end the capture");
+    unsafe {
+        call!(
+            stream.driver(),
+            cuStreamEndCapture(stream.as_raw(), &raw mut graph)
+        )
+    }
+    .expect("the allocation did not end the capture");
     graph
 }
 
@@ -29,8 +40,13 @@ pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
 fn copy(to: &Block<'_>, from: &Block<'_>) {
     let stream = from.stream;
     // SAFETY: both blocks have this many bytes and are used on this stream.
-    unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to.address(), from.address(), to.bytes, stream.as_raw())) }
-        .expect("the block can be copied");
+    unsafe {
+        call!(
+            stream.driver(),
+            cuMemcpyDtoDAsync_v2(to.address(), from.address(), to.bytes, stream.as_raw())
+        )
+    }
+    .expect("the block can be copied");
 }
 
 #[test]
@@ -46,7 +62,11 @@ fn memory_freed_by_a_graph_is_not_reused_while_its_pool_exists() {
             first.fill(1);
             drop(first);
             let second = Block::new(&pool, &stream, BYTES);
-            assert_eq!(second.address(), address, "memory freed in a capture is reused in it");
+            assert_eq!(
+                second.address(),
+                address,
+                "memory freed in a capture is reused in it"
+            );
             second.fill(2);
             copy(&result, &second);
         });
@@ -57,19 +77,29 @@ fn memory_freed_by_a_graph_is_not_reused_while_its_pool_exists() {
         let mut executable = ptr::null_mut();
         let instantiate = || {
             // SAFETY: the graph is live, the address is valid for writes of an executable graph handle, and the context is current.
-            unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
+            unsafe {
+                call!(
+                    stream.driver(),
+                    cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)
+                )
+            }
         };
-        let instantiated = stream.context().scoped(instantiate).expect("the context can be current");
+        let instantiated = stream
+            .context()
+            .scoped(instantiate)
+            .expect("the context can be current");
         instantiated.expect("the graph can be instantiated");
         for _ in 0..2 {
             result.fill(0);
             // SAFETY: the executable is live, and its memory belongs to the pool.
-            unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }.expect("it can be launched");
+            unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }
+                .expect("it can be launched");
             assert!(result.holds(2));
         }
         assert!(other.holds(9));
         // SAFETY: the executable is live, and its launches are done.
-        unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }.expect("an executable can be destroyed");
+        unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }
+            .expect("an executable can be destroyed");
         // SAFETY: the graph is live.
         unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
     });

@@ -14,9 +14,17 @@ use super::{begin, code, destroy, end};
 const GLOBAL: curium_sys::CUstreamCaptureMode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 fn loaded(driver: &Driver) -> Result<CUmodule> {
-    let (image, mut module) = (CString::new(kernels::FILL).expect("PTX has no NUL"), ptr::null_mut());
+    let (image, mut module) = (
+        CString::new(kernels::FILL).expect("PTX has no NUL"),
+        ptr::null_mut(),
+    );
     // SAFETY: the image is PTX that ends with a NUL, and the address is valid for writes of a module handle.
-    unsafe { call!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())) }?;
+    unsafe {
+        call!(
+            driver,
+            cuModuleLoadData(&raw mut module, image.as_ptr().cast())
+        )
+    }?;
     Ok(module)
 }
 
@@ -37,11 +45,16 @@ fn in_context(test: &TestDriver, body: impl FnOnce(&Driver)) {
 fn calls_that_wait_or_change_memory_and_code_invalidate_a_global_capture() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
-        let unrelated = Event::new(&test.context(), EventFlags::empty()).expect("an event can be created");
+        let unrelated =
+            Event::new(&test.context(), EventFlags::empty()).expect("an event can be created");
         unrelated.record(&other).expect("an event can be recorded");
         other.synchronize().expect("the stream works");
         in_context(test, |driver| {
-            let (module, mut address, mut host) = (loaded(driver).expect("the PTX is valid"), 0, ptr::null_mut());
+            let (module, mut address, mut host) = (
+                loaded(driver).expect("the PTX is valid"),
+                0,
+                ptr::null_mut(),
+            );
             // SAFETY: the address is valid for writes.
             unsafe { call!(driver, cuMemAlloc_v2(&raw mut address, 64)) }.expect("memory suffices");
             let unsupported = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -70,7 +83,8 @@ fn calls_that_wait_or_change_memory_and_code_invalidate_a_global_capture() {
 
 /// Calls that create or query objects during a capture; returns the module that they loaded.
 fn make_and_ask(driver: &Driver, address: u64) -> Result<CUmodule> {
-    let (mut stream, mut event, mut kind, mut bytes) = (ptr::null_mut(), ptr::null_mut(), 0_u32, [0_usize; 2]);
+    let (mut stream, mut event, mut kind, mut bytes) =
+        (ptr::null_mut(), ptr::null_mut(), 0_u32, [0_usize; 2]);
     // SAFETY: the address is valid for writes.
     unsafe { call!(driver, cuStreamCreate(&raw mut stream, 1)) }?;
     // SAFETY: the stream was created above.
@@ -79,7 +93,10 @@ fn make_and_ask(driver: &Driver, address: u64) -> Result<CUmodule> {
     unsafe { call!(driver, cuEventCreate(&raw mut event, 0)) }?;
     // SAFETY: the event was created above.
     unsafe { call!(driver, cuEventDestroy_v2(event)) }?;
-    let (place, attribute) = ((&raw mut kind).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+    let (place, attribute) = (
+        (&raw mut kind).cast(),
+        CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+    );
     // SAFETY: the address is valid for writes of this attribute.
     unsafe { call!(driver, cuPointerGetAttribute(place, attribute, address)) }?;
     let [free, total] = &mut bytes;
@@ -89,7 +106,8 @@ fn make_and_ask(driver: &Driver, address: u64) -> Result<CUmodule> {
 }
 
 #[test]
-fn calls_that_create_and_query_keep_a_global_capture_valid_and_a_stream_ordered_allocation_is_its_node() {
+fn calls_that_create_and_query_keep_a_global_capture_valid_and_a_stream_ordered_allocation_is_its_node()
+ {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
@@ -99,13 +117,24 @@ fn calls_that_create_and_query_keep_a_global_capture_valid_and_a_stream_ordered_
             begin(&stream, GLOBAL).expect("a capture can begin");
             let made = make_and_ask(driver, buffer.as_pointer().as_raw());
             // SAFETY: the address is valid for writes, and the stream is capturing.
-            let node = unsafe { call!(driver, cuMemAllocAsync(&raw mut allocated, 64, stream.as_raw())) };
+            let node = unsafe {
+                call!(
+                    driver,
+                    cuMemAllocAsync(&raw mut allocated, 64, stream.as_raw())
+                )
+            };
             // SAFETY: the memory was allocated by the capture.
             let freed = unsafe { call!(driver, cuMemFreeAsync(allocated, stream.as_raw())) };
             let (graph, ended) = end(&stream);
             assert_eq!([code(node), code(freed), code(ended)], [None; 3]);
             // SAFETY: the graph is live, and the count is valid for writes; with null the call returns only the count.
-            unsafe { call!(driver, cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count)) }.expect("it is a graph");
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count)
+                )
+            }
+            .expect("it is a graph");
             assert_eq!(count, 2, "an allocation and its deallocation");
             destroy(&stream, graph);
             unload(driver, made.expect("each call is allowed")).expect("a module can be unloaded");
@@ -117,13 +146,23 @@ fn calls_that_create_and_query_keep_a_global_capture_valid_and_a_stream_ordered_
 fn edge_is_added_once_and_a_circle_is_refused_when_the_graph_is_instantiated() {
     on_driver(|test| {
         in_context(test, |driver| {
-            let (mut graph, mut first, mut second, mut executable) =
-                (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+            let (mut graph, mut first, mut second, mut executable) = (
+                ptr::null_mut(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+            );
             // SAFETY: the address is valid for writes.
-            unsafe { call!(driver, cuGraphCreate(&raw mut graph, 0)) }.expect("a graph can be created");
+            unsafe { call!(driver, cuGraphCreate(&raw mut graph, 0)) }
+                .expect("a graph can be created");
             for node in [&mut first, &mut second] {
                 // SAFETY: the graph is live, and the address is valid for writes.
-                let added = unsafe { call!(driver, cuGraphAddEmptyNode(&raw mut *node, graph, ptr::null(), 0)) };
+                let added = unsafe {
+                    call!(
+                        driver,
+                        cuGraphAddEmptyNode(&raw mut *node, graph, ptr::null(), 0)
+                    )
+                };
                 added.expect("a node can be added");
             }
             let connect = |mut from, mut to| {
@@ -132,10 +171,23 @@ fn edge_is_added_once_and_a_circle_is_refused_when_the_graph_is_instantiated() {
                 code(unsafe { call!(driver, cuGraphAddDependencies(graph, from, to, 1)) })
             };
             assert_eq!(connect(first, second), None);
-            assert_eq!(connect(first, second), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "there is one");
-            assert_eq!(connect(second, first), None, "a cycle is detected at instantiation");
+            assert_eq!(
+                connect(first, second),
+                Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+                "there is one"
+            );
+            assert_eq!(
+                connect(second, first),
+                None,
+                "a cycle is detected at instantiation"
+            );
             // SAFETY: the graph is live, and the address is valid for writes.
-            let refused = unsafe { call!(driver, cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) };
+            let refused = unsafe {
+                call!(
+                    driver,
+                    cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)
+                )
+            };
             assert_eq!(code(refused), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
             // SAFETY: the graph is live, and is not used again.
             unsafe { call!(driver, cuGraphDestroy(graph)) }.expect("a graph can be destroyed");

@@ -4,21 +4,35 @@ use std::ptr;
 use std::thread;
 
 use curium_driver::{Result, Stream, StreamFlags, StreamOptions, call};
-use curium_sys::{CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus};
+use curium_sys::{
+    CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureMode_enum as Mode,
+    CUstreamCaptureStatus,
+};
 use curium_tests::{ContextStack, TestDriver, on_driver};
 
-use super::{address, begin, captured, code, copy, destroy, end, event, fill, record, status, wait, words};
+use super::{
+    address, begin, captured, code, copy, destroy, end, event, fill, record, status, wait, words,
+};
 
 const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 
 /// Asserts that a capture was invalidated: its streams reject work, and it ends without a graph.
 #[track_caller]
 fn assert_lost(stream: &Stream) {
-    assert_eq!(status(stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    assert_eq!(
+        status(stream),
+        CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
+    );
     let (graph, result) = end(stream);
-    assert_eq!(code(result), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
+    assert_eq!(
+        code(result),
+        Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+    );
     assert!(graph.is_null());
-    assert_eq!(status(stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
+    assert_eq!(
+        status(stream),
+        CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+    );
 }
 
 /// Asserts the code of a violation while a stream captures, and that it invalidates the capture.
@@ -39,21 +53,36 @@ fn capture_begins_once_and_ends_where_it_began() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mode = Mode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        assert_eq!(code(end(&stream).1), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
+        assert_eq!(
+            code(end(&stream).1),
+            Some(CUresult::CUDA_ERROR_ILLEGAL_STATE)
+        );
         let unknown = CUstreamCaptureMode(3);
-        assert_eq!(code(begin(&stream, unknown)), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert_eq!(
+            code(begin(&stream, unknown)),
+            Some(CUresult::CUDA_ERROR_INVALID_VALUE)
+        );
         begin(&stream, mode).expect("a capture can begin");
-        assert_eq!(code(begin(&stream, mode)), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
+        assert_eq!(
+            code(begin(&stream, mode)),
+            Some(CUresult::CUDA_ERROR_ILLEGAL_STATE)
+        );
         let forked = event(test);
         record(&forked, &stream).expect("an event can be recorded in a capture");
         wait(&other, &forked).expect("another stream can join");
-        assert_eq!(code(end(&other).1), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
+        assert_eq!(
+            code(end(&other).1),
+            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED)
+        );
         // The documentation does not specify whether this invalidates the capture.
         let (graph, _) = end(&stream);
         if !graph.is_null() {
             destroy(&stream, graph);
         }
-        assert_eq!(status(&other), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
+        assert_eq!(
+            status(&other),
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+        );
     });
 }
 
@@ -76,7 +105,10 @@ fn legacy_stream_cannot_capture_and_its_work_ends_the_captures_of_blocking_strea
         // SAFETY: null is the default stream of the current context; the status is valid for writes.
         let asked = unsafe { call!(driver, cuStreamIsCapturing(legacy, &raw mut found)) };
         assert_eq!(code(asked), Some(implicit));
-        assert_eq!(status(&blocking), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
+        assert_eq!(
+            status(&blocking),
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE
+        );
         // SAFETY: the buffer has this many words.
         let work = unsafe { call!(driver, cuMemsetD32Async(address(&buffer), 1, 4, legacy)) };
         assert_eq!(code(work), Some(implicit));
@@ -93,9 +125,13 @@ fn waiting_for_a_capture_or_querying_it_invalidates_it_in_every_mode() {
         for mode in 0..3 {
             let mode = CUstreamCaptureMode(mode);
             // SAFETY: the stream is live.
-            assert_offence(&stream, mode, UNSUPPORTED, || unsafe { call!(stream.driver(), cuStreamSynchronize(raw)) });
+            assert_offence(&stream, mode, UNSUPPORTED, || unsafe {
+                call!(stream.driver(), cuStreamSynchronize(raw))
+            });
             // SAFETY: the stream is live.
-            assert_offence(&stream, mode, UNSUPPORTED, || unsafe { call!(stream.driver(), cuStreamQuery(raw)) });
+            assert_offence(&stream, mode, UNSUPPORTED, || unsafe {
+                call!(stream.driver(), cuStreamQuery(raw))
+            });
             assert_offence(&stream, mode, UNSUPPORTED, || test.context().synchronize());
             assert_offence(&stream, mode, CUresult::CUDA_ERROR_CAPTURED_EVENT, || {
                 record(&recorded, &stream)?;
@@ -111,7 +147,9 @@ fn waiting_for_a_capture_or_querying_it_invalidates_it_in_every_mode() {
             "the last record was in an invalidated capture"
         );
         record(&recorded, &stream).expect("an event can be recorded");
-        recorded.synchronize().expect("an event recorded outside of captures can be synchronized");
+        recorded
+            .synchronize()
+            .expect("an event recorded outside of captures can be synchronized");
     });
 }
 
@@ -119,12 +157,22 @@ fn waiting_for_a_capture_or_querying_it_invalidates_it_in_every_mode() {
 fn work_that_cannot_be_a_node_invalidates_the_capture() {
     on_driver(|test| {
         let stream = test.stream();
-        assert_offence(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED, UNSUPPORTED, || {
-            unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut std::ffi::c_void) {}
-            let (raw, data) = (stream.as_raw(), ptr::null_mut());
-            // SAFETY: the callback accepts any argument.
-            unsafe { call!(stream.driver(), cuStreamAddCallback(raw, Some(nothing), data, 0)) }
-        });
+        assert_offence(
+            &stream,
+            Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
+            UNSUPPORTED,
+            || {
+                unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut std::ffi::c_void) {}
+                let (raw, data) = (stream.as_raw(), ptr::null_mut());
+                // SAFETY: the callback accepts any argument.
+                unsafe {
+                    call!(
+                        stream.driver(),
+                        cuStreamAddCallback(raw, Some(nothing), data, 0)
+                    )
+                }
+            },
+        );
     });
 }
 
@@ -138,7 +186,10 @@ fn invalidated_capture_refuses_work() {
         let asked = unsafe { call!(stream.driver(), cuStreamQuery(stream.as_raw())) };
         assert_eq!(code(asked), Some(UNSUPPORTED));
         let work = fill(&stream, address(&buffer), 1, 4);
-        assert_eq!(code(work), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
+        assert_eq!(
+            code(work),
+            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+        );
         assert_lost(&stream);
         fill(&stream, address(&buffer), 1, 4).expect("the stream works again");
         stream.synchronize().expect("a stream can be synchronized");
@@ -155,9 +206,15 @@ fn stream_that_was_not_joined_leaves_no_graph() {
         wait(&side, &forked).expect("another stream can join");
         fill(&side, address(&buffer), 1, 4).expect("a fill can be captured");
         let (graph, result) = end(&main);
-        assert_eq!(code(result), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED));
+        assert_eq!(
+            code(result),
+            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+        );
         assert!(graph.is_null());
-        assert_eq!(status(&side), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
+        assert_eq!(
+            status(&side),
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+        );
     });
 }
 
@@ -167,7 +224,12 @@ fn wait_for_work_outside_the_capture_invalidates_it() {
         let (stream, other, outside) = (test.stream(), test.stream(), event(test));
         record(&outside, &other).expect("an event can be recorded");
         let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-        assert_offence(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED, isolation, || wait(&stream, &outside));
+        assert_offence(
+            &stream,
+            Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
+            isolation,
+            || wait(&stream, &outside),
+        );
     });
 }
 
@@ -198,7 +260,10 @@ fn only_a_relaxed_capture_ends_on_another_thread() {
             })
         };
         begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).expect("a capture can begin");
-        assert_eq!(end_elsewhere(), (0, Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)));
+        assert_eq!(
+            end_elsewhere(),
+            (0, Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD))
+        );
         let (graph, _) = end(&stream);
         if !graph.is_null() {
             destroy(&stream, graph);
@@ -216,7 +281,8 @@ fn allocate(test: &TestDriver, mode: CUstreamCaptureMode) -> Result<()> {
     let scope = ContextStack::push(driver, &[context.as_raw()]);
     let exchange = |mut mode: CUstreamCaptureMode| {
         // SAFETY: the mode is valid for writes.
-        unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }.expect("the mode can be changed");
+        unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }
+            .expect("the mode can be changed");
         mode
     };
     let before = exchange(mode);
@@ -236,11 +302,25 @@ fn allocate(test: &TestDriver, mode: CUstreamCaptureMode) -> Result<()> {
 fn unsafe_call_of_the_capturing_thread_is_forbidden_unless_one_of_the_modes_is_relaxed() {
     on_driver(|test| {
         let stream = test.stream();
-        let (global, local, relaxed) = (CUstreamCaptureMode(0), CUstreamCaptureMode(1), CUstreamCaptureMode(2));
-        for (capture, thread) in [(global, global), (global, local), (local, global), (local, local)] {
+        let (global, local, relaxed) = (
+            CUstreamCaptureMode(0),
+            CUstreamCaptureMode(1),
+            CUstreamCaptureMode(2),
+        );
+        for (capture, thread) in [
+            (global, global),
+            (global, local),
+            (local, global),
+            (local, local),
+        ] {
             assert_offence(&stream, capture, UNSUPPORTED, || allocate(test, thread));
         }
-        for (capture, thread) in [(global, relaxed), (local, relaxed), (relaxed, global), (relaxed, local)] {
+        for (capture, thread) in [
+            (global, relaxed),
+            (local, relaxed),
+            (relaxed, global),
+            (relaxed, local),
+        ] {
             let graph = {
                 begin(&stream, capture).expect("a capture can begin");
                 allocate(test, thread).expect("the modes allow it");
@@ -255,16 +335,34 @@ fn unsafe_call_of_the_capturing_thread_is_forbidden_unless_one_of_the_modes_is_r
 fn unsafe_call_of_another_thread_is_forbidden_by_global_captures_only() {
     on_driver(|test| {
         let stream = test.stream();
-        let (global, local, relaxed) = (CUstreamCaptureMode(0), CUstreamCaptureMode(1), CUstreamCaptureMode(2));
+        let (global, local, relaxed) = (
+            CUstreamCaptureMode(0),
+            CUstreamCaptureMode(1),
+            CUstreamCaptureMode(2),
+        );
         let elsewhere = |mode| {
-            thread::scope(|scope| scope.spawn(|| code(allocate(test, mode))).join().expect("the thread does not panic"))
+            thread::scope(|scope| {
+                scope
+                    .spawn(|| code(allocate(test, mode)))
+                    .join()
+                    .expect("the thread does not panic")
+            })
         };
         begin(&stream, global).expect("a capture can begin");
         assert_eq!(elsewhere(global), Some(UNSUPPORTED));
         assert_lost(&stream);
-        for (capture, thread) in [(global, local), (global, relaxed), (local, global), (relaxed, global)] {
+        for (capture, thread) in [
+            (global, local),
+            (global, relaxed),
+            (local, global),
+            (relaxed, global),
+        ] {
             begin(&stream, capture).expect("a capture can begin");
-            assert_eq!(elsewhere(thread), None, "capture {capture:?}, thread {thread:?}");
+            assert_eq!(
+                elsewhere(thread),
+                None,
+                "capture {capture:?}, thread {thread:?}"
+            );
             destroy(&stream, end(&stream).0);
         }
     });
@@ -277,9 +375,11 @@ fn batch_of_copies_is_refused_and_the_capture_stays_valid() {
         let context = test.context();
         let scope = ContextStack::push(test.driver(), &[context.as_raw()]);
         let graph = captured(&stream, || {
-            let (mut to, mut from, mut size, mut first_of) = (address(&first), address(&second), 16, 0);
+            let (mut to, mut from, mut size, mut first_of) =
+                (address(&first), address(&second), 16, 0);
             let mut attributes = curium_sys::CUmemcpyAttributes {
-                srcAccessOrder: curium_sys::CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+                srcAccessOrder:
+                    curium_sys::CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
                 ..Default::default()
             };
             let (to, from, size) = (&raw mut to, &raw mut from, &raw mut size);
@@ -287,7 +387,10 @@ fn batch_of_copies_is_refused_and_the_capture_stays_valid() {
             let raw = stream.as_raw();
             // SAFETY: both buffers have 16 bytes, and each list has one entry.
             let refused = unsafe {
-                call!(stream.driver(), cuMemcpyBatchAsync_v2(to, from, size, 1, attributes, first_of, 1, raw))
+                call!(
+                    stream.driver(),
+                    cuMemcpyBatchAsync_v2(to, from, size, 1, attributes, first_of, 1, raw)
+                )
             };
             if let Some(code) = code(refused) {
                 assert_eq!(code, UNSUPPORTED);

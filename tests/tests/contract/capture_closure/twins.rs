@@ -8,7 +8,11 @@ use curium_tests::{TestDriver, on_driver};
 use super::assert_refused;
 
 /// An operation on the buffer's own stream, and its alternative on the capturing stream.
-type Pair<T> = (&'static str, fn(&mut T) -> Result<(), Error>, fn(&mut T, &Stream) -> Result<(), Error>);
+type Pair<T> = (
+    &'static str,
+    fn(&mut T) -> Result<(), Error>,
+    fn(&mut T, &Stream) -> Result<(), Error>,
+);
 
 /// Asserts that the first of each pair fails, captures the second, and checks the value that `read` returns after
 /// `clear` and a launch.
@@ -24,13 +28,16 @@ fn check_pairs<T>(
             assert_refused(own(memory), &format!("`{name}_on(scope"));
             on(memory, scope)
         });
-        let mut executable =
-            graph.and_then(|graph| graph.instantiate()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut executable = graph
+            .and_then(|graph| graph.instantiate())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let before = read(memory);
         for _ in 0..2 {
             clear(memory);
             assert_eq!(read(memory), before, "{name} ran before the launch");
-            executable.launch(&test.stream()).expect("it can be launched");
+            executable
+                .launch(&test.stream())
+                .expect("it can be launched");
             assert_eq!(read(memory), [7; 16], "{name}");
         }
         clear(memory);
@@ -45,8 +52,12 @@ fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
     const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
     on_driver(|test| {
         let stream = test.stream();
-        let source = || DeviceBuffer::from_slice(&test.stream(), &[7_u32; 16]).expect("memory suffices");
-        let mut buffers = (DeviceBuffer::<u32>::zeroed(&stream, 16).expect("memory suffices"), source());
+        let source =
+            || DeviceBuffer::from_slice(&test.stream(), &[7_u32; 16]).expect("memory suffices");
+        let mut buffers = (
+            DeviceBuffer::<u32>::zeroed(&stream, 16).expect("memory suffices"),
+            source(),
+        );
         check_pairs(
             test,
             &mut buffers,
@@ -56,7 +67,11 @@ fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
                     |it| it.0.copy_from_slice(&[7; 16]),
                     |it, on| it.0.copy_from_slice_on(on, &[7; 16]),
                 ),
-                ("copy_from_device", |it| it.0.copy_from_device(&it.1), |it, on| it.0.copy_from_device_on(on, &it.1)),
+                (
+                    "copy_from_device",
+                    |it| it.0.copy_from_device(&it.1),
+                    |it, on| it.0.copy_from_device_on(on, &it.1),
+                ),
                 (
                     "copy_from_device",
                     |it| it.0.as_slice_mut().copy_from_device(&it.1),
@@ -67,7 +82,11 @@ fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
                     |it| it.0.as_slice_mut().copy_from_slice(&[7; 16]),
                     |it, on| it.0.as_slice_mut().copy_from_slice_on(on, &[7; 16]),
                 ),
-                ("fill", |it| it.0.as_slice_mut().fill(7), |it, on| it.0.as_slice_mut().fill_on(on, 7)),
+                (
+                    "fill",
+                    |it| it.0.as_slice_mut().fill(7),
+                    |it, on| it.0.as_slice_mut().fill_on(on, 7),
+                ),
                 (
                     "fill",
                     |it| it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.fill(7),
@@ -77,22 +96,30 @@ fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
                     "copy_from",
                     |it| {
                         let source = it.1.as_slice().pitched(SQUARE, TIGHT)?;
-                        it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.copy_from(&source)
+                        it.0.as_slice_mut()
+                            .pitched(SQUARE, TIGHT)?
+                            .copy_from(&source)
                     },
                     |it, on| {
                         let source = it.1.as_slice().pitched(SQUARE, TIGHT)?;
-                        it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.copy_from_on(on, &source)
+                        it.0.as_slice_mut()
+                            .pitched(SQUARE, TIGHT)?
+                            .copy_from_on(on, &source)
                     },
                 ),
                 (
                     "copy_from_host",
                     |it| {
                         let source = HostPitchedSlice::new(&[7; 16], SQUARE, TIGHT)?;
-                        it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.copy_from_host(&source)
+                        it.0.as_slice_mut()
+                            .pitched(SQUARE, TIGHT)?
+                            .copy_from_host(&source)
                     },
                     |it, on| {
                         let source = HostPitchedSlice::new(&[7; 16], SQUARE, TIGHT)?;
-                        it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.copy_from_host_on(on, &source)
+                        it.0.as_slice_mut()
+                            .pitched(SQUARE, TIGHT)?
+                            .copy_from_host_on(on, &source)
                     },
                 ),
             ],
@@ -104,7 +131,9 @@ fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
             assert_refused(zeroed.as_slice_mut().zero(), "`zero_on(scope");
             zeroed.as_slice_mut().zero_on(scope)
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("it can be captured");
+        let mut executable = graph
+            .and_then(|graph| graph.instantiate())
+            .expect("it can be captured");
         executable.launch(&stream).expect("it can be launched");
         assert_eq!(zeroed.to_vec().expect("the buffer can be read"), [0; 16]);
         let mut value = DeviceBox::new(&stream, 0_u32).expect("memory suffices");
@@ -127,9 +156,13 @@ fn twins_of_operations_of_arrays_are_captured_and_replayed() {
     const WHOLE: ArrayRegion = ArrayRegion::whole(SHAPE);
     on_driver(|test| {
         let stream = test.stream();
-        let array =
-            |value| Array::from_slice(&stream, &[value; 16], SHAPE, ArrayFlags::empty()).expect("memory suffices");
-        let buffer = |value| DeviceBuffer::from_slice(&test.stream(), &[value; 16]).expect("memory suffices");
+        let array = |value| {
+            Array::from_slice(&stream, &[value; 16], SHAPE, ArrayFlags::empty())
+                .expect("memory suffices")
+        };
+        let buffer = |value| {
+            DeviceBuffer::from_slice(&test.stream(), &[value; 16]).expect("memory suffices")
+        };
         let mut arrays = (array(0_u32), array(7), buffer(7));
         check_pairs(
             test,

@@ -12,15 +12,21 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit::Visit;
 use syn::{
-    Attribute, Block, File, ImplItem, ImplItemFn, Item, ItemEnum, ItemFn, ItemImpl, ItemMacro, ItemMod, ItemStruct,
-    ItemTrait, ItemUse, Signature, TraitItem, Type, UseTree, Visibility,
+    Attribute, Block, File, ImplItem, ImplItemFn, Item, ItemEnum, ItemFn, ItemImpl, ItemMacro,
+    ItemMod, ItemStruct, ItemTrait, ItemUse, Signature, TraitItem, Type, UseTree, Visibility,
 };
 
 use self::platform::is_absent;
 
 /// The macros that generate public functions: those that `visit_item_macro` and `visit_item_impl` expand, and those
 /// whose functions never call the driver (`buffer_views`).
-const MAKERS: [&str; 5] = ["argument_as", "attributes", "buffer_views", "forward", "upkeep_of_inner"];
+const MAKERS: [&str; 5] = [
+    "argument_as",
+    "attributes",
+    "buffer_views",
+    "forward",
+    "upkeep_of_inner",
+];
 
 /// The public functions of some crates.
 #[derive(Default)]
@@ -43,13 +49,18 @@ struct Names<'a>(&'a mut Interface);
 impl Interface {
     /// Parses the crates in `folders`.
     pub(super) fn of(folders: &[&Path]) -> Self {
-        let files: Vec<_> = folders.iter().flat_map(|folder| present_files(&folder.join("src"))).collect();
+        let files: Vec<_> = folders
+            .iter()
+            .flat_map(|folder| present_files(&folder.join("src")))
+            .collect();
         Self::of_files(&files)
     }
 
     fn of_files(files: &[(String, File)]) -> Self {
         let mut interface = Self::default();
-        files.iter().for_each(|(_, file)| Names(&mut interface).visit_file(file));
+        files
+            .iter()
+            .for_each(|(_, file)| Names(&mut interface).visit_file(file));
         for (module, file) in files {
             interface.module.clone_from(module);
             interface.visit_file(file);
@@ -65,7 +76,10 @@ impl Interface {
 
     fn add(&mut self, owner: &str, name: &str, reason: Option<&'static str>) {
         if !self.hidden.contains(owner) && !self.hidden.contains(name) {
-            let before = self.functions.entry(format!("{owner}::{name}")).or_default();
+            let before = self
+                .functions
+                .entry(format!("{owner}::{name}"))
+                .or_default();
             *before = before.or(reason);
         }
     }
@@ -83,20 +97,34 @@ impl<'ast> Visit<'ast> for Names<'_> {
             }
             _ => None,
         });
-        self.0.traits.insert(item.ident.to_string(), functions.collect());
+        self.0
+            .traits
+            .insert(item.ident.to_string(), functions.collect());
     }
 
     fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
-        self.0.types.extend(is_public(&item.vis).then(|| item.ident.to_string()));
+        self.0
+            .types
+            .extend(is_public(&item.vis).then(|| item.ident.to_string()));
     }
 
     fn visit_item_enum(&mut self, item: &'ast ItemEnum) {
-        self.0.types.extend(is_public(&item.vis).then(|| item.ident.to_string()));
+        self.0
+            .types
+            .extend(is_public(&item.vis).then(|| item.ident.to_string()));
     }
 
     fn visit_item_macro(&mut self, item: &'ast ItemMacro) {
-        if item.mac.path.segments.last().is_some_and(|segment| segment.ident == "shared_handle") {
-            self.0.types.extend(idents(item.mac.tokens.clone()).filter(|name| name.starts_with(char::is_uppercase)));
+        if item
+            .mac
+            .path
+            .segments
+            .last()
+            .is_some_and(|segment| segment.ident == "shared_handle")
+        {
+            self.0.types.extend(
+                idents(item.mac.tokens.clone()).filter(|name| name.starts_with(char::is_uppercase)),
+            );
         }
     }
 
@@ -117,21 +145,30 @@ impl<'ast> Visit<'ast> for Interface {
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
         if is_public(&function.vis) && !is_hidden(&function.attrs) && !is_absent(&function.attrs) {
             let reason = reason(&function.attrs, &function.sig, Some(&function.block));
-            self.add(&self.module.clone(), &function.sig.ident.to_string(), reason);
+            self.add(
+                &self.module.clone(),
+                &function.sig.ident.to_string(),
+                reason,
+            );
         }
     }
 
     fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
-        let owner = type_name(&item.self_ty).filter(|name| self.types.contains(name) && !is_absent(&item.attrs));
+        let owner = type_name(&item.self_ty)
+            .filter(|name| self.types.contains(name) && !is_absent(&item.attrs));
         let Some(owner) = owner else { return };
         let of_trait = item.trait_.as_ref().and_then(|path| path.0.segments.last());
         let of_trait = of_trait.map(|segment| self.traits.get(&segment.ident.to_string()).cloned());
         for item in &item.items {
             match (item, &of_trait) {
-                (ImplItem::Fn(function), None) if is_public(&function.vis) => self.add_method(&owner, function),
+                (ImplItem::Fn(function), None) if is_public(&function.vis) => {
+                    self.add_method(&owner, function)
+                }
                 (ImplItem::Fn(function), Some(Some(_))) => self.add_method(&owner, function),
                 (ImplItem::Macro(_), Some(Some(functions))) => {
-                    functions.iter().for_each(|(name, reason)| self.add(&owner, name, *reason));
+                    functions
+                        .iter()
+                        .for_each(|(name, reason)| self.add(&owner, name, *reason));
                 }
                 _ => {}
             }
@@ -141,25 +178,38 @@ impl<'ast> Visit<'ast> for Interface {
     fn visit_item_macro(&mut self, item: &'ast ItemMacro) {
         let tokens = item.mac.tokens.clone();
         if let Some(name) = &item.ident {
-            let makes = ["pub fn", "pub unsafe fn"].iter().any(|head| tokens.to_string().contains(head));
+            let makes = ["pub fn", "pub unsafe fn"]
+                .iter()
+                .any(|head| tokens.to_string().contains(head));
             assert!(
                 !makes || MAKERS.iter().any(|maker| name == maker),
                 "`{name}!` makes public functions that are not read"
             );
         } else if item.mac.path.is_ident("argument_as") {
-            let owner = tokens.into_iter().find(|token| matches!(token, TokenTree::Ident(_)));
-            self.add(&owner.expect("the macro names a type").to_string(), "bind", Some("it binds an argument"));
+            let owner = tokens
+                .into_iter()
+                .find(|token| matches!(token, TokenTree::Ident(_)));
+            self.add(
+                &owner.expect("the macro names a type").to_string(),
+                "bind",
+                Some("it binds an argument"),
+            );
         } else if item.mac.path.is_ident("attributes")
             && idents(tokens.clone()).any(|name| name.contains("_FUNC_ATTRIBUTE_"))
         {
-            names_of_entries(tokens).iter().for_each(|name| self.add("Kernel", name, Some("it queries an attribute")));
+            names_of_entries(tokens)
+                .iter()
+                .for_each(|name| self.add("Kernel", name, Some("it queries an attribute")));
         }
     }
 }
 
 impl Interface {
     fn add_method(&mut self, owner: &str, function: &ImplItemFn) {
-        if !is_hidden(&function.attrs) && !is_for_tests(&function.attrs) && !is_absent(&function.attrs) {
+        if !is_hidden(&function.attrs)
+            && !is_for_tests(&function.attrs)
+            && !is_absent(&function.attrs)
+        {
             let reason = reason(&function.attrs, &function.sig, Some(&function.block));
             self.add(owner, &function.sig.ident.to_string(), reason);
         }
@@ -167,18 +217,23 @@ impl Interface {
 }
 
 /// Returns the reason why a function may call the driver, or `None`.
-fn reason(attributes: &[Attribute], signature: &Signature, block: Option<&Block>) -> Option<&'static str> {
+fn reason(
+    attributes: &[Attribute],
+    signature: &Signature,
+    block: Option<&Block>,
+) -> Option<&'static str> {
     let has = |tokens: TokenStream, text: &str| tokens.to_string().contains(text);
     if block.is_some_and(|block| has(block.to_token_stream(), "call !")) {
         Some("its body has `call!`")
-    } else if attributes
-        .iter()
-        .any(|attribute| attribute.path().is_ident("doc") && has(attribute.to_token_stream(), "CUDA: "))
-    {
+    } else if attributes.iter().any(|attribute| {
+        attribute.path().is_ident("doc") && has(attribute.to_token_stream(), "CUDA: ")
+    }) {
         Some("its documentation has `CUDA:`")
     } else {
         let output = signature.output.to_token_stream();
-        idents(output).any(|name| name == "Result" || name == "Pending").then_some(super::FALLIBLE)
+        idents(output)
+            .any(|name| name == "Result" || name == "Pending")
+            .then_some(super::FALLIBLE)
     }
 }
 
@@ -195,9 +250,14 @@ fn idents(tokens: TokenStream) -> impl Iterator<Item = String> {
 /// Returns the names of the entries of a list `#[…] name: …;`.
 fn names_of_entries(tokens: TokenStream) -> Vec<String> {
     let tokens: Vec<_> = tokens.into_iter().collect();
-    let entries = tokens.split(|token| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';'));
-    let first =
-        |entry: &[TokenTree]| entry.iter().find(|token| matches!(token, TokenTree::Ident(_))).map(ToString::to_string);
+    let entries =
+        tokens.split(|token| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';'));
+    let first = |entry: &[TokenTree]| {
+        entry
+            .iter()
+            .find(|token| matches!(token, TokenTree::Ident(_)))
+            .map(ToString::to_string)
+    };
     entries.filter_map(first).collect()
 }
 
@@ -216,21 +276,31 @@ fn is_public(visibility: &Visibility) -> bool {
 }
 
 fn is_hidden(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| attribute.path().is_ident("doc") && names_only(attribute, "hidden"))
+    attributes
+        .iter()
+        .any(|attribute| attribute.path().is_ident("doc") && names_only(attribute, "hidden"))
 }
 
 fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| attribute.path().is_ident("cfg") && names_only(attribute, "test"))
+    attributes
+        .iter()
+        .any(|attribute| attribute.path().is_ident("cfg") && names_only(attribute, "test"))
 }
 
 /// Returns `true` if the only argument of `attribute` is `name`.
 fn names_only(attribute: &Attribute, name: &str) -> bool {
-    attribute.parse_args::<syn::Ident>().is_ok_and(|argument| argument == name)
+    attribute
+        .parse_args::<syn::Ident>()
+        .is_ok_and(|argument| argument == name)
 }
 
 fn type_name(of: &Type) -> Option<String> {
     match of {
-        Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .map(|segment| segment.ident.to_string()),
         Type::Reference(reference) => type_name(&reference.elem),
         _ => None,
     }
@@ -239,28 +309,42 @@ fn type_name(of: &Type) -> Option<String> {
 /// Returns the Rust files below `folder`, each with its module name, without modules that this platform does not compile.
 fn present_files(folder: &Path) -> Vec<(String, File)> {
     let files = files(folder);
-    let modules = files.iter().flat_map(|(_, _, file)| &file.items).filter_map(|item| match item {
-        Item::Mod(module) if module.content.is_none() && is_absent(&module.attrs) => Some(module.ident.to_string()),
-        _ => None,
-    });
+    let modules = files
+        .iter()
+        .flat_map(|(_, _, file)| &file.items)
+        .filter_map(|item| match item {
+            Item::Mod(module) if module.content.is_none() && is_absent(&module.attrs) => {
+                Some(module.ident.to_string())
+            }
+            _ => None,
+        });
     let absent: BTreeSet<String> = modules.collect();
-    let is_present =
-        |path: &Path| path.iter().all(|part| !absent.contains(part.to_string_lossy().trim_end_matches(".rs")));
-    let present =
-        files.into_iter().filter(|(path, ..)| is_present(path.strip_prefix(folder).expect("the list contains it")));
+    let is_present = |path: &Path| {
+        path.iter()
+            .all(|part| !absent.contains(part.to_string_lossy().trim_end_matches(".rs")))
+    };
+    let present = files
+        .into_iter()
+        .filter(|(path, ..)| is_present(path.strip_prefix(folder).expect("the list contains it")));
     present.map(|(_, name, file)| (name, file)).collect()
 }
 
 /// Returns the Rust files below `folder`, each with its path and the name of its module.
 fn files(folder: &Path) -> Vec<(PathBuf, String, File)> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
     let files = paths.flat_map(|path| match path.extension() {
         _ if path.is_dir() => files(&path),
         Some(extension) if extension == "rs" => {
             let text = std::fs::read_to_string(&path).expect("the file can be read");
-            let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let module = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+            let file = syn::parse_file(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let module = path
+                .file_stem()
+                .expect("a file has a name")
+                .to_string_lossy()
+                .into_owned();
             vec![(path, module, file)]
         }
         _ => vec![],

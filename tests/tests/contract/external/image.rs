@@ -8,8 +8,8 @@ use curium_memory::external::{ExternalMemory, ExternalMemoryKind};
 use curium_memory::{ArrayFlags, ArrayShape, MipmappedArray};
 use curium_sim::{Config, Simulator};
 use curium_sys::{
-    Api, CUDA_ARRAY3D_DESCRIPTOR, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC,
-    CUexternalMemory, CUmipmappedArray, CUresult,
+    Api, CUDA_ARRAY3D_DESCRIPTOR, CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
+    CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, CUexternalMemory, CUmipmappedArray, CUresult,
 };
 use curium_tests::uses_cuda;
 
@@ -23,7 +23,10 @@ const BYTES: u64 = 1 << 16;
 const OFFSET: u64 = 4096;
 
 fn note(call: &'static str) -> CUresult {
-    CALLS.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    CALLS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(call);
     CUresult::CUDA_SUCCESS
 }
 
@@ -31,7 +34,10 @@ fn calls() -> Vec<&'static str> {
     std::mem::take(&mut *CALLS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-unsafe extern "C" fn import(place: *mut CUexternalMemory, _: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC) -> CUresult {
+unsafe extern "C" fn import(
+    place: *mut CUexternalMemory,
+    _: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
+) -> CUresult {
     // SAFETY: the caller passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x100)) };
     note("import")
@@ -53,17 +59,29 @@ unsafe extern "C" fn map_image(
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     }
     note("map");
-    let create = SIMULATED.get().and_then(|api| api.cuMipmappedArrayCreate).expect("the simulator has it");
-    assert_eq!(description.arrayDesc.Flags, ArrayFlags::COLOR_ATTACHMENT.bits());
+    let create = SIMULATED
+        .get()
+        .and_then(|api| api.cuMipmappedArrayCreate)
+        .expect("the simulator has it");
+    assert_eq!(
+        description.arrayDesc.Flags,
+        ArrayFlags::COLOR_ATTACHMENT.bits()
+    );
     // The simulator supports no graphics API, and rejects its images.
-    let plain = CUDA_ARRAY3D_DESCRIPTOR { Flags: 0, ..description.arrayDesc };
+    let plain = CUDA_ARRAY3D_DESCRIPTOR {
+        Flags: 0,
+        ..description.arrayDesc
+    };
     // SAFETY: both addresses are valid for writes, and the caller's context is current.
     unsafe { create(place, &raw const plain, description.numLevels) }
 }
 
 unsafe extern "C" fn destroy_image(image: CUmipmappedArray) -> CUresult {
     note("destroy image");
-    let destroy = SIMULATED.get().and_then(|api| api.cuMipmappedArrayDestroy).expect("the simulator has it");
+    let destroy = SIMULATED
+        .get()
+        .and_then(|api| api.cuMipmappedArrayDestroy)
+        .expect("the simulator has it");
     // SAFETY: the caller passes ownership of the array.
     unsafe { destroy(image) }
 }
@@ -87,9 +105,18 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
     }
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let driver = driver(&simulator);
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
+    let context = driver
+        .device(0)
+        .and_then(|device| device.primary_context())
+        .expect("there is a device");
     let stream = context.stream().expect("a stream can be created");
-    let memory = ExternalMemory::import_fd(&context, descriptor(), ExternalMemoryKind::Opaque, BYTES, true);
+    let memory = ExternalMemory::import_fd(
+        &context,
+        descriptor(),
+        ExternalMemoryKind::Opaque,
+        BYTES,
+        true,
+    );
     let memory = memory.expect("it is imported");
     let image = |offset, shape, levels| -> Result<MipmappedArray<f32>, Error> {
         // SAFETY: the function above creates such an image, which is not used elsewhere.
@@ -102,22 +129,38 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
         (OFFSET, square, 0, "(0 for a"),
         (OFFSET, square, 5, "(5 for a"),
     ] {
-        let error = image(offset, shape, levels).expect_err("there is no such image").to_string();
-        assert!(error.contains("ExternalMemory::map_image") && error.contains(reason), "{error}");
+        let error = image(offset, shape, levels)
+            .expect_err("there is no such image")
+            .to_string();
+        assert!(
+            error.contains("ExternalMemory::map_image") && error.contains(reason),
+            "{error}"
+        );
     }
-    let error = image(0, square, 1).expect_err("the other interface has no object there").to_string();
+    let error = image(0, square, 1)
+        .expect_err("the other interface has no object there")
+        .to_string();
     assert!(error.contains("1 levels of 2D array of 8 × 8"), "{error}");
     let image = image(OFFSET, square, 2).expect("there is an image");
-    let (memory, error) = memory.close().expect_err("it contains an image").into_parts();
+    let (memory, error) = memory
+        .close()
+        .expect_err("it contains an image")
+        .into_parts();
     assert!(error.to_string().contains("still in use"), "{error}");
     let level = image.level(1).expect("there are two levels");
     assert_eq!(level.shape(), ArrayShape::new_2d(4, 4));
-    level.copy_from_slice(&[3.0; 16]).expect("the lengths are equal");
+    level
+        .copy_from_slice(&[3.0; 16])
+        .expect("the lengths are equal");
     assert_eq!(level.to_vec().expect("the level can be read"), [3.0; 16]);
     drop((memory, image));
     assert_eq!(calls(), ["import", "map"], "the level keeps both");
     drop(level);
     assert_eq!(calls(), ["destroy image", "destroy memory"]);
     drop((stream, context, driver));
-    assert!(simulator.live_handles().is_empty(), "{}", simulator.live_handles());
+    assert!(
+        simulator.live_handles().is_empty(),
+        "{}",
+        simulator.live_handles()
+    );
 }

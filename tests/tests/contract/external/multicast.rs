@@ -7,8 +7,8 @@ use curium_memory::multicast::{MulticastObject, MulticastOptions};
 use curium_memory::{AddressRange, MemoryAccess, PhysicalMemory};
 use curium_sim::{Config, Simulator};
 use curium_sys::{
-    Api, CUdevice, CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle, CUmemLocationType,
-    CUmulticastObjectProp, CUresult,
+    Api, CUdevice, CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle,
+    CUmemLocationType, CUmulticastObjectProp, CUresult,
 };
 use curium_tests::uses_cuda;
 
@@ -19,7 +19,10 @@ static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 const BYTES: usize = 2 << 20;
 
 fn note(call: &'static str) -> CUresult {
-    CALLS.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    CALLS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(call);
     CUresult::CUDA_SUCCESS
 }
 
@@ -39,7 +42,10 @@ unsafe extern "C" fn create(
         ..CUmemAllocationProp::default()
     };
     memory.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-    let allocate = SIMULATED.get().and_then(|api| api.cuMemCreate).expect("the simulator has it");
+    let allocate = SIMULATED
+        .get()
+        .and_then(|api| api.cuMemCreate)
+        .expect("the simulator has it");
     note("create");
     // SAFETY: both addresses are valid for writes.
     unsafe { allocate(place, bytes, &raw const memory, 0) }
@@ -62,14 +68,22 @@ unsafe extern "C" fn bind(
     note("bind")
 }
 
-unsafe extern "C" fn unbind(_: CUmemGenericAllocationHandle, _: CUdevice, offset: usize, bytes: usize) -> CUresult {
+unsafe extern "C" fn unbind(
+    _: CUmemGenericAllocationHandle,
+    _: CUdevice,
+    offset: usize,
+    bytes: usize,
+) -> CUresult {
     assert_eq!((offset, bytes), (BYTES, BYTES));
     note("unbind")
 }
 
 unsafe extern "C" fn release(handle: CUmemGenericAllocationHandle) -> CUresult {
     note("release");
-    let release = SIMULATED.get().and_then(|api| api.cuMemRelease).expect("the simulator has it");
+    let release = SIMULATED
+        .get()
+        .and_then(|api| api.cuMemRelease)
+        .expect("the simulator has it");
     // SAFETY: the caller passes ownership of the handle.
     unsafe { release(handle) }
 }
@@ -88,7 +102,9 @@ fn driver(simulator: &Simulator) -> Driver {
 }
 
 fn device_of_another_driver(simulator: &Simulator) -> Device {
-    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
+    let driver = simulator
+        .driver::<Driver>()
+        .expect("the simulator initializes");
     driver.device(0).expect("there is a device")
 }
 
@@ -104,23 +120,48 @@ fn object_is_mapped_as_memory_is_and_outlives_its_bindings_and_mappings() {
     let object = MulticastObject::new(&driver, &options).expect("it can be created");
     object.add_device(&device).expect("it can be added");
     let memory = PhysicalMemory::new(&device, BYTES).expect("memory suffices");
-    let error = object.bind(&device, BYTES + 1, &memory).expect_err("it is too long").to_string();
-    assert!(error.contains("2097152 bytes at offset 2097153 do not fit into 4194304 bytes"), "{error}");
+    let error = object
+        .bind(&device, BYTES + 1, &memory)
+        .expect_err("it is too long")
+        .to_string();
+    assert!(
+        error.contains("2097152 bytes at offset 2097153 do not fit into 4194304 bytes"),
+        "{error}"
+    );
     let other = Simulator::new(Config::new()).expect("a simulator can be created");
-    let error =
-        object.bind(&device_of_another_driver(&other), BYTES, &memory).expect_err("it belongs to another driver");
-    assert!(matches!(error, Error::Argument(_)) && error.to_string().contains("MulticastObject::bind"), "{error}");
+    let error = object
+        .bind(&device_of_another_driver(&other), BYTES, &memory)
+        .expect_err("it belongs to another driver");
+    assert!(
+        matches!(error, Error::Argument(_)) && error.to_string().contains("MulticastObject::bind"),
+        "{error}"
+    );
     let binding = object.bind(&device, BYTES, &memory).expect("it fits");
     let range = AddressRange::reserve(&driver, 2 * BYTES).expect("there are addresses");
-    let mapping = range.map(0, object.as_memory()).expect("the range is as long");
-    mapping.set_access(&device, MemoryAccess::ReadWrite).expect("the device can be given access");
+    let mapping = range
+        .map(0, object.as_memory())
+        .expect("the range is as long");
+    mapping
+        .set_access(&device, MemoryAccess::ReadWrite)
+        .expect("the device can be given access");
     assert_eq!(calls(), ["create", "add device", "bind"]);
-    let (object, error) = object.close().expect_err("it is bound and mapped").into_parts();
+    let (object, error) = object
+        .close()
+        .expect_err("it is bound and mapped")
+        .into_parts();
     assert!(error.to_string().contains("2 other owners"), "{error}");
     drop((memory, object, mapping, range));
-    assert_eq!(calls(), [""; 0], "the binding keeps the memory and the object");
+    assert_eq!(
+        calls(),
+        [""; 0],
+        "the binding keeps the memory and the object"
+    );
     drop(binding);
     assert_eq!(calls(), ["unbind", "release", "release"]);
     drop((device, driver));
-    assert!(simulator.live_handles().is_empty(), "{}", simulator.live_handles());
+    assert!(
+        simulator.live_handles().is_empty(),
+        "{}",
+        simulator.live_handles()
+    );
 }

@@ -8,8 +8,9 @@ use curium_driver::{Context, Driver, Error, Graph, GraphExec, Stream};
 use curium_memory::external::{ExternalSemaphore, ExternalSemaphoreKind};
 use curium_sim::{Config, Simulator};
 use curium_sys::{
-    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
-    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore, CUgraph, CUgraphExec, CUgraphNode, CUresult, CUstream,
+    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    CUexternalSemaphore, CUgraph, CUgraphExec, CUgraphNode, CUresult, CUstream,
 };
 use curium_tests::{Gate, uses_cuda};
 
@@ -19,7 +20,10 @@ use super::descriptor;
 static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 
 fn note(call: &'static str) -> CUresult {
-    CALLS.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    CALLS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(call);
     CUresult::CUDA_SUCCESS
 }
 
@@ -80,14 +84,19 @@ unsafe extern "C" fn add_signal(
 }
 
 /// Accepts new parameters of a signal node.
-unsafe extern "C" fn set_signal(_: CUgraphExec, _: CUgraphNode, _: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
+unsafe extern "C" fn set_signal(
+    _: CUgraphExec,
+    _: CUgraphNode,
+    _: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
 /// The simulator's function that adds an empty node.
 static ADD_EMPTY: Mutex<Option<AddEmpty>> = Mutex::new(None);
 
-type AddEmpty = unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult;
+type AddEmpty =
+    unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult;
 
 /// Serializes the tests of this file, which share the list of calls.
 static TURN: Mutex<()> = Mutex::new(());
@@ -111,7 +120,10 @@ fn assert_outlives_work(stream: &Stream, semaphore: impl Send, gate: Gate) {
     std::thread::scope(|scope| {
         let dropping = scope.spawn(|| drop(semaphore));
         std::thread::sleep(Duration::from_millis(5));
-        assert!(!calls().contains(&"destroy"), "work on {stream:?} still uses it");
+        assert!(
+            !calls().contains(&"destroy"),
+            "work on {stream:?} still uses it"
+        );
         gate.open();
         dropping.join().expect("it ends");
     });
@@ -126,13 +138,21 @@ fn with_context(test: impl FnOnce(&Context)) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let driver = driver(&simulator);
-    test(&driver.device(0).and_then(|device| device.primary_context()).expect("there is a device"));
+    test(
+        &driver
+            .device(0)
+            .and_then(|device| device.primary_context())
+            .expect("there is a device"),
+    );
 }
 
 #[test]
 fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
     with_context(|context| {
-        let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
+        let (stream, other) = (
+            context.stream().expect("a stream"),
+            context.stream().expect("a stream"),
+        );
         let imported = || imported(context);
         let (semaphore, gate) = (imported(), Gate::on(&stream));
         semaphore.signal(&stream, 7).expect("the stream accepts it");
@@ -151,9 +171,13 @@ fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
 }
 
 #[test]
-fn semaphore_of_a_graph_dropped_during_a_capture_outlives_its_launches_and_keeps_the_capture_valid() {
+fn semaphore_of_a_graph_dropped_during_a_capture_outlives_its_launches_and_keeps_the_capture_valid()
+{
     with_context(|context| {
-        let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
+        let (stream, other) = (
+            context.stream().expect("a stream"),
+            context.stream().expect("a stream"),
+        );
         let semaphore = Arc::new(imported(context));
         let mut executable = signalling(context, &semaphore);
         executable.launch(&stream).expect("it can be launched");
@@ -174,9 +198,13 @@ fn semaphore_set_later_on_a_node_outlives_the_launches_of_its_executable() {
         let stream = context.stream().expect("a stream");
         let (first, second) = (Arc::new(imported(context)), Arc::new(imported(context)));
         let mut graph = Graph::new(context).expect("a graph can be created");
-        let node = graph.add_semaphore_signal(&[], &[first.for_graph(7)]).expect("a node can be added");
+        let node = graph
+            .add_semaphore_signal(&[], &[first.for_graph(7)])
+            .expect("a node can be added");
         let mut executable = graph.instantiate().expect("it can be instantiated");
-        executable.set_semaphore_signal(node, &[second.for_graph(8)]).expect("the node can be changed");
+        executable
+            .set_semaphore_signal(node, &[second.for_graph(8)])
+            .expect("the node can be changed");
         drop((graph, calls()));
         let gate = Gate::on(&stream);
         executable.launch(&stream).expect("it can be launched");
@@ -188,13 +216,16 @@ fn semaphore_set_later_on_a_node_outlives_the_launches_of_its_executable() {
 }
 
 fn imported(context: &Context) -> ExternalSemaphore {
-    let semaphore = ExternalSemaphore::import_fd(context, descriptor(), ExternalSemaphoreKind::Timeline);
+    let semaphore =
+        ExternalSemaphore::import_fd(context, descriptor(), ExternalSemaphoreKind::Timeline);
     semaphore.expect("it is imported")
 }
 
 /// Returns an executable graph that signals the semaphore.
 fn signalling(context: &Context, semaphore: &Arc<ExternalSemaphore>) -> GraphExec {
     let mut graph = Graph::new(context).expect("a graph can be created");
-    graph.add_semaphore_signal(&[], &[semaphore.for_graph(7)]).expect("a node can be added");
+    graph
+        .add_semaphore_signal(&[], &[semaphore.for_graph(7)])
+        .expect("a node can be added");
     graph.instantiate().expect("it can be instantiated")
 }

@@ -45,7 +45,11 @@ fn plan_is_destroyed_after_the_graph_that_captured_it() {
         drop(graph);
         executable.launch(&stream).expect("it can be launched");
         stream.synchronize().expect("the launch succeeds");
-        assert_eq!(DESTROYED.load(Ordering::Relaxed), 0, "the graph can be launched again");
+        assert_eq!(
+            DESTROYED.load(Ordering::Relaxed),
+            0,
+            "the graph can be launched again"
+        );
         drop(executable);
         // Another thread may release what a graph keeps.
         let deadline = Instant::now() + Duration::from_secs(30);
@@ -58,21 +62,27 @@ fn plan_is_destroyed_after_the_graph_that_captured_it() {
 
 #[test]
 fn failure_of_the_library_to_destroy_a_plan_is_reported() {
-    in_new_process("fft::handle::failure_of_the_library_to_destroy_a_plan_is_reported", || {
-        on_simulator(Config::new(), |test, _| {
-            let reports = Arc::new(Mutex::new(Vec::new()));
-            let sink = Arc::clone(&reports);
-            set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
-                sink.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
-            })));
-            let library = library(|api| api.cufftDestroy = Some(fail));
-            drop(
-                Plan::<Complex64, Complex64>::new(&library, &test.stream(), &Shape::new([4]))
-                    .expect("it can be created"),
-            );
-            let reports = std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner));
-            assert_eq!(reports.len(), 1, "{reports:?}");
-            assert!(reports[0].contains("cufftDestroy: failed"), "{reports:?}");
-        });
-    });
+    in_new_process(
+        "fft::handle::failure_of_the_library_to_destroy_a_plan_is_reported",
+        || {
+            on_simulator(Config::new(), |test, _| {
+                let reports = Arc::new(Mutex::new(Vec::new()));
+                let sink = Arc::clone(&reports);
+                set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
+                    sink.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(error.to_string());
+                })));
+                let library = library(|api| api.cufftDestroy = Some(fail));
+                drop(
+                    Plan::<Complex64, Complex64>::new(&library, &test.stream(), &Shape::new([4]))
+                        .expect("it can be created"),
+                );
+                let reports =
+                    std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner));
+                assert_eq!(reports.len(), 1, "{reports:?}");
+                assert!(reports[0].contains("cufftDestroy: failed"), "{reports:?}");
+            });
+        },
+    );
 }

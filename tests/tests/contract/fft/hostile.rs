@@ -10,9 +10,14 @@ use super::{cufft, plan};
 
 #[track_caller]
 fn assert_refused<T>(result: Result<T>, parts: &[&str]) {
-    let Err(Error::Shape(error)) = result else { panic!("the shape is not refused") };
+    let Err(Error::Shape(error)) = result else {
+        panic!("the shape is not refused")
+    };
     let text = error.to_string();
-    assert!(parts.iter().all(|part| text.contains(part)), "{text} without one of {parts:?}");
+    assert!(
+        parts.iter().all(|part| text.contains(part)),
+        "{text} without one of {parts:?}"
+    );
 }
 
 #[test]
@@ -23,27 +28,44 @@ fn impossible_shapes_are_refused() {
         assert_refused(make(&Shape::new([4, 0])), &["Plan::new", "[4, 0]"]);
         assert_refused(make(&Shape::new([4]).with_batches(0)), &["0 batches"]);
         let small = Embedding::new([4, 3]);
-        assert_refused(make(&Shape::new([4, 4]).with_input(small)), &["input", "[4, 4] in [4, 3]"]);
-        assert_refused(make(&Shape::new([4, 4]).with_output(Embedding::new([4]))), &["output", "[4, 4] in [4]"]);
-        assert_refused(make(&Shape::new([4]).with_input(Embedding::new([4]).with_stride(0))), &["stride 0"]);
+        assert_refused(
+            make(&Shape::new([4, 4]).with_input(small)),
+            &["input", "[4, 4] in [4, 3]"],
+        );
+        assert_refused(
+            make(&Shape::new([4, 4]).with_output(Embedding::new([4]))),
+            &["output", "[4, 4] in [4]"],
+        );
+        assert_refused(
+            make(&Shape::new([4]).with_input(Embedding::new([4]).with_stride(0))),
+            &["stride 0"],
+        );
         let dense = Embedding::new([4]).with_distance(3);
         assert_refused(
             make(&Shape::new([4]).with_batches(2).with_output(dense)),
             &["overlap", "distance 3", "2 batches"],
         );
         let still = Embedding::new([4]).with_distance(0);
-        assert_refused(make(&Shape::new([4]).with_batches(2).with_output(still)), &["overlap"]);
+        assert_refused(
+            make(&Shape::new([4]).with_batches(2).with_output(still)),
+            &["overlap"],
+        );
         for huge in [
             Shape::new([usize::MAX]),
             Shape::new([1 << 32, 1 << 32]),
             Shape::new([8]).with_batches(usize::MAX),
             Shape::new([8]).with_input(Embedding::new([8]).with_stride(usize::MAX)),
-            Shape::new([8]).with_batches(2).with_input(Embedding::new([8]).with_distance(usize::MAX)),
+            Shape::new([8])
+                .with_batches(2)
+                .with_input(Embedding::new([8]).with_distance(usize::MAX)),
         ] {
             assert_refused(make(&huge), &["input too large"]);
         }
         let huge = Shape::new([usize::MAX]).in_place();
-        assert_refused(Plan::<f32, Complex32>::new(&cufft(), &stream, &huge), &["too large"]);
+        assert_refused(
+            Plan::<f32, Complex32>::new(&cufft(), &stream, &huge),
+            &["too large"],
+        );
     });
 }
 
@@ -51,7 +73,11 @@ fn impossible_shapes_are_refused() {
 fn lengths_of_f16_are_powers_of_two() {
     on_driver(|test| {
         let stream = test.stream();
-        let made = Plan::<Complex<half::f16>, Complex<half::f16>>::new(&cufft(), &stream, &Shape::new([8, 12]));
+        let made = Plan::<Complex<half::f16>, Complex<half::f16>>::new(
+            &cufft(),
+            &stream,
+            &Shape::new([8, 12]),
+        );
         assert_refused(made, &["f16", "powers of two", "[8, 12]"]);
     });
 }
@@ -67,15 +93,33 @@ fn memory_that_is_too_short_is_refused() {
         let mut real = DeviceBuffer::<f32>::zeroed(&stream, 48).expect("memory suffices");
         let mut complex = DeviceBuffer::<Complex32>::zeroed(&stream, 32).expect("memory suffices");
         let short = &real.slice(..47).expect("it is in range");
-        assert_refused(forward.forward(short, &mut complex), &["Plan::forward", "input", "47 elements", "needs 48"]);
+        assert_refused(
+            forward.forward(short, &mut complex),
+            &["Plan::forward", "input", "47 elements", "needs 48"],
+        );
         let short = &mut complex.slice_mut(1..).expect("it is in range");
-        assert_refused(forward.forward(&real, short), &["output", "31 elements", "needs 32"]);
-        assert_refused(inverse.inverse(short, &mut real), &["Plan::inverse", "input", "31 elements"]);
+        assert_refused(
+            forward.forward(&real, short),
+            &["output", "31 elements", "needs 32"],
+        );
+        assert_refused(
+            inverse.inverse(short, &mut real),
+            &["Plan::inverse", "input", "31 elements"],
+        );
         let short = &mut real.slice_mut(2..).expect("it is in range");
-        assert_refused(inverse.inverse(&mut complex, short), &["output", "46 elements", "needs 48"]);
+        assert_refused(
+            inverse.inverse(&mut complex, short),
+            &["output", "46 elements", "needs 48"],
+        );
         let mut both: Plan<Complex32, Complex32> = plan(&stream, &Shape::new([33]));
-        assert_refused(both.forward_in_place(&mut complex), &["Plan::forward_in_place", "32 elements", "needs 33"]);
-        assert_refused(both.inverse_in_place(&mut complex), &["Plan::inverse_in_place"]);
+        assert_refused(
+            both.forward_in_place(&mut complex),
+            &["Plan::forward_in_place", "32 elements", "needs 33"],
+        );
+        assert_refused(
+            both.inverse_in_place(&mut complex),
+            &["Plan::inverse_in_place"],
+        );
     });
 }
 
@@ -85,12 +129,21 @@ fn layouts_that_differ_are_refused_in_place() {
         let stream = test.stream();
         let mut data = DeviceBuffer::<Complex32>::zeroed(&stream, 100).expect("memory suffices");
         let mut packed: Plan<f32, Complex32> = plan(&stream, &Shape::new([2, 6]));
-        assert_refused(packed.forward_in_place(&mut data), &["layouts do not agree", "Shape::in_place"]);
+        assert_refused(
+            packed.forward_in_place(&mut data),
+            &["layouts do not agree", "Shape::in_place"],
+        );
         let mut packed: Plan<Complex32, f32> = plan(&stream, &Shape::new([2, 6]));
-        assert_refused(packed.inverse_in_place(&mut data), &["layouts do not agree", "Shape::in_place"]);
+        assert_refused(
+            packed.inverse_in_place(&mut data),
+            &["layouts do not agree", "Shape::in_place"],
+        );
         let strided = Shape::new([6]).with_output(Embedding::new([6]).with_stride(2));
         let mut strided: Plan<Complex32, Complex32> = plan(&stream, &strided);
-        assert_refused(strided.forward_in_place(&mut data), &["layouts do not agree", "stride 2"]);
+        assert_refused(
+            strided.forward_in_place(&mut data),
+            &["layouts do not agree", "stride 2"],
+        );
     });
 }
 
@@ -102,7 +155,10 @@ fn misaligned_real_memory_is_refused() {
         let mut complex = DeviceBuffer::<Complex32>::zeroed(&stream, 5).expect("memory suffices");
         let mut forward: Plan<f32, Complex32> = plan(&stream, &Shape::new([8]));
         let misaligned = &real.slice(1..).expect("it is in range");
-        assert_refused(forward.forward(misaligned, &mut complex), &["misaligned", "8 bytes"]);
+        assert_refused(
+            forward.forward(misaligned, &mut complex),
+            &["misaligned", "8 bytes"],
+        );
     });
 }
 
@@ -115,14 +171,34 @@ fn misaligned_complex_memory_is_refused() {
         let mut even = DeviceBuffer::<Complex64>::zeroed(&stream, 4).expect("memory suffices");
         let mut real = DeviceBuffer::<f64>::zeroed(&stream, 6).expect("memory suffices");
         // Rust's type is aligned to 8 bytes, C's to 16.
-        let odd = memory.slice(1..).expect("it is in range").cast::<Complex64>().expect("Rust's type is aligned");
-        let mut odd_mut = other.slice_mut(1..).expect("it is in range").cast::<Complex64>().expect("as above");
+        let odd = memory
+            .slice(1..)
+            .expect("it is in range")
+            .cast::<Complex64>()
+            .expect("Rust's type is aligned");
+        let mut odd_mut = other
+            .slice_mut(1..)
+            .expect("it is in range")
+            .cast::<Complex64>()
+            .expect("as above");
         let mut between: Plan<Complex64, Complex64> = plan(&stream, &Shape::new([4]));
-        assert_refused(between.forward(&odd, &mut even), &["Plan::forward", "input misaligned", "16 bytes"]);
-        assert_refused(between.inverse(&even, &mut odd_mut), &["Plan::inverse", "output misaligned", "16 bytes"]);
-        assert_refused(between.forward_in_place(&mut odd_mut), &["data misaligned", "16 bytes"]);
+        assert_refused(
+            between.forward(&odd, &mut even),
+            &["Plan::forward", "input misaligned", "16 bytes"],
+        );
+        assert_refused(
+            between.inverse(&even, &mut odd_mut),
+            &["Plan::inverse", "output misaligned", "16 bytes"],
+        );
+        assert_refused(
+            between.forward_in_place(&mut odd_mut),
+            &["data misaligned", "16 bytes"],
+        );
         let mut inverse: Plan<Complex64, f64> = plan(&stream, &Shape::new([6]));
-        assert_refused(inverse.inverse(&mut odd_mut, &mut real), &["Plan::inverse", "input misaligned", "16 bytes"]);
+        assert_refused(
+            inverse.inverse(&mut odd_mut, &mut real),
+            &["Plan::inverse", "input misaligned", "16 bytes"],
+        );
     });
 }
 
@@ -132,11 +208,21 @@ fn failures_of_the_library_name_the_function() {
         let stream = test.stream();
         let mut data = DeviceBuffer::<Complex32>::zeroed(&stream, 4).expect("memory suffices");
         let mut forward: Plan<Complex32, Complex32> = plan(&stream, &Shape::new([4]));
-        simulator.inject(Fault::on(Function::cuLaunchKernel).returns(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES));
-        let error = forward.forward_in_place(&mut data).expect_err("the launch fails");
-        let Error::Call(error) = error else { panic!("{error}") };
+        simulator.inject(
+            Fault::on(Function::cuLaunchKernel)
+                .returns(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES),
+        );
+        let error = forward
+            .forward_in_place(&mut data)
+            .expect_err("the launch fails");
+        let Error::Call(error) = error else {
+            panic!("{error}")
+        };
         assert_eq!(error.function, "cufftXtExec");
-        assert!(error.to_string().contains("CUFFT_EXEC_FAILED = 6"), "{error}");
+        assert!(
+            error.to_string().contains("CUFFT_EXEC_FAILED = 6"),
+            "{error}"
+        );
     });
 }
 
@@ -148,7 +234,13 @@ fn missing_function_is_named() {
         api.cufftGetProperty = cufft().api().cufftGetProperty;
         // SAFETY: the function is that of the library for simulated devices.
         let library = unsafe { CuFft::from_api(api) }.expect("it reports its version");
-        let error = Plan::<Complex32, Complex32>::new(&library, &stream, &Shape::new([4])).expect_err("it is missing");
-        assert!(error.to_string().starts_with("cufftCreate: missing function"), "{error}");
+        let error = Plan::<Complex32, Complex32>::new(&library, &stream, &Shape::new([4]))
+            .expect_err("it is missing");
+        assert!(
+            error
+                .to_string()
+                .starts_with("cufftCreate: missing function"),
+            "{error}"
+        );
     });
 }

@@ -35,9 +35,17 @@ impl Side {
     fn new<const RANK: usize>(random: &mut Random, lengths: [usize; RANK], batches: usize) -> Self {
         let outer = lengths.map(|length| length + random.below(3));
         let is_interleaved = random.below(3) == 0;
-        let stride = if is_interleaved { batches + random.below(2) } else { 1 + random.below(3) };
+        let stride = if is_interleaved {
+            batches + random.below(2)
+        } else {
+            1 + random.below(3)
+        };
         let array = outer.iter().product::<usize>() * stride;
-        let distance = if is_interleaved { 1 } else { array + random.below(4) };
+        let distance = if is_interleaved {
+            1
+        } else {
+            array + random.below(4)
+        };
         let mut positions = Vec::new();
         for batch in 0..batches {
             for element in 0..lengths.iter().product() {
@@ -51,24 +59,44 @@ impl Side {
             }
         }
         let memory = positions.iter().max().map_or(0, |last| last + 1);
-        let embedding = Embedding::new(outer).with_stride(stride).with_distance(distance);
-        Self { embedding, positions, memory }
+        let embedding = Embedding::new(outer)
+            .with_stride(stride)
+            .with_distance(distance);
+        Self {
+            embedding,
+            positions,
+            memory,
+        }
     }
 
     /// Puts numbers at their positions, between others.
     fn scatter<T: Pod>(&self, numbers: &[T], between: T) -> Vec<T> {
         let mut memory = vec![between; self.memory];
-        self.positions.iter().zip(numbers).for_each(|(position, number)| memory[*position] = *number);
+        self.positions
+            .iter()
+            .zip(numbers)
+            .for_each(|(position, number)| memory[*position] = *number);
         memory
     }
 
     /// Returns the numbers at their positions, and checks that those between are as they were.
     fn gather<T: Pod + PartialEq>(&self, memory: &[T], between: T) -> Vec<T> {
         let mut is_element = vec![false; memory.len()];
-        self.positions.iter().for_each(|position| is_element[*position] = true);
-        let untouched = is_element.iter().zip(memory).all(|(is_element, number)| *is_element || *number == between);
-        assert!(untouched, "elements that do not belong to the output were written");
-        self.positions.iter().map(|position| memory[*position]).collect()
+        self.positions
+            .iter()
+            .for_each(|position| is_element[*position] = true);
+        let untouched = is_element
+            .iter()
+            .zip(memory)
+            .all(|(is_element, number)| *is_element || *number == between);
+        assert!(
+            untouched,
+            "elements that do not belong to the output were written"
+        );
+        self.positions
+            .iter()
+            .map(|position| memory[*position])
+            .collect()
     }
 }
 
@@ -118,11 +146,17 @@ impl Tested for half::f16 {
 }
 
 fn narrow<R: Tested>(numbers: &[Complex64]) -> Vec<Complex<R>> {
-    numbers.iter().map(|number| Complex::new(R::narrow(number.re), R::narrow(number.im))).collect()
+    numbers
+        .iter()
+        .map(|number| Complex::new(R::narrow(number.re), R::narrow(number.im)))
+        .collect()
 }
 
 fn widen<R: Tested>(numbers: &[Complex<R>]) -> Vec<Complex64> {
-    numbers.iter().map(|number| Complex64::new(number.re.widen(), number.im.widen())).collect()
+    numbers
+        .iter()
+        .map(|number| Complex64::new(number.re.widen(), number.im.widen()))
+        .collect()
 }
 
 /// Checks that the error is small relative to the norm of the result.
@@ -131,8 +165,16 @@ fn assert_near<R: Tested>(found: &[Complex64], expected: &[Complex64], context: 
     assert_eq!(found.len(), expected.len(), "{context}");
     let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.sum::<f64>().sqrt();
     let size = norm(&mut expected.iter().map(Complex64::norm_sqr));
-    let error = norm(&mut found.iter().zip(expected).map(|(found, expected)| (found - expected).norm_sqr()));
-    assert!(error <= R::ERROR * size.max(1.0), "{context}: error {error} at norm {size}");
+    let error = norm(
+        &mut found
+            .iter()
+            .zip(expected)
+            .map(|(found, expected)| (found - expected).norm_sqr()),
+    );
+    assert!(
+        error <= R::ERROR * size.max(1.0),
+        "{context}: error {error} at norm {size}"
+    );
 }
 
 /// One random transform of `RANK` dimensions.
@@ -145,13 +187,17 @@ struct Case<'a, const RANK: usize> {
 
 impl<const RANK: usize> Case<'_, RANK> {
     fn data(&mut self, len: usize) -> Vec<Complex64> {
-        (0..len * self.batches).map(|_| Complex64::new(self.random.number(), self.random.number())).collect()
+        (0..len * self.batches)
+            .map(|_| Complex64::new(self.random.number(), self.random.number()))
+            .collect()
     }
 
     /// Transforms each batch by definition.
     fn expected(&self, sign: f64, data: &[Complex64]) -> Vec<Complex64> {
         let len = self.lengths.iter().product();
-        data.chunks_exact(len).flat_map(|batch| transform(&self.lengths, sign, batch)).collect()
+        data.chunks_exact(len)
+            .flat_map(|batch| transform(&self.lengths, sign, batch))
+            .collect()
     }
 
     fn context<R>(&self, shape: &Shape) -> String {
@@ -159,33 +205,57 @@ impl<const RANK: usize> Case<'_, RANK> {
     }
 
     fn complex<R: Tested>(&mut self) {
-        let (input, output) =
-            (Side::new(self.random, self.lengths, self.batches), Side::new(self.random, self.lengths, self.batches));
+        let (input, output) = (
+            Side::new(self.random, self.lengths, self.batches),
+            Side::new(self.random, self.lengths, self.batches),
+        );
         let shape = Shape::new(self.lengths).with_batches(self.batches);
-        let shape = shape.with_input(input.embedding.clone()).with_output(output.embedding.clone());
+        let shape = shape
+            .with_input(input.embedding.clone())
+            .with_output(output.embedding.clone());
         let mut plan: Plan<Complex<R>, Complex<R>> = plan(self.stream, &shape);
-        assert_eq!((plan.input_len(), plan.output_len()), (input.memory, output.memory));
+        assert_eq!(
+            (plan.input_len(), plan.output_len()),
+            (input.memory, output.memory)
+        );
         let data = self.data(self.lengths.iter().product());
         let zero = Complex::new(R::narrow(0.0), R::narrow(0.0));
         let between = Complex::new(R::narrow(77.0), R::narrow(-77.0));
-        let from = DeviceBuffer::from_slice(self.stream, &input.scatter(&narrow::<R>(&data), zero)).expect("memory");
+        let from = DeviceBuffer::from_slice(self.stream, &input.scatter(&narrow::<R>(&data), zero))
+            .expect("memory");
         for sign in [-1.0, 1.0] {
-            let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; output.memory]).expect("memory suffices");
-            let called = if sign < 0.0 { plan.forward(&from, &mut to) } else { plan.inverse(&from, &mut to) };
+            let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; output.memory])
+                .expect("memory suffices");
+            let called = if sign < 0.0 {
+                plan.forward(&from, &mut to)
+            } else {
+                plan.inverse(&from, &mut to)
+            };
             called.expect("the memory fits");
             let found = output.gather(&to.to_vec().expect("it can be read"), between);
-            assert_near::<R>(&widen(&found), &self.expected(sign, &data), &self.context::<R>(&shape));
+            assert_near::<R>(
+                &widen(&found),
+                &self.expected(sign, &data),
+                &self.context::<R>(&shape),
+            );
         }
     }
 
     fn in_place<R: Tested>(&mut self) {
-        let shape = Shape::new(self.lengths).with_batches(self.batches).in_place();
+        let shape = Shape::new(self.lengths)
+            .with_batches(self.batches)
+            .in_place();
         let mut plan: Plan<Complex<R>, Complex<R>> = plan(self.stream, &shape);
         let data = self.data(self.lengths.iter().product());
-        let mut buffer = DeviceBuffer::from_slice(self.stream, &narrow::<R>(&data)).expect("memory suffices");
+        let mut buffer =
+            DeviceBuffer::from_slice(self.stream, &narrow::<R>(&data)).expect("memory suffices");
         plan.inverse_in_place(&mut buffer).expect("the memory fits");
         let found = widen(&buffer.to_vec().expect("it can be read"));
-        assert_near::<R>(&found, &self.expected(1.0, &data), &self.context::<R>(&shape));
+        assert_near::<R>(
+            &found,
+            &self.expected(1.0, &data),
+            &self.context::<R>(&shape),
+        );
     }
 
     /// Transforms real data forward, and back.
@@ -195,57 +265,94 @@ impl<const RANK: usize> Case<'_, RANK> {
         let real = Side::new(self.random, self.lengths, self.batches);
         let complex = Side::new(self.random, half_lengths, self.batches);
         let len = self.lengths.iter().product::<usize>();
-        let data: Vec<_> = self.data(len).into_iter().map(|number| Complex64::from(number.re)).collect();
+        let data: Vec<_> = self
+            .data(len)
+            .into_iter()
+            .map(|number| Complex64::from(number.re))
+            .collect();
         let spectrum = half(&self.lengths, &self.expected(-1.0, &data));
         let shape = Shape::new(self.lengths).with_batches(self.batches);
 
-        let forward = shape.clone().with_input(real.embedding.clone()).with_output(complex.embedding.clone());
+        let forward = shape
+            .clone()
+            .with_input(real.embedding.clone())
+            .with_output(complex.embedding.clone());
         let mut plan_forward: Plan<R, Complex<R>> = plan(self.stream, &forward);
         let numbers: Vec<R> = data.iter().map(|number| R::narrow(number.re)).collect();
-        let from = DeviceBuffer::from_slice(self.stream, &real.scatter(&numbers, R::narrow(0.0))).expect("memory");
+        let from = DeviceBuffer::from_slice(self.stream, &real.scatter(&numbers, R::narrow(0.0)))
+            .expect("memory");
         let between = Complex::new(R::narrow(77.0), R::narrow(-77.0));
-        let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; complex.memory]).expect("memory suffices");
-        plan_forward.forward(&from, &mut to).expect("the memory fits");
+        let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; complex.memory])
+            .expect("memory suffices");
+        plan_forward
+            .forward(&from, &mut to)
+            .expect("the memory fits");
         let found = complex.gather(&to.to_vec().expect("it can be read"), between);
         assert_near::<R>(&widen(&found), &spectrum, &self.context::<R>(&forward));
 
-        let inverse = shape.with_input(complex.embedding.clone()).with_output(real.embedding.clone());
+        let inverse = shape
+            .with_input(complex.embedding.clone())
+            .with_output(real.embedding.clone());
         let mut plan_inverse: Plan<Complex<R>, R> = plan(self.stream, &inverse);
         let zero = Complex::new(R::narrow(0.0), R::narrow(0.0));
         let memory = complex.scatter(&narrow::<R>(&spectrum), zero);
         let mut from = DeviceBuffer::from_slice(self.stream, &memory).expect("memory suffices");
         let between = R::narrow(77.0);
-        let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; real.memory]).expect("memory suffices");
-        plan_inverse.inverse(&mut from, &mut to).expect("the memory fits");
+        let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; real.memory])
+            .expect("memory suffices");
+        plan_inverse
+            .inverse(&mut from, &mut to)
+            .expect("the memory fits");
         let found = real.gather(&to.to_vec().expect("it can be read"), between);
-        let found: Vec<_> = found.into_iter().map(|number| Complex64::from(number.widen())).collect();
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|number| Complex64::from(number.widen()))
+            .collect();
         let expected: Vec<_> = data.iter().map(|number| number * len as f64).collect();
         assert_near::<R>(&found, &expected, &self.context::<R>(&inverse));
     }
 
     /// Transforms real data forward and back in place, with padded rows.
     fn real_in_place<R: Tested>(&mut self) {
-        let (row, len) = (self.lengths[RANK - 1], self.lengths.iter().product::<usize>());
+        let (row, len) = (
+            self.lengths[RANK - 1],
+            self.lengths.iter().product::<usize>(),
+        );
         let padded = row / 2 + 1;
-        let data: Vec<_> = self.data(len).into_iter().map(|number| Complex64::from(number.re)).collect();
+        let data: Vec<_> = self
+            .data(len)
+            .into_iter()
+            .map(|number| Complex64::from(number.re))
+            .collect();
         let spectrum = half(&self.lengths, &self.expected(-1.0, &data));
         let pairs = |row: &[Complex64]| -> Vec<Complex64> {
             let at = |index: usize| row.get(index).map_or(0.0, |number| number.re);
-            (0..padded).map(|pair| Complex64::new(at(2 * pair), at(2 * pair + 1))).collect()
+            (0..padded)
+                .map(|pair| Complex64::new(at(2 * pair), at(2 * pair + 1)))
+                .collect()
         };
         let rows: Vec<_> = data.chunks_exact(row).flat_map(pairs).collect();
-        let shape = Shape::new(self.lengths).with_batches(self.batches).in_place();
-        let mut buffer = DeviceBuffer::from_slice(self.stream, &narrow::<R>(&rows)).expect("memory suffices");
+        let shape = Shape::new(self.lengths)
+            .with_batches(self.batches)
+            .in_place();
+        let mut buffer =
+            DeviceBuffer::from_slice(self.stream, &narrow::<R>(&rows)).expect("memory suffices");
         let mut forward: Plan<R, Complex<R>> = plan(self.stream, &shape);
-        forward.forward_in_place(&mut buffer).expect("the memory fits");
+        forward
+            .forward_in_place(&mut buffer)
+            .expect("the memory fits");
         let found = widen(&buffer.to_vec().expect("it can be read"));
         assert_near::<R>(&found, &spectrum, &self.context::<R>(&shape));
         let mut inverse: Plan<Complex<R>, R> = plan(self.stream, &shape);
-        inverse.inverse_in_place(&mut buffer).expect("the memory fits");
+        inverse
+            .inverse_in_place(&mut buffer)
+            .expect("the memory fits");
         let found = widen(&buffer.to_vec().expect("it can be read"));
         let reals = |row: &[Complex64]| -> Vec<Complex64> {
             let all = row.iter().flat_map(|pair| [pair.re, pair.im]);
-            all.take(self.lengths[RANK - 1]).map(Complex64::from).collect()
+            all.take(self.lengths[RANK - 1])
+                .map(Complex64::from)
+                .collect()
         };
         let found: Vec<_> = found.chunks_exact(padded).flat_map(reals).collect();
         let expected: Vec<_> = data.iter().map(|number| number * len as f64).collect();
@@ -265,7 +372,13 @@ fn cases<const RANK: usize, R: Tested>(stream: &Stream, seed: u64, largest: usiz
     for _ in 0..count {
         let lengths = [(); RANK].map(|()| 1 + random.below(largest));
         let batches = 1 + random.below(3);
-        Case { random, stream, lengths, batches }.every::<R>();
+        Case {
+            random,
+            stream,
+            lengths,
+            batches,
+        }
+        .every::<R>();
     }
 }
 
@@ -295,7 +408,12 @@ fn transforms_of_f16_agree_with_the_definition() {
         let stream = test.stream();
         let random = &mut Random(Rng::with_seed(7));
         for lengths in [[8, 4], [16, 2], [4, 32]] {
-            let mut case = Case { random, stream: &stream, lengths, batches: 2 };
+            let mut case = Case {
+                random,
+                stream: &stream,
+                lengths,
+                batches: 2,
+            };
             // cuFFT has no strides for real numbers of 16 bits.
             case.complex::<half::f16>();
             case.in_place::<half::f16>();

@@ -39,8 +39,8 @@ const COUNT: &str = "
 type Count = (&'static mut [u32], u32, Condition);
 
 fn count(test: &TestDriver) -> Kernel<Count> {
-    let library =
-        Library::from_ptx(test.driver(), COUNT).expect("the driver defines the function that the kernel calls");
+    let library = Library::from_ptx(test.driver(), COUNT)
+        .expect("the driver defines the function that the kernel calls");
     library.kernel("count").expect("the library has the kernel")
 }
 
@@ -49,12 +49,17 @@ fn while_loop_ends_when_a_kernel_clears_its_condition() {
     on_simulator(Config::new(), |test, _| {
         let (count, buffer) = (count(test), zeroes(test));
         let mut graph = graph(test);
-        let condition = graph.condition(Some(1)).expect("a condition can be created");
-        let mut node = graph.add_conditional(&[], condition, ConditionalKind::While).expect("the node can be added");
+        let condition = graph
+            .condition(Some(1))
+            .expect("a condition can be created");
+        let mut node = graph
+            .add_conditional(&[], condition, ConditionalKind::While)
+            .expect("the node can be added");
         let arguments = (buffer.as_pointer(), 5, condition);
         // SAFETY: `count` writes one word, which the buffer has and which outlives the launches.
         let body =
-            unsafe { node.bodies[0].add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }.expect("it fits");
+            unsafe { node.bodies[0].add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }
+                .expect("it fits");
         let mut exec = graph.instantiate().expect("the graph is valid");
         run(test, &mut exec);
         assert_eq!(words(&buffer)[0], 5);
@@ -78,14 +83,20 @@ fn kernel_selects_the_branch_of_a_conditional_node() {
             let condition = graph.condition(None).expect("a condition can be created");
             let arguments = (word.as_pointer(), end, condition);
             // SAFETY: `count` writes one word, which the buffer has and which outlives the launch.
-            let first = unsafe { graph.add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }.expect("it fits");
+            let first =
+                unsafe { graph.add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }
+                    .expect("it fits");
             let node = graph.add_conditional(&[*first], condition, ConditionalKind::IfElse);
             let mut node = node.expect("the node can be added");
             for (body, buffer) in node.bodies.iter_mut().zip(&taken) {
                 add_fill(body, &[], buffer, 1);
             }
             run(test, &mut graph.instantiate().expect("the graph is valid"));
-            assert_eq!(taken.map(|buffer| words(&buffer)), expected.map(|value| vec![value; LEN]), "up to {end}");
+            assert_eq!(
+                taken.map(|buffer| words(&buffer)),
+                expected.map(|value| vec![value; LEN]),
+                "up to {end}"
+            );
         }
     });
 }
@@ -93,12 +104,27 @@ fn kernel_selects_the_branch_of_a_conditional_node() {
 #[test]
 fn condition_whose_handle_is_0_is_valid_and_only_the_result_is_an_error() {
     on_simulator(Config::new(), |test, simulator| {
-        let (mut graph, create) = (graph(test), Fault::on(Function::cuGraphConditionalHandleCreate));
+        let (mut graph, create) = (
+            graph(test),
+            Fault::on(Function::cuGraphConditionalHandleCreate),
+        );
         simulator.inject(create.creates_nothing());
-        assert_eq!(graph.condition(Some(1)).expect("the driver reports success").as_raw(), 0);
+        assert_eq!(
+            graph
+                .condition(Some(1))
+                .expect("the driver reports success")
+                .as_raw(),
+            0
+        );
         simulator.inject(create.returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
-        let error = graph.condition(Some(1)).expect_err("the driver reports an error");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED), "{error}");
+        let error = graph
+            .condition(Some(1))
+            .expect_err("the driver reports an error");
+        assert_eq!(
+            error.code(),
+            Some(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+            "{error}"
+        );
     });
 }
 

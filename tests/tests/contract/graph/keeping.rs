@@ -27,12 +27,15 @@ fn replay_needs_nothing_but_the_executable() {
         let (buffer, count) = (zeroes(test), Arc::new(AtomicU32::new(0)));
         let mut exec = {
             let context = test.context();
-            let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
+            let library =
+                Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
             let kernel = library.kernel("fill").expect("the library has the kernel");
             let event = Event::new(&context, EventFlags::empty()).expect("it can be created");
             let mut graph = Graph::new(&context).expect("a graph can be created");
             let node = add_kernel(&mut graph, &[], &kernel, &buffer, 7);
-            let recorded = graph.add_event_record(&[*node], &event).expect("the node can be added");
+            let recorded = graph
+                .add_event_record(&[*node], &event)
+                .expect("the node can be added");
             let counter = Arc::clone(&count);
             let counted = graph.add_host(&[*recorded], move || {
                 counter.fetch_add(1, Ordering::Relaxed);
@@ -42,7 +45,10 @@ fn replay_needs_nothing_but_the_executable() {
         };
         for launches in 1..=3 {
             run(test, &mut exec);
-            assert_eq!((words(&buffer), count.load(Ordering::Relaxed)), (vec![7; LEN], launches));
+            assert_eq!(
+                (words(&buffer), count.load(Ordering::Relaxed)),
+                (vec![7; LEN], launches)
+            );
         }
         drop(exec);
         await_last(&count);
@@ -60,7 +66,8 @@ fn executable_keeps_the_changes_of_its_nodes() {
             let other = fill(test);
             let arguments = (buffer.as_pointer(), 2, LEN as u32);
             // SAFETY: `fill` writes exactly the words of the buffer.
-            unsafe { exec.set_kernel_with(&node, &other, node.config(), arguments) }.expect("it fits");
+            unsafe { exec.set_kernel_with(&node, &other, node.config(), arguments) }
+                .expect("it fits");
         }
         run(test, &mut exec);
         assert_eq!(words(&buffer), [2; LEN]);
@@ -94,9 +101,14 @@ fn child_keeps_its_kernel_alive_after_the_handle_is_dropped() {
         {
             let mut child = graph(test);
             add_kernel(&mut child, &[], &fill(test), &buffer, 5);
-            parent.add_child(&[], &child).expect("the node can be added");
+            parent
+                .add_child(&[], &child)
+                .expect("the node can be added");
         }
-        let mut exec = parent.try_clone().and_then(|clone| clone.instantiate()).expect("the graph is valid");
+        let mut exec = parent
+            .try_clone()
+            .and_then(|clone| clone.instantiate())
+            .expect("the graph is valid");
         drop(parent);
         run(test, &mut exec);
         assert_eq!(words(&buffer), [5; LEN]);
@@ -120,7 +132,10 @@ fn executable_that_is_dropped_while_it_runs_ends_its_launch() {
         drop((exec, graph));
         gate.open();
         stream.synchronize().expect("it runs");
-        assert_eq!((words(&buffer), count.load(Ordering::Relaxed)), (vec![6; LEN], 1));
+        assert_eq!(
+            (words(&buffer), count.load(Ordering::Relaxed)),
+            (vec![6; LEN], 1)
+        );
         await_last(&count);
     });
 }
@@ -144,7 +159,10 @@ fn closure_lives_until_its_node_and_every_executable_are_dropped() {
             .expect("the node is there");
         run(test, &mut exec);
         run(test, &mut graph.instantiate().expect("the graph is valid"));
-        assert_eq!([&first, &second].map(|count| count.load(Ordering::Relaxed)), [1, 1]);
+        assert_eq!(
+            [&first, &second].map(|count| count.load(Ordering::Relaxed)),
+            [1, 1]
+        );
         drop(exec);
         await_last(&first);
         graph.remove(*node).expect("a host node can be removed");
@@ -158,7 +176,9 @@ fn user_object_ends_with_the_last_that_retains_it() {
         let value = Arc::new(());
         let mut graph = graph(test);
         let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be created");
-        graph.retain_object(&object).expect("the graph belongs to the driver");
+        graph
+            .retain_object(&object)
+            .expect("the graph belongs to the driver");
         graph.retain_object(&object).expect("twice is once more");
         graph.release_object(&object).expect("the graph retains it");
         let clone = graph.try_clone().expect("it can be cloned");
@@ -179,7 +199,9 @@ fn object_that_a_graph_does_not_retain_cannot_be_released() {
         let value = Arc::new(());
         let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be created");
         assert_not_retained(&mut graph, &object);
-        graph.retain_object(&object).expect("the graph belongs to the driver");
+        graph
+            .retain_object(&object)
+            .expect("the graph belongs to the driver");
         let mut clone = graph.try_clone().expect("it can be cloned");
         for graph in [&mut graph, &mut clone] {
             graph.release_object(&object).expect("it is retained once");
@@ -194,8 +216,13 @@ fn object_that_a_graph_does_not_retain_cannot_be_released() {
 /// Asserts that releasing the object is an error before the driver is called, which would accept it.
 #[track_caller]
 fn assert_not_retained(graph: &mut Graph, object: &UserObject) {
-    let error = graph.release_object(object).expect_err("nothing is retained");
-    assert!(error.function().is_none() && error.to_string().contains("does not retain"), "{error}");
+    let error = graph
+        .release_object(object)
+        .expect_err("nothing is retained");
+    assert!(
+        error.function().is_none() && error.to_string().contains("does not retain"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -209,7 +236,9 @@ fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it()
             }
         };
         let mut graph = graph(test);
-        let node = graph.add_host(&[], closure(0)).expect("the node can be added");
+        let node = graph
+            .add_host(&[], closure(0))
+            .expect("the node can be added");
         let mut exec = graph.instantiate().expect("the graph is valid");
         exec.set_host(node, closure(1)).expect("the node is there");
         let gate = Gate::on(&stream);
@@ -217,10 +246,17 @@ fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it()
         exec.set_host(node, closure(2)).expect("the node is there");
         exec.launch(&stream).expect("it can be launched");
         drop(exec);
-        assert_eq!([1, 2].map(|index| Arc::strong_count(&counts[index])), [2, 2], "the launches are pending");
+        assert_eq!(
+            [1, 2].map(|index| Arc::strong_count(&counts[index])),
+            [2, 2],
+            "the launches are pending"
+        );
         gate.open();
         stream.synchronize().expect("it runs");
-        assert_eq!(counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [0, 1, 1]);
+        assert_eq!(
+            counts.each_ref().map(|count| count.load(Ordering::Relaxed)),
+            [0, 1, 1]
+        );
         counts[1..].iter().for_each(await_last);
         drop(graph);
         await_last(&counts[0]);
@@ -234,7 +270,10 @@ fn closure_of_an_executable_outlives_launches_whose_end_is_not_known() {
         // The end of the launch can be queried at a later attempt only.
         &[Fault::on(Function::cuEventQuery).returns(CODE)],
         // It cannot be recorded, and not be waited for.
-        &[Fault::on(Function::cuEventRecord).returns(CODE), Fault::on(Function::cuStreamSynchronize).returns(CODE)],
+        &[
+            Fault::on(Function::cuEventRecord).returns(CODE),
+            Fault::on(Function::cuStreamSynchronize).returns(CODE),
+        ],
     ];
     for faults in faults {
         on_simulator(Config::new(), |test, simulator| {
@@ -243,20 +282,29 @@ fn closure_of_an_executable_outlives_launches_whose_end_is_not_known() {
             let node = graph.add_host(&[], || {}).expect("the node can be added");
             let mut exec = graph.instantiate().expect("the graph is valid");
             let closure = Dropped(Arc::clone(&is_called));
-            exec.set_host(node, move || closure.call()).expect("the node is there");
+            exec.set_host(node, move || closure.call())
+                .expect("the node is there");
             let gate = Gate::on(&stream);
             faults.iter().for_each(|fault| simulator.inject(*fault));
             let launched = exec.launch(&stream);
             assert_eq!(launched.is_err(), faults.len() == 2);
             exec.set_host(node, || {}).expect("the node is there");
             thread::sleep(Duration::from_millis(50));
-            assert_eq!(is_called.load(Ordering::Relaxed), 0, "the closure lives until the launch has called it");
+            assert_eq!(
+                is_called.load(Ordering::Relaxed),
+                0,
+                "the closure lives until the launch has called it"
+            );
             gate.open();
             stream.synchronize().expect("it runs");
             if faults.len() == 1 {
                 await_last(&is_called);
             }
-            assert_eq!(is_called.load(Ordering::Relaxed) & 1, 1, "the launch has called the closure");
+            assert_eq!(
+                is_called.load(Ordering::Relaxed) & 1,
+                1,
+                "the launch has called the closure"
+            );
             simulator.clear_faults();
         });
     }
@@ -297,7 +345,10 @@ fn update_retains_the_closures_of_the_graph_and_releases_the_previous_ones() {
         drop(third);
         await_last(&counts[1]);
         run(test, &mut exec);
-        assert_eq!(counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [0, 1, 1]);
+        assert_eq!(
+            counts.each_ref().map(|count| count.load(Ordering::Relaxed)),
+            [0, 1, 1]
+        );
         drop((exec, first));
         counts.iter().for_each(await_last);
     });
@@ -337,14 +388,19 @@ pub(crate) mod operations {
             graph.release_object(&object)?;
             made(graph)
         }),
-        ("UserObject::new", |fixture| made(UserObject::new(&fixture.driver, 3_u32)?)),
-        ("UserObject::retain_raw and UserObject::release_raw", |fixture| {
-            let object = UserObject::new(&fixture.driver, 3_u32)?;
-            object.retain_raw(2)?;
-            // SAFETY: two references were added, and no other code relies on them.
-            unsafe { object.release_raw(2) }?;
-            made(object)
+        ("UserObject::new", |fixture| {
+            made(UserObject::new(&fixture.driver, 3_u32)?)
         }),
+        (
+            "UserObject::retain_raw and UserObject::release_raw",
+            |fixture| {
+                let object = UserObject::new(&fixture.driver, 3_u32)?;
+                object.retain_raw(2)?;
+                // SAFETY: two references were added, and no other code relies on them.
+                unsafe { object.release_raw(2) }?;
+                made(object)
+            },
+        ),
     ];
 
     pub(crate) const SOLITARY: &[Operation] = &[("GraphExec::set_host", |fixture| {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use curium_driver::{
-    ConditionalKind, CopyPlace, DevicePointer, Error, Event, EventFlags, FillValue, Graph, GraphCopy, GraphFill,
-    LaunchAttributes, LaunchConfig, MemoryOperation, NodeKind,
+    ConditionalKind, CopyPlace, DevicePointer, Error, Event, EventFlags, FillValue, Graph,
+    GraphCopy, GraphFill, LaunchAttributes, LaunchConfig, MemoryOperation, NodeKind,
 };
 use curium_memory::{PinnedBuffer, PinnedFlags};
 use curium_sys::{CUlaunchAttributeID, CUresult};
@@ -22,15 +22,24 @@ fn copy_of_rows_from_the_host_and_back_leaves_the_rest() {
         let mut target = vec![0_u32; 12];
         let mut graph = graph(test);
         // Three rows of two words, with a pitch of four words in the source and eight on the device.
-        let from = CopyPlace::host(source.as_ptr().cast_mut().cast()).with_pitch(16).with_origin(4, 0, 0);
-        let device = CopyPlace::device(bytes_of(&buffer)).with_pitch(32).with_origin(8, 1, 0);
+        let from = CopyPlace::host(source.as_ptr().cast_mut().cast())
+            .with_pitch(16)
+            .with_origin(4, 0, 0);
+        let device = CopyPlace::device(bytes_of(&buffer))
+            .with_pitch(32)
+            .with_origin(8, 1, 0);
         let back = CopyPlace::host(target.as_mut_ptr().cast()).with_pitch(16);
         // SAFETY: the rows lie within all three allocations, which outlive the launch.
-        let up = unsafe { graph.add_copy(&[], GraphCopy::new(from, device, 8).with_rows(3)) }.expect("it fits");
+        let up = unsafe { graph.add_copy(&[], GraphCopy::new(from, device, 8).with_rows(3)) }
+            .expect("it fits");
         // SAFETY: as above.
-        unsafe { graph.add_copy(&[*up], GraphCopy::new(device, back, 8).with_rows(3)) }.expect("it fits");
+        unsafe { graph.add_copy(&[*up], GraphCopy::new(device, back, 8).with_rows(3)) }
+            .expect("it fits");
         let described = graph.copy(up).expect("the node is there");
-        assert_eq!((described.rows, described.bytes, described.to.origin), (3, 8, (8, 1, 0)));
+        assert_eq!(
+            (described.rows, described.bytes, described.to.origin),
+            (3, 8, (8, 1, 0))
+        );
         run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(target, [1, 2, 0, 0, 5, 6, 0, 0, 9, 10, 0, 0]);
         let mut expected = vec![0; LEN];
@@ -58,10 +67,18 @@ fn fill_of_rows_writes_each_width() {
             // SAFETY: the rows lie within the buffer, which outlives the launch.
             let node = unsafe { graph.add_fill(&[], fill) }.expect("it fits");
             let described = graph.fill(node).expect("the node is there");
-            assert_eq!((described.value, described.elements, described.rows), (fill.value, fill.elements, fill.rows));
+            assert_eq!(
+                (described.value, described.elements, described.rows),
+                (fill.value, fill.elements, fill.rows)
+            );
         }
         run(test, &mut graph.instantiate().expect("the graph is valid"));
-        assert_eq!(words(&buffer)[..15], [0xab_abab, 0, 0xabcd, 0, 0xabcd, 0, 0, 0, 5, 5, 0, 0, 5, 5, 0]);
+        assert_eq!(
+            words(&buffer)[..15],
+            [
+                0xab_abab, 0, 0xabcd, 0, 0xabcd, 0, 0, 0, 5, 5, 0, 0, 5, 5, 0
+            ]
+        );
     });
 }
 
@@ -73,7 +90,10 @@ fn host_function_runs_once_in_each_launch_and_its_panic_ends_there() {
         let counter = Arc::clone(&count);
         let counted = graph.add_host(&[], move || {
             counter.fetch_add(1, Ordering::Relaxed);
-            assert!(counter.load(Ordering::Relaxed) != 2, "this panic is part of the test");
+            assert!(
+                counter.load(Ordering::Relaxed) != 2,
+                "this panic is part of the test"
+            );
         });
         let counted = counted.expect("the node can be added");
         add_fill(&mut graph, &[*counted], &buffer, 3);
@@ -82,7 +102,11 @@ fn host_function_runs_once_in_each_launch_and_its_panic_ends_there() {
             run(test, &mut exec);
             assert_eq!(count.load(Ordering::Relaxed), launches);
         }
-        assert_eq!(words(&buffer), [3; LEN], "the launch continues after the panic");
+        assert_eq!(
+            words(&buffer),
+            [3; LEN],
+            "the launch continues after the panic"
+        );
     });
 }
 
@@ -90,19 +114,26 @@ fn host_function_runs_once_in_each_launch_and_its_panic_ends_there() {
 fn event_nodes_order_the_graph_with_other_work() {
     on_driver(|test| {
         let (buffer, stream, gated) = (zeroes(test), test.stream(), test.stream());
-        let [begin, end] =
-            [(); 2].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be created"));
+        let [begin, end] = [(); 2]
+            .map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be created"));
         let mut graph = graph(test);
-        let waits = graph.add_event_wait(&[], &begin).expect("the node can be added");
+        let waits = graph
+            .add_event_wait(&[], &begin)
+            .expect("the node can be added");
         let filled = add_fill(&mut graph, &[*waits], &buffer, 8);
-        let records = graph.add_event_record(&[*filled], &end).expect("the node can be added");
+        let records = graph
+            .add_event_record(&[*filled], &end)
+            .expect("the node can be added");
         assert!(graph.waits_for(waits, &begin).expect("the node is there"));
         assert!(!graph.records(records, &begin).expect("the node is there"));
         let mut exec = graph.instantiate().expect("the graph is valid");
         let gate = Gate::on(&gated);
         begin.record(&gated).expect("it can be recorded");
         exec.launch(&stream).expect("it can be launched");
-        assert!(!stream.is_finished().expect("a stream can be queried"), "the graph waits for the event");
+        assert!(
+            !stream.is_finished().expect("a stream can be queried"),
+            "the graph waits for the event"
+        );
         gate.open();
         end.synchronize().expect("the graph records it");
         stream.synchronize().expect("it runs");
@@ -116,12 +147,17 @@ fn child_runs_with_the_nodes_that_it_had_when_it_was_added() {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let (mut child, mut parent) = (graph(test), graph(test));
         add_kernel(&mut child, &[], &kernel, &buffer, 5);
-        let node = parent.add_child(&[], &child).expect("the node can be added");
+        let node = parent
+            .add_child(&[], &child)
+            .expect("the node can be added");
         let first = child.nodes().expect("it can be read");
         add_kernel(&mut child, &first, &kernel, &buffer, 6);
         let inner = parent.child(node).expect("the node is there");
         assert_eq!(inner.nodes().expect("it can be read").len(), 1);
-        assert_eq!(parent.kind(*node).expect("the node is there"), NodeKind::Child);
+        assert_eq!(
+            parent.kind(*node).expect("the node is there"),
+            NodeKind::Child
+        );
         run(test, &mut parent.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [5; LEN]);
     });
@@ -135,18 +171,34 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
         let mut graph = graph(test);
         let memory = graph.add_allocation(&[], LEN * 4).expect("memory suffices");
         let known = graph.allocation(*memory).expect("the node allocates");
-        assert_eq!((known.address(), known.byte_len()), (memory.address(), LEN * 4));
+        assert_eq!(
+            (known.address(), known.byte_len()),
+            (memory.address(), LEN * 4)
+        );
         let arguments = (memory.address().cast(), 11, LEN as u32);
         // SAFETY: the node depends on the allocation of this many words.
-        let filled =
-            unsafe { graph.add_kernel(&[*memory], &kernel, LaunchConfig::for_elements(LEN as u32), arguments) }
-                .expect("the node can be added");
-        let copy = GraphCopy::new(CopyPlace::device(memory.address()), CopyPlace::device(bytes_of(&buffer)), LEN * 4);
+        let filled = unsafe {
+            graph.add_kernel(
+                &[*memory],
+                &kernel,
+                LaunchConfig::for_elements(LEN as u32),
+                arguments,
+            )
+        }
+        .expect("the node can be added");
+        let copy = GraphCopy::new(
+            CopyPlace::device(memory.address()),
+            CopyPlace::device(bytes_of(&buffer)),
+            LEN * 4,
+        );
         // SAFETY: both have the same length; the buffer outlives the launches.
         let copied = unsafe { graph.add_copy(&[*filled], copy) }.expect("the node can be added");
         // SAFETY: the node depends on all accesses to the memory.
         let freed = unsafe { graph.add_free(&[*copied], &memory) }.expect("the node can be added");
-        assert_eq!(graph.freed(freed).expect("the node frees"), memory.address());
+        assert_eq!(
+            graph.freed(freed).expect("the node frees"),
+            memory.address()
+        );
         let mut exec = graph.instantiate().expect("the graph is valid");
         for _ in 0..2 {
             run(test, &mut exec);
@@ -158,7 +210,10 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
         while used(test) > before && Instant::now() < deadline {
             std::thread::yield_now();
         }
-        let memory = test.device().graph_memory().expect("a device can be queried");
+        let memory = test
+            .device()
+            .graph_memory()
+            .expect("a device can be queried");
         assert_eq!(memory.used, before, "{memory:?}");
     });
 }
@@ -166,26 +221,44 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
 /// Returns the device memory in bytes reserved for graphs, after all work has completed and unused memory was trimmed.
 fn used(test: &TestDriver) -> u64 {
     test.context().synchronize().expect("nothing is captured");
-    test.device().trim_graph_memory().expect("cached memory can be released");
-    test.device().graph_memory().expect("a device can be queried").used
+    test.device()
+        .trim_graph_memory()
+        .expect("cached memory can be released");
+    test.device()
+        .graph_memory()
+        .expect("a device can be queried")
+        .used
 }
 
 #[test]
 fn memory_operations_write_in_order() {
     on_driver(|test| {
-        let values = PinnedBuffer::<u32>::zeroed(&test.context(), 2, PinnedFlags::DEVICE_MAP).expect("it suffices");
-        let first: DevicePointer<u32> = DevicePointer::from_raw(values.as_ptr().expose_provenance() as u64);
+        let values = PinnedBuffer::<u32>::zeroed(&test.context(), 2, PinnedFlags::DEVICE_MAP)
+            .expect("it suffices");
+        let first: DevicePointer<u32> =
+            DevicePointer::from_raw(values.as_ptr().expose_provenance() as u64);
         let mut graph = graph(test);
-        let operations = [MemoryOperation::WriteU32(first, 4), MemoryOperation::WriteU32(first.wrapping_add(1), 5)];
+        let operations = [
+            MemoryOperation::WriteU32(first, 4),
+            MemoryOperation::WriteU32(first.wrapping_add(1), 5),
+        ];
         // SAFETY: the addresses are aligned and lie in the buffer, which outlives the launch.
-        let node = unsafe { graph.add_memory_operations(&[], &operations) }.expect("the device writes values");
-        assert_eq!(graph.memory_operation_count(node).expect("the node is there"), 2);
+        let node = unsafe { graph.add_memory_operations(&[], &operations) }
+            .expect("the device writes values");
+        assert_eq!(
+            graph
+                .memory_operation_count(node)
+                .expect("the node is there"),
+            2
+        );
         let mut exec = graph.instantiate().expect("the graph is valid");
         run(test, &mut exec);
         assert_eq!(*values, [4, 5]);
         // SAFETY: as above.
-        unsafe { exec.set_memory_operations(node, &[MemoryOperation::WriteU32(first, 9), operations[1]]) }
-            .expect("this number of operations fits");
+        unsafe {
+            exec.set_memory_operations(node, &[MemoryOperation::WriteU32(first, 9), operations[1]])
+        }
+        .expect("this number of operations fits");
         run(test, &mut exec);
         assert_eq!(*values, [9, 5]);
     });
@@ -205,14 +278,25 @@ fn conditional_node_runs_the_body_that_its_value_selects() {
         ] {
             let buffers = [zeroes(test), zeroes(test), zeroes(test)];
             let mut graph = graph(test);
-            let condition = graph.condition(Some(value)).expect("a condition can be created");
-            let mut node = graph.add_conditional(&[], condition, kind).expect("the node can be added");
+            let condition = graph
+                .condition(Some(value))
+                .expect("a condition can be created");
+            let mut node = graph
+                .add_conditional(&[], condition, kind)
+                .expect("the node can be added");
             for (body, buffer) in node.bodies.iter_mut().zip(&buffers) {
                 add_fill(body, &[], buffer, 1);
             }
-            assert_eq!(graph.kind(node.node()).expect("the node is there"), NodeKind::Conditional);
+            assert_eq!(
+                graph.kind(node.node()).expect("the node is there"),
+                NodeKind::Conditional
+            );
             run(test, &mut graph.instantiate().expect("the graph is valid"));
-            assert_eq!(buffers.map(|buffer| words(&buffer)[0]), expected, "{value} {kind:?}");
+            assert_eq!(
+                buffers.map(|buffer| words(&buffer)[0]),
+                expected,
+                "{value} {kind:?}"
+            );
         }
     });
 }
@@ -221,13 +305,26 @@ fn conditional_node_runs_the_body_that_its_value_selects() {
 fn graph_with_a_conditional_node_is_not_copied_and_has_one_executable_at_a_time() {
     on_driver(|test| {
         let mut whole = graph(test);
-        let condition = whole.condition(Some(0)).expect("a condition can be created");
-        let node = whole.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
-        let is_unsupported = |error: Error| error.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
-        assert!(is_unsupported(whole.try_clone().expect_err("the node cannot be copied")));
-        assert!(is_unsupported(graph(test).add_child(&[], &whole).expect_err("the child graph is a copy")));
+        let condition = whole
+            .condition(Some(0))
+            .expect("a condition can be created");
+        let node = whole
+            .add_conditional(&[], condition, ConditionalKind::If)
+            .expect("the node can be added");
+        let is_unsupported =
+            |error: Error| error.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        assert!(is_unsupported(
+            whole.try_clone().expect_err("the node cannot be copied")
+        ));
+        assert!(is_unsupported(
+            graph(test)
+                .add_child(&[], &whole)
+                .expect_err("the child graph is a copy")
+        ));
         let exec = whole.instantiate().expect("it is the first");
-        assert!(is_unsupported(whole.instantiate().expect_err("it would be the second one")));
+        assert!(is_unsupported(
+            whole.instantiate().expect_err("it would be the second one")
+        ));
         drop(exec);
         whole.instantiate().expect("there is no other");
         drop(node);
@@ -240,23 +337,38 @@ fn kernel_node_returns_its_parameters_and_runs_with_new_ones() {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);
         let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
-        assert_eq!(graph.kernel_config(&node).expect("the node is there"), node.config());
+        assert_eq!(
+            graph.kernel_config(&node).expect("the node is there"),
+            node.config()
+        );
         assert_eq!(node.kernel().name(), "fill");
         let config = LaunchConfig::new((2, 1, 1), (8, 4, 1));
         let arguments = (buffer.as_pointer(), 3, LEN as u32);
         // SAFETY: `fill` writes exactly the words of the buffer.
-        unsafe { graph.set_kernel(&node, &kernel, config, arguments) }.expect("the kernel is the same");
-        assert_eq!(graph.kernel_config(&node).expect("the node is there"), config);
+        unsafe { graph.set_kernel(&node, &kernel, config, arguments) }
+            .expect("the kernel is the same");
+        assert_eq!(
+            graph.kernel_config(&node).expect("the node is there"),
+            config
+        );
         let (mut pointer, mut value, mut len) = (buffer.as_pointer(), 2_u32, 8_u32);
-        let values = &mut [(&raw mut pointer).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
+        let values = &mut [
+            (&raw mut pointer).cast(),
+            (&raw mut value).cast(),
+            (&raw mut len).cast(),
+        ];
         let untyped = kernel.to_untyped();
         let (config, attributes) = (LaunchConfig::new(1, 8), LaunchAttributes::new());
         // SAFETY: `fill` takes a pointer and two words, and writes eight words of the buffer.
-        unsafe { graph.add_kernel_raw(&[*node], &untyped, config, &attributes, values) }.expect("it can be added");
+        unsafe { graph.add_kernel_raw(&[*node], &untyped, config, &attributes, values) }
+            .expect("it can be added");
         run(test, &mut graph.instantiate().expect("the graph is valid"));
         // A block of 8 × 4 threads numbers them along x only.
         let written = words(&buffer);
-        assert_eq!((&written[..8], &written[8..16], written[16]), (&[2; 8][..], &[3; 8][..], 0));
+        assert_eq!(
+            (&written[..8], &written[8..16], written[16]),
+            (&[2; 8][..], &[3; 8][..], 0)
+        );
     });
 }
 
@@ -279,7 +391,13 @@ fn copy_parameters_can_be_replaced_before_instantiation() {
         let (from, to) = (zeroes(test), zeroes(test));
         let mut graph = graph(test);
         let filled = add_fill(&mut graph, &[], &from, 3);
-        let copy = |bytes| GraphCopy::new(CopyPlace::device(bytes_of(&from)), CopyPlace::device(bytes_of(&to)), bytes);
+        let copy = |bytes| {
+            GraphCopy::new(
+                CopyPlace::device(bytes_of(&from)),
+                CopyPlace::device(bytes_of(&to)),
+                bytes,
+            )
+        };
         // SAFETY: the buffers have this length and outlive the launch.
         let node = unsafe { graph.add_copy(&[*filled], copy(LEN * 4)) }.expect("it fits");
         // SAFETY: as above.
@@ -294,7 +412,10 @@ fn attributes_of_a_kernel_node_are_queried_and_copied() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);
-        let (config, arguments) = (LaunchConfig::new(1, 64), (buffer.as_pointer(), 3, LEN as u32));
+        let (config, arguments) = (
+            LaunchConfig::new(1, 64),
+            (buffer.as_pointer(), 3, LEN as u32),
+        );
         let attributes = LaunchAttributes::new().with_priority(-1);
         // SAFETY: `fill` writes exactly the words of the buffer, which outlives the launch.
         let first = unsafe { graph.add_kernel_with(&[], &kernel, config, &attributes, arguments) };
@@ -302,11 +423,16 @@ fn attributes_of_a_kernel_node_are_queried_and_copied() {
         let second = add_kernel(&mut graph, &[*first], &kernel, &buffer, 4);
         let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
         let priority = |graph: &Graph, node| {
-            let value = graph.raw_kernel_attribute(node, id).expect("kernel nodes have a priority");
+            let value = graph
+                .raw_kernel_attribute(node, id)
+                .expect("kernel nodes have a priority");
             // SAFETY: this attribute holds a priority.
             unsafe { value.priority }
         };
-        assert_eq!([&first, &second].map(|node| priority(&graph, node)), [-1, 0]);
+        assert_eq!(
+            [&first, &second].map(|node| priority(&graph, node)),
+            [-1, 0]
+        );
         // SAFETY: the kernel does the same with any priority.
         unsafe { graph.copy_kernel_attributes(&second, &first) }.expect("both are kernel nodes");
         assert_eq!(priority(&graph, &second), -1);
@@ -416,39 +542,69 @@ pub(crate) mod operations {
             // SAFETY: an empty node accesses no memory.
             made((unsafe { graph.add_raw(&[], &mut empty()) }?, graph))
         }),
-        ("Device::graph_memory", |fixture| made(fixture.device.graph_memory()?)),
-        ("Device::trim_graph_memory", |fixture| made(fixture.device.trim_graph_memory()?)),
-        ("Device::reset_graph_memory_maxima", |fixture| made(fixture.device.reset_graph_memory_maxima()?)),
+        ("Device::graph_memory", |fixture| {
+            made(fixture.device.graph_memory()?)
+        }),
+        ("Device::trim_graph_memory", |fixture| {
+            made(fixture.device.trim_graph_memory()?)
+        }),
+        ("Device::reset_graph_memory_maxima", |fixture| {
+            made(fixture.device.reset_graph_memory_maxima()?)
+        }),
         ("Graph::add_kernel_with", |fixture| {
             let (mut graph, config) = (graph(fixture)?, LaunchConfig::new(1, 32));
             let attributes = LaunchAttributes::new().with_priority(0);
             let arguments = arguments(fixture, 2);
             // SAFETY: `fill` writes only words of the buffer, and the graph is not launched.
-            made(unsafe { graph.add_kernel_with(&[], &fixture.fill, config, &attributes, arguments) }.map(|_| ())?)
+            made(
+                unsafe {
+                    graph.add_kernel_with(&[], &fixture.fill, config, &attributes, arguments)
+                }
+                .map(|_| ())?,
+            )
         }),
         ("Graph::add_kernel_raw", |fixture| {
             let (mut graph, config) = (graph(fixture)?, LaunchConfig::new(1, 32));
             let (mut data, mut value, mut len) = arguments(fixture, 2);
-            let values = &mut [(&raw mut data).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
+            let values = &mut [
+                (&raw mut data).cast(),
+                (&raw mut value).cast(),
+                (&raw mut len).cast(),
+            ];
             let kernel = fixture.fill.to_untyped();
             // SAFETY: `fill` has these three parameters, and the graph is not launched.
-            made(unsafe { graph.add_kernel_raw(&[], &kernel, config, &LaunchAttributes::new(), values) }.map(|_| ())?)
+            made(
+                unsafe {
+                    graph.add_kernel_raw(&[], &kernel, config, &LaunchAttributes::new(), values)
+                }
+                .map(|_| ())?,
+            )
         }),
         ("Graph::set_kernel_attributes", |fixture| {
             let (mut graph, node) = with_kernel(fixture)?;
             // SAFETY: the kernel does the same with any priority.
-            made(unsafe { graph.set_kernel_attributes(&node, &LaunchAttributes::new().with_priority(0)) }?)
+            made(unsafe {
+                graph.set_kernel_attributes(&node, &LaunchAttributes::new().with_priority(0))
+            }?)
         }),
         ("Graph::raw_kernel_attribute", |fixture| {
             let (graph, node) = with_kernel(fixture)?;
             let attribute = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
-            graph.raw_kernel_attribute(&node, attribute).map(|_| boxed(()))
+            graph
+                .raw_kernel_attribute(&node, attribute)
+                .map(|_| boxed(()))
         }),
         ("Graph::copy_kernel_attributes", |fixture| {
             let (mut graph, node) = with_kernel(fixture)?;
             // SAFETY: as above.
-            let other =
-                unsafe { graph.add_kernel(&[*node], &fixture.fill, LaunchConfig::new(1, 32), arguments(fixture, 1)) }?;
+            let other = unsafe {
+                graph.add_kernel(
+                    &[*node],
+                    &fixture.fill,
+                    LaunchConfig::new(1, 32),
+                    arguments(fixture, 1),
+                )
+            }?;
             // SAFETY: as above; the attributes of both are the same.
             made(unsafe { graph.copy_kernel_attributes(&node, &other) }?)
         }),

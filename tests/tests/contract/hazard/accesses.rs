@@ -26,7 +26,8 @@ fn write(accesses: &Accesses, stream: &Stream) -> Result<(), Error> {
 
 /// Returns a graph that leases the memory for writing.
 fn writer(test: &TestDriver, accesses: &Accesses) -> Graph {
-    Graph::capture(&test.context(), |scope| write(accesses, scope)).expect("the memory can be leased")
+    Graph::capture(&test.context(), |scope| write(accesses, scope))
+        .expect("the memory can be leased")
 }
 
 /// Returns whether a read and a write on this stream are begun without a lock.
@@ -47,7 +48,8 @@ fn access_that_the_graph_would_miss_is_refused_before_a_wait() {
                 for refused in [read(accesses, &own), write(accesses, &own)] {
                     let error = refused.expect_err("the work would run immediately");
                     assert!(
-                        error.function().is_none() && error.to_string().contains("not part of that capture"),
+                        error.function().is_none()
+                            && error.to_string().contains("not part of that capture"),
                         "{error}"
                     );
                 }
@@ -66,18 +68,35 @@ fn reads_on_the_home_stream_take_no_lock_after_it_has_waited_for_a_launch_on_ano
     on_driver(|test| {
         let [own, launching, reading] = streams(test);
         let accesses = Accesses::leasable(&own);
-        let mut graph = writer(test, &accesses).instantiate().expect("the graph is valid");
+        let mut graph = writer(test, &accesses)
+            .instantiate()
+            .expect("the graph is valid");
         write(&accesses, &own).expect("the owner may write");
-        assert_eq!(begins_at_home(&accesses, &own), [true, true], "no executable holds the memory");
+        assert_eq!(
+            begins_at_home(&accesses, &own),
+            [true, true],
+            "no executable holds the memory"
+        );
         graph.launch(&launching).expect("it can be launched");
-        assert_eq!(begins_at_home(&accesses, &own), [false, false], "the launch has not been waited for");
+        assert_eq!(
+            begins_at_home(&accesses, &own),
+            [false, false],
+            "the launch has not been waited for"
+        );
         read(&accesses, &own).expect("the owner may read");
-        assert_eq!((own.inserted_waits(), begins_at_home(&accesses, &own)), (1, [true, false]));
+        assert_eq!(
+            (own.inserted_waits(), begins_at_home(&accesses, &own)),
+            (1, [true, false])
+        );
         // A second reader waits for the launch, but not for the reads on the home stream.
         read(&accesses, &reading).expect("the owner may read");
         let home = own.inserted_waits();
         write(&accesses, &own).expect("the owner may write");
-        assert_eq!(own.inserted_waits(), home + 1, "the read on the other stream");
+        assert_eq!(
+            own.inserted_waits(),
+            home + 1,
+            "the read on the other stream"
+        );
         assert_eq!(begins_at_home(&accesses, &own), [true, true]);
         graph.launch(&launching).expect("it can be launched");
         assert_eq!(begins_at_home(&accesses, &own), [false, false]);
@@ -89,7 +108,8 @@ fn reads_on_the_home_stream_take_no_lock_while_an_executable_reads() {
     on_driver(|test| {
         let [own, launching] = streams(test);
         let accesses = Accesses::leasable(&own);
-        let graph = Graph::capture(&test.context(), |scope| read(&accesses, scope)).expect("the memory can be leased");
+        let graph = Graph::capture(&test.context(), |scope| read(&accesses, scope))
+            .expect("the memory can be leased");
         let mut graph = graph.instantiate().expect("the graph is valid");
         graph.launch(&launching).expect("it can be launched");
         assert_eq!(begins_at_home(&accesses, &own), [true, false]);
@@ -134,11 +154,19 @@ fn panics_in_a_wait(test: &TestDriver, is_leased: bool) -> bool {
         catch_unwind(AssertUnwindSafe(|| write(&accesses, &writing))).is_err()
     });
     write(&accesses, &writing).expect("the access that panicked has ended");
-    assert_eq!(writing.inserted_waits(), 2, "it waits for the allocation and for the read");
+    assert_eq!(
+        writing.inserted_waits(),
+        2,
+        "it waits for the allocation and for the read"
+    );
     if let Some(graph) = graph {
         let mut graph = graph.instantiate().expect("the graph is valid");
         graph.launch(&own).expect("no access is in progress");
-        assert_eq!(own.inserted_waits(), 1, "the launch waits for the write, which comes after the read");
+        assert_eq!(
+            own.inserted_waits(),
+            1,
+            "the launch waits for the write, which comes after the read"
+        );
     }
     has_panicked
 }
@@ -148,7 +176,10 @@ fn accesses_are_still_waited_for_after_a_subscriber_has_panicked() {
     on_driver(|test| {
         for is_leased in [false, true] {
             // `tracing` misses the first event of a call site that another thread registers at the same time.
-            assert!((0..10).any(|_| panics_in_a_wait(test, is_leased)), "no subscriber has panicked");
+            assert!(
+                (0..10).any(|_| panics_in_a_wait(test, is_leased)),
+                "no subscriber has panicked"
+            );
         }
     });
 }
@@ -160,33 +191,47 @@ pub(crate) mod operations {
     use crate::operations::{Operation, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Accesses::before_read and Accesses::after_read", |fixture| {
-            let (accesses, mut guard) = (Accesses::allocated(&fixture.stream), guard(&fixture.other));
-            accesses.before_read(&mut guard)?;
-            accesses.after_read(&mut guard);
-            made(())
-        }),
-        ("Accesses::before_write and Accesses::after_partial_write", |fixture| {
-            let accesses = Accesses::allocated(&fixture.stream);
-            accesses.before_read(&mut guard(&fixture.other))?;
-            accesses.after_read(&mut guard(&fixture.other));
-            let mut guard = guard(&fixture.stream);
-            accesses.before_write(&mut guard)?;
-            accesses.after_partial_write(&mut guard);
-            made(())
-        }),
-        ("Accesses::after_write and Accesses::before_free", |fixture| {
-            let (mut accesses, mut guard) = (Accesses::allocated(&fixture.stream), guard(&fixture.other));
-            accesses.before_write(&mut guard)?;
-            accesses.after_write(&mut guard);
-            made(accesses.before_free(&fixture.stream)?)
-        }),
-        ("Accesses::synchronize and Accesses::synchronize_writes and Accesses::users", |fixture| {
-            let accesses = Accesses::allocated(&fixture.stream);
-            accesses.after_read(&mut guard(&fixture.other));
-            accesses.synchronize_writes()?;
-            accesses.synchronize()?;
-            made(accesses.users()?.len())
-        }),
+        (
+            "Accesses::before_read and Accesses::after_read",
+            |fixture| {
+                let (accesses, mut guard) =
+                    (Accesses::allocated(&fixture.stream), guard(&fixture.other));
+                accesses.before_read(&mut guard)?;
+                accesses.after_read(&mut guard);
+                made(())
+            },
+        ),
+        (
+            "Accesses::before_write and Accesses::after_partial_write",
+            |fixture| {
+                let accesses = Accesses::allocated(&fixture.stream);
+                accesses.before_read(&mut guard(&fixture.other))?;
+                accesses.after_read(&mut guard(&fixture.other));
+                let mut guard = guard(&fixture.stream);
+                accesses.before_write(&mut guard)?;
+                accesses.after_partial_write(&mut guard);
+                made(())
+            },
+        ),
+        (
+            "Accesses::after_write and Accesses::before_free",
+            |fixture| {
+                let (mut accesses, mut guard) =
+                    (Accesses::allocated(&fixture.stream), guard(&fixture.other));
+                accesses.before_write(&mut guard)?;
+                accesses.after_write(&mut guard);
+                made(accesses.before_free(&fixture.stream)?)
+            },
+        ),
+        (
+            "Accesses::synchronize and Accesses::synchronize_writes and Accesses::users",
+            |fixture| {
+                let accesses = Accesses::allocated(&fixture.stream);
+                accesses.after_read(&mut guard(&fixture.other));
+                accesses.synchronize_writes()?;
+                accesses.synchronize()?;
+                made(accesses.users()?.len())
+            },
+        ),
     ];
 }

@@ -14,23 +14,40 @@ const QUERIES: usize = 75;
 /// Returns random queries, keys and values.
 fn inputs() -> [Vec<f64>; 3] {
     [(1, 0.02), (2, 0.02), (3, 0.01)].map(|(seed, scale)| {
-        floats(seed, HEADS * QUERIES * DEPTH).into_iter().map(|value| f64::from(value) * scale).collect()
+        floats(seed, HEADS * QUERIES * DEPTH)
+            .into_iter()
+            .map(|value| f64::from(value) * scale)
+            .collect()
     })
 }
 
 /// Returns each result with the sum of the magnitudes of its terms.
 fn attention([queries, keys, values]: &[Vec<f64>; 3], causal: bool) -> Vec<(f64, f64)> {
-    let heads = queries.chunks(QUERIES * DEPTH).zip(keys.chunks(QUERIES * DEPTH)).zip(values.chunks(QUERIES * DEPTH));
+    let heads = queries
+        .chunks(QUERIES * DEPTH)
+        .zip(keys.chunks(QUERIES * DEPTH))
+        .zip(values.chunks(QUERIES * DEPTH));
     let mut results = Vec::new();
     for ((queries, keys), values) in heads {
         for (row, query) in queries.chunks(DEPTH).enumerate() {
             let seen = if causal { row + 1 } else { QUERIES };
-            let dot = |key: &[f64]| query.iter().zip(key).map(|(a, b)| a * b).sum::<f64>() / (DEPTH as f64).sqrt();
-            let weights: Vec<f64> = keys.chunks(DEPTH).take(seen).map(|key| dot(key).exp()).collect();
+            let dot = |key: &[f64]| {
+                query.iter().zip(key).map(|(a, b)| a * b).sum::<f64>() / (DEPTH as f64).sqrt()
+            };
+            let weights: Vec<f64> = keys
+                .chunks(DEPTH)
+                .take(seen)
+                .map(|key| dot(key).exp())
+                .collect();
             let sum: f64 = weights.iter().sum();
             results.extend((0..DEPTH).map(|at| {
-                let parts = weights.iter().zip(values.chunks(DEPTH)).map(|(weight, value)| weight / sum * value[at]);
-                parts.fold((0.0, 0.0), |(total, size), part| (total + part, size + part.abs()))
+                let parts = weights
+                    .iter()
+                    .zip(values.chunks(DEPTH))
+                    .map(|(weight, value)| weight / sum * value[at]);
+                parts.fold((0.0, 0.0), |(total, size), part| {
+                    (total + part, size + part.abs())
+                })
             }));
         }
     }
@@ -45,9 +62,14 @@ fn attend<T: AnyBitPattern + NoUninit>(
     narrow: fn(f64) -> T,
 ) -> Vec<T> {
     let stream = test.stream();
-    let [queries, keys, values_of] =
-        inputs.each_ref().map(|input| buffer(&stream, &input.iter().map(|value| narrow(*value)).collect::<Vec<_>>()));
-    let mut output = DeviceBuffer::<T>::zeroed(&stream, HEADS * QUERIES * DEPTH).expect("memory suffices");
+    let [queries, keys, values_of] = inputs.each_ref().map(|input| {
+        buffer(
+            &stream,
+            &input.iter().map(|value| narrow(*value)).collect::<Vec<_>>(),
+        )
+    });
+    let mut output =
+        DeviceBuffer::<T>::zeroed(&stream, HEADS * QUERIES * DEPTH).expect("memory suffices");
     let kernel = kernel::<(&[T], &[T], &[T], &mut [T], u32)>(test, kernels::ATTENTION, name);
     let config = LaunchConfig::new((QUERIES.div_ceil(32) as u32, HEADS as u32), 32);
     let arguments = (&queries, &keys, &values_of, &mut output, QUERIES as u32);
@@ -63,17 +85,27 @@ fn assert_attention(found: &[f64], expected: &[(f64, f64)], own: f64, least: f64
     assert_eq!(found.len(), expected.len());
     for (at, (found, (expected, size))) in found.iter().zip(expected).enumerate() {
         let bound = 4e-6 * size + own * expected.abs() + least;
-        assert!((found - expected).abs() <= bound, "{at}: {found} {expected}");
+        assert!(
+            (found - expected).abs() <= bound,
+            "{at}: {found} {expected}"
+        );
     }
 }
 
 #[test]
 fn attention_is_near_the_cpu() {
     on_driver(|test| {
-        let inputs = inputs().map(|input| input.into_iter().map(|value| f64::from(value as f32)).collect::<Vec<_>>());
+        let inputs = inputs().map(|input| {
+            input
+                .into_iter()
+                .map(|value| f64::from(value as f32))
+                .collect::<Vec<_>>()
+        });
         for (name, causal) in [("attention", false), ("attention_causal", true)] {
-            let found: Vec<f64> =
-                attend(test, name, &inputs, |value| value as f32).into_iter().map(f64::from).collect();
+            let found: Vec<f64> = attend(test, name, &inputs, |value| value as f32)
+                .into_iter()
+                .map(f64::from)
+                .collect();
             assert_attention(&found, &attention(&inputs, causal), 0.0, 0.0);
         }
     });
@@ -82,10 +114,20 @@ fn attention_is_near_the_cpu() {
 #[test]
 fn attention_of_halves_is_near_the_cpu() {
     on_driver(|test| {
-        let inputs = inputs().map(|input| input.into_iter().map(|value| F16.round(value)).collect::<Vec<_>>());
+        let inputs = inputs().map(|input| {
+            input
+                .into_iter()
+                .map(|value| F16.round(value))
+                .collect::<Vec<_>>()
+        });
         let found = attend(test, "attention_f16", &inputs, |value| F16.bits(value));
         let found: Vec<f64> = found.into_iter().map(|bits| F16.value(bits)).collect();
-        assert_attention(&found, &attention(&inputs, false), 2.0_f64.powi(-11), 2.0_f64.powi(-25));
+        assert_attention(
+            &found,
+            &attention(&inputs, false),
+            2.0_f64.powi(-11),
+            2.0_f64.powi(-25),
+        );
     });
 }
 
@@ -94,15 +136,22 @@ fn softmax_in_one_pass_is_near_the_cpu() {
     on_driver(|test| {
         let stream = test.stream();
         for columns in [1, 33, 300] {
-            let input: Vec<f32> = floats(4, 6 * columns).into_iter().map(|value| value * 0.2).collect();
+            let input: Vec<f32> = floats(4, 6 * columns)
+                .into_iter()
+                .map(|value| value * 0.2)
+                .collect();
             let source = buffer(&stream, &input);
-            let mut output = DeviceBuffer::<f32>::zeroed(&stream, input.len()).expect("memory suffices");
+            let mut output =
+                DeviceBuffer::<f32>::zeroed(&stream, input.len()).expect("memory suffices");
             launch!(test, &stream, ATTENTION::"softmax_online", (&[f32], &mut [f32], u32), LaunchConfig::new(6, 32),
                 (&source, &mut output, columns as u32));
             let each = |row: &[f32]| {
                 let powers: Vec<f64> = row.iter().map(|value| f64::from(*value).exp()).collect();
                 let sum: f64 = powers.iter().sum();
-                powers.into_iter().map(move |power| power / sum).collect::<Vec<_>>()
+                powers
+                    .into_iter()
+                    .map(move |power| power / sum)
+                    .collect::<Vec<_>>()
             };
             let expected: Vec<f64> = input.chunks(columns).flat_map(each).collect();
             assert_near(&values(&output), &expected, 6e-6, 0.0, "softmax");

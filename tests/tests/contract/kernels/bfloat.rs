@@ -13,9 +13,19 @@ const NAN: u16 = 0x7fff;
 
 /// Returns random bit patterns of every class, including zeros, infinities and NaN.
 fn every_kind(seed: u32, count: usize) -> Vec<u16> {
-    let special = [0, 0x8000, 1, 0x8001, 0x7f80, 0xff80, 0x7fc0, 0xffff, 0x7f7f, 0x3f80];
+    let special = [
+        0, 0x8000, 1, 0x8001, 0x7f80, 0xff80, 0x7fc0, 0xffff, 0x7f7f, 0x3f80,
+    ];
     let random = integers(seed, count).into_iter();
-    random.map(|word| if word % 4 == 0 { special[word as usize / 4 % 10] } else { (word >> 16) as u16 }).collect()
+    random
+        .map(|word| {
+            if word % 4 == 0 {
+                special[word as usize / 4 % 10]
+            } else {
+                (word >> 16) as u16
+            }
+        })
+        .collect()
 }
 
 fn is_nan(bits: u16) -> bool {
@@ -30,17 +40,37 @@ fn widen(bits: u16) -> f32 {
 fn single_precision_is_rounded_to_the_nearest_bf16() {
     let nearest = |bits: u32| {
         let value = f32::from_bits(bits);
-        if value.is_nan() { NAN } else { ((u64::from(bits) + 0x7fff + u64::from(bits >> 16 & 1)) >> 16) as u16 }
+        if value.is_nan() {
+            NAN
+        } else {
+            ((u64::from(bits) + 0x7fff + u64::from(bits >> 16 & 1)) >> 16) as u16
+        }
     };
     on_device_of(8, |test| {
         let stream = test.stream();
-        let edges = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN, f32::MAX, f32::MIN_POSITIVE];
+        let edges = [
+            0.0,
+            -0.0,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+            -f32::NAN,
+            f32::MAX,
+            f32::MIN_POSITIVE,
+        ];
         let ties = (0..200_u32).map(|at| at << 24 | at << 16 | 0x8000);
-        let edges = edges.iter().map(|value| value.to_bits()).chain([1, 0x7fff, 0x8000, 0x8001, 0x7f80_0001]);
+        let edges = edges.iter().map(|value| value.to_bits()).chain([
+            1,
+            0x7fff,
+            0x8000,
+            0x8001,
+            0x7f80_0001,
+        ]);
         let input: Vec<u32> = edges.chain(ties).chain(integers(1, 2000)).collect();
         let source = buffer(&stream, &input);
         let count = input.len() as u32;
-        let mut output = DeviceBuffer::<u16>::zeroed(&stream, input.len()).expect("memory suffices");
+        let mut output =
+            DeviceBuffer::<u16>::zeroed(&stream, input.len()).expect("memory suffices");
         launch!(test, &stream, BFLOAT::"bf16_round", (&[u32], &mut [u16], u32), LaunchConfig::for_elements(count),
             (&source, &mut output, count));
         for (bits, found) in input.iter().zip(values(&output)) {
@@ -53,7 +83,12 @@ fn single_precision_is_rounded_to_the_nearest_bf16() {
 fn pairs_of_bf16_are_multiplied_and_added_with_one_rounding() {
     on_device_of(8, |test| {
         let stream = test.stream();
-        let narrow = |values: Vec<f32>| values.into_iter().map(|value| BF16.bits(value.into())).collect::<Vec<_>>();
+        let narrow = |values: Vec<f32>| {
+            values
+                .into_iter()
+                .map(|value| BF16.bits(value.into()))
+                .collect::<Vec<_>>()
+        };
         let (x, y) = (narrow(floats(2, 1000)), narrow(floats(3, 1000)));
         let a = [BF16.bits(1.1719), BF16.bits(-0.003_006)];
         let (left, mut right) = (buffer(&stream, &x), buffer(&stream, &y));
@@ -63,7 +98,10 @@ fn pairs_of_bf16_are_multiplied_and_added_with_one_rounding() {
         let each = |(at, (x, y)): (usize, (&u16, &u16))| {
             BF16.bits(fused(BF16.value(a[at % 2]), BF16.value(*x), BF16.value(*y)))
         };
-        assert_eq!(values(&right), x.iter().zip(&y).enumerate().map(each).collect::<Vec<_>>());
+        assert_eq!(
+            values(&right),
+            x.iter().zip(&y).enumerate().map(each).collect::<Vec<_>>()
+        );
     });
 }
 
@@ -71,7 +109,13 @@ fn pairs_of_bf16_are_multiplied_and_added_with_one_rounding() {
 fn smaller_and_larger_bf16_of_every_class_of_number() {
     // Orders -0 before +0. A NaN yields the other operand.
     let pick = |a: u16, b: u16, larger: bool| {
-        let key = |bits: u16| if bits >> 15 == 0 { i32::from(bits) } else { -1 - i32::from(bits & 0x7fff) };
+        let key = |bits: u16| {
+            if bits >> 15 == 0 {
+                i32::from(bits)
+            } else {
+                -1 - i32::from(bits & 0x7fff)
+            }
+        };
         match (is_nan(a), is_nan(b)) {
             (true, true) => NAN,
             (true, false) => b,
@@ -92,11 +136,18 @@ fn smaller_and_larger_bf16_of_every_class_of_number() {
             let result = |form: usize| found[at / 2 * 10 + 2 * form + at % 2];
             assert_eq!(result(0), pick(a, b, false), "min {a:#06x} {b:#06x}");
             assert_eq!(result(1), pick(a, b, true), "max {a:#06x} {b:#06x}");
-            let strict = if is_nan(a) || is_nan(b) { NAN } else { pick(a, b, true) };
+            let strict = if is_nan(a) || is_nan(b) {
+                NAN
+            } else {
+                pick(a, b, true)
+            };
             assert_eq!(result(2), strict, "max.NaN {a:#06x} {b:#06x}");
             // The payload of a resulting NaN is unspecified.
             for (form, expected) in [(3, a & 0x7fff), (4, a ^ 0x8000)] {
-                assert!(result(form) == expected || is_nan(a) && is_nan(result(form)), "{form}: {a:#06x}");
+                assert!(
+                    result(form) == expected || is_nan(a) && is_nan(result(form)),
+                    "{form}: {a:#06x}"
+                );
             }
         }
     });
@@ -108,17 +159,23 @@ fn product_of_bf16_is_summed_in_single_precision() {
         let stream = test.stream();
         for (rows, depth, columns) in [(1, 1, 1), (17, 5, 33), (20, 50, 18)] {
             let narrow = |seed, count| -> Vec<u16> {
-                floats(seed, count).into_iter().map(|value| BF16.bits(value.into())).collect()
+                floats(seed, count)
+                    .into_iter()
+                    .map(|value| BF16.bits(value.into()))
+                    .collect()
             };
             let (left, right) = (narrow(6, rows * depth), narrow(7, depth * columns));
-            let mut product = DeviceBuffer::<u16>::zeroed(&stream, rows * columns).expect("memory suffices");
+            let mut product =
+                DeviceBuffer::<u16>::zeroed(&stream, rows * columns).expect("memory suffices");
             let grid = (columns.div_ceil(16) as u32, rows.div_ceil(16) as u32);
             let (a, b) = (buffer(&stream, &left), buffer(&stream, &right));
             launch!(test, &stream, BFLOAT::"bf16_product", (&[u16], &[u16], &mut [u16], u32, u32, u32),
                 LaunchConfig::new(grid, (16, 16)), (&a, &b, &mut product, rows as u32, depth as u32, columns as u32));
             let element = |at: usize| {
                 let (row, column) = (at / columns, at % columns);
-                let step = |sum: f32, k| widen(left[row * depth + k]).fused(widen(right[k * columns + column]), sum);
+                let step = |sum: f32, k| {
+                    widen(left[row * depth + k]).fused(widen(right[k * columns + column]), sum)
+                };
                 BF16.bits((0..depth).fold(0.0_f32, step).into())
             };
             let expected: Vec<_> = (0..rows * columns).map(element).collect();
@@ -132,14 +189,21 @@ fn sums_of_bf16_are_those_of_the_cpu_in_the_order_of_the_lanes() {
     on_device_of(8, |test| {
         let stream = test.stream();
         let (rows, pairs) = (5, 75);
-        let input: Vec<u16> = floats(8, rows * pairs * 2).into_iter().map(|value| BF16.bits(value.into())).collect();
+        let input: Vec<u16> = floats(8, rows * pairs * 2)
+            .into_iter()
+            .map(|value| BF16.bits(value.into()))
+            .collect();
         let source = buffer(&stream, &input);
         let mut sums = DeviceBuffer::<f32>::zeroed(&stream, rows).expect("memory suffices");
         launch!(test, &stream, BFLOAT::"bf16_sum", (&[u16], &mut [f32], u32), LaunchConfig::new(rows as u32, 32),
             (&source, &mut sums, pairs as u32));
         let each = |row: &[u16]| {
             let lane = |lane: usize| {
-                row.chunks(2).skip(lane).step_by(32).flatten().fold(0.0_f32, |sum, bits| sum + widen(*bits))
+                row.chunks(2)
+                    .skip(lane)
+                    .step_by(32)
+                    .flatten()
+                    .fold(0.0_f32, |sum, bits| sum + widen(*bits))
             };
             let mut lanes: Vec<f32> = (0..32).map(lane).collect();
             while lanes.len() > 1 {
@@ -148,7 +212,10 @@ fn sums_of_bf16_are_those_of_the_cpu_in_the_order_of_the_lanes() {
             }
             lanes[0]
         };
-        assert_eq!(bits(&values(&sums)), bits(&input.chunks(2 * pairs).map(each).collect::<Vec<_>>()));
+        assert_eq!(
+            bits(&values(&sums)),
+            bits(&input.chunks(2 * pairs).map(each).collect::<Vec<_>>())
+        );
     });
 }
 
@@ -157,12 +224,21 @@ fn product_of_bf16_by_tensor_cores_is_exact_for_small_integers() {
     on_device_of(8, |test| {
         let stream = test.stream();
         let (a, b) = (small(9, 256), small(10, 128));
-        let narrow = |values: &[i32]| values.iter().map(|value| BF16.bits((*value).into())).collect::<Vec<_>>();
+        let narrow = |values: &[i32]| {
+            values
+                .iter()
+                .map(|value| BF16.bits((*value).into()))
+                .collect::<Vec<_>>()
+        };
         let (left, right) = (buffer(&stream, &narrow(&a)), buffer(&stream, &narrow(&b)));
         let mut result = DeviceBuffer::<f32>::zeroed(&stream, 128).expect("memory suffices");
         launch!(test, &stream, BFLOAT::"bf16_tensor_product", (&[u16], &[u16], &mut [f32]), LaunchConfig::new(1, 32),
             (&left, &right, &mut result));
-        let element = |at: usize| (0..16).map(|k| a[at / 8 * 16 + k] * b[at % 8 * 16 + k]).sum::<i32>() as f32;
+        let element = |at: usize| {
+            (0..16)
+                .map(|k| a[at / 8 * 16 + k] * b[at % 8 * 16 + k])
+                .sum::<i32>() as f32
+        };
         assert_eq!(values(&result), (0..128).map(element).collect::<Vec<_>>());
     });
 }

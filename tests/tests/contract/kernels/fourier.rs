@@ -11,8 +11,9 @@ const LINES: usize = 3;
 
 /// Returns the spectra of rows of complex numbers by the definition of the transform.
 fn spectra(lines: &[f64]) -> Vec<f64> {
-    let roots: Vec<(f64, f64)> =
-        (0..POINTS).map(|at| (-std::f64::consts::TAU * at as f64 / POINTS as f64).sin_cos()).collect();
+    let roots: Vec<(f64, f64)> = (0..POINTS)
+        .map(|at| (-std::f64::consts::TAU * at as f64 / POINTS as f64).sin_cos())
+        .collect();
     let each = |line: &[f64]| {
         let point = |frequency: usize| {
             let mut sum = [0.0, 0.0];
@@ -33,8 +34,17 @@ fn spectra(lines: &[f64]) -> Vec<f64> {
 fn assert_near_its_length(found: &[f64], expected: &[f64], part: f64) {
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.chunks(2 * POINTS).zip(expected.chunks(2 * POINTS)) {
-        let length = expected.iter().map(|value| value * value).sum::<f64>().sqrt();
-        let distance = found.iter().zip(expected).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+        let length = expected
+            .iter()
+            .map(|value| value * value)
+            .sum::<f64>()
+            .sqrt();
+        let distance = found
+            .iter()
+            .zip(expected)
+            .map(|(a, b)| (a - b) * (a - b))
+            .sum::<f64>()
+            .sqrt();
         assert!(distance <= part * length, "{distance} of {length}");
     }
 }
@@ -49,7 +59,8 @@ fn transform<T: AnyBitPattern + NoUninit>(
     let kernel = kernel::<(&mut [T], i32)>(test, kernels::FOURIER, name);
     let config = LaunchConfig::new(LINES as u32, 512);
     // SAFETY: the buffer has one row for each block.
-    unsafe { kernel.launch(&test.stream(), config, (&mut *data, i32::from(backward))) }.expect("it launches");
+    unsafe { kernel.launch(&test.stream(), config, (&mut *data, i32::from(backward))) }
+        .expect("it launches");
     values(data)
 }
 
@@ -100,7 +111,11 @@ fn power(base: u64, exponent: u64) -> u64 {
         return 1;
     }
     let rest = power(base * base % PRIME, exponent / 2);
-    if exponent.is_multiple_of(2) { rest } else { rest * base % PRIME }
+    if exponent.is_multiple_of(2) {
+        rest
+    } else {
+        rest * base % PRIME
+    }
 }
 
 #[test]
@@ -111,24 +126,45 @@ fn product_of_polynomials_by_exact_transforms_is_the_one_of_the_cpu() {
         let transform = |data: &mut DeviceBuffer<u32>, blocks: u32, root: u64, scale: u64| {
             let config = LaunchConfig::new(blocks, 256);
             // SAFETY: the buffer has 1024 words for each block.
-            unsafe { kernel.launch(&stream, config, (&mut *data, root as u32, scale as u32)) }.expect("it launches");
+            unsafe { kernel.launch(&stream, config, (&mut *data, root as u32, scale as u32)) }
+                .expect("it launches");
             values(data)
         };
-        let input: Vec<u32> = integers(4, 2 * POINTS).iter().map(|value| (u64::from(*value) % PRIME) as u32).collect();
+        let input: Vec<u32> = integers(4, 2 * POINTS)
+            .iter()
+            .map(|value| (u64::from(*value) % PRIME) as u32)
+            .collect();
         let mut data = buffer(&stream, &input);
         let root = power(3, (PRIME - 1) / POINTS as u64);
         let spectra = transform(&mut data, 2, root, 1);
         let sum = |frequency: u64| {
             let step = power(root, frequency);
-            input[..POINTS].iter().rev().fold(0, |sum, value| (sum * step + u64::from(*value)) % PRIME)
+            input[..POINTS]
+                .iter()
+                .rev()
+                .fold(0, |sum, value| (sum * step + u64::from(*value)) % PRIME)
         };
         let expected: Vec<u64> = (0..POINTS as u64).map(sum).collect();
-        assert!(spectra.iter().zip(&expected).all(|(found, expected)| u64::from(*found) == *expected));
+        assert!(
+            spectra
+                .iter()
+                .zip(&expected)
+                .all(|(found, expected)| u64::from(*found) == *expected)
+        );
 
         let (left, right) = spectra.split_at(POINTS);
-        let product = |(left, right): (&u32, &u32)| (u64::from(*left) * u64::from(*right) % PRIME) as u32;
-        let mut products = buffer(&stream, &left.iter().zip(right).map(product).collect::<Vec<_>>());
-        let found = transform(&mut products, 1, power(root, PRIME - 2), power(POINTS as u64, PRIME - 2));
+        let product =
+            |(left, right): (&u32, &u32)| (u64::from(*left) * u64::from(*right) % PRIME) as u32;
+        let mut products = buffer(
+            &stream,
+            &left.iter().zip(right).map(product).collect::<Vec<_>>(),
+        );
+        let found = transform(
+            &mut products,
+            1,
+            power(root, PRIME - 2),
+            power(POINTS as u64, PRIME - 2),
+        );
         let mut expected = vec![0_u64; POINTS];
         for (at, left) in input[..POINTS].iter().enumerate() {
             for (other, right) in input[POINTS..].iter().enumerate() {
@@ -136,6 +172,11 @@ fn product_of_polynomials_by_exact_transforms_is_the_one_of_the_cpu() {
                 *slot = (*slot + u64::from(*left) * u64::from(*right)) % PRIME;
             }
         }
-        assert!(found.iter().zip(&expected).all(|(found, expected)| u64::from(*found) == *expected));
+        assert!(
+            found
+                .iter()
+                .zip(&expected)
+                .all(|(found, expected)| u64::from(*found) == *expected)
+        );
     });
 }

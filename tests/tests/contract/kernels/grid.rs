@@ -13,11 +13,17 @@ fn transposed_matrix_is_that_of_the_cpu() {
         for (width, height) in [(1, 1), (32, 32), (33, 31), (100, 70)] {
             let input = floats(1, width * height);
             let source = buffer(&stream, &input);
-            let mut target = DeviceBuffer::<f32>::zeroed(&stream, width * height).expect("memory suffices");
-            let config = LaunchConfig::new((width.div_ceil(32) as u32, height.div_ceil(32) as u32), (32, 8));
+            let mut target =
+                DeviceBuffer::<f32>::zeroed(&stream, width * height).expect("memory suffices");
+            let config = LaunchConfig::new(
+                (width.div_ceil(32) as u32, height.div_ceil(32) as u32),
+                (32, 8),
+            );
             launch!(test, &stream, GRID::"transpose", (&[f32], &mut [f32], u32, u32), config,
                 (&source, &mut target, width as u32, height as u32));
-            let expected: Vec<f32> = (0..width * height).map(|at| input[at % height * width + at / height]).collect();
+            let expected: Vec<f32> = (0..width * height)
+                .map(|at| input[at % height * width + at / height])
+                .collect();
             assert_eq!(values(&target), expected, "{width}×{height}");
         }
     });
@@ -25,13 +31,16 @@ fn transposed_matrix_is_that_of_the_cpu() {
 
 #[test]
 fn blurred_picture_repeats_its_border() {
-    let weights = [0.0625_f32, 0.125, 0.0625, 0.125, 0.25, 0.125, 0.0625, 0.125, 0.0625];
+    let weights = [
+        0.0625_f32, 0.125, 0.0625, 0.125, 0.25, 0.125, 0.0625, 0.125, 0.0625,
+    ];
     on_driver(|test| {
         let stream = test.stream();
         let (width, height) = (37_i32, 21_i32);
         let input = floats(2, (width * height) as usize);
         let source = buffer(&stream, &input);
-        let mut target = DeviceBuffer::<f32>::zeroed(&stream, input.len()).expect("memory suffices");
+        let mut target =
+            DeviceBuffer::<f32>::zeroed(&stream, input.len()).expect("memory suffices");
         launch!(test, &stream, GRID::"blur", (&[f32], &mut [f32], i32, i32), LaunchConfig::new((3, 3), (16, 8)),
             (&source, &mut target, width, height));
         let pixel = |at: i32| {
@@ -60,7 +69,11 @@ fn heat_spreads_as_on_the_cpu() {
             std::mem::swap(&mut before, &mut after);
             let change = |at: usize| {
                 let inside = at > 0 && at < 299;
-                if inside { now[at - 1] - 2.0 * now[at] + now[at + 1] } else { 0.0 }
+                if inside {
+                    now[at - 1] - 2.0 * now[at] + now[at + 1]
+                } else {
+                    0.0
+                }
             };
             now = (0..300).map(|at| now[at] + 0.2 * change(at)).collect();
         }
@@ -73,7 +86,10 @@ fn life_goes_on_as_on_the_cpu() {
     on_driver(|test| {
         let stream = test.stream();
         let (width, height) = (50_usize, 30_usize);
-        let mut now: Vec<u8> = integers(4, width * height).into_iter().map(|value| u8::from(value % 3 == 0)).collect();
+        let mut now: Vec<u8> = integers(4, width * height)
+            .into_iter()
+            .map(|value| u8::from(value % 3 == 0))
+            .collect();
         let mut before = buffer(&stream, &now);
         let mut after = DeviceBuffer::<u8>::zeroed(&stream, now.len()).expect("memory suffices");
         for _ in 0..5 {
@@ -82,7 +98,10 @@ fn life_goes_on_as_on_the_cpu() {
             std::mem::swap(&mut before, &mut after);
             let cell = |at: usize| {
                 let around = (0..9).filter(|place| *place != 4).map(|place| {
-                    let (x, y) = (at % width + place % 3 + width - 1, at / width + place / 3 + height - 1);
+                    let (x, y) = (
+                        at % width + place % 3 + width - 1,
+                        at / width + place / 3 + height - 1,
+                    );
                     now[y % height * width + x % width]
                 });
                 let around: u8 = around.sum();
@@ -107,15 +126,22 @@ fn product_of_matrix_and_vector_sums_in_the_order_of_the_lanes() {
             (&a, &b, &mut result, rows as u32, columns as u32));
         let row = |row: usize| {
             let lane = |lane: usize| {
-                (lane..columns).step_by(32).fold(0.0, |sum, at| sum + matrix[row * columns + at] * vector[at])
+                (lane..columns)
+                    .step_by(32)
+                    .fold(0.0, |sum, at| sum + matrix[row * columns + at] * vector[at])
             };
             let mut lanes: Vec<f32> = (0..32).map(lane).collect();
             for offset in [16, 8, 4, 2, 1] {
-                lanes = (0..32).map(|lane| lanes[lane] + lanes[lane ^ offset]).collect();
+                lanes = (0..32)
+                    .map(|lane| lanes[lane] + lanes[lane ^ offset])
+                    .collect();
             }
             lanes[0]
         };
-        assert_eq!(bits(&values(&result)), bits(&(0..rows).map(row).collect::<Vec<_>>()));
+        assert_eq!(
+            bits(&values(&result)),
+            bits(&(0..rows).map(row).collect::<Vec<_>>())
+        );
     });
 }
 
@@ -138,7 +164,12 @@ fn bodies_attract_each_other_as_on_the_cpu() {
                 let [x, y, z] = [other[0] - mine[0], other[1] - mine[1], other[2] - mine[2]];
                 let square = x * x + y * y + z * z + 0.01;
                 let scale = other[3] / (square * square.sqrt());
-                sum = [sum[0] + x * scale, sum[1] + y * scale, sum[2] + z * scale, 0.0];
+                sum = [
+                    sum[0] + x * scale,
+                    sum[1] + y * scale,
+                    sum[2] + z * scale,
+                    0.0,
+                ];
             }
             sum
         };

@@ -15,7 +15,12 @@ fn memory_of_the_device_heap_outlives_the_kernel_that_took_it() {
         let config = LaunchConfig::new(2, 64);
         launch!(test, &stream, HEAP::"heap_keep", (&mut [u64], u32), config, (&mut rows, 100));
         let addresses = values(&rows);
-        assert!(addresses.iter().all(|address| *address != 0 && address % 16 == 0), "{addresses:x?}");
+        assert!(
+            addresses
+                .iter()
+                .all(|address| *address != 0 && address % 16 == 0),
+            "{addresses:x?}"
+        );
         launch!(test, &stream, HEAP::"heap_read", (&[u64], &mut [u32], u32), config, (&rows, &mut sums, 100));
         let sum = |index: u32| index * (index * (index + 1) / 2);
         assert_eq!(values(&sums), (0..100).map(sum).collect::<Vec<_>>());

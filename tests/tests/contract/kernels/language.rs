@@ -12,13 +12,22 @@ type BarrierKernel = Kernel<(&'static mut [u32], &'static mut [u32], &'static mu
 #[test]
 fn recursion_returns_through_every_frame() {
     fn fibonacci(n: u32) -> u32 {
-        if n < 2 { n } else { fibonacci(n - 1) + fibonacci(n - 2) }
+        if n < 2 {
+            n
+        } else {
+            fibonacci(n - 1) + fibonacci(n - 2)
+        }
     }
     on_driver(|test| {
         let stream = test.stream();
         let mut output = DeviceBuffer::<u32>::zeroed(&stream, 100).expect("memory suffices");
         launch!(test, &stream, LANGUAGE::"recursion", (&mut [u32], u32), LaunchConfig::new(2, 64), (&mut output, 100));
-        assert_eq!(values(&output), (0..100).map(|index| fibonacci(index % 15)).collect::<Vec<_>>());
+        assert_eq!(
+            values(&output),
+            (0..100)
+                .map(|index| fibonacci(index % 15))
+                .collect::<Vec<_>>()
+        );
     });
 }
 
@@ -32,7 +41,10 @@ fn each_thread_calls_the_function_that_it_picked() {
         launch!(test, &stream, LANGUAGE::"function_pointers", (&[i32], &mut [i32], u32), LaunchConfig::for_elements(100),
             (&source, &mut output, 100));
         let each = |(index, value): (usize, &i32)| [value + 7, value - 7, value * 7][index % 3];
-        assert_eq!(values(&output), input.iter().enumerate().map(each).collect::<Vec<_>>());
+        assert_eq!(
+            values(&output),
+            input.iter().enumerate().map(each).collect::<Vec<_>>()
+        );
     });
 }
 
@@ -55,7 +67,10 @@ fn switch_takes_every_case_and_falls_through() {
         let mut output = DeviceBuffer::<u32>::zeroed(&stream, 300).expect("memory suffices");
         launch!(test, &stream, LANGUAGE::"many_cases", (&[u32], &mut [u32], u32), LaunchConfig::for_elements(300),
             (&source, &mut output, 300));
-        assert_eq!(values(&output), input.into_iter().map(each).collect::<Vec<_>>());
+        assert_eq!(
+            values(&output),
+            input.into_iter().map(each).collect::<Vec<_>>()
+        );
     });
 }
 
@@ -67,7 +82,12 @@ fn lists_on_the_device_heap_are_built_and_freed() {
         for _ in 0..3 {
             launch!(test, &stream, LANGUAGE::"device_heap", (&mut [u32], u32), LaunchConfig::new(2, 64),
                 (&mut output, 100));
-            assert_eq!(values(&output), (0..100).map(|index| index * (index + 1) / 2).collect::<Vec<_>>());
+            assert_eq!(
+                values(&output),
+                (0..100)
+                    .map(|index| index * (index + 1) / 2)
+                    .collect::<Vec<_>>()
+            );
         }
     });
 }
@@ -76,7 +96,10 @@ fn lists_on_the_device_heap_are_built_and_freed() {
 fn trees_are_walked_with_a_stack_of_each_thread() {
     on_driver(|test| {
         let stream = test.stream();
-        let present: Vec<u8> = integers(2, 40 * 127).into_iter().map(|value| u8::from(value % 4 != 0)).collect();
+        let present: Vec<u8> = integers(2, 40 * 127)
+            .into_iter()
+            .map(|value| u8::from(value % 4 != 0))
+            .collect();
         fn height(tree: &[u8], node: usize) -> u32 {
             if node >= tree.len() || tree[node] == 0 {
                 return 0;
@@ -87,7 +110,13 @@ fn trees_are_walked_with_a_stack_of_each_thread() {
         let mut heights = DeviceBuffer::<u32>::zeroed(&stream, 40).expect("memory suffices");
         launch!(test, &stream, LANGUAGE::"tree_height", (&[u8], &mut [u32], u32, u32), LaunchConfig::for_elements(40),
             (&source, &mut heights, 127, 40));
-        assert_eq!(values(&heights), present.chunks(127).map(|tree| height(tree, 0)).collect::<Vec<_>>());
+        assert_eq!(
+            values(&heights),
+            present
+                .chunks(127)
+                .map(|tree| height(tree, 0))
+                .collect::<Vec<_>>()
+        );
     });
 }
 
@@ -97,13 +126,21 @@ fn last_block_to_finish_adds_the_results_of_all_blocks() {
         let stream = test.stream();
         let input = integers(3, 10_000);
         let source = buffer(&stream, &input);
-        let expected = input.iter().fold(0_u32, |sum, value| sum.wrapping_add(*value));
+        let expected = input
+            .iter()
+            .fold(0_u32, |sum, value| sum.wrapping_add(*value));
         let kernel = kernel::<(&[u32], &mut [u32], u32)>(test, kernels::LANGUAGE, "last_block");
         for blocks in [1, 7, 64] {
             let mut result = buffer(&stream, &[0_u32]);
             // SAFETY: `last_block` reads 10,000 words, writes one, and has at most 64 blocks.
-            unsafe { kernel.launch(&stream, LaunchConfig::new(blocks, 64), (&source, &mut result, 10_000)) }
-                .expect("it launches");
+            unsafe {
+                kernel.launch(
+                    &stream,
+                    LaunchConfig::new(blocks, 64),
+                    (&source, &mut result, 10_000),
+                )
+            }
+            .expect("it launches");
             assert_eq!(values(&result), [expected], "{blocks} blocks");
         }
     });
@@ -125,26 +162,44 @@ fn assert_barrier_holds(test: &TestDriver, kernel: &BarrierKernel, blocks: u32) 
     let stream = test.stream();
     let (config, threads) = (LaunchConfig::new(blocks, 64), blocks * 64);
     let mut arrived = buffer(&stream, &[0_u32]);
-    let mut written = DeviceBuffer::<u32>::zeroed(&stream, threads as usize).expect("memory suffices");
-    let mut output = DeviceBuffer::<u32>::zeroed(&stream, threads as usize).expect("memory suffices");
+    let mut written =
+        DeviceBuffer::<u32>::zeroed(&stream, threads as usize).expect("memory suffices");
+    let mut output =
+        DeviceBuffer::<u32>::zeroed(&stream, threads as usize).expect("memory suffices");
     let arguments = (&mut arrived, &mut written, &mut output);
     // SAFETY: the buffers have a word for each thread, and the launch is cooperative: all blocks are resident.
     unsafe { kernel.launch_cooperative(&stream, config, arguments) }.expect("it launches");
-    assert_eq!(values(&output), (0..threads).map(|index| (index + 64) % threads * 3).collect::<Vec<u32>>());
+    assert_eq!(
+        values(&output),
+        (0..threads)
+            .map(|index| (index + 64) % threads * 3)
+            .collect::<Vec<u32>>()
+    );
 }
 
 #[test]
 fn grid_barrier_holds_every_block_until_all_are_there() {
-    on_driver(|test| assert_barrier_holds(test, &kernel(test, kernels::LANGUAGE, "grid_barrier"), 8));
+    on_driver(|test| {
+        assert_barrier_holds(test, &kernel(test, kernels::LANGUAGE, "grid_barrier"), 8)
+    });
 }
 
 #[test]
 fn grid_barrier_holds_as_many_blocks_as_the_device_takes_at_once() {
     on_driver(|test| {
         let multiprocessors = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-        let multiprocessors = test.device().attribute(multiprocessors).expect("the device has at least one");
+        let multiprocessors = test
+            .device()
+            .attribute(multiprocessors)
+            .expect("the device has at least one");
         let kernel: BarrierKernel = kernel(test, kernels::LANGUAGE, "grid_barrier");
-        let each = kernel.max_active_blocks(&test.context(), 64, 0).expect("it is known");
-        assert_barrier_holds(test, &kernel, each * u32::try_from(multiprocessors).expect("it is a count"));
+        let each = kernel
+            .max_active_blocks(&test.context(), 64, 0)
+            .expect("it is known");
+        assert_barrier_holds(
+            test,
+            &kernel,
+            each * u32::try_from(multiprocessors).expect("it is a count"),
+        );
     });
 }

@@ -11,8 +11,16 @@ fn sha256_of_a_known_message_is_its_digest() {
     // The example of the standard: "abc", padded to one block.
     let mut message = [0_u32; 16];
     (message[0], message[15]) = (0x6162_6380, 24);
-    let digest =
-        [0xba78_16bf, 0x8f01_cfea, 0x4141_40de, 0x5dae_2223, 0xb003_61a3, 0x9617_7a9c, 0xb410_ff61, 0xf200_15ad_u32];
+    let digest = [
+        0xba78_16bf,
+        0x8f01_cfea,
+        0x4141_40de,
+        0x5dae_2223,
+        0xb003_61a3,
+        0x9617_7a9c,
+        0xb410_ff61,
+        0xf200_15ad_u32,
+    ];
     on_driver(|test| {
         let stream = test.stream();
         let source = buffer(&stream, &message.repeat(40));
@@ -26,15 +34,24 @@ fn sha256_of_a_known_message_is_its_digest() {
 #[test]
 fn random_numbers_are_those_of_the_published_generator() {
     let round = |counter: [u32; 4], key: [u32; 2]| {
-        let [a, b] = [(counter[0], 0xD251_1F53_u64), (counter[2], 0xCD9E_8D57)].map(|it| u64::from(it.0) * it.1);
+        let [a, b] = [(counter[0], 0xD251_1F53_u64), (counter[2], 0xCD9E_8D57)]
+            .map(|it| u64::from(it.0) * it.1);
         let high = |product: u64| (product >> 32) as u32;
-        [high(b) ^ counter[1] ^ key[0], b as u32, high(a) ^ counter[3] ^ key[1], a as u32]
+        [
+            high(b) ^ counter[1] ^ key[0],
+            b as u32,
+            high(a) ^ counter[3] ^ key[1],
+            a as u32,
+        ]
     };
     let philox = |index: u32, seed: u32| {
         let (mut counter, mut key) = ([index, 0, 0, 0], [seed, !seed]);
         for _ in 0..10 {
             counter = round(counter, key);
-            key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
+            key = [
+                key[0].wrapping_add(0x9E37_79B9),
+                key[1].wrapping_add(0xBB67_AE85),
+            ];
         }
         counter
     };
@@ -43,7 +60,12 @@ fn random_numbers_are_those_of_the_published_generator() {
         let mut numbers = DeviceBuffer::<u32>::zeroed(&stream, 400).expect("memory suffices");
         launch!(test, &stream, NUMBERS::"philox", (&mut [u32], u32, u32), LaunchConfig::for_elements(100),
             (&mut numbers, 12345, 100));
-        assert_eq!(values(&numbers), (0..100).flat_map(|index| philox(index, 12345)).collect::<Vec<_>>());
+        assert_eq!(
+            values(&numbers),
+            (0..100)
+                .flat_map(|index| philox(index, 12345))
+                .collect::<Vec<_>>()
+        );
     });
 }
 
@@ -70,7 +92,11 @@ fn products_of_128_bits_carry_through_all_words() {
         let mut products = DeviceBuffer::<u32>::zeroed(&stream, 800).expect("memory suffices");
         launch!(test, &stream, NUMBERS::"wide_product", (&[u32], &[u32], &mut [u32], u32),
             LaunchConfig::for_elements(100), (&a, &b, &mut products, 100));
-        let expected: Vec<u32> = left.chunks(4).zip(right.chunks(4)).flat_map(|(a, b)| multiply(a, b)).collect();
+        let expected: Vec<u32> = left
+            .chunks(4)
+            .zip(right.chunks(4))
+            .flat_map(|(a, b)| multiply(a, b))
+            .collect();
         assert_eq!(values(&products), expected);
     });
 }
@@ -82,7 +108,12 @@ fn bits_are_counted_and_moved_as_on_the_cpu() {
         let bytes = [a.to_le_bytes(), b.to_le_bytes()].concat();
         let permuted = [0, 4, 1, 5].map(|index: usize| bytes[index]);
         let funnel = u64::from(b) << 32 | u64::from(a);
-        let dot = a.to_le_bytes().iter().zip(b.to_le_bytes()).map(|(a, b)| u32::from(*a) * u32::from(b)).sum::<u32>();
+        let dot = a
+            .to_le_bytes()
+            .iter()
+            .zip(b.to_le_bytes())
+            .map(|(a, b)| u32::from(*a) * u32::from(b))
+            .sum::<u32>();
         [
             a.count_ones(),
             a.leading_zeros(),
@@ -124,16 +155,28 @@ fn quotients_of_64_bits_equal_the_cpu() {
                 .collect()
         };
         let left = wide(4);
-        let right: Vec<i64> = wide(5).into_iter().map(|value| if value == 0 { 3 } else { value }).collect();
+        let right: Vec<i64> = wide(5)
+            .into_iter()
+            .map(|value| if value == 0 { 3 } else { value })
+            .collect();
         let (a, b) = (buffer(&stream, &left), buffer(&stream, &right));
         let mut output = DeviceBuffer::<i64>::zeroed(&stream, 400).expect("memory suffices");
         launch!(test, &stream, NUMBERS::"divide", (&[i64], &[i64], &mut [i64], u32), LaunchConfig::for_elements(100),
             (&a, &b, &mut output, 100));
         let each = |a: i64, b: i64| {
             let (c, d) = (a.cast_unsigned(), b.cast_unsigned());
-            [a.wrapping_div(b), a.wrapping_rem(b), (c / d).cast_signed(), (c % d).cast_signed()]
+            [
+                a.wrapping_div(b),
+                a.wrapping_rem(b),
+                (c / d).cast_signed(),
+                (c % d).cast_signed(),
+            ]
         };
-        let expected: Vec<i64> = left.iter().zip(&right).flat_map(|(a, b)| each(*a, *b)).collect();
+        let expected: Vec<i64> = left
+            .iter()
+            .zip(&right)
+            .flat_map(|(a, b)| each(*a, *b))
+            .collect();
         assert_eq!(values(&output), expected);
     });
 }
@@ -168,7 +211,11 @@ fn divergent_loops_end_where_they_end_on_the_cpu() {
     let steps = |start: u64| {
         let (mut value, mut count) = (start, 0);
         while value != 1 {
-            value = if value.is_multiple_of(2) { value / 2 } else { 3 * value + 1 };
+            value = if value.is_multiple_of(2) {
+                value / 2
+            } else {
+                3 * value + 1
+            };
             count += 1;
         }
         count

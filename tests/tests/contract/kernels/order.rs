@@ -15,7 +15,8 @@ fn inclusive_sums_equal_the_cpu_across_blocks() {
             let blocks = count.div_ceil(128) as u32;
             let source = buffer(&stream, &input);
             let mut output = DeviceBuffer::<u32>::zeroed(&stream, count).expect("memory suffices");
-            let mut totals = DeviceBuffer::<u32>::zeroed(&stream, blocks as usize).expect("memory suffices");
+            let mut totals =
+                DeviceBuffer::<u32>::zeroed(&stream, blocks as usize).expect("memory suffices");
             let config = LaunchConfig::new(blocks, 128);
             launch!(test, &stream, SCAN::"scan_inclusive", (&[u32], &mut [u32], &mut [u32], u32), config,
                 (&source, &mut output, &mut totals, count as u32));
@@ -87,7 +88,10 @@ fn sums_in_one_pass_look_back_to_the_parts_before() {
     on_driver(|test| {
         let stream = test.stream();
         for count in COUNTS {
-            let input: Vec<u32> = integers(8, count).into_iter().map(|value| value & 0xffff).collect();
+            let input: Vec<u32> = integers(8, count)
+                .into_iter()
+                .map(|value| value & 0xffff)
+                .collect();
             let blocks = count.div_ceil(128);
             let source = buffer(&stream, &input);
             let mut output = DeviceBuffer::<u32>::zeroed(&stream, count).expect("memory suffices");
@@ -106,7 +110,10 @@ fn sums_restart_at_each_flag() {
         let stream = test.stream();
         for count in [1_usize, 100, 1000, 1024] {
             let input = integers(9, count);
-            let flags: Vec<u8> = integers(10, count).into_iter().map(|value| u8::from(value % 9 == 0)).collect();
+            let flags: Vec<u8> = integers(10, count)
+                .into_iter()
+                .map(|value| u8::from(value % 9 == 0))
+                .collect();
             let (source, begins) = (buffer(&stream, &input), buffer(&stream, &flags));
             let mut output = DeviceBuffer::<u32>::zeroed(&stream, count).expect("memory suffices");
             launch!(test, &stream, SCAN::"scan_segments", (&[u32], &[u8], &mut [u32], u32), LaunchConfig::new(1, 1024),
@@ -128,7 +135,10 @@ fn sums_restart_at_each_flag() {
 fn networks_and_radix_sort_as_the_cpu_does() {
     on_driver(|test| {
         let stream = test.stream();
-        let mut keys: Vec<i32> = integers(4, 1024).into_iter().map(u32::cast_signed).collect();
+        let mut keys: Vec<i32> = integers(4, 1024)
+            .into_iter()
+            .map(u32::cast_signed)
+            .collect();
         let mut sorted = buffer(&stream, &keys);
         launch!(test, &stream, SORT::"sort_bitonic", (&mut [i32],), LaunchConfig::new(1, 512), (&mut sorted,));
         keys.sort_unstable();
@@ -156,7 +166,8 @@ fn rows_are_sorted_in_arrays_of_each_thread() {
         let mut sorted = buffer(&stream, &rows);
         launch!(test, &stream, SORT::"sort_insertion", (&mut [f32], u32, u32), LaunchConfig::for_elements(70),
             (&mut sorted, 70, 40));
-        rows.chunks_mut(40).for_each(|row| row.sort_unstable_by(f32::total_cmp));
+        rows.chunks_mut(40)
+            .for_each(|row| row.sort_unstable_by(f32::total_cmp));
         assert_eq!(values(&sorted), rows);
     });
 }
@@ -167,7 +178,10 @@ fn sorted_runs_are_merged_step_by_step() {
         let stream = test.stream();
         for count in [1_usize, 2, 33, 1000] {
             // A few distinct keys, so that many are equal.
-            let mut keys: Vec<u32> = integers(11, count).into_iter().map(|value| value % 50).collect();
+            let mut keys: Vec<u32> = integers(11, count)
+                .into_iter()
+                .map(|value| value % 50)
+                .collect();
             let mut from = buffer(&stream, &keys);
             let mut to = DeviceBuffer::<u32>::zeroed(&stream, count).expect("memory suffices");
             let mut run = 1;
@@ -196,7 +210,11 @@ fn keys_are_sorted_digit_by_digit_across_blocks() {
             launch!(test, &stream, SORT::"sort_digit_count", (&[u32], &mut [u32], u32, u32), config,
                 (&from, &mut counts, shift, 1000));
             let counted = values(&counts);
-            let starts: Vec<u32> = sums(&counted).iter().zip(&counted).map(|(sum, count)| sum - count).collect();
+            let starts: Vec<u32> = sums(&counted)
+                .iter()
+                .zip(&counted)
+                .map(|(sum, count)| sum - count)
+                .collect();
             assert_eq!(counted.iter().sum::<u32>(), 1000);
             let starts = buffer(&stream, &starts);
             launch!(test, &stream, SORT::"sort_digit_scatter", (&[u32], &mut [u32], &[u32], u32, u32), config,

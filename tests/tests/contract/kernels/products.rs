@@ -26,31 +26,54 @@ fn product<T: AnyBitPattern + NoUninit>(
     let grid = (columns.div_ceil(16) as u32, rows.div_ceil(16) as u32);
     let (left, right) = (buffer(&stream, left), buffer(&stream, right));
     let kernel = kernel::<(&[T], &[T], &mut [T], u32, u32, u32)>(test, kernels::PRODUCTS, name);
-    let arguments = (&left, &right, &mut product, rows as u32, depth as u32, columns as u32);
+    let arguments = (
+        &left,
+        &right,
+        &mut product,
+        rows as u32,
+        depth as u32,
+        columns as u32,
+    );
     // SAFETY: the kernel compares its indices with the sizes, which are those of the buffers.
-    unsafe { kernel.launch(&stream, LaunchConfig::new(grid, (16, 16)), arguments) }.expect("it launches");
+    unsafe { kernel.launch(&stream, LaunchConfig::new(grid, (16, 16)), arguments) }
+        .expect("it launches");
     values(&product)
 }
 
 /// Returns each element, accumulated along the depth by `step`, which receives the sum and the indices of both factors.
-fn summed<S>((rows, depth, columns): Shape, zero: impl Fn() -> S, step: impl Fn(S, usize, usize) -> S) -> Vec<S> {
+fn summed<S>(
+    (rows, depth, columns): Shape,
+    zero: impl Fn() -> S,
+    step: impl Fn(S, usize, usize) -> S,
+) -> Vec<S> {
     let element = |at: usize| {
         let (row, column) = (at / columns, at % columns);
-        (0..depth).fold(zero(), |sum, k| step(sum, row * depth + k, k * columns + column))
+        (0..depth).fold(zero(), |sum, k| {
+            step(sum, row * depth + k, k * columns + column)
+        })
     };
     (0..rows * columns).map(element).collect()
 }
 
 fn halves(seed: u32, count: usize) -> Vec<u16> {
-    floats(seed, count).into_iter().map(|value| F16.bits(f64::from(value) * 0.04)).collect()
+    floats(seed, count)
+        .into_iter()
+        .map(|value| F16.bits(f64::from(value) * 0.04))
+        .collect()
 }
 
 #[test]
 fn product_of_doubles_equals_the_cpu_bit_for_bit() {
     on_driver(|test| {
         for shape @ (rows, depth, columns) in SHAPES {
-            let doubles = |seed, count| floats(seed, count).into_iter().map(|value| f64::from(value) / 3.0).collect();
-            let (left, right): (Vec<f64>, Vec<f64>) = (doubles(1, rows * depth), doubles(2, depth * columns));
+            let doubles = |seed, count| {
+                floats(seed, count)
+                    .into_iter()
+                    .map(|value| f64::from(value) / 3.0)
+                    .collect()
+            };
+            let (left, right): (Vec<f64>, Vec<f64>) =
+                (doubles(1, rows * depth), doubles(2, depth * columns));
             let found = product(test, "matmul_f64", shape, &left, &right);
             let expected = summed(shape, || 0.0_f64, |sum, a, b| left[a].fused(right[b], sum));
             let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
@@ -66,8 +89,19 @@ fn product_of_halves_is_summed_in_single_precision() {
             let (left, right) = (halves(3, rows * depth), halves(4, depth * columns));
             let found = product(test, "matmul_f16", shape, &left, &right);
             let widen = |bits: u16| F16.value(bits) as f32;
-            let expected = summed(shape, || 0.0_f32, |sum, a, b| widen(left[a]).fused(widen(right[b]), sum));
-            assert_eq!(found, expected.into_iter().map(|sum| F16.bits(sum.into())).collect::<Vec<_>>(), "{shape:?}");
+            let expected = summed(
+                shape,
+                || 0.0_f32,
+                |sum, a, b| widen(left[a]).fused(widen(right[b]), sum),
+            );
+            assert_eq!(
+                found,
+                expected
+                    .into_iter()
+                    .map(|sum| F16.bits(sum.into()))
+                    .collect::<Vec<_>>(),
+                "{shape:?}"
+            );
         }
     });
 }
@@ -78,9 +112,18 @@ fn product_of_halves_is_rounded_to_a_half_at_each_step() {
         for shape @ (rows, depth, columns) in SHAPES {
             let (left, right) = (halves(5, rows * depth), halves(6, depth * columns));
             let found = product(test, "matmul_f16_steps", shape, &left, &right);
-            let step = |sum, a: usize, b: usize| F16.round(fused(F16.value(left[a]), F16.value(right[b]), sum));
+            let step = |sum, a: usize, b: usize| {
+                F16.round(fused(F16.value(left[a]), F16.value(right[b]), sum))
+            };
             let expected = summed(shape, || 0.0_f64, step);
-            assert_eq!(found, expected.into_iter().map(|sum| F16.bits(sum)).collect::<Vec<_>>(), "{shape:?}");
+            assert_eq!(
+                found,
+                expected
+                    .into_iter()
+                    .map(|sum| F16.bits(sum))
+                    .collect::<Vec<_>>(),
+                "{shape:?}"
+            );
         }
     });
 }
@@ -89,12 +132,28 @@ fn product_of_halves_is_rounded_to_a_half_at_each_step() {
 fn product_of_bytes_equals_the_cpu() {
     on_driver(|test| {
         for shape @ (rows, depth, columns) in SHAPES {
-            let words = |seed, count| integers(seed, count).into_iter().map(u32::cast_signed).collect();
-            let (left, right): (Vec<i32>, Vec<i32>) = (words(7, rows * depth), words(8, depth * columns));
+            let words = |seed, count| {
+                integers(seed, count)
+                    .into_iter()
+                    .map(u32::cast_signed)
+                    .collect()
+            };
+            let (left, right): (Vec<i32>, Vec<i32>) =
+                (words(7, rows * depth), words(8, depth * columns));
             let found = product(test, "matmul_i8", shape, &left, &right);
             let bytes = |word: i32| word.to_le_bytes().map(|byte| i32::from(byte.cast_signed()));
-            let dot = |a: i32, b: i32| bytes(a).into_iter().zip(bytes(b)).map(|(a, b)| a * b).sum::<i32>();
-            assert_eq!(found, summed(shape, || 0, |sum, a, b| sum + dot(left[a], right[b])), "{shape:?}");
+            let dot = |a: i32, b: i32| {
+                bytes(a)
+                    .into_iter()
+                    .zip(bytes(b))
+                    .map(|(a, b)| a * b)
+                    .sum::<i32>()
+            };
+            assert_eq!(
+                found,
+                summed(shape, || 0, |sum, a, b| sum + dot(left[a], right[b])),
+                "{shape:?}"
+            );
         }
     });
 }

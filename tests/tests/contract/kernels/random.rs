@@ -9,14 +9,19 @@ use super::{assert_near, bits, buffer, integers, launch, values};
 /// Threefry-2x32 with twenty rounds.
 fn threefry(counter: [u32; 2], key: [u32; 2]) -> [u32; 2] {
     let keys = [key[0], key[1], 0x1bd1_1bda ^ key[0] ^ key[1]];
-    let [mut x, mut y] = [counter[0].wrapping_add(keys[0]), counter[1].wrapping_add(keys[1])];
+    let [mut x, mut y] = [
+        counter[0].wrapping_add(keys[0]),
+        counter[1].wrapping_add(keys[1]),
+    ];
     for round in 0..20 {
         x = x.wrapping_add(y);
         y = y.rotate_left([13, 15, 26, 6, 17, 29, 16, 24][round % 8]) ^ x;
         if round % 4 == 3 {
             let injected = round / 4 + 1;
             x = x.wrapping_add(keys[injected % 3]);
-            y = y.wrapping_add(keys[(injected + 1) % 3]).wrapping_add(injected as u32);
+            y = y
+                .wrapping_add(keys[(injected + 1) % 3])
+                .wrapping_add(injected as u32);
         }
     }
     [x, y]
@@ -44,14 +49,18 @@ fn numbers_of_threefry_are_those_of_the_published_generator() {
         counters.extend(integers(1, 200));
         keys.extend(integers(2, 200));
         let (source, key) = (buffer(&stream, &counters), buffer(&stream, &keys));
-        let mut output = DeviceBuffer::<u32>::zeroed(&stream, counters.len()).expect("memory suffices");
+        let mut output =
+            DeviceBuffer::<u32>::zeroed(&stream, counters.len()).expect("memory suffices");
         launch!(test, &stream, RANDOM::"random_threefry", (&[u32], &[u32], &mut [u32], u32), LaunchConfig::for_elements(103),
             (&source, &key, &mut output, 103));
         let found = values(&output);
         assert_eq!(found[..6], known.map(|(.., result)| result).concat());
         let (counters, keys) = (counters.as_chunks::<2>().0, keys.as_chunks::<2>().0);
-        let expected: Vec<u32> =
-            counters.iter().zip(keys).flat_map(|(counter, key)| threefry(*counter, *key)).collect();
+        let expected: Vec<u32> = counters
+            .iter()
+            .zip(keys)
+            .flat_map(|(counter, key)| threefry(*counter, *key))
+            .collect();
         assert_eq!(found, expected);
     });
 }
@@ -64,9 +73,15 @@ fn numbers_from_0_to_1_equal_the_cpu_bit_for_bit() {
         launch!(test, &stream, RANDOM::"random_uniform", (&mut [f32], u32, u32), LaunchConfig::for_elements(3000),
             (&mut output, SEED, 3000));
         let found = values(&output);
-        assert_eq!(bits(&found), bits(&(0..3000).flat_map(uniform).collect::<Vec<_>>()));
+        assert_eq!(
+            bits(&found),
+            bits(&(0..3000).flat_map(uniform).collect::<Vec<_>>())
+        );
         let mean = found.iter().copied().map(f64::from).sum::<f64>() / 6000.0;
-        assert!((mean - 0.5).abs() < 0.02 && found.iter().all(|value| (0.0..1.0).contains(value)), "{mean}");
+        assert!(
+            (mean - 0.5).abs() < 0.02 && found.iter().all(|value| (0.0..1.0).contains(value)),
+            "{mean}"
+        );
     });
 }
 
@@ -104,7 +119,10 @@ fn points_in_a_circle_are_counted_as_on_the_cpu() {
         };
         let expected = (0..20_000).filter(is_inside).count() as u64;
         assert_eq!(values(&inside), [expected]);
-        assert!((expected as f64 / 5000.0 - std::f64::consts::PI).abs() < 0.05, "{expected}");
+        assert!(
+            (expected as f64 / 5000.0 - std::f64::consts::PI).abs() < 0.05,
+            "{expected}"
+        );
     });
 }
 
@@ -113,12 +131,20 @@ fn permutation_has_every_number_once() {
     on_driver(|test| {
         let stream = test.stream();
         for count in [1_u32, 2, 5, 1000, 4096] {
-            let mut output = DeviceBuffer::<u32>::zeroed(&stream, count as usize).expect("memory suffices");
+            let mut output =
+                DeviceBuffer::<u32>::zeroed(&stream, count as usize).expect("memory suffices");
             launch!(test, &stream, RANDOM::"random_permutation", (&mut [u32], u32, u32), LaunchConfig::for_elements(count),
                 (&mut output, SEED, count));
             let mut found = values(&output);
-            let moved = found.iter().zip(0..).filter(|(value, index)| *value != index).count();
-            assert!(count < 1000 || moved > 900, "only {moved} of {count} have moved");
+            let moved = found
+                .iter()
+                .zip(0..)
+                .filter(|(value, index)| *value != index)
+                .count();
+            assert!(
+                count < 1000 || moved > 900,
+                "only {moved} of {count} have moved"
+            );
             found.sort_unstable();
             assert_eq!(found, (0..count).collect::<Vec<_>>());
         }

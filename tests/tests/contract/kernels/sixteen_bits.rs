@@ -10,9 +10,15 @@ pub(super) struct Format {
 }
 
 /// Half precision.
-pub(super) const F16: Format = Format { digits: 11, least: -24 };
+pub(super) const F16: Format = Format {
+    digits: 11,
+    least: -24,
+};
 /// The upper half of single precision (`bf16`).
-pub(super) const BF16: Format = Format { digits: 8, least: -133 };
+pub(super) const BF16: Format = Format {
+    digits: 8,
+    least: -133,
+};
 
 impl Format {
     /// Returns the exponent of the last significant bit of a number.
@@ -40,7 +46,10 @@ impl Format {
     /// Returns the number with the given bits.
     pub(super) fn value(self, bits: u16) -> f64 {
         let magnitude = bits & 0x7fff;
-        let (exponent, digits) = (magnitude >> (self.digits - 1), magnitude & ((1 << (self.digits - 1)) - 1));
+        let (exponent, digits) = (
+            magnitude >> (self.digits - 1),
+            magnitude & ((1 << (self.digits - 1)) - 1),
+        );
         let hidden = u16::from(exponent > 0) << (self.digits - 1);
         let step = self.least + i32::from(exponent.max(1)) - 1;
         let value = f64::from(digits + hidden) * 2.0_f64.powi(step);
@@ -59,7 +68,11 @@ pub(super) fn fused(a: f64, b: f64, c: f64) -> f64 {
     if rest == 0.0 || bits & 1 == 1 {
         return sum;
     }
-    f64::from_bits(if (rest > 0.0) == (sum > 0.0) { bits + 1 } else { bits - 1 })
+    f64::from_bits(if (rest > 0.0) == (sum > 0.0) {
+        bits + 1
+    } else {
+        bits - 1
+    })
 }
 
 #[test]
@@ -69,10 +82,17 @@ fn finite_16_bit_numbers_survive_a_round_trip() {
             assert_eq!(format.bits(format.value(bits)), bits, "{bits:#06x}");
         }
     }
-    assert_eq!([F16.value(0x3c01), F16.value(0xc000), BF16.value(0x3f81)], [1.0 + 2.0_f64.powi(-10), -2.0, 1.0078125]);
+    assert_eq!(
+        [F16.value(0x3c01), F16.value(0xc000), BF16.value(0x3f81)],
+        [1.0 + 2.0_f64.powi(-10), -2.0, 1.0078125]
+    );
     let half = 2.0_f64.powi(-11);
     assert_eq!(
-        [F16.bits(1.0 + half), F16.bits(1.0 + 1.01 * half), F16.bits(1.0 + 3.0 * half)],
+        [
+            F16.bits(1.0 + half),
+            F16.bits(1.0 + 1.01 * half),
+            F16.bits(1.0 + 3.0 * half)
+        ],
         [0x3c00, 0x3c01, 0x3c02]
     );
 }
@@ -80,7 +100,15 @@ fn finite_16_bit_numbers_survive_a_round_trip() {
 #[test]
 fn fused_result_that_a_double_has_no_room_for_is_rounded_once() {
     let tie = 1.0 + 2.0_f64.powi(-11);
-    assert_eq!(F16.bits(fused(1.0, tie, 2.0_f64.powi(-70))), 0x3c01, "just above the middle");
-    assert_eq!(F16.bits(fused(1.0, tie, -2.0_f64.powi(-70))), 0x3c00, "just below it");
+    assert_eq!(
+        F16.bits(fused(1.0, tie, 2.0_f64.powi(-70))),
+        0x3c01,
+        "just above the middle"
+    );
+    assert_eq!(
+        F16.bits(fused(1.0, tie, -2.0_f64.powi(-70))),
+        0x3c00,
+        "just below it"
+    );
     assert_eq!(fused(3.0, 5.0, -7.0), 8.0);
 }

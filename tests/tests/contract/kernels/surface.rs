@@ -16,7 +16,9 @@ fn array<T: curium_memory::Texel + curium_memory::NoUninit>(
     shape: ArrayShape,
     elements: &[T],
 ) -> Arc<Array<T>> {
-    Arc::new(Array::from_slice(stream, elements, shape, ArrayFlags::SURFACE).expect("memory suffices"))
+    Arc::new(
+        Array::from_slice(stream, elements, shape, ArrayFlags::SURFACE).expect("memory suffices"),
+    )
 }
 
 #[test]
@@ -33,7 +35,10 @@ fn plane_is_accessed_out_of_bounds_by_the_boundary_mode() {
         let places = || (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
         let next = |(x, y): (u32, u32)| {
             let is_inside = x + 1 < width;
-            [value((x + 1).min(width - 1), y), if is_inside { value(x + 1, y) } else { 0.0 }]
+            [
+                value((x + 1).min(width - 1), y),
+                if is_inside { value(x + 1, y) } else { 0.0 },
+            ]
         };
         assert_eq!(values(&out), places().flat_map(next).collect::<Vec<_>>());
         let expected: Vec<f32> = places().map(|(x, y)| value(x, y)).collect();
@@ -49,7 +54,9 @@ fn volume_and_layers_are_written_element_by_element() {
         let surface = Surface::new(&volume).expect("the array can be written");
         launch!(test, &stream, TEXTURE::"surface_volume", (SurfaceObject, u32, u32, u32), LaunchConfig::new(1, 1),
             (&surface, 4, 3, 2));
-        let expected: Vec<[u8; 4]> = (0..24).map(|at| [at % 4, at / 4 % 3, at / 12, 255]).collect();
+        let expected: Vec<[u8; 4]> = (0..24)
+            .map(|at| [at % 4, at / 4 % 3, at / 12, 255])
+            .collect();
         assert_eq!(volume.to_vec().expect("the array can be read"), expected);
         let before: Vec<u16> = (0..12).map(|at| 1000 * at).collect();
         let layers = array(&stream, ArrayShape::layered_1d(4, 3), &before);
@@ -69,7 +76,9 @@ fn threads_add_to_elements_of_a_surface_without_losing_any() {
         let surface = Surface::new(&line).expect("the array can be written");
         launch!(test, &stream, TEXTURE::"surface_add", (SurfaceObject, u32, u32), LaunchConfig::for_elements(1000),
             (&surface, 8, 1000));
-        let expected: Vec<u32> = (0..8).map(|at| 5 + (at..1000).step_by(8).sum::<u32>()).collect();
+        let expected: Vec<u32> = (0..8)
+            .map(|at| 5 + (at..1000).step_by(8).sum::<u32>())
+            .collect();
         assert_eq!(line.to_vec().expect("the array can be read"), expected);
     });
 }
@@ -83,8 +92,11 @@ fn access_out_of_bounds_with_trap_mode_fails_the_launch() {
         // The kernel outlives its fault: a library cannot be unloaded from a corrupted context.
         let kernel = super::kernel::<(SurfaceObject, u32)>(test, TEXTURE, "surface_trap");
         // SAFETY: the kernel writes only to the surface, and an out-of-bounds write traps.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&surface, 8)) }.expect("it launches");
-        let error = stream.synchronize().expect_err("the location is out of bounds");
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&surface, 8)) }
+            .expect("it launches");
+        let error = stream
+            .synchronize()
+            .expect_err("the location is out of bounds");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
         simulator.reset_errors();
     });

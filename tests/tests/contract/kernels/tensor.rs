@@ -10,7 +10,10 @@ use super::{buffer, integers, launch, values};
 /// Runs a test on devices of at least the given compute capability.
 pub(super) fn on_device_of(major: u32, test: impl FnOnce(&TestDriver)) {
     on_driver(|driver| {
-        let capability = driver.device().compute_capability().expect("the device has one");
+        let capability = driver
+            .device()
+            .compute_capability()
+            .expect("the device has one");
         if capability.major >= major {
             test(driver);
         }
@@ -19,13 +22,19 @@ pub(super) fn on_device_of(major: u32, test: impl FnOnce(&TestDriver)) {
 
 /// Returns random integers from -20 to 20.
 pub(super) fn small(seed: u32, count: usize) -> Vec<i32> {
-    integers(seed, count).into_iter().map(|value| (value % 41).cast_signed() - 20).collect()
+    integers(seed, count)
+        .into_iter()
+        .map(|value| (value % 41).cast_signed() - 20)
+        .collect()
 }
 
 /// Returns the product of small matrices, the first in row-major and the second in column-major order.
 fn product(a: &[i32], b: &[i32], depth: usize, columns: usize) -> Vec<i32> {
-    let element =
-        |at: usize| (0..depth).map(|k| a[at / columns * depth + k] * b[at % columns * depth + k]).sum::<i32>();
+    let element = |at: usize| {
+        (0..depth)
+            .map(|k| a[at / columns * depth + k] * b[at % columns * depth + k])
+            .sum::<i32>()
+    };
     (0..a.len() / depth * columns).map(element).collect()
 }
 
@@ -34,13 +43,24 @@ fn product_of_halves_by_tensor_cores_is_exact_for_small_integers() {
     on_device_of(8, |test| {
         let stream = test.stream();
         let (a, b) = (small(1, 256), small(2, 128));
-        let halves = |values: &[i32]| values.iter().map(|value| F16.bits((*value).into())).collect::<Vec<_>>();
+        let halves = |values: &[i32]| {
+            values
+                .iter()
+                .map(|value| F16.bits((*value).into()))
+                .collect::<Vec<_>>()
+        };
         let (left, right) = (buffer(&stream, &halves(&a)), buffer(&stream, &halves(&b)));
         let mut result = DeviceBuffer::<f32>::zeroed(&stream, 128).expect("memory suffices");
         launch!(test, &stream, TENSOR::"tensor_product", (&[u16], &[u16], &mut [f32]), LaunchConfig::new(1, 32),
             (&left, &right, &mut result));
         let expected = product(&a, &b, 16, 8);
-        assert_eq!(values(&result), expected.iter().map(|value| *value as f32).collect::<Vec<_>>());
+        assert_eq!(
+            values(&result),
+            expected
+                .iter()
+                .map(|value| *value as f32)
+                .collect::<Vec<_>>()
+        );
     });
 }
 
@@ -63,13 +83,24 @@ fn product_of_doubles_by_tensor_cores_is_exact_for_integers() {
     on_device_of(8, |test| {
         let stream = test.stream();
         let (a, b) = (small(8, 32), small(9, 32));
-        let doubles = |values: &[i32]| values.iter().map(|value| f64::from(*value) * 1e6).collect::<Vec<_>>();
+        let doubles = |values: &[i32]| {
+            values
+                .iter()
+                .map(|value| f64::from(*value) * 1e6)
+                .collect::<Vec<_>>()
+        };
         let (left, right) = (buffer(&stream, &doubles(&a)), buffer(&stream, &doubles(&b)));
         let mut result = buffer(&stream, &[0.5; 64]);
         launch!(test, &stream, TENSOR::"tensor_product_f64", (&[f64], &[f64], &mut [f64]), LaunchConfig::new(1, 32),
             (&left, &right, &mut result));
         let expected = product(&a, &b, 4, 8);
-        assert_eq!(values(&result), expected.iter().map(|value| f64::from(*value) * 1e12 + 0.5).collect::<Vec<_>>());
+        assert_eq!(
+            values(&result),
+            expected
+                .iter()
+                .map(|value| f64::from(*value) * 1e12 + 0.5)
+                .collect::<Vec<_>>()
+        );
     });
 }
 
@@ -77,7 +108,12 @@ fn product_of_doubles_by_tensor_cores_is_exact_for_integers() {
 fn product_of_bytes_by_tensor_cores_equals_the_cpu() {
     on_device_of(8, |test| {
         let stream = test.stream();
-        let bytes = |seed, count| integers(seed, count).into_iter().map(|value| value as i8).collect::<Vec<_>>();
+        let bytes = |seed, count| {
+            integers(seed, count)
+                .into_iter()
+                .map(|value| value as i8)
+                .collect::<Vec<_>>()
+        };
         let (a, b) = (bytes(10, 16 * 32), bytes(11, 32 * 8));
         let (left, right) = (buffer(&stream, &a), buffer(&stream, &b));
         let mut result = DeviceBuffer::<i32>::zeroed(&stream, 128).expect("memory suffices");
@@ -97,8 +133,14 @@ fn tiles_copied_ahead_are_complete_when_they_are_summed() {
         let mut sums = DeviceBuffer::<u32>::zeroed(&stream, 10).expect("memory suffices");
         launch!(test, &stream, TENSOR::"copied_ahead", (&[u32], &mut [u32], u32), LaunchConfig::new(1, 32),
             (&source, &mut sums, 10));
-        let sum = |tile: &[u32]| tile.iter().fold(0_u32, |sum, value| sum.wrapping_add(*value));
-        assert_eq!(values(&sums), input.chunks(128).map(sum).collect::<Vec<_>>());
+        let sum = |tile: &[u32]| {
+            tile.iter()
+                .fold(0_u32, |sum, value| sum.wrapping_add(*value))
+        };
+        assert_eq!(
+            values(&sums),
+            input.chunks(128).map(sum).collect::<Vec<_>>()
+        );
     });
 }
 
@@ -106,13 +148,17 @@ fn tiles_copied_ahead_are_complete_when_they_are_summed() {
 fn blocks_of_a_cluster_count_in_each_others_shared_memory() {
     on_device_of(9, |test| {
         let stream = test.stream();
-        let data: Vec<u8> = integers(4, 5000).into_iter().map(|value| value as u8).collect();
+        let data: Vec<u8> = integers(4, 5000)
+            .into_iter()
+            .map(|value| value as u8)
+            .collect();
         let source = buffer(&stream, &data);
         let mut bins = DeviceBuffer::<u32>::zeroed(&stream, 256).expect("memory suffices");
         launch!(test, &stream, CLUSTER::"cluster_histogram", (&[u8], &mut [u32], u32), LaunchConfig::new(4, 64),
             (&source, &mut bins, 5000));
         let mut expected = [0_u32; 256];
-        data.iter().for_each(|byte| expected[usize::from(*byte)] += 1);
+        data.iter()
+            .for_each(|byte| expected[usize::from(*byte)] += 1);
         assert_eq!(values(&bins), expected);
     });
 }

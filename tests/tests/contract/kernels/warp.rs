@@ -10,7 +10,10 @@ use super::{buffer, integers, launch, values};
 fn votes_matches_and_shuffles_use_the_whole_warp() {
     on_driver(|test| {
         let stream = test.stream();
-        let input: Vec<u32> = integers(1, 96).into_iter().map(|value| value % 256).collect();
+        let input: Vec<u32> = integers(1, 96)
+            .into_iter()
+            .map(|value| value % 256)
+            .collect();
         let source = buffer(&stream, &input);
         let mut output = DeviceBuffer::<u32>::zeroed(&stream, 96 * 8).expect("memory suffices");
         launch!(test, &stream, WARP::"warp_operations", (&[u32], &mut [u32]), LaunchConfig::new(1, 96),
@@ -19,13 +22,16 @@ fn votes_matches_and_shuffles_use_the_whole_warp() {
         for (index, value) in input.iter().enumerate() {
             let (warp, lane) = (&input[index / 32 * 32..][..32], index % 32);
             let mask = |test: &dyn Fn(u32) -> bool| {
-                warp.iter().enumerate().fold(0_u32, |mask, (lane, value)| mask | u32::from(test(*value)) << lane)
+                warp.iter().enumerate().fold(0_u32, |mask, (lane, value)| {
+                    mask | u32::from(test(*value)) << lane
+                })
             };
             let down = if lane % 8 + 3 < 8 { lane + 3 } else { lane };
             let up = if lane % 16 >= 2 { lane - 2 } else { lane };
             let expected = [
                 mask(&|value| value & 1 == 1),
-                u32::from(warp.iter().any(|value| *value > 200)) + 2 * u32::from(warp.iter().all(|value| *value < 250)),
+                u32::from(warp.iter().any(|value| *value > 200))
+                    + 2 * u32::from(warp.iter().all(|value| *value < 250)),
                 mask(&|other| other % 4 == value % 4),
                 // All quotients are zero, so all lanes agree.
                 0xffff_ffff_u32.wrapping_add(1),
@@ -46,8 +52,14 @@ fn lanes_of_a_branch_are_those_that_took_it() {
         let mut output = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
         launch!(test, &stream, WARP::"active_lanes", (&mut [u32],), LaunchConfig::new(1, 64), (&mut output,));
         let each = |index: usize| {
-            let taken = (index / 32 * 32..index / 32 * 32 + 32).filter(|thread| thread % 3 == 0).count() as u32;
-            if index.is_multiple_of(3) { taken } else { 132 - taken }
+            let taken = (index / 32 * 32..index / 32 * 32 + 32)
+                .filter(|thread| thread % 3 == 0)
+                .count() as u32;
+            if index.is_multiple_of(3) {
+                taken
+            } else {
+                132 - taken
+            }
         };
         assert_eq!(values(&output), (0..64).map(each).collect::<Vec<_>>());
     });
@@ -58,7 +70,20 @@ fn atomics_of_every_kind_are_atomic() {
     on_driver(|test| {
         let stream = test.stream();
         let threads = 5 * 96_u32;
-        let initial = [7, 1000, 50, 3, 0, (-3_i32).cast_unsigned(), u32::MAX, 0, 0, 0, 0, 5];
+        let initial = [
+            7,
+            1000,
+            50,
+            3,
+            0,
+            (-3_i32).cast_unsigned(),
+            u32::MAX,
+            0,
+            0,
+            0,
+            0,
+            5,
+        ];
         let mut words = buffer(&stream, &initial);
         let mut wide = buffer(&stream, &[1_u64, 9]);
         let (mut single, mut double) = (buffer(&stream, &[1.0_f32]), buffer(&stream, &[1.0_f64]));
@@ -82,7 +107,10 @@ fn atomics_of_every_kind_are_atomic() {
             5 + 2 * threads,
         ];
         assert_eq!(values(&words), expected);
-        assert_eq!(values(&wide), [1 + (u64::from(threads) << 32), u64::from(threads - 1) << 40]);
+        assert_eq!(
+            values(&wide),
+            [1 + (u64::from(threads) << 32), u64::from(threads - 1) << 40]
+        );
         assert_eq!(values(&single), [1.0 + threads as f32 * 0.5]);
         assert_eq!(values(&double), [1.0 + f64::from(threads) * 0.25]);
     });
@@ -92,7 +120,10 @@ fn atomics_of_every_kind_are_atomic() {
 fn histogram_counts_each_key_once_per_lane() {
     on_driver(|test| {
         let stream = test.stream();
-        let keys: Vec<u8> = integers(2, 3000).into_iter().map(|value| (value % 20) as u8).collect();
+        let keys: Vec<u8> = integers(2, 3000)
+            .into_iter()
+            .map(|value| (value % 20) as u8)
+            .collect();
         let source = buffer(&stream, &keys);
         let mut bins = DeviceBuffer::<u32>::zeroed(&stream, 256).expect("memory suffices");
         launch!(test, &stream, WARP::"aggregated_histogram", (&[u8], &mut [u32], u32), LaunchConfig::for_elements(3000),
@@ -107,7 +138,10 @@ fn histogram_counts_each_key_once_per_lane() {
 fn votes_of_a_block_are_counted_and_combined() {
     on_driver(|test| {
         let stream = test.stream();
-        let input: Vec<u32> = integers(3, 400).into_iter().map(|value| value % 256).collect();
+        let input: Vec<u32> = integers(3, 400)
+            .into_iter()
+            .map(|value| value % 256)
+            .collect();
         let source = buffer(&stream, &input);
         let mut output = DeviceBuffer::<i32>::zeroed(&stream, 12).expect("memory suffices");
         launch!(test, &stream, WARP::"block_votes", (&[u32], &mut [i32]), LaunchConfig::new(4, 100), (&source, &mut output));
@@ -117,6 +151,9 @@ fn votes_of_a_block_are_counted_and_combined() {
             let some = block.iter().any(|value| *value > 250);
             [count, i32::from(every), i32::from(some)]
         };
-        assert_eq!(values(&output), input.chunks(100).flat_map(each).collect::<Vec<_>>());
+        assert_eq!(
+            values(&output),
+            input.chunks(100).flat_map(each).collect::<Vec<_>>()
+        );
     });
 }

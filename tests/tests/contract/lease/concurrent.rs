@@ -5,14 +5,17 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_driver::{Error, Function, Graph, GraphExec, LaunchConfig, Library, Stream, observe_calls};
+use curium_driver::{
+    Error, Function, Graph, GraphExec, LaunchConfig, Library, Stream, observe_calls,
+};
 use curium_memory::{Array, ArrayFlags, ArrayShape, DeviceBuffer, Staging, StagingOptions};
 use curium_sim::{Config, Fault, FaultPlan};
 use curium_tests::{During, Gate, TestDriver, assert_reentrant, on_driver, on_simulator};
 
 use super::{LEN, buffer, captured, values};
 
-const NOTHING: &str = ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
+const NOTHING: &str =
+    ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
 
 #[test]
 fn operation_of_an_observer_does_not_end_the_access_around_it() {
@@ -26,8 +29,11 @@ fn operation_of_an_observer_does_not_end_the_access_around_it() {
         let was_enqueued = Arc::new(AtomicBool::new(false));
         let observer = {
             let (nested, go) = (Mutex::new(nested), Mutex::new(go));
-            let (is_enqueued, was_enqueued, other) =
-                (Arc::clone(&is_enqueued), Arc::clone(&was_enqueued), other.clone());
+            let (is_enqueued, was_enqueued, other) = (
+                Arc::clone(&is_enqueued),
+                Arc::clone(&was_enqueued),
+                other.clone(),
+            );
             During::call_of(Function::cuMemsetD32Async, move || {
                 nested
                     .lock()
@@ -35,7 +41,10 @@ fn operation_of_an_observer_does_not_end_the_access_around_it() {
                     .as_slice_mut()
                     .fill_on(&other, 3)
                     .expect("the memory belongs to another context");
-                go.lock().expect("no thread panics").send(()).expect("the other thread listens");
+                go.lock()
+                    .expect("no thread panics")
+                    .send(())
+                    .expect("the other thread listens");
                 thread::sleep(Duration::from_millis(50));
                 was_enqueued.store(is_enqueued.load(Ordering::SeqCst), Ordering::SeqCst);
             })
@@ -48,10 +57,15 @@ fn operation_of_an_observer_does_not_end_the_access_around_it() {
                 is_enqueued.store(true, Ordering::SeqCst);
             });
             let guard = observe_calls(observer);
-            x.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
+            x.as_slice_mut()
+                .fill_on(&own, 5)
+                .expect("the owner may write");
             drop(guard);
         });
-        assert!(!was_enqueued.load(Ordering::SeqCst), "the launch came between the check and the record of the access");
+        assert!(
+            !was_enqueued.load(Ordering::SeqCst),
+            "the launch came between the check and the record of the access"
+        );
     });
 }
 
@@ -60,7 +74,9 @@ fn observer_that_would_wait_for_its_own_thread_gets_an_error() {
     on_driver(|test| {
         let [own, other, third] = [test.stream(), test.stream(), test.stream()];
         let (x, mut y) = (Arc::new(buffer(&own, 1)), buffer(&other, 0));
-        let graph = captured(test, |scope| y.as_slice_mut().copy_from_device_on(scope, &*x));
+        let graph = captured(test, |scope| {
+            y.as_slice_mut().copy_from_device_on(scope, &*x)
+        });
         let results = Arc::new(Mutex::new(Vec::new()));
         // Another thread may hold the observer for a moment, but not the handles.
         let z = buffer(&third, 0);
@@ -69,15 +85,23 @@ fn observer_that_would_wait_for_its_own_thread_gets_an_error() {
             let (used, results) = (Arc::clone(&used), Arc::clone(&results));
             observe_calls(During::call_of(Function::cuEventRecord, move || {
                 let mut used = used.lock().expect("no thread panics");
-                let (graph, third, x, z) = used.as_mut().expect("the observer runs before the end of the test");
+                let (graph, third, x, z) = used
+                    .as_mut()
+                    .expect("the observer runs before the end of the test");
                 let read = z.as_slice_mut().copy_from_device_on(third, &**x);
                 let launch = graph.launch(third);
-                results.lock().expect("no thread panics").extend([read, launch]);
+                results
+                    .lock()
+                    .expect("no thread panics")
+                    .extend([read, launch]);
             }))
         };
         let mut target = buffer(&other, 9);
         // The read waits for the write on the other stream: an event is recorded.
-        target.as_slice_mut().copy_from_device_on(&other, &*x).expect("the observer receives the error");
+        target
+            .as_slice_mut()
+            .copy_from_device_on(&other, &*x)
+            .expect("the observer receives the error");
         drop(guard);
         drop(used.lock().expect("no thread panics").take());
         assert_eq!(values(&target), [1; LEN]);
@@ -100,11 +124,15 @@ fn launch_in_the_middle_of_an_access_is_an_error() {
             let (launch, result) = (Arc::clone(&launch), Arc::clone(&result));
             observe_calls(During::call_of(Function::cuMemsetD32Async, move || {
                 let mut launch = launch.lock().expect("no thread panics");
-                let (graph, own) = launch.as_mut().expect("the observer runs before the end of the test");
+                let (graph, own) = launch
+                    .as_mut()
+                    .expect("the observer runs before the end of the test");
                 *result.lock().expect("no thread panics") = Some(graph.launch(own));
             }))
         };
-        x.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
+        x.as_slice_mut()
+            .fill_on(&own, 5)
+            .expect("the owner may write");
         drop(guard);
         drop(launch.lock().expect("no thread panics").take());
         let result = result.lock().expect("no thread panics").take();
@@ -116,8 +144,9 @@ fn launch_in_the_middle_of_an_access_is_an_error() {
 #[test]
 fn launch_does_not_wait_for_one_on_another_driver() {
     const DELAY: Duration = Duration::from_secs(2);
-    let slow =
-        Config::new().with_faults(FaultPlan::new().with(Fault::on(Function::cuGraphLaunch).always().delays(DELAY)));
+    let slow = Config::new().with_faults(
+        FaultPlan::new().with(Fault::on(Function::cuGraphLaunch).always().delays(DELAY)),
+    );
     on_simulator(slow, |slow, _| {
         on_simulator(Config::new(), |test, _| {
             let (slow_stream, own) = (slow.stream(), test.stream());
@@ -134,8 +163,13 @@ fn launch_does_not_wait_for_one_on_another_driver() {
                 thread::sleep(Duration::from_millis(20));
                 let begin = Instant::now();
                 graph.launch(&own).expect("it can be launched");
-                y.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
-                assert!(begin.elapsed() < DELAY / 2, "it waited for the other driver");
+                y.as_slice_mut()
+                    .fill_on(&own, 5)
+                    .expect("the owner may write");
+                assert!(
+                    begin.elapsed() < DELAY / 2,
+                    "it waited for the other driver"
+                );
             });
             assert_eq!(values(&y), [5; LEN]);
         });
@@ -146,24 +180,36 @@ fn launch_does_not_wait_for_one_on_another_driver() {
 fn launch_does_not_wait_for_a_staged_copy_to_the_memory() {
     on_driver(|test| {
         let (own, launching) = (test.stream(), test.stream());
-        let options = StagingOptions::new().with_threads(4).with_buffer_bytes(1 << 18).with_threshold(1 << 20);
+        let options = StagingOptions::new()
+            .with_threads(4)
+            .with_buffer_bytes(1 << 18)
+            .with_threshold(1 << 20);
         Staging::set_options(own.context(), options).expect("the options are valid");
         let source = vec![3_u32; 1 << 20];
         let mut x = DeviceBuffer::<u32>::zeroed(&own, source.len()).expect("memory suffices");
         let mut graph = captured(test, |scope| x.slice_mut(..LEN)?.fill_on(scope, 7));
         let gate = Gate::on(&own);
-        x.as_slice_mut().fill_on(&own, 1).expect("the owner may write");
+        x.as_slice_mut()
+            .fill_on(&own, 1)
+            .expect("the owner may write");
         thread::scope(|scope| {
-            let copying = scope.spawn(|| x.copy_from_slice(&source).expect("the lengths are equal"));
+            let copying =
+                scope.spawn(|| x.copy_from_slice(&source).expect("the lengths are equal"));
             thread::sleep(Duration::from_millis(50));
             let begin = Instant::now();
             graph.launch(&launching).expect("it can be launched");
-            assert!(!copying.is_finished() && begin.elapsed() < Duration::from_secs(2), "it waited for the device");
+            assert!(
+                !copying.is_finished() && begin.elapsed() < Duration::from_secs(2),
+                "it waited for the device"
+            );
             gate.open();
         });
         launching.synchronize().expect("the stream works");
         let copied = x.to_vec().expect("the buffer can be read");
-        assert!(copied[LEN..].iter().all(|value| *value == 3), "the copy is complete");
+        assert!(
+            copied[LEN..].iter().all(|value| *value == 3),
+            "the copy is complete"
+        );
         assert!(
             copied[..LEN].iter().all(|value| [3, 7].contains(value)),
             "each part has the value of one of the two writes"
@@ -180,8 +226,12 @@ fn launch_does_not_wait_for_a_blocking_copy_of_memory_that_it_does_not_lease() {
         let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5));
         // From the second access on, both are used on their stream without a lock.
         for _ in 0..2 {
-            x.as_slice_mut().fill_on(&own, 3).expect("the owner may write");
-            y.as_slice_mut().fill_on(&own, 4).expect("the owner may write");
+            x.as_slice_mut()
+                .fill_on(&own, 3)
+                .expect("the owner may write");
+            y.as_slice_mut()
+                .fill_on(&own, 4)
+                .expect("the owner may write");
         }
         let mut copied = Vec::new();
         let copy = || copied = values(&x);
@@ -195,14 +245,19 @@ fn launch_does_not_wait_for_a_copy_of_an_array_that_it_does_not_lease() {
     on_driver(|test| {
         let (own, launching) = (test.stream(), test.stream());
         let shape = ArrayShape::new_1d(LEN);
-        let array = Array::from_slice(&own, &[1_u32; LEN], shape, ArrayFlags::empty()).expect("memory suffices");
+        let array = Array::from_slice(&own, &[1_u32; LEN], shape, ArrayFlags::empty())
+            .expect("memory suffices");
         let mut y = buffer(&own, 2);
         let _leases_array = captured(test, |scope| array.copy_from_slice_on(scope, &[7; LEN]));
         let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5));
         // From the second access on, both are used on their stream without a lock.
         for value in [3; 2] {
-            array.copy_from_slice(&[value; LEN]).expect("the owner may write");
-            y.as_slice_mut().fill_on(&own, 4).expect("the owner may write");
+            array
+                .copy_from_slice(&[value; LEN])
+                .expect("the owner may write");
+            y.as_slice_mut()
+                .fill_on(&own, 4)
+                .expect("the owner may write");
         }
         let mut copied = Vec::new();
         let copy = || copied = array.to_vec().expect("the array can be read");
@@ -223,8 +278,16 @@ fn assert_launch_does_not_wait(
         let copying = scope.spawn(|| {
             let (begun, may_end) = (Mutex::new(begun), Mutex::new(may_end));
             let guard = observe_calls(During::call_of(function, move || {
-                begun.lock().expect("no thread panics").send(()).expect("the test waits");
-                may_end.lock().expect("no thread panics").recv().expect("the test goes on");
+                begun
+                    .lock()
+                    .expect("no thread panics")
+                    .send(())
+                    .expect("the test waits");
+                may_end
+                    .lock()
+                    .expect("no thread panics")
+                    .recv()
+                    .expect("the test goes on");
             }));
             copy();
             drop(guard);
@@ -238,7 +301,10 @@ fn assert_launch_does_not_wait(
         let has_waited = !launched.is_finished();
         end.send(()).expect("the copy waits");
         copying.join().expect("the copy succeeds");
-        launched.join().expect("no panic").expect("it can be launched");
+        launched
+            .join()
+            .expect("no panic")
+            .expect("it can be launched");
         assert!(!has_waited, "the launch waited for a copy of other memory");
     });
 }
@@ -259,7 +325,10 @@ fn leased_buffer_can_be_dropped_by_the_end_of_a_thread() {
         let ended = thread::spawn(move || {
             LAST.with(|last| {
                 let mut last = last.lock().expect("no thread panics");
-                last.insert(x).as_slice_mut().fill_on(&stream, 3).expect("the owner may write");
+                last.insert(x)
+                    .as_slice_mut()
+                    .fill_on(&stream, 3)
+                    .expect("the owner may write");
             });
         });
         ended.join().expect("the drop does not panic");
@@ -282,9 +351,12 @@ fn capture_keeps_what_other_threads_enqueue_while_it_ends() {
                     while !is_over.load(Ordering::Acquire) {
                         // The memory of this launch has no owner except the graph.
                         let library = Library::from_ptx(driver, NOTHING).expect("the PTX is valid");
-                        let kernel = library.kernel::<()>("nothing").expect("the kernel is there");
+                        let kernel = library
+                            .kernel::<()>("nothing")
+                            .expect("the kernel is there");
                         // SAFETY: the kernel accesses no memory.
-                        unsafe { kernel.launch(&branch, LaunchConfig::new(1, 1), ()) }.expect("it can be launched");
+                        unsafe { kernel.launch(&branch, LaunchConfig::new(1, 1), ()) }
+                            .expect("it can be launched");
                     }
                     branch.synchronize().expect("the stream works");
                 });
@@ -309,13 +381,23 @@ fn threads_that_launch_and_use_the_same_memory_never_race() {
     for seed in 0..if cfg!(miri) { 1 } else { 8 } {
         on_simulator(Config::new().with_seed(seed), |test, _| {
             let streams: [_; 4] = std::array::from_fn(|_| test.stream());
-            let (mut x, mut y, z) = (buffer(&streams[0], 1), buffer(&streams[0], 2), buffer(&streams[0], 3));
+            let (mut x, mut y, z) = (
+                buffer(&streams[0], 1),
+                buffer(&streams[0], 2),
+                buffer(&streams[0], 3),
+            );
             let writer = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
-            let copier = captured(test, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
-            let reader = captured(test, |scope| x.as_slice_mut().copy_from_device_on(scope, &z));
+            let copier = captured(test, |scope| {
+                y.as_slice_mut().copy_from_device_on(scope, &x)
+            });
+            let reader = captured(test, |scope| {
+                x.as_slice_mut().copy_from_device_on(scope, &z)
+            });
             let turns = AtomicUsize::new(0);
             thread::scope(|scope| {
-                for (mut graph, [even, odd]) in [(writer, [0, 1]), (copier, [2, 2]), (reader, [3, 0])] {
+                for (mut graph, [even, odd]) in
+                    [(writer, [0, 1]), (copier, [2, 2]), (reader, [3, 0])]
+                {
                     let (streams, turns) = (&streams, &turns);
                     scope.spawn(move || {
                         for turn in 0..60 {
@@ -328,15 +410,22 @@ fn threads_that_launch_and_use_the_same_memory_never_race() {
                 let (streams, x) = (&streams, &mut x);
                 scope.spawn(move || {
                     for turn in 0..60_usize {
-                        x.as_slice_mut().fill_on(&streams[turn % 3], 5).expect("the owner may write");
+                        x.as_slice_mut()
+                            .fill_on(&streams[turn % 3], 5)
+                            .expect("the owner may write");
                         let mut copy = buffer(&streams[3], 0);
-                        copy.as_slice_mut().copy_from_device_on(&streams[(turn + 1) % 3], x).expect("it can be read");
+                        copy.as_slice_mut()
+                            .copy_from_device_on(&streams[(turn + 1) % 3], x)
+                            .expect("it can be read");
                     }
                 });
             });
             assert_eq!(turns.into_inner(), 180);
             let expected = [vec![7; LEN], vec![5; LEN], vec![3; LEN]];
-            assert!(expected.contains(&values(&x)), "no launch or access is half done");
+            assert!(
+                expected.contains(&values(&x)),
+                "no launch or access is half done"
+            );
         });
     }
 }
@@ -346,18 +435,40 @@ fn inserted_waits_are_counted_on_the_stream_that_waits() {
     on_driver(|test| {
         let (own, other) = (test.stream(), test.stream());
         let (mut x, mut y) = (buffer(&own, 1), buffer(&other, 0));
-        y.as_slice_mut().copy_from_device_on(&own, &x).expect("it can be copied");
-        assert_eq!((own.inserted_waits(), other.inserted_waits()), (1, 0), "the write of the target");
-        x.as_slice_mut().fill_on(&other, 2).expect("the owner may write");
-        assert_eq!((own.inserted_waits(), other.inserted_waits()), (1, 1), "the read of the source");
-        x.as_slice_mut().fill_on(&other, 3).expect("the owner may write");
-        assert_eq!((own.inserted_waits(), other.inserted_waits()), (1, 1), "a stream does not wait for itself");
+        y.as_slice_mut()
+            .copy_from_device_on(&own, &x)
+            .expect("it can be copied");
+        assert_eq!(
+            (own.inserted_waits(), other.inserted_waits()),
+            (1, 0),
+            "the write of the target"
+        );
+        x.as_slice_mut()
+            .fill_on(&other, 2)
+            .expect("the owner may write");
+        assert_eq!(
+            (own.inserted_waits(), other.inserted_waits()),
+            (1, 1),
+            "the read of the source"
+        );
+        x.as_slice_mut()
+            .fill_on(&other, 3)
+            .expect("the owner may write");
+        assert_eq!(
+            (own.inserted_waits(), other.inserted_waits()),
+            (1, 1),
+            "a stream does not wait for itself"
+        );
     });
 }
 
 /// Returns an executable graph for this many buffers, ready to launch.
 fn exec_of(test: &TestDriver, buffers: &mut [DeviceBuffer<u32>]) -> GraphExec {
-    captured(test, |scope| buffers.iter_mut().try_for_each(|buffer| buffer.as_slice_mut().fill_on(scope, 4)))
+    captured(test, |scope| {
+        buffers
+            .iter_mut()
+            .try_for_each(|buffer| buffer.as_slice_mut().fill_on(scope, 4))
+    })
 }
 
 #[test]
@@ -369,11 +480,17 @@ fn launches_in_a_row_wait_for_nothing_however_many_buffers_they_lease() {
             let mut graph = exec_of(test, &mut buffers);
             graph.launch(&stream).expect("it can be launched");
             let waits = stream.inserted_waits();
-            test.assert_calls(Function::cuEventRecord, 0, || graph.launch(&stream)).expect("it can be launched");
+            test.assert_calls(Function::cuEventRecord, 0, || graph.launch(&stream))
+                .expect("it can be launched");
             assert_eq!(stream.inserted_waits(), waits, "{count} buffers");
-            buffers[0].as_slice_mut().fill(9).expect("the owner may write");
+            buffers[0]
+                .as_slice_mut()
+                .fill(9)
+                .expect("the owner may write");
             graph.launch(&stream).expect("it can be launched");
-            buffers.iter().for_each(|buffer| assert_eq!(values(buffer), [4; LEN]));
+            buffers
+                .iter()
+                .for_each(|buffer| assert_eq!(values(buffer), [4; LEN]));
         }
     });
 }

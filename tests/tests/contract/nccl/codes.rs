@@ -32,7 +32,10 @@ fn on_rank(test: impl Fn(&Api, &Context, &mut ncclComm_t)) {
         let (library, context) = (nccl(), context(driver.driver(), 0));
         let run = context.entered(|_| {
             let (api, mut rank) = (library.api(), ptr::null_mut());
-            assert_eq!(code!(api, ncclCommInitAll(&raw mut rank, 1, ptr::null())), SUCCESS);
+            assert_eq!(
+                code!(api, ncclCommInitAll(&raw mut rank, 1, ptr::null())),
+                SUCCESS
+            );
             test(api, &context, &mut rank);
             assert_eq!(code!(api, ncclCommDestroy(rank)), SUCCESS);
             Ok(())
@@ -54,9 +57,15 @@ fn devices_that_do_not_exist_or_repeat_are_refused() {
     on_rank(|api, _, _| {
         let create = |devices: &[c_int]| {
             let mut ranks = [ptr::null_mut(); 2];
-            code!(api, ncclCommInitAll(ranks.as_mut_ptr(), devices.len() as c_int, devices.as_ptr()))
+            code!(
+                api,
+                ncclCommInitAll(ranks.as_mut_ptr(), devices.len() as c_int, devices.as_ptr())
+            )
         };
-        assert_eq!([create(&[99]), create(&[-1]), create(&[0, 0])], [ARGUMENT, ARGUMENT, USAGE]);
+        assert_eq!(
+            [create(&[99]), create(&[-1]), create(&[0, 0])],
+            [ARGUMENT, ARGUMENT, USAGE]
+        );
     });
 }
 
@@ -66,10 +75,20 @@ fn identifier_remains_usable_after_refused_calls() {
         let (mut id, mut rank) = (ncclUniqueId { internal: [0; 128] }, ptr::null_mut());
         assert_eq!(code!(api, ncclGetUniqueId(&raw mut id)), SUCCESS);
         for (size, number) in [(0, 0), (1, -1), (1, 1), (-1, 0), (2, 5)] {
-            assert_eq!(code!(api, ncclCommInitRank(&raw mut rank, size, id, number)), ARGUMENT, "{number} of {size}");
+            assert_eq!(
+                code!(api, ncclCommInitRank(&raw mut rank, size, id, number)),
+                ARGUMENT,
+                "{number} of {size}"
+            );
         }
-        assert_eq!(code!(api, ncclCommInitRank(ptr::null_mut(), 1, id, 0)), ARGUMENT);
-        assert_eq!(code!(api, ncclCommInitRank(&raw mut rank, 1, id, 0)), SUCCESS);
+        assert_eq!(
+            code!(api, ncclCommInitRank(ptr::null_mut(), 1, id, 0)),
+            ARGUMENT
+        );
+        assert_eq!(
+            code!(api, ncclCommInitRank(&raw mut rank, 1, id, 0)),
+            SUCCESS
+        );
         assert_eq!(code!(api, ncclCommDestroy(rank)), SUCCESS);
     });
 }
@@ -81,7 +100,13 @@ fn null_can_be_ended_and_a_second_finalize_is_refused() {
         assert_eq!(code!(api, ncclCommFinalize(null)), SUCCESS);
         assert_eq!(code!(api, ncclCommDestroy(null)), SUCCESS);
         assert_eq!(code!(api, ncclCommAbort(null)), SUCCESS);
-        assert_eq!([code!(api, ncclCommFinalize(*rank)), code!(api, ncclCommFinalize(*rank))], [SUCCESS, ARGUMENT]);
+        assert_eq!(
+            [
+                code!(api, ncclCommFinalize(*rank)),
+                code!(api, ncclCommFinalize(*rank))
+            ],
+            [SUCCESS, ARGUMENT]
+        );
     });
 }
 
@@ -90,15 +115,39 @@ fn operator_serves_elements_of_its_type_until_it_is_destroyed() {
     on_rank(|api, context, rank| {
         let (buffer, address) = memory(context);
         let (mut operator, mut factor) = (ncclRedOp_t::ncclSum, 2.0_f32);
-        let (element, residence) = (ncclDataType_t::ncclFloat32, ncclScalarResidence_t::ncclScalarHostImmediate);
+        let (element, residence) = (
+            ncclDataType_t::ncclFloat32,
+            ncclScalarResidence_t::ncclScalarHostImmediate,
+        );
         let factor = (&raw mut factor).cast();
-        let created = code!(api, ncclRedOpCreatePreMulSum(&raw mut operator, factor, element, residence, *rank));
+        let created = code!(
+            api,
+            ncclRedOpCreatePreMulSum(&raw mut operator, factor, element, residence, *rank)
+        );
         assert_eq!(created, SUCCESS);
-        let reduce =
-            |element| code!(api, ncclAllReduce(address, address, 2, element, operator, *rank, ptr::null_mut()));
-        assert_eq!([reduce(element), reduce(ncclDataType_t::ncclInt32)], [SUCCESS, ARGUMENT]);
+        let reduce = |element| {
+            code!(
+                api,
+                ncclAllReduce(
+                    address,
+                    address,
+                    2,
+                    element,
+                    operator,
+                    *rank,
+                    ptr::null_mut()
+                )
+            )
+        };
+        assert_eq!(
+            [reduce(element), reduce(ncclDataType_t::ncclInt32)],
+            [SUCCESS, ARGUMENT]
+        );
         let destroy = || code!(api, ncclRedOpDestroy(operator, *rank));
-        assert_eq!([destroy(), destroy(), reduce(element)], [SUCCESS, ARGUMENT, ARGUMENT]);
+        assert_eq!(
+            [destroy(), destroy(), reduce(element)],
+            [SUCCESS, ARGUMENT, ARGUMENT]
+        );
         context.synchronize().expect("the operation succeeds");
         assert_eq!(buffer.to_vec().expect("it can be read"), [2.0, 4.0]);
     });
@@ -109,7 +158,20 @@ fn send_to_the_rank_itself_without_a_receive_is_refused_at_the_end_of_the_group(
     on_rank(|api, context, rank| {
         let (_buffer, address) = memory(context);
         assert_eq!(code!(api, ncclGroupStart()), SUCCESS);
-        assert_eq!(code!(api, ncclSend(address, 2, ncclDataType_t::ncclFloat32, 0, *rank, ptr::null_mut())), SUCCESS);
+        assert_eq!(
+            code!(
+                api,
+                ncclSend(
+                    address,
+                    2,
+                    ncclDataType_t::ncclFloat32,
+                    0,
+                    *rank,
+                    ptr::null_mut()
+                )
+            ),
+            SUCCESS
+        );
         assert_eq!(code!(api, ncclGroupEnd()), USAGE);
         assert_eq!(code!(api, ncclCommAbort(*rank)), SUCCESS);
         *rank = ptr::null_mut();
@@ -124,7 +186,13 @@ fn memory_of_zero_bytes_is_null_and_other_memory_cannot_be_freed() {
         assert_eq!(code!(api, ncclMemAlloc(&raw mut address, 0)), SUCCESS);
         assert!(address.is_null());
         assert_eq!(code!(api, ncclMemFree(address)), SUCCESS);
-        assert_eq!([code!(api, ncclMemAlloc(ptr::null_mut(), 64)), code!(api, ncclMemFree(foreign))], [CUDA, CUDA]);
+        assert_eq!(
+            [
+                code!(api, ncclMemAlloc(ptr::null_mut(), 64)),
+                code!(api, ncclMemFree(foreign))
+            ],
+            [CUDA, CUDA]
+        );
     });
 }
 
@@ -132,9 +200,15 @@ fn memory_of_zero_bytes_is_null_and_other_memory_cannot_be_freed() {
 fn nothing_can_be_registered_and_deregistered() {
     on_rank(|api, context, rank| {
         let ((_buffer, address), mut handle) = (memory(context), ptr::null_mut());
-        assert_eq!(code!(api, ncclCommRegister(*rank, address, 0, &raw mut handle)), SUCCESS);
+        assert_eq!(
+            code!(api, ncclCommRegister(*rank, address, 0, &raw mut handle)),
+            SUCCESS
+        );
         assert_eq!(code!(api, ncclCommDeregister(*rank, handle)), SUCCESS);
-        assert_eq!(code!(api, ncclCommDeregister(*rank, ptr::null_mut())), SUCCESS);
+        assert_eq!(
+            code!(api, ncclCommDeregister(*rank, ptr::null_mut())),
+            SUCCESS
+        );
     });
 }
 
@@ -146,8 +220,21 @@ fn shrink_without_a_rank_to_leave_out_or_of_an_unknown_rank_is_refused() {
         }
         let shrink = |mut excluded: c_int, count| {
             let mut child = ptr::null_mut();
-            code!(api, ncclCommShrink(*rank, &raw mut excluded, count, &raw mut child, ptr::null_mut(), 0))
+            code!(
+                api,
+                ncclCommShrink(
+                    *rank,
+                    &raw mut excluded,
+                    count,
+                    &raw mut child,
+                    ptr::null_mut(),
+                    0
+                )
+            )
         };
-        assert_eq!([shrink(0, 0), shrink(0, 1), shrink(5, 1), shrink(-1, 1)], [ARGUMENT; 4]);
+        assert_eq!(
+            [shrink(0, 0), shrink(0, 1), shrink(5, 1), shrink(-1, 1)],
+            [ARGUMENT; 4]
+        );
     });
 }

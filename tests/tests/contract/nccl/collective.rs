@@ -8,20 +8,32 @@ use curium_tests::on_simulator;
 use super::{Rank, context, nccl, on_ranks, simulated_functions};
 
 /// The version that introduced elements of 8 bits with an exponent.
-const FLOAT8_SINCE: LibraryVersion = LibraryVersion { major: 2, minor: 24, patch: 0 };
+const FLOAT8_SINCE: LibraryVersion = LibraryVersion {
+    major: 2,
+    minor: 24,
+    patch: 0,
+};
 
 const LEN: usize = 1000;
 
 /// The elements of a rank: exact in every type.
 fn elements(rank: usize, len: usize) -> Vec<f32> {
-    (0..len).map(|index| (rank * 3 + index % 17) as f32).collect()
+    (0..len)
+        .map(|index| (rank * 3 + index % 17) as f32)
+        .collect()
 }
 
 /// The elements of all ranks, combined in the order of the ranks.
 fn combined(size: usize, len: usize, combine: impl Fn(f32, f32) -> f32) -> Vec<f32> {
     let mut ranks = (0..size).map(|rank| elements(rank, len));
     let first = ranks.next().expect("there is a rank");
-    ranks.fold(first, |total, rank| total.iter().zip(&rank).map(|(a, b)| combine(*a, *b)).collect())
+    ranks.fold(first, |total, rank| {
+        total
+            .iter()
+            .zip(&rank)
+            .map(|(a, b)| combine(*a, *b))
+            .collect()
+    })
 }
 
 #[test]
@@ -32,21 +44,40 @@ fn all_reduce_combines_the_elements_of_all_ranks() {
             (Reduction::Sum, combined(size, LEN, |a, b| a + b)),
             (Reduction::Max, combined(size, LEN, f32::max)),
             (Reduction::Min, combined(size, LEN, f32::min)),
-            (Reduction::ScaledSum(0.5), combined(size, LEN, |a, b| a + b).iter().map(|sum| sum * 0.5).collect()),
+            (
+                Reduction::ScaledSum(0.5),
+                combined(size, LEN, |a, b| a + b)
+                    .iter()
+                    .map(|sum| sum * 0.5)
+                    .collect(),
+            ),
         ];
         let source = rank.buffer(&elements(rank.rank(), LEN));
         for (reduction, expected) in cases {
             let mut target = rank.zeroed::<f32>(LEN);
-            rank.communicator.all_reduce(&rank.stream, &source, &mut target, reduction).expect("it is enqueued");
-            assert_eq!(target.to_vec().expect("it can be read"), expected, "{reduction:?}");
+            rank.communicator
+                .all_reduce(&rank.stream, &source, &mut target, reduction)
+                .expect("it is enqueued");
+            assert_eq!(
+                target.to_vec().expect("it can be read"),
+                expected,
+                "{reduction:?}"
+            );
         }
         let mut memory = rank.buffer(&[(rank.rank() + 1) as i64; 3]);
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Product).expect("it is enqueued");
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Product)
+            .expect("it is enqueued");
         let factorial: i64 = (1..=size as i64).product();
         assert_eq!(memory.to_vec().expect("it can be read"), [factorial; 3]);
         let mut memory = rank.buffer(&[(4 * rank.rank()) as f64; 3]);
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Average).expect("it is enqueued");
-        assert_eq!(memory.to_vec().expect("it can be read"), [2.0 * (size - 1) as f64; 3]);
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Average)
+            .expect("it is enqueued");
+        assert_eq!(
+            memory.to_vec().expect("it can be read"),
+            [2.0 * (size - 1) as f64; 3]
+        );
     });
 }
 
@@ -61,8 +92,14 @@ fn reduce_writes_on_the_root_only() {
         } else {
             Operation::reduce(&source, root, Reduction::Sum)
         };
-        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
-        let expected = if rank.rank() == root { combined(size, LEN, |a, b| a + b) } else { vec![0.0; LEN] };
+        rank.communicator
+            .enqueue(&rank.stream, operation)
+            .expect("it is enqueued");
+        let expected = if rank.rank() == root {
+            combined(size, LEN, |a, b| a + b)
+        } else {
+            vec![0.0; LEN]
+        };
         assert_eq!(target.to_vec().expect("it can be read"), expected);
         let mut memory = rank.buffer(&[1_u32; 5]);
         let operation = if rank.rank() == 0 {
@@ -70,7 +107,9 @@ fn reduce_writes_on_the_root_only() {
         } else {
             Operation::reduce(&memory, 0, Reduction::Sum)
         };
-        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
+        rank.communicator
+            .enqueue(&rank.stream, operation)
+            .expect("it is enqueued");
         let expected = if rank.rank() == 0 { size as u32 } else { 1 };
         assert_eq!(memory.to_vec().expect("it can be read"), [expected; 5]);
     });
@@ -81,13 +120,23 @@ fn broadcast_sends_the_elements_of_the_root() {
     on_ranks(4, |rank: &mut Rank| {
         let root = rank.size() - 1;
         let mut memory = rank.buffer(&elements(rank.rank(), LEN));
-        rank.communicator.broadcast(&rank.stream, &mut memory, root).expect("it is enqueued");
-        assert_eq!(memory.to_vec().expect("it can be read"), elements(root, LEN));
+        rank.communicator
+            .broadcast(&rank.stream, &mut memory, root)
+            .expect("it is enqueued");
+        assert_eq!(
+            memory.to_vec().expect("it can be read"),
+            elements(root, LEN)
+        );
         let source = rank.buffer(&[7_u8; 3]);
         let mut target = rank.zeroed::<u8>(3);
-        let operation =
-            if rank.rank() == 0 { Operation::broadcast_from(&source) } else { Operation::broadcast(&mut target, 0) };
-        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
+        let operation = if rank.rank() == 0 {
+            Operation::broadcast_from(&source)
+        } else {
+            Operation::broadcast(&mut target, 0)
+        };
+        rank.communicator
+            .enqueue(&rank.stream, operation)
+            .expect("it is enqueued");
         let expected = if rank.rank() == 0 { 0 } else { 7 };
         assert_eq!(target.to_vec().expect("it can be read"), [expected; 3]);
     });
@@ -100,12 +149,16 @@ fn all_gather_writes_the_elements_in_the_order_of_the_ranks() {
         let expected: Vec<f32> = (0..size).flat_map(|rank| elements(rank, LEN)).collect();
         let source = rank.buffer(&elements(own, LEN));
         let mut target = rank.zeroed::<f32>(LEN * size);
-        rank.communicator.all_gather(&rank.stream, &source, &mut target).expect("it is enqueued");
+        rank.communicator
+            .all_gather(&rank.stream, &source, &mut target)
+            .expect("it is enqueued");
         assert_eq!(target.to_vec().expect("it can be read"), expected);
         let mut host = vec![0.0; LEN * size];
         host[own * LEN..(own + 1) * LEN].copy_from_slice(&elements(own, LEN));
         let mut memory = rank.buffer(&host);
-        rank.communicator.enqueue(&rank.stream, Operation::all_gather_in_place(&mut memory)).expect("it is enqueued");
+        rank.communicator
+            .enqueue(&rank.stream, Operation::all_gather_in_place(&mut memory))
+            .expect("it is enqueued");
         assert_eq!(memory.to_vec().expect("it can be read"), expected);
     });
 }
@@ -118,11 +171,18 @@ fn reduce_scatter_writes_the_part_of_the_rank() {
         let expected = &sums[own * LEN..(own + 1) * LEN];
         let mut source = rank.buffer(&elements(own, LEN * size));
         let mut target = rank.zeroed::<f32>(LEN);
-        rank.communicator.reduce_scatter(&rank.stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
+        rank.communicator
+            .reduce_scatter(&rank.stream, &source, &mut target, Reduction::Sum)
+            .expect("it is enqueued");
         assert_eq!(target.to_vec().expect("it can be read"), expected);
         let operation = Operation::reduce_scatter_in_place(&mut source, Reduction::Sum);
-        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
-        assert_eq!(source.to_vec().expect("it can be read")[own * LEN..(own + 1) * LEN], *expected);
+        rank.communicator
+            .enqueue(&rank.stream, operation)
+            .expect("it is enqueued");
+        assert_eq!(
+            source.to_vec().expect("it can be read")[own * LEN..(own + 1) * LEN],
+            *expected
+        );
     });
 }
 
@@ -134,7 +194,9 @@ fn all_to_all_exchanges_parts() {
         let source: Vec<u32> = (0..size).flat_map(|to| [value(own, to); 5]).collect();
         let expected: Vec<u32> = (0..size).flat_map(|from| [value(from, own); 5]).collect();
         let (source, mut target) = (rank.buffer(&source), rank.zeroed::<u32>(5 * size));
-        rank.communicator.enqueue(&rank.stream, Operation::all_to_all(&source, &mut target)).expect("it is enqueued");
+        rank.communicator
+            .enqueue(&rank.stream, Operation::all_to_all(&source, &mut target))
+            .expect("it is enqueued");
         assert_eq!(target.to_vec().expect("it can be read"), expected);
     });
 }
@@ -146,10 +208,19 @@ fn gather_and_scatter_have_a_root() {
         let all: Vec<f32> = (0..size).flat_map(|rank| elements(rank, 7)).collect();
         let source = rank.buffer(&elements(own, 7));
         let mut gathered = rank.zeroed::<f32>(7 * size);
-        let operation =
-            if own == root { Operation::gather_into(&source, &mut gathered) } else { Operation::gather(&source, root) };
-        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
-        let expected = if own == root { all } else { vec![0.0; 7 * size] };
+        let operation = if own == root {
+            Operation::gather_into(&source, &mut gathered)
+        } else {
+            Operation::gather(&source, root)
+        };
+        rank.communicator
+            .enqueue(&rank.stream, operation)
+            .expect("it is enqueued");
+        let expected = if own == root {
+            all
+        } else {
+            vec![0.0; 7 * size]
+        };
         assert_eq!(gathered.to_vec().expect("it can be read"), expected);
         let mut scattered = rank.zeroed::<f32>(7);
         let operation = if own == root {
@@ -157,8 +228,13 @@ fn gather_and_scatter_have_a_root() {
         } else {
             Operation::scatter(&mut scattered, root)
         };
-        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
-        assert_eq!(scattered.to_vec().expect("it can be read"), elements(own, 7));
+        rank.communicator
+            .enqueue(&rank.stream, operation)
+            .expect("it is enqueued");
+        assert_eq!(
+            scattered.to_vec().expect("it can be read"),
+            elements(own, 7)
+        );
     });
 }
 
@@ -167,11 +243,17 @@ fn transfer_waits_for_its_other_end() {
     on_ranks(2, |rank: &mut Rank| {
         if rank.rank() == 0 {
             let source = rank.buffer(&elements(0, LEN));
-            rank.communicator.send(&rank.stream, &source, 1).expect("it is enqueued");
-            rank.communicator.synchronize(&rank.stream).expect("it is received");
+            rank.communicator
+                .send(&rank.stream, &source, 1)
+                .expect("it is enqueued");
+            rank.communicator
+                .synchronize(&rank.stream)
+                .expect("it is received");
         } else {
             let mut target = rank.zeroed::<f32>(LEN);
-            rank.communicator.receive(&rank.stream, &mut target, 0).expect("it is enqueued");
+            rank.communicator
+                .receive(&rank.stream, &mut target, 0)
+                .expect("it is enqueued");
             assert_eq!(target.to_vec().expect("it can be read"), elements(0, LEN));
         }
     });
@@ -181,11 +263,21 @@ fn transfer_waits_for_its_other_end() {
 fn sixteen_bit_numbers_are_reduced() {
     on_ranks(2, |rank: &mut Rank| {
         let mut memory = rank.buffer(&[half::f16::from_f32(1.5); 9]);
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-        assert_eq!(memory.to_vec().expect("it can be read"), [half::f16::from_f32(1.5 * rank.size() as f32); 9]);
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+            .expect("it is enqueued");
+        assert_eq!(
+            memory.to_vec().expect("it can be read"),
+            [half::f16::from_f32(1.5 * rank.size() as f32); 9]
+        );
         let mut memory = rank.buffer(&[half::bf16::from_f32(2.0); 9]);
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max).expect("it is enqueued");
-        assert_eq!(memory.to_vec().expect("it can be read"), [half::bf16::from_f32(2.0); 9]);
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)
+            .expect("it is enqueued");
+        assert_eq!(
+            memory.to_vec().expect("it can be read"),
+            [half::bf16::from_f32(2.0); 9]
+        );
     });
 }
 
@@ -195,21 +287,33 @@ fn eight_bit_numbers_with_an_exponent_are_reduced() {
     on_ranks(2, |rank: &mut Rank| {
         let (size, has_them) = (rank.size() as f32, nccl().version() >= FLOAT8_SINCE);
         let mut memory = rank.buffer(&[F8E4M3::from_f32(1.5); 9]);
-        let reduced = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+        let reduced =
+            rank.communicator
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
         if !has_them {
             return assert!(matches!(reduced, Err(Error::Argument(_))), "{reduced:?}");
         }
         reduced.expect("it is enqueued");
-        assert_eq!(memory.to_vec().expect("it can be read"), [F8E4M3::from_f32(1.5 * size); 9]);
+        assert_eq!(
+            memory.to_vec().expect("it can be read"),
+            [F8E4M3::from_f32(1.5 * size); 9]
+        );
         let mut memory = rank.buffer(&[F8E5M2::from_f32(rank.rank() as f32); 9]);
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max).expect("it is enqueued");
-        assert_eq!(memory.to_vec().expect("it can be read"), [F8E5M2::from_f32(size - 1.0); 9]);
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)
+            .expect("it is enqueued");
+        assert_eq!(
+            memory.to_vec().expect("it can be read"),
+            [F8E5M2::from_f32(size - 1.0); 9]
+        );
     });
 }
 
 #[test]
 fn eight_bit_numbers_are_refused_by_name_with_an_older_library() {
-    unsafe extern "C" fn old_version(version: *mut std::ffi::c_int) -> curium_nccl::sys::ncclResult_t {
+    unsafe extern "C" fn old_version(
+        version: *mut std::ffi::c_int,
+    ) -> curium_nccl::sys::ncclResult_t {
         // SAFETY: the caller passes a place for the version.
         unsafe { version.write(22005) };
         curium_nccl::sys::ncclResult_t::ncclSuccess
@@ -223,12 +327,19 @@ fn eight_bit_numbers_are_refused_by_name_with_an_older_library() {
         let stream = context.stream().expect("there is a stream");
         let id = UniqueId::new(&old).expect("it is simulated");
         let mut rank = Communicator::new(&old, &context, id, 0, 1).expect("there is one rank");
-        let mut memory = DeviceBuffer::<float8::F8E4M3>::zeroed(&stream, 4).expect("memory suffices");
-        let refused = rank.all_reduce_in_place(&stream, &mut memory, Reduction::Sum).expect_err("it is too old");
+        let mut memory =
+            DeviceBuffer::<float8::F8E4M3>::zeroed(&stream, 4).expect("memory suffices");
+        let refused = rank
+            .all_reduce_in_place(&stream, &mut memory, Reduction::Sum)
+            .expect_err("it is too old");
         let expected = "all_reduce: elements of ncclFloat8e4m3 need NCCL 2.24 (this is 2.20.5)";
         assert_eq!(refused.to_string(), expected);
-        let grouped = old.group(|group| group.enqueue(&mut rank, &stream, Operation::broadcast(&mut memory, 0)));
-        assert_eq!(grouped.expect_err("it is too old").to_string(), expected.replace("all_reduce", "broadcast"));
+        let grouped = old
+            .group(|group| group.enqueue(&mut rank, &stream, Operation::broadcast(&mut memory, 0)));
+        assert_eq!(
+            grouped.expect_err("it is too old").to_string(),
+            expected.replace("all_reduce", "broadcast")
+        );
     });
 }
 
@@ -238,24 +349,38 @@ fn lengths_and_ranks_that_do_not_fit_are_refused_before_the_call() {
         let (size, own) = (rank.size(), rank.rank());
         let (source, mut target) = (rank.zeroed::<f32>(10), rank.zeroed::<f32>(11));
         let mut refused = |operation: Operation<'_>| {
-            let error = rank.communicator.enqueue(&rank.stream, operation).expect_err("it does not fit");
+            let error = rank
+                .communicator
+                .enqueue(&rank.stream, operation)
+                .expect_err("it does not fit");
             assert!(matches!(error, Error::Argument(_)), "{error}");
             error.to_string()
         };
         assert_eq!(
             refused(Operation::all_gather(&source, &mut target)),
-            format!("all_gather: the lengths do not fit (10 elements of the source, 11 of the target, {size} ranks)")
+            format!(
+                "all_gather: the lengths do not fit (10 elements of the source, 11 of the target, {size} ranks)"
+            )
         );
         refused(Operation::all_reduce(&source, &mut target, Reduction::Sum));
-        refused(Operation::reduce_scatter(&source, &mut target, Reduction::Sum));
+        refused(Operation::reduce_scatter(
+            &source,
+            &mut target,
+            Reduction::Sum,
+        ));
         refused(Operation::all_to_all(&source, &mut target));
         refused(Operation::gather_into(&source, &mut target));
         refused(Operation::scatter_from(&source, &mut target));
         assert_eq!(
             refused(Operation::all_gather_in_place(&mut target)),
-            format!("all_gather: the length is not a multiple of the number of ranks (11 elements, {size} ranks)")
+            format!(
+                "all_gather: the length is not a multiple of the number of ranks (11 elements, {size} ranks)"
+            )
         );
-        assert_eq!(refused(Operation::send(&source, 99)), format!("send: rank out of range (99 of {size} ranks)"));
+        assert_eq!(
+            refused(Operation::send(&source, 99)),
+            format!("send: rank out of range (99 of {size} ranks)")
+        );
         assert_eq!(
             refused(Operation::receive(&mut target, own)),
             format!("receive: transfer to the rank itself ({own}); enqueue both ends in a group")

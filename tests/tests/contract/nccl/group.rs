@@ -15,14 +15,25 @@ use super::{Rank, context, nccl, on_devices, on_ranks};
 #[test]
 fn one_thread_has_all_ranks() {
     on_devices(8, |driver, size| {
-        let contexts: Vec<_> = (0..size).map(|device| context(driver.driver(), device)).collect();
-        let streams: Vec<_> = contexts.iter().map(|context| context.stream().expect("there is a stream")).collect();
+        let contexts: Vec<_> = (0..size)
+            .map(|device| context(driver.driver(), device))
+            .collect();
+        let streams: Vec<_> = contexts
+            .iter()
+            .map(|context| context.stream().expect("there is a stream"))
+            .collect();
         let mut ranks = Communicator::all(&nccl(), &contexts).expect("the ranks can be created");
-        let buffer = |(rank, stream)| DeviceBuffer::from_slice(stream, &[rank as u32; 100]).expect("memory suffices");
+        let buffer = |(rank, stream)| {
+            DeviceBuffer::from_slice(stream, &[rank as u32; 100]).expect("memory suffices")
+        };
         let mut buffers: Vec<_> = streams.iter().enumerate().map(buffer).collect();
         let grouped = nccl().group(|group| {
             for ((rank, stream), buffer) in ranks.iter_mut().zip(&streams).zip(&mut buffers) {
-                group.enqueue(rank, stream, Operation::all_reduce_in_place(buffer, Reduction::Sum))?;
+                group.enqueue(
+                    rank,
+                    stream,
+                    Operation::all_reduce_in_place(buffer, Reduction::Sum),
+                )?;
             }
             Ok(())
         });
@@ -41,13 +52,23 @@ fn ranks_exchange_elements_in_a_group() {
         let (next, previous) = ((own + 1) % size, (own + size - 1) % size);
         let source = rank.buffer(&[own as i32; 50]);
         let mut target = rank.zeroed::<i32>(50);
-        let Rank { communicator, stream } = rank;
+        let Rank {
+            communicator,
+            stream,
+        } = rank;
         let grouped = nccl().group(|group| {
             group.enqueue(communicator, stream, Operation::send(&source, next))?;
-            group.enqueue(communicator, stream, Operation::receive(&mut target, previous))
+            group.enqueue(
+                communicator,
+                stream,
+                Operation::receive(&mut target, previous),
+            )
         });
         grouped.expect("the group is started");
-        assert_eq!(target.to_vec().expect("it can be read"), [previous as i32; 50]);
+        assert_eq!(
+            target.to_vec().expect("it can be read"),
+            [previous as i32; 50]
+        );
     });
 }
 
@@ -57,7 +78,10 @@ fn rank_sends_to_itself_in_a_group() {
         let own = rank.rank();
         let source = rank.buffer(&[own as u8; 20]);
         let mut target = rank.zeroed::<u8>(20);
-        let Rank { communicator, stream } = rank;
+        let Rank {
+            communicator,
+            stream,
+        } = rank;
         let grouped = nccl().group(|group| {
             group.enqueue(communicator, stream, Operation::send(&source, own))?;
             group.enqueue(communicator, stream, Operation::receive(&mut target, own))
@@ -72,14 +96,21 @@ fn several_operations_progress_together_with_their_own_factors() {
     on_ranks(2, |rank: &mut Rank| {
         let size = rank.size() as f32;
         let (mut first, mut second) = (rank.buffer(&[1.0_f32; 10]), rank.buffer(&[1.0_f32; 20]));
-        let Rank { communicator, stream } = rank;
+        let Rank {
+            communicator,
+            stream,
+        } = rank;
         let grouped = nccl().group(|group| {
             group.enqueue(
                 communicator,
                 stream,
                 Operation::all_reduce_in_place(&mut first, Reduction::ScaledSum(2.0)),
             )?;
-            group.enqueue(communicator, stream, Operation::all_reduce_in_place(&mut second, Reduction::ScaledSum(3.0)))
+            group.enqueue(
+                communicator,
+                stream,
+                Operation::all_reduce_in_place(&mut second, Reduction::ScaledSum(3.0)),
+            )
         });
         grouped.expect("the group is started");
         assert_eq!(first.to_vec().expect("it can be read"), [2.0 * size; 10]);
@@ -91,10 +122,17 @@ fn several_operations_progress_together_with_their_own_factors() {
 fn panic_ends_the_group_and_starts_the_enqueued_operations() {
     on_ranks(2, |rank: &mut Rank| {
         let mut memory = rank.buffer(&[1.0_f32; 10]);
-        let Rank { communicator, stream } = rank;
+        let Rank {
+            communicator,
+            stream,
+        } = rank;
         let grouped = catch_unwind(AssertUnwindSafe(|| {
             nccl().group(|group| {
-                group.enqueue(communicator, stream, Operation::all_reduce_in_place(&mut memory, Reduction::Sum))?;
+                group.enqueue(
+                    communicator,
+                    stream,
+                    Operation::all_reduce_in_place(&mut memory, Reduction::Sum),
+                )?;
                 if true {
                     panic!("the closure fails");
                 }
@@ -102,10 +140,18 @@ fn panic_ends_the_group_and_starts_the_enqueued_operations() {
             })
         }));
         grouped.expect_err("it panics");
-        assert_eq!(memory.to_vec().expect("it can be read"), [rank.size() as f32; 10]);
+        assert_eq!(
+            memory.to_vec().expect("it can be read"),
+            [rank.size() as f32; 10]
+        );
         // The next operation is in no group.
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max).expect("the group has ended");
-        assert_eq!(memory.to_vec().expect("it can be read"), [rank.size() as f32; 10]);
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)
+            .expect("the group has ended");
+        assert_eq!(
+            memory.to_vec().expect("it can be read"),
+            [rank.size() as f32; 10]
+        );
     });
 }
 
@@ -113,11 +159,21 @@ fn panic_ends_the_group_and_starts_the_enqueued_operations() {
 fn error_of_the_closure_is_returned_after_the_end() {
     on_ranks(2, |rank: &mut Rank| {
         let (source, mut target) = (rank.zeroed::<f32>(10), rank.zeroed::<f32>(11));
-        let Rank { communicator, stream } = rank;
-        let grouped =
-            nccl().group(|group| group.enqueue(communicator, stream, Operation::all_gather(&source, &mut target)));
+        let Rank {
+            communicator,
+            stream,
+        } = rank;
+        let grouped = nccl().group(|group| {
+            group.enqueue(
+                communicator,
+                stream,
+                Operation::all_gather(&source, &mut target),
+            )
+        });
         assert!(matches!(grouped, Err(Error::Argument(_))), "{grouped:?}");
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut target, Reduction::Sum).expect("the group has ended");
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut target, Reduction::Sum)
+            .expect("the group has ended");
     });
 }
 
@@ -129,10 +185,16 @@ fn operations_outside_the_group_are_refused_within_it() {
             let nested = nccl().group(|_| Ok(()));
             assert!(matches!(nested, Err(Error::Argument(_))), "{nested:?}");
             assert!(rank.communicator.synchronize(&rank.stream).is_err());
-            rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+            rank.communicator
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
         });
-        let message = inner.expect_err("the operation would not start").to_string();
-        assert_eq!(message, "all_reduce: called within a group; use the group's own method, or end it first");
+        let message = inner
+            .expect_err("the operation would not start")
+            .to_string();
+        assert_eq!(
+            message,
+            "all_reduce: called within a group; use the group's own method, or end it first"
+        );
     });
 }
 
@@ -143,14 +205,19 @@ impl Drop for AbortsElsewhere {
     fn drop(&mut self) {
         let (handle, (sender, receiver)) = (self.0.clone(), mpsc::channel());
         thread::spawn(move || sender.send(handle.abort().is_ok()));
-        let has_aborted = receiver.recv_timeout(Duration::from_secs(5)).unwrap_or(false);
+        let has_aborted = receiver
+            .recv_timeout(Duration::from_secs(5))
+            .unwrap_or(false);
         self.1.send(has_aborted).expect("the test waits for it");
     }
 }
 
 unsafe extern "C" fn ends_with_an_error() -> ncclResult_t {
     // SAFETY: the caller's thread is in a group.
-    curium_sim_libraries::nccl().api().ncclGroupEnd.map(|end| unsafe { end() });
+    curium_sim_libraries::nccl()
+        .api()
+        .ncclGroupEnd
+        .map(|end| unsafe { end() });
     ncclResult_t::ncclInternalError
 }
 
@@ -165,7 +232,8 @@ fn value_of_the_closure_is_dropped_after_the_communicators_were_released() {
     let library = unsafe { Nccl::from_api(api) }.expect("it is simulated");
     on_devices(1, |driver, _| {
         let context = context(driver.driver(), 0);
-        let mut ranks = Communicator::all(&library, std::slice::from_ref(&context)).expect("the rank can be created");
+        let mut ranks = Communicator::all(&library, std::slice::from_ref(&context))
+            .expect("the rank can be created");
         let stream = context.stream().expect("there is a stream");
         let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 8).expect("memory suffices");
         let (sender, receiver) = mpsc::channel();
@@ -175,6 +243,9 @@ fn value_of_the_closure_is_dropped_after_the_communicators_were_released() {
             Ok(AbortsElsewhere(ranks[0].abort_handle(), sender))
         });
         assert!(matches!(grouped, Err(Error::Call(_))), "the end has failed");
-        assert!(receiver.recv().expect("the value was dropped"), "the abort waited for the group");
+        assert!(
+            receiver.recv().expect("the value was dropped"),
+            "the abort waited for the group"
+        );
     });
 }

@@ -12,23 +12,40 @@ use super::{Rank, context, nccl, on_devices, on_ranks_with};
 /// Reduces once, and ends the communicator.
 fn reduce_and_close(mut rank: Rank) {
     let mut memory = rank.buffer(&[1_u32; 3]);
-    rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-    assert_eq!(memory.to_vec().expect("it can be read"), [rank.size() as u32; 3]);
+    rank.communicator
+        .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+        .expect("it is enqueued");
+    assert_eq!(
+        memory.to_vec().expect("it can be read"),
+        [rank.size() as u32; 3]
+    );
     rank.close();
 }
 
 #[test]
 fn ranks_join_a_communicator_that_grows() {
     on_devices(4, |driver, size| {
-        let (id, driver, existing) =
-            (UniqueId::new(&nccl()).expect("NCCL has an interface"), driver.driver(), size / 2);
+        let (id, driver, existing) = (
+            UniqueId::new(&nccl()).expect("NCCL has an interface"),
+            driver.driver(),
+            size / 2,
+        );
         let (sender, receiver) = std::sync::mpsc::channel::<Option<UniqueId>>();
         thread::scope(|scope| {
             for rank in 0..existing {
                 let sender = sender.clone();
                 scope.spawn(move || {
-                    let mut parent = Rank::new(&context(driver, rank), id, rank, existing, CommunicatorOptions::new());
-                    let id = match (rank == 0).then(|| parent.communicator.growth_id()).transpose() {
+                    let mut parent = Rank::new(
+                        &context(driver, rank),
+                        id,
+                        rank,
+                        existing,
+                        CommunicatorOptions::new(),
+                    );
+                    let id = match (rank == 0)
+                        .then(|| parent.communicator.growth_id())
+                        .transpose()
+                    {
                         Err(Error::Missing(missing)) => {
                             assert_eq!(missing.function, "ncclCommGetUniqueId");
                             (0..size).for_each(|_| sender.send(None).expect("the test receives"));
@@ -37,27 +54,42 @@ fn ranks_join_a_communicator_that_grows() {
                         id => id.expect("the ranks are connected"),
                     };
                     if let Some(id) = id {
-                        (existing..size).for_each(|_| sender.send(Some(id)).expect("the new ranks wait"));
+                        (existing..size)
+                            .for_each(|_| sender.send(Some(id)).expect("the new ranks wait"));
                     }
                     let communicator = match parent.communicator.grow(size, id) {
                         Err(Error::Missing(_)) => return,
                         grown => grown.expect("the ranks connect"),
                     };
                     assert_eq!((communicator.rank(), communicator.size()), (rank, size));
-                    reduce_and_close(Rank { communicator, stream: parent.stream.clone() });
+                    reduce_and_close(Rank {
+                        communicator,
+                        stream: parent.stream.clone(),
+                    });
                     // The parent is still of use.
                     reduce_and_close(parent);
                 });
             }
             for rank in existing..size {
-                let Some(id) = receiver.recv().expect("rank 0 sends it") else { return };
+                let Some(id) = receiver.recv().expect("rank 0 sends it") else {
+                    return;
+                };
                 scope.spawn(move || {
                     let context = context(driver, rank);
-                    let communicator =
-                        Communicator::join(&nccl(), &context, id, rank, size, CommunicatorOptions::new());
+                    let communicator = Communicator::join(
+                        &nccl(),
+                        &context,
+                        id,
+                        rank,
+                        size,
+                        CommunicatorOptions::new(),
+                    );
                     let communicator = communicator.expect("the ranks connect");
                     assert_eq!((communicator.rank(), communicator.size()), (rank, size));
-                    reduce_and_close(Rank { communicator, stream: context.stream().expect("there is a stream") });
+                    reduce_and_close(Rank {
+                        communicator,
+                        stream: context.stream().expect("there is a stream"),
+                    });
                 });
             }
         });
@@ -67,13 +99,22 @@ fn ranks_join_a_communicator_that_grows() {
 #[test]
 fn growth_without_new_ranks_is_refused() {
     on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
-        let refused = rank.communicator.grow(rank.size(), None).expect_err("there is no new rank");
-        assert_eq!(refused.to_string(), "Communicator::grow: no new ranks (2 ranks, of which 2 exist)");
+        let refused = rank
+            .communicator
+            .grow(rank.size(), None)
+            .expect_err("there is no new rank");
+        assert_eq!(
+            refused.to_string(),
+            "Communicator::grow: no new ranks (2 ranks, of which 2 exist)"
+        );
         let context = rank.communicator.context().clone();
         let id = UniqueId::from_bytes([0; 128]);
         let refused = Communicator::join(&nccl(), &context, id, 3, 3, CommunicatorOptions::new());
         let refused = refused.expect_err("there are three");
-        assert_eq!(refused.to_string(), "Communicator::join: rank out of range (3 of 3 ranks)");
+        assert_eq!(
+            refused.to_string(),
+            "Communicator::join: rank out of range (3 of 3 ranks)"
+        );
         rank.close();
     });
 }
@@ -84,9 +125,14 @@ fn identifier_serves_once() {
         return;
     }
     on_devices(1, |driver, _| {
-        let (id, context) = (UniqueId::new(&nccl()).expect("it is simulated"), context(driver.driver(), 0));
+        let (id, context) = (
+            UniqueId::new(&nccl()).expect("it is simulated"),
+            context(driver.driver(), 0),
+        );
         let first = Communicator::new(&nccl(), &context, id, 0, 1).expect("there is one rank");
-        let second = Communicator::new(&nccl(), &context, id, 0, 1).expect_err("it was used").to_string();
+        let second = Communicator::new(&nccl(), &context, id, 0, 1)
+            .expect_err("it was used")
+            .to_string();
         assert!(second.contains("used before"), "{second}");
         first.close().expect("it has no work");
     });
@@ -95,15 +141,23 @@ fn identifier_serves_once() {
 #[test]
 fn finalized_communicator_is_destroyed_once_and_has_no_operations() {
     let test = || {
-        for options in [CommunicatorOptions::new(), CommunicatorOptions::new().with_timeout(Duration::from_secs(60))] {
+        for options in [
+            CommunicatorOptions::new(),
+            CommunicatorOptions::new().with_timeout(Duration::from_secs(60)),
+        ] {
             on_ranks_with(2, options, |mut rank| {
                 let mut memory = rank.buffer(&[1.0_f32; 64]);
                 rank.communicator
                     .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
                     .expect("it is enqueued");
                 rank.communicator.finalize().expect("all ranks finish");
-                let later = rank.communicator.broadcast(&rank.stream, &mut memory, 0).expect_err("it is finalized");
-                let Error::Finalized(finalized) = later else { panic!("{later}") };
+                let later = rank
+                    .communicator
+                    .broadcast(&rank.stream, &mut memory, 0)
+                    .expect_err("it is finalized");
+                let Error::Finalized(finalized) = later else {
+                    panic!("{later}")
+                };
                 assert_eq!(finalized.operation, "broadcast");
                 let again = rank.communicator.finalize().expect_err("it was finalized");
                 let expected = format!(
@@ -112,8 +166,15 @@ fn finalized_communicator_is_destroyed_once_and_has_no_operations() {
                     rank.size()
                 );
                 assert_eq!(again.to_string(), expected);
-                assert_eq!(memory.to_vec().expect("it can be read"), [rank.size() as f32; 64]);
-                if rank.rank() == 0 { rank.close() } else { drop(rank) }
+                assert_eq!(
+                    memory.to_vec().expect("it can be read"),
+                    [rank.size() as f32; 64]
+                );
+                if rank.rank() == 0 {
+                    rank.close()
+                } else {
+                    drop(rank)
+                }
             });
         }
         if !uses_cuda() {
@@ -126,19 +187,34 @@ fn finalized_communicator_is_destroyed_once_and_has_no_operations() {
 
 #[test]
 fn future_of_finalizing_resolves_when_the_operations_have_run() {
-    on_ranks_with(2, CommunicatorOptions::new().with_timeout(Duration::from_secs(60)), |mut rank| {
-        let mut memory = rank.buffer(&[1.0_f32; 64]);
-        if rank.rank() == 1 && !uses_cuda() {
-            NcclFault::Delay(Duration::from_millis(40)).inject(&mut rank.communicator).expect("it is live");
-        }
-        let start = Instant::now();
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-        let finalizing = rank.communicator.start_finalize().expect("it starts");
-        pollster::block_on(finalizing).expect("all ranks finish");
-        assert!(uses_cuda() || start.elapsed() >= Duration::from_millis(30), "{:?}", start.elapsed());
-        assert_eq!(memory.to_vec().expect("it can be read"), [rank.size() as f32; 64]);
-        rank.close();
-    });
+    on_ranks_with(
+        2,
+        CommunicatorOptions::new().with_timeout(Duration::from_secs(60)),
+        |mut rank| {
+            let mut memory = rank.buffer(&[1.0_f32; 64]);
+            if rank.rank() == 1 && !uses_cuda() {
+                NcclFault::Delay(Duration::from_millis(40))
+                    .inject(&mut rank.communicator)
+                    .expect("it is live");
+            }
+            let start = Instant::now();
+            rank.communicator
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+                .expect("it is enqueued");
+            let finalizing = rank.communicator.start_finalize().expect("it starts");
+            pollster::block_on(finalizing).expect("all ranks finish");
+            assert!(
+                uses_cuda() || start.elapsed() >= Duration::from_millis(30),
+                "{:?}",
+                start.elapsed()
+            );
+            assert_eq!(
+                memory.to_vec().expect("it can be read"),
+                [rank.size() as f32; 64]
+            );
+            rank.close();
+        },
+    );
 }
 
 #[test]
@@ -147,29 +223,45 @@ fn finalizing_with_a_silent_rank_ends_within_the_timeout() {
         return;
     }
     for is_future in [false, true] {
-        on_ranks_with(2, CommunicatorOptions::new().with_timeout(Duration::from_secs(1)), |mut rank| {
-            let mut memory = rank.buffer(&[1.0_f32; 64]);
-            if rank.rank() == 1 {
-                NcclFault::Silence.inject(&mut rank.communicator).expect("it is live");
-            }
-            rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-            let finalized = if is_future {
-                pollster::block_on(rank.communicator.start_finalize().expect("it starts"))
-            } else {
-                rank.communicator.finalize()
-            };
-            assert!(matches!(finalized, Err(Error::Timeout(_))), "{finalized:?}");
-            rank.stream.synchronize().expect("the operations end when the communicator is aborted");
-        });
+        on_ranks_with(
+            2,
+            CommunicatorOptions::new().with_timeout(Duration::from_secs(1)),
+            |mut rank| {
+                let mut memory = rank.buffer(&[1.0_f32; 64]);
+                if rank.rank() == 1 {
+                    NcclFault::Silence
+                        .inject(&mut rank.communicator)
+                        .expect("it is live");
+                }
+                rank.communicator
+                    .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+                    .expect("it is enqueued");
+                let finalized = if is_future {
+                    pollster::block_on(rank.communicator.start_finalize().expect("it starts"))
+                } else {
+                    rank.communicator.finalize()
+                };
+                assert!(matches!(finalized, Err(Error::Timeout(_))), "{finalized:?}");
+                rank.stream
+                    .synchronize()
+                    .expect("the operations end when the communicator is aborted");
+            },
+        );
     }
 }
 
 #[test]
 fn future_of_finalizing_that_is_dropped_leaves_the_rest_to_the_end() {
-    on_ranks_with(2, CommunicatorOptions::new().with_timeout(Duration::from_secs(60)), |mut rank| {
-        let mut memory = rank.buffer(&[1.0_f32; 64]);
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-        drop(rank.communicator.start_finalize().expect("it starts"));
-        rank.close();
-    });
+    on_ranks_with(
+        2,
+        CommunicatorOptions::new().with_timeout(Duration::from_secs(60)),
+        |mut rank| {
+            let mut memory = rank.buffer(&[1.0_f32; 64]);
+            rank.communicator
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+                .expect("it is enqueued");
+            drop(rank.communicator.start_finalize().expect("it starts"));
+            rank.close();
+        },
+    );
 }

@@ -5,7 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use curium_driver::{Driver, Graph};
-use curium_nccl::{Communicator, CommunicatorOptions, Error, Operation, Reduction, Rendezvous, UniqueId};
+use curium_nccl::{
+    Communicator, CommunicatorOptions, Error, Operation, Reduction, Rendezvous, UniqueId,
+};
 use curium_sim::{Config, Simulator};
 use curium_tests::{outcomes_of_processes, uses_cuda};
 
@@ -20,7 +22,12 @@ fn ranks(count: usize) -> usize {
         return count;
     }
     let driver = Driver::load().expect("there is a driver");
-    driver.devices().expect("there are devices").len().min(count).min(MAX_RANKS)
+    driver
+        .devices()
+        .expect("there are devices")
+        .len()
+        .min(count)
+        .min(MAX_RANKS)
 }
 
 fn free_port() -> u16 {
@@ -31,28 +38,51 @@ fn free_port() -> u16 {
 /// Runs each of `count` ranks in a process of its own, and returns the outcomes.
 fn on_processes(name: &str, count: usize, test: impl FnOnce(Rank)) -> Vec<(bool, String)> {
     let input = format!("{count} {}", free_port());
-    outcomes_of_processes(name, count, &input, |rank, input| test(meet(rank, input, |device| device)))
+    outcomes_of_processes(name, count, &input, |rank, input| {
+        test(meet(rank, input, |device| device))
+    })
 }
 
 /// Creates the rank of this process on a device.
 fn meet(rank: usize, input: &str, device: impl Fn(usize) -> usize) -> Rank {
     let (mut rendezvous, context) = place(rank, input, device);
     let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
-    let communicator = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options).expect("the ranks connect");
-    Rank { communicator, stream: context.stream().expect("there is a stream") }
+    let communicator = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options)
+        .expect("the ranks connect");
+    Rank {
+        communicator,
+        stream: context.stream().expect("there is a stream"),
+    }
 }
 
-fn place(rank: usize, input: &str, device: impl Fn(usize) -> usize) -> (Rendezvous, curium_driver::Context) {
-    let (count, port) = input.split_once(' ').expect("it is a number of ranks and a port");
+fn place(
+    rank: usize,
+    input: &str,
+    device: impl Fn(usize) -> usize,
+) -> (Rendezvous, curium_driver::Context) {
+    let (count, port) = input
+        .split_once(' ')
+        .expect("it is a number of ranks and a port");
     let count = count.parse().expect("it is a number");
     let driver = if uses_cuda() {
         Driver::load().expect("there is a driver")
     } else {
         let config = Config::new().with_devices(u32::try_from(count).expect("there are few"));
-        Simulator::new(config).expect("it can be made").driver().expect("it starts")
+        Simulator::new(config)
+            .expect("it can be made")
+            .driver()
+            .expect("it starts")
     };
-    let rendezvous = Rendezvous::new(rank, count, "127.0.0.1", port.parse().expect("it is a port"));
-    (rendezvous.expect("the rank is in range"), context(&driver, device(rank)))
+    let rendezvous = Rendezvous::new(
+        rank,
+        count,
+        "127.0.0.1",
+        port.parse().expect("it is a port"),
+    );
+    (
+        rendezvous.expect("the rank is in range"),
+        context(&driver, device(rank)),
+    )
 }
 
 #[track_caller]
@@ -65,56 +95,98 @@ fn expect_success(outcomes: &[(bool, String)]) {
 #[test]
 fn eight_processes_run_all_operations() {
     const LEN: usize = 300;
-    let outcomes = on_processes("nccl::processes::eight_processes_run_all_operations", ranks(8), |mut rank| {
-        let (own, size) = (rank.rank(), rank.size());
-        let all: Vec<u32> = (0..size).flat_map(|rank| [rank as u32; LEN]).collect();
-        let sum = (0..size as u32).sum::<u32>();
-        let (source, mut target) = (rank.buffer(&[own as u32; LEN]), rank.zeroed::<u32>(LEN));
-        let (mut whole, mut exchanged) = (rank.zeroed::<u32>(LEN * size), rank.zeroed::<u32>(LEN * size));
-        let mut own_copy = rank.zeroed::<u32>(LEN);
-        let Rank { communicator, stream } = &mut rank;
+    let outcomes = on_processes(
+        "nccl::processes::eight_processes_run_all_operations",
+        ranks(8),
+        |mut rank| {
+            let (own, size) = (rank.rank(), rank.size());
+            let all: Vec<u32> = (0..size).flat_map(|rank| [rank as u32; LEN]).collect();
+            let sum = (0..size as u32).sum::<u32>();
+            let (source, mut target) = (rank.buffer(&[own as u32; LEN]), rank.zeroed::<u32>(LEN));
+            let (mut whole, mut exchanged) = (
+                rank.zeroed::<u32>(LEN * size),
+                rank.zeroed::<u32>(LEN * size),
+            );
+            let mut own_copy = rank.zeroed::<u32>(LEN);
+            let Rank {
+                communicator,
+                stream,
+            } = &mut rank;
 
-        communicator.all_reduce(stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
-        assert_eq!(target.to_vec().expect("it can be read"), [sum; LEN]);
-        communicator.all_gather(stream, &source, &mut whole).expect("it is enqueued");
-        assert_eq!(whole.to_vec().expect("it can be read"), all);
-        communicator.reduce_scatter(stream, &whole, &mut target, Reduction::Max).expect("it is enqueued");
-        assert_eq!(target.to_vec().expect("it can be read"), [own as u32; LEN]);
-        communicator.broadcast(stream, &mut target, size - 1).expect("it is enqueued");
-        assert_eq!(target.to_vec().expect("it can be read"), [size as u32 - 1; LEN]);
-        communicator.enqueue(stream, Operation::all_to_all(&whole, &mut exchanged)).expect("it is enqueued");
-        let expected: Vec<u32> = (0..size).flat_map(|_| [own as u32; LEN]).collect();
-        assert_eq!(exchanged.to_vec().expect("it can be read"), expected);
+            communicator
+                .all_reduce(stream, &source, &mut target, Reduction::Sum)
+                .expect("it is enqueued");
+            assert_eq!(target.to_vec().expect("it can be read"), [sum; LEN]);
+            communicator
+                .all_gather(stream, &source, &mut whole)
+                .expect("it is enqueued");
+            assert_eq!(whole.to_vec().expect("it can be read"), all);
+            communicator
+                .reduce_scatter(stream, &whole, &mut target, Reduction::Max)
+                .expect("it is enqueued");
+            assert_eq!(target.to_vec().expect("it can be read"), [own as u32; LEN]);
+            communicator
+                .broadcast(stream, &mut target, size - 1)
+                .expect("it is enqueued");
+            assert_eq!(
+                target.to_vec().expect("it can be read"),
+                [size as u32 - 1; LEN]
+            );
+            communicator
+                .enqueue(stream, Operation::all_to_all(&whole, &mut exchanged))
+                .expect("it is enqueued");
+            let expected: Vec<u32> = (0..size).flat_map(|_| [own as u32; LEN]).collect();
+            assert_eq!(exchanged.to_vec().expect("it can be read"), expected);
 
-        // In a ring, and to the rank itself.
-        let (next, previous) = ((own + 1) % size, (own + size - 1) % size);
-        let grouped = nccl().group(|group| {
-            group.enqueue(communicator, stream, Operation::send(&source, next))?;
-            group.enqueue(communicator, stream, Operation::receive(&mut target, previous))?;
-            group.enqueue(communicator, stream, Operation::send(&source, own))?;
-            group.enqueue(communicator, stream, Operation::receive(&mut own_copy, own))
-        });
-        grouped.expect("the group is started");
-        assert_eq!(target.to_vec().expect("it can be read"), [previous as u32; LEN]);
-        assert_eq!(own_copy.to_vec().expect("it can be read"), [own as u32; LEN]);
+            // In a ring, and to the rank itself.
+            let (next, previous) = ((own + 1) % size, (own + size - 1) % size);
+            let grouped = nccl().group(|group| {
+                group.enqueue(communicator, stream, Operation::send(&source, next))?;
+                group.enqueue(
+                    communicator,
+                    stream,
+                    Operation::receive(&mut target, previous),
+                )?;
+                group.enqueue(communicator, stream, Operation::send(&source, own))?;
+                group.enqueue(communicator, stream, Operation::receive(&mut own_copy, own))
+            });
+            grouped.expect("the group is started");
+            assert_eq!(
+                target.to_vec().expect("it can be read"),
+                [previous as u32; LEN]
+            );
+            assert_eq!(
+                own_copy.to_vec().expect("it can be read"),
+                [own as u32; LEN]
+            );
 
-        let mut half = communicator.split(Some(own as u32 % 2), 0).expect("every rank splits").expect("it has a color");
-        half.all_reduce(stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
-        let sum_of_half: u32 = (0..size as u32).filter(|rank| rank % 2 == own as u32 % 2).sum();
-        assert_eq!(target.to_vec().expect("it can be read"), [sum_of_half; LEN]);
-        half.close().expect("all ranks have finished");
+            let mut half = communicator
+                .split(Some(own as u32 % 2), 0)
+                .expect("every rank splits")
+                .expect("it has a color");
+            half.all_reduce(stream, &source, &mut target, Reduction::Sum)
+                .expect("it is enqueued");
+            let sum_of_half: u32 = (0..size as u32)
+                .filter(|rank| rank % 2 == own as u32 % 2)
+                .sum();
+            assert_eq!(target.to_vec().expect("it can be read"), [sum_of_half; LEN]);
+            half.close().expect("all ranks have finished");
 
-        let graph = Graph::capture(&communicator.context().clone(), |scope| {
-            communicator.all_reduce(scope, &source, &mut target, Reduction::Sum)
-        });
-        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is correct");
-        for _ in 0..20 {
-            executable.launch(stream).expect("it can be launched");
-        }
-        assert_eq!(target.to_vec().expect("it can be read"), [sum; LEN]);
-        drop(executable);
-        rank.close();
-    });
+            let graph = Graph::capture(&communicator.context().clone(), |scope| {
+                communicator.all_reduce(scope, &source, &mut target, Reduction::Sum)
+            });
+            let mut executable = graph
+                .expect("it is captured")
+                .instantiate()
+                .expect("the graph is correct");
+            for _ in 0..20 {
+                executable.launch(stream).expect("it can be launched");
+            }
+            assert_eq!(target.to_vec().expect("it can be read"), [sum; LEN]);
+            drop(executable);
+            rank.close();
+        },
+    );
     expect_success(&outcomes);
 }
 
@@ -139,23 +211,34 @@ fn on_dead_processes(name: &str, dead: usize) -> Vec<(bool, String)> {
         let dead: usize = dead.parse().expect("it is a rank");
         let mut rank = meet(rank, input, |device| device);
         let mut memory = rank.buffer(&[1.0_f32; 64]);
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-        rank.communicator.synchronize(&rank.stream).expect("no rank has failed");
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+            .expect("it is enqueued");
+        rank.communicator
+            .synchronize(&rank.stream)
+            .expect("no rank has failed");
         if rank.rank() == dead {
             // The others have the result by then.
             std::thread::sleep(Duration::from_secs(1));
             std::process::abort();
         }
         let start = Instant::now();
-        let enqueued = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
-        let Err(Error::Call(error)) = enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream)) else {
+        let enqueued =
+            rank.communicator
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+        let Err(Error::Call(error)) =
+            enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream))
+        else {
             panic!("a rank has died")
         };
         assert!(start.elapsed() < TIMEOUT / 2, "{:?}", start.elapsed());
         assert_eq!(error.code, curium_nccl::sys::ncclResult_t::ncclRemoteError);
         let text = error.to_string();
-        let expected =
-            if dead == 0 { "the process that created the identifier has ended" } else { "rank 2 has ended without" };
+        let expected = if dead == 0 {
+            "the process that created the identifier has ended"
+        } else {
+            "rank 2 has ended without"
+        };
         assert!(text.contains(expected), "{text}");
         drop(rank);
         assert_eq!(curium_sim_libraries::live_communicators(), 0);
@@ -170,10 +253,17 @@ fn ranks_of_several_processes_that_disagree_are_named() {
     let name = "nccl::processes::ranks_of_several_processes_that_disagree_are_named";
     let outcomes = on_processes(name, 2, |mut rank| {
         let mut memory = rank.zeroed::<f32>(8 + rank.rank());
-        let enqueued = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
-        let error = enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream)).expect_err("they differ");
+        let enqueued =
+            rank.communicator
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+        let error = enqueued
+            .and_then(|()| rank.communicator.synchronize(&rank.stream))
+            .expect_err("they differ");
         let text = error.to_string();
-        assert!(text.contains("ncclAllReduce(8 elements") && text.contains("ncclAllReduce(9 elements"), "{text}");
+        assert!(
+            text.contains("ncclAllReduce(8 elements") && text.contains("ncclAllReduce(9 elements"),
+            "{text}"
+        );
     });
     expect_success(&outcomes);
 }
@@ -188,7 +278,8 @@ fn two_processes_on_one_device_are_refused() {
     let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
         let (mut rendezvous, context) = place(rank, input, |_| 1);
         let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
-        let error = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options).expect_err("one device");
+        let error = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options)
+            .expect_err("one device");
         assert!(error.to_string().contains("duplicate GPU"), "{error}");
     });
     expect_success(&outcomes);
@@ -206,7 +297,12 @@ fn strangers_disturb_no_rank() {
         let id = UniqueId::exchanged(&nccl(), &mut rendezvous).expect("the ranks connect");
         let port = u16::from_le_bytes([id.as_bytes()[12], id.as_bytes()[13]]);
         let mut strangers = Vec::new();
-        for bytes in [&[0xff; 64][..], b"GET / HTTP/1.1\r\n\r\n", &[5, 0, 0, 0, 0], &[]] {
+        for bytes in [
+            &[0xff; 64][..],
+            b"GET / HTTP/1.1\r\n\r\n",
+            &[5, 0, 0, 0, 0],
+            &[],
+        ] {
             let mut stranger = TcpStream::connect(("127.0.0.1", port)).expect("the port is open");
             stranger.write_all(bytes).expect("the connection is open");
             strangers.push(stranger);
@@ -221,9 +317,14 @@ fn strangers_disturb_no_rank() {
         let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
         let communicator = Communicator::with_options(&nccl(), &context, id, rank, 2, options);
         let communicator = communicator.expect("the ranks connect");
-        let mut rank = Rank { communicator, stream: context.stream().expect("there is a stream") };
+        let mut rank = Rank {
+            communicator,
+            stream: context.stream().expect("there is a stream"),
+        };
         let mut memory = rank.buffer(&[1_u8; 4]);
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+            .expect("it is enqueued");
         assert_eq!(memory.to_vec().expect("it can be read"), [2; 4]);
         rank.close();
     });

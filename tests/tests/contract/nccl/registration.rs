@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use curium_driver::{Function, Graph, observe_calls};
 use curium_memory::{AsDeviceSliceMut, DeviceBuffer};
 use curium_nccl::sys::ncclResult_t;
-use curium_nccl::{Communicator, CommunicatorOptions, Error, Nccl, NcclMemory, Reduction, Returned, UniqueId};
+use curium_nccl::{
+    Communicator, CommunicatorOptions, Error, Nccl, NcclMemory, Reduction, Returned, UniqueId,
+};
 use curium_sim::{Config, Simulator};
 use curium_sim_libraries::{NcclFault, live_registrations};
 use curium_tests::{During, in_new_process, on_simulator, uses_cuda};
@@ -18,8 +20,12 @@ type Buffer = DeviceBuffer<f32, NcclMemory>;
 
 impl Rank {
     fn own_memory(&self, len: usize, value: f32) -> Buffer {
-        let mut buffer = DeviceBuffer::zeroed_in(&self.stream, len, nccl().memory()).expect("memory suffices");
-        buffer.as_slice_mut().fill(value).expect("the fill is enqueued");
+        let mut buffer =
+            DeviceBuffer::zeroed_in(&self.stream, len, nccl().memory()).expect("memory suffices");
+        buffer
+            .as_slice_mut()
+            .fill(value)
+            .expect("the fill is enqueued");
         buffer
     }
 
@@ -27,9 +33,15 @@ impl Rank {
     fn check(&mut self, memory: &mut impl AsDeviceSliceMut<Element = f32>) {
         let size = self.size() as f32;
         for round in 1..=3 {
-            self.communicator.all_reduce_in_place(&self.stream, memory, Reduction::Sum).expect("it is enqueued");
+            self.communicator
+                .all_reduce_in_place(&self.stream, memory, Reduction::Sum)
+                .expect("it is enqueued");
             let values = memory.as_device_slice().to_vec().expect("it can be read");
-            assert!(values.iter().all(|value| *value == size.powi(round)), "round {round}: {:?}", &values[..4]);
+            assert!(
+                values.iter().all(|value| *value == size.powi(round)),
+                "round {round}: {:?}",
+                &values[..4]
+            );
         }
     }
 }
@@ -37,7 +49,10 @@ impl Rank {
 /// Returns `None` if the library is too old for the function.
 fn unless_missing<T, B>(result: Result<T, Returned<B>>, function: &str) -> Option<T> {
     match result {
-        Err(Returned { error: Error::Missing(missing), .. }) => {
+        Err(Returned {
+            error: Error::Missing(missing),
+            ..
+        }) => {
             assert_eq!(missing.function, function);
             None
         }
@@ -49,7 +64,11 @@ fn unless_missing<T, B>(result: Result<T, Returned<B>>, function: &str) -> Optio
 fn observer_uses_the_communicator_while_its_thread_deregisters_memory() {
     on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
         let memory = rank.own_memory(1 << 18, 1.0);
-        let Some(mut memory) = unless_missing(rank.communicator.register(memory), "ncclCommRegister") else { return };
+        let Some(mut memory) =
+            unless_missing(rank.communicator.register(memory), "ncclCommRegister")
+        else {
+            return;
+        };
         rank.check(&mut memory);
         let rank = Arc::new(Mutex::new(rank));
         let reduced = Arc::new(OnceLock::new());
@@ -61,13 +80,19 @@ fn observer_uses_the_communicator_while_its_thread_deregisters_memory() {
                 rank.communicator
                     .all_reduce_in_place(&rank.stream, &mut other, Reduction::Sum)
                     .expect("it is enqueued");
-                reduced.set(other.to_vec().expect("it can be read")).expect("the observer runs it once");
+                reduced
+                    .set(other.to_vec().expect("it can be read"))
+                    .expect("the observer runs it once");
             }
         };
         let observer = observe_calls(During::call_of(Function::cuStreamQuery, action));
         drop(memory.into_inner().expect("it is deregistered"));
         drop(observer);
-        assert_eq!(reduced.get(), Some(&vec![2_u32; 8]), "the wait of the deregistration queries the stream");
+        assert_eq!(
+            reduced.get(),
+            Some(&vec![2_u32; 8]),
+            "the wait of the deregistration queries the stream"
+        );
     });
 }
 
@@ -78,28 +103,45 @@ fn failure_that_an_observer_notices_aborts_the_communicator_after_the_call_of_it
     }
     on_ranks_with(1, CommunicatorOptions::new(), |mut rank| {
         let memory = rank.own_memory(1 << 18, 1.0);
-        let memory = rank.communicator.register(memory).expect("the memory can be registered");
+        let memory = rank
+            .communicator
+            .register(memory)
+            .expect("the memory can be registered");
         rank.stream.synchronize().expect("the fill completes");
         let rank = Arc::new(Mutex::new(rank));
         let noticed = Arc::new(OnceLock::new());
         let action = {
             let (rank, noticed) = (Arc::clone(&rank), Arc::clone(&noticed));
             move || {
-                let Rank { communicator, stream } = &mut *rank.lock().expect("no thread panics");
-                NcclFault::Error(ncclResult_t::ncclRemoteError).inject(communicator).expect("it is live");
+                let Rank {
+                    communicator,
+                    stream,
+                } = &mut *rank.lock().expect("no thread panics");
+                NcclFault::Error(ncclResult_t::ncclRemoteError)
+                    .inject(communicator)
+                    .expect("it is live");
                 let other = stream.context().stream().expect("there is a stream");
                 let work = other.launch_host_function(|| thread::sleep(Duration::from_millis(100)));
                 let _waiter = work.expect("it is enqueued");
-                noticed.set(communicator.synchronize(&other)).expect("the observer runs it once");
+                noticed
+                    .set(communicator.synchronize(&other))
+                    .expect("the observer runs it once");
             }
         };
         // The deregistration has no reason to wait after this query.
         let observer = observe_calls(During::end_of(Function::cuStreamQuery, action));
-        memory.into_inner().expect("it is deregistered before the failure is noticed");
+        memory
+            .into_inner()
+            .expect("it is deregistered before the failure is noticed");
         drop(observer);
-        let noticed = noticed.get().expect("the wait of the deregistration queries the stream");
+        let noticed = noticed
+            .get()
+            .expect("the wait of the deregistration queries the stream");
         assert!(matches!(noticed, Err(Error::Call(_))), "{noticed:?}");
-        let Rank { communicator, stream } = &mut *rank.lock().expect("no thread panics");
+        let Rank {
+            communicator,
+            stream,
+        } = &mut *rank.lock().expect("no thread panics");
         let mut memory = DeviceBuffer::<u32>::zeroed(stream, 8).expect("memory suffices");
         let later = communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum);
         assert!(matches!(later, Err(Error::Aborted(_))), "{later:?}");
@@ -117,9 +159,17 @@ fn failure_in_a_group_aborts_the_communicator_after_the_group() {
     let id = UniqueId::new(&nccl()).expect("NCCL has an interface");
     let mut rank = Rank::new(&context, id, 0, 1, CommunicatorOptions::new());
     let memory = rank.own_memory(1 << 18, 1.0);
-    let memory = rank.communicator.register(memory).expect("the memory can be registered");
-    let Rank { communicator, stream } = &mut rank;
-    NcclFault::Error(ncclResult_t::ncclRemoteError).inject(communicator).expect("it is live");
+    let memory = rank
+        .communicator
+        .register(memory)
+        .expect("the memory can be registered");
+    let Rank {
+        communicator,
+        stream,
+    } = &mut rank;
+    NcclFault::Error(ncclResult_t::ncclRemoteError)
+        .inject(communicator)
+        .expect("it is live");
     let work = stream.launch_host_function(|| thread::sleep(Duration::from_millis(100)));
     let _waiter = work.expect("it is enqueued");
     let grouped = nccl().group(|_| {
@@ -129,7 +179,9 @@ fn failure_in_a_group_aborts_the_communicator_after_the_group() {
     });
     grouped.expect("the communicator is not aborted in the group");
     stream.synchronize().expect("the function returns");
-    communicator.synchronize(stream).expect("the stream has completed its work");
+    communicator
+        .synchronize(stream)
+        .expect("the stream has completed its work");
     let mut memory = DeviceBuffer::<u32>::zeroed(stream, 8).expect("memory suffices");
     let later = communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum);
     assert!(matches!(later, Err(Error::Aborted(_))), "{later:?}");
@@ -140,13 +192,24 @@ fn registered_buffer_is_an_operand_and_is_returned() {
     on_ranks(2, |rank: &mut Rank| {
         let memory = rank.own_memory(1 << 18, 1.0);
         let address = memory.as_pointer().as_raw();
-        let Some(mut memory) = unless_missing(rank.communicator.register(memory), "ncclCommRegister") else { return };
+        let Some(mut memory) =
+            unless_missing(rank.communicator.register(memory), "ncclCommRegister")
+        else {
+            return;
+        };
         rank.check(&mut memory);
         let memory = memory.into_inner().expect("it is deregistered");
         assert_eq!(memory.as_pointer().as_raw(), address);
         // Again, and dropped.
-        let Some(mut memory) = unless_missing(rank.communicator.register(memory), "ncclCommRegister") else { return };
-        memory.as_device_slice_mut().fill(1.0).expect("the fill is enqueued");
+        let Some(mut memory) =
+            unless_missing(rank.communicator.register(memory), "ncclCommRegister")
+        else {
+            return;
+        };
+        memory
+            .as_device_slice_mut()
+            .fill(1.0)
+            .expect("the fill is enqueued");
         rank.check(&mut memory);
     });
 }
@@ -156,9 +219,14 @@ fn window_is_an_operand_and_is_returned() {
     on_ranks(2, |rank: &mut Rank| {
         let memory = rank.own_memory(1 << 20, 1.0);
         let registered = rank.communicator.register_window(memory);
-        let Some(mut memory) = unless_missing(registered, "ncclCommWindowRegister") else { return };
+        let Some(mut memory) = unless_missing(registered, "ncclCommWindowRegister") else {
+            return;
+        };
         rank.check(&mut memory);
-        assert_eq!(memory.into_inner().expect("it is deregistered").len(), 1 << 20);
+        assert_eq!(
+            memory.into_inner().expect("it is deregistered").len(),
+            1 << 20
+        );
     });
 }
 
@@ -166,7 +234,11 @@ fn window_is_an_operand_and_is_returned() {
 fn memory_of_other_kinds_is_registered_too() {
     on_ranks(2, |rank: &mut Rank| {
         let memory = rank.buffer(&[1.0_f32; 1000]);
-        let Some(mut memory) = unless_missing(rank.communicator.register(memory), "ncclCommRegister") else { return };
+        let Some(mut memory) =
+            unless_missing(rank.communicator.register(memory), "ncclCommRegister")
+        else {
+            return;
+        };
         rank.check(&mut memory);
     });
 }
@@ -175,7 +247,11 @@ fn memory_of_other_kinds_is_registered_too() {
 fn library_without_the_function_returns_the_memory_with_a_typed_error() {
     on_simulator(Config::new(), |driver, _| {
         let mut api = simulated_functions();
-        (api.ncclCommRegister, api.ncclCommWindowRegister, api.ncclMemAlloc) = (None, None, None);
+        (
+            api.ncclCommRegister,
+            api.ncclCommWindowRegister,
+            api.ncclMemAlloc,
+        ) = (None, None, None);
         // SAFETY: the functions are those of the library for simulated devices.
         let old = unsafe { Nccl::from_api(api) }.expect("it reports its version");
         let context = context(driver.driver(), 0);
@@ -183,31 +259,56 @@ fn library_without_the_function_returns_the_memory_with_a_typed_error() {
         let id = UniqueId::new(&old).expect("it is simulated");
         let mut rank = Communicator::new(&old, &context, id, 0, 1).expect("there is one rank");
         let memory = DeviceBuffer::from_slice(&stream, &[3.0_f32; 4]).expect("memory suffices");
-        let Returned { value: memory, error } = rank.register(memory).expect_err("the function is missing");
-        assert_eq!(error.to_string(), "ncclCommRegister: missing function (introduced in NCCL 2.19); use a newer NCCL");
+        let Returned {
+            value: memory,
+            error,
+        } = rank.register(memory).expect_err("the function is missing");
+        assert_eq!(
+            error.to_string(),
+            "ncclCommRegister: missing function (introduced in NCCL 2.19); use a newer NCCL"
+        );
         assert_eq!(memory.to_vec().expect("it can be read"), [3.0; 4]);
-        let allocated = DeviceBuffer::<f32, _>::zeroed_in(&stream, 4, old.memory()).expect_err("it cannot allocate");
-        assert!(allocated.to_string().contains("ncclMemAlloc: missing function"), "{allocated}");
+        let allocated = DeviceBuffer::<f32, _>::zeroed_in(&stream, 4, old.memory())
+            .expect_err("it cannot allocate");
+        assert!(
+            allocated
+                .to_string()
+                .contains("ncclMemAlloc: missing function"),
+            "{allocated}"
+        );
     });
 }
 
 #[test]
 fn memory_that_cannot_be_registered_is_refused_and_returned() {
     on_devices(2, |driver, size| {
-        let contexts: Vec<_> = (0..size).map(|device| context(driver.driver(), device)).collect();
+        let contexts: Vec<_> = (0..size)
+            .map(|device| context(driver.driver(), device))
+            .collect();
         let mut ranks = Communicator::all(&nccl(), &contexts).expect("the ranks can be created");
-        let streams: Vec<_> = contexts.iter().map(|context| context.stream().expect("there is a stream")).collect();
+        let streams: Vec<_> = contexts
+            .iter()
+            .map(|context| context.stream().expect("there is a stream"))
+            .collect();
         let other = DeviceBuffer::<f32>::zeroed(&streams[1], 8).expect("memory suffices");
         let refused = ranks[0].register(other).expect_err("it is another device");
         let expected = "Communicator::register: the stream belongs to another device (1, the communicator is on 0)";
         assert_eq!(refused.to_string(), expected);
         assert_eq!(refused.value.len(), 8);
         // Memory of a pool has an address that is a multiple of 256 bytes at least; one of several is not a multiple of 4096.
-        let unaligned = (0..16).map(|_| DeviceBuffer::<f32>::zeroed(&streams[0], 64).expect("memory suffices"));
+        let unaligned =
+            (0..16).map(|_| DeviceBuffer::<f32>::zeroed(&streams[0], 64).expect("memory suffices"));
         let unaligned: Vec<_> = unaligned.collect();
-        let unaligned = unaligned.into_iter().find(|buffer| buffer.as_pointer().as_raw() % 4096 != 0);
-        let refused = ranks[0].register_window(unaligned.expect("one of them is `None`")).expect_err("it is unaligned");
-        assert!(refused.to_string().contains("not a multiple of 4096 bytes"), "{refused}");
+        let unaligned = unaligned
+            .into_iter()
+            .find(|buffer| buffer.as_pointer().as_raw() % 4096 != 0);
+        let refused = ranks[0]
+            .register_window(unaligned.expect("one of them is `None`"))
+            .expect_err("it is unaligned");
+        assert!(
+            refused.to_string().contains("not a multiple of 4096 bytes"),
+            "{refused}"
+        );
     });
 }
 
@@ -216,40 +317,71 @@ fn registrations_end_once_in_any_order() {
     if uses_cuda() {
         return;
     }
-    in_new_process("nccl::registration::registrations_end_once_in_any_order", || {
-        on_ranks(2, |rank: &mut Rank| {
-            let registered = rank.communicator.register(rank.own_memory(64, 1.0)).expect("it can be registered");
-            assert!(live_registrations() > 0);
-            drop(registered);
-            // Within a group, whose communicator is in use.
-            let registered = rank.communicator.register(rank.own_memory(64, 1.0)).expect("it can be registered");
-            let mut memory = rank.buffer(&[1.0_f32; 8]);
-            let Rank { communicator, stream } = rank;
-            let operation = curium_nccl::Operation::all_reduce_in_place(&mut memory, Reduction::Sum);
-            let grouped = nccl().group(|group| {
-                group.enqueue(communicator, stream, operation)?;
+    in_new_process(
+        "nccl::registration::registrations_end_once_in_any_order",
+        || {
+            on_ranks(2, |rank: &mut Rank| {
+                let registered = rank
+                    .communicator
+                    .register(rank.own_memory(64, 1.0))
+                    .expect("it can be registered");
+                assert!(live_registrations() > 0);
                 drop(registered);
-                Ok(())
+                // Within a group, whose communicator is in use.
+                let registered = rank
+                    .communicator
+                    .register(rank.own_memory(64, 1.0))
+                    .expect("it can be registered");
+                let mut memory = rank.buffer(&[1.0_f32; 8]);
+                let Rank {
+                    communicator,
+                    stream,
+                } = rank;
+                let operation =
+                    curium_nccl::Operation::all_reduce_in_place(&mut memory, Reduction::Sum);
+                let grouped = nccl().group(|group| {
+                    group.enqueue(communicator, stream, operation)?;
+                    drop(registered);
+                    Ok(())
+                });
+                grouped.expect("the group is started");
             });
-            grouped.expect("the group is started");
-        });
-        assert_eq!(live_registrations(), 0);
-        // The communicator first: it lives until the memory is dropped.
-        on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
-            let registered = rank.communicator.register(rank.own_memory(64, 1.0)).expect("it can be registered");
-            rank.communicator.close().expect("the memory destroys it");
-            drop(registered);
-        });
-        assert_eq!((live_registrations(), curium_sim_libraries::live_communicators()), (0, 0));
-        // Abort: the library ends the registration.
-        on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
-            let registered = rank.communicator.register(rank.own_memory(64, 2.0)).expect("it can be registered");
-            rank.communicator.abort().expect("it is live");
-            let memory = registered.into_inner().expect("nothing is left to end");
-            assert_eq!(memory.to_vec().expect("it can be read"), [2.0; 64]);
-        });
-        assert_eq!((live_registrations(), curium_sim_libraries::live_communicators()), (0, 0));
-    });
+            assert_eq!(live_registrations(), 0);
+            // The communicator first: it lives until the memory is dropped.
+            on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
+                let registered = rank
+                    .communicator
+                    .register(rank.own_memory(64, 1.0))
+                    .expect("it can be registered");
+                rank.communicator.close().expect("the memory destroys it");
+                drop(registered);
+            });
+            assert_eq!(
+                (
+                    live_registrations(),
+                    curium_sim_libraries::live_communicators()
+                ),
+                (0, 0)
+            );
+            // Abort: the library ends the registration.
+            on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
+                let registered = rank
+                    .communicator
+                    .register(rank.own_memory(64, 2.0))
+                    .expect("it can be registered");
+                rank.communicator.abort().expect("it is live");
+                let memory = registered.into_inner().expect("nothing is left to end");
+                assert_eq!(memory.to_vec().expect("it can be read"), [2.0; 64]);
+            });
+            assert_eq!(
+                (
+                    live_registrations(),
+                    curium_sim_libraries::live_communicators()
+                ),
+                (0, 0)
+            );
+        },
+    );
 }
 
 #[test]
@@ -258,14 +390,25 @@ fn deregistration_waits_for_the_operations() {
         return;
     }
     on_ranks(2, |rank: &mut Rank| {
-        let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)).expect("it can be registered");
+        let mut memory = rank
+            .communicator
+            .register(rank.own_memory(64, 1.0))
+            .expect("it can be registered");
         if rank.rank() == 1 {
-            NcclFault::Delay(Duration::from_millis(80)).inject(&mut rank.communicator).expect("it is live");
+            NcclFault::Delay(Duration::from_millis(80))
+                .inject(&mut rank.communicator)
+                .expect("it is live");
         }
         let start = Instant::now();
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+            .expect("it is enqueued");
         let memory = memory.into_inner().expect("it is deregistered");
-        assert!(start.elapsed() >= Duration::from_millis(60), "{:?}", start.elapsed());
+        assert!(
+            start.elapsed() >= Duration::from_millis(60),
+            "{:?}",
+            start.elapsed()
+        );
         assert_eq!(memory.to_vec().expect("it can be read"), [2.0; 64]);
     });
 }
@@ -275,18 +418,37 @@ fn deregistration_ends_within_the_timeout_if_a_rank_is_silent() {
     if uses_cuda() {
         return;
     }
-    on_ranks_with(2, CommunicatorOptions::new().with_timeout(Duration::from_secs(1)), |mut rank| {
-        let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)).expect("it can be registered");
-        if rank.rank() == 1 {
-            NcclFault::Silence.inject(&mut rank.communicator).expect("it is live");
-        }
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-        let Err(Error::Timeout(error)) = memory.into_inner() else { panic!("rank 1 sends nothing") };
-        assert_eq!(&*error.outstanding, "operation 1, all_reduce of 64 elements");
-        let later = rank.communicator.synchronize(&rank.stream).expect_err("it was aborted");
-        assert!(matches!(later, Error::Aborted(_)), "{later}");
-        thread::sleep(Duration::from_millis(50));
-    });
+    on_ranks_with(
+        2,
+        CommunicatorOptions::new().with_timeout(Duration::from_secs(1)),
+        |mut rank| {
+            let mut memory = rank
+                .communicator
+                .register(rank.own_memory(64, 1.0))
+                .expect("it can be registered");
+            if rank.rank() == 1 {
+                NcclFault::Silence
+                    .inject(&mut rank.communicator)
+                    .expect("it is live");
+            }
+            rank.communicator
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+                .expect("it is enqueued");
+            let Err(Error::Timeout(error)) = memory.into_inner() else {
+                panic!("rank 1 sends nothing")
+            };
+            assert_eq!(
+                &*error.outstanding,
+                "operation 1, all_reduce of 64 elements"
+            );
+            let later = rank
+                .communicator
+                .synchronize(&rank.stream)
+                .expect_err("it was aborted");
+            assert!(matches!(later, Error::Aborted(_)), "{later}");
+            thread::sleep(Duration::from_millis(50));
+        },
+    );
 }
 
 #[test]
@@ -294,26 +456,47 @@ fn graph_keeps_the_registration_and_the_memory() {
     if uses_cuda() {
         return;
     }
-    in_new_process("nccl::registration::graph_keeps_the_registration_and_the_memory", || {
-        on_ranks(2, |rank: &mut Rank| {
-            let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)).expect("it can be registered");
-            rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max).expect("it is enqueued");
-            let mut result = rank.zeroed::<f32>(64);
-            let Rank { communicator, stream } = rank;
-            let graph = Graph::capture(&communicator.context().clone(), |scope| {
-                communicator.all_reduce(scope, &memory, &mut result, Reduction::Sum)
+    in_new_process(
+        "nccl::registration::graph_keeps_the_registration_and_the_memory",
+        || {
+            on_ranks(2, |rank: &mut Rank| {
+                let mut memory = rank
+                    .communicator
+                    .register(rank.own_memory(64, 1.0))
+                    .expect("it can be registered");
+                rank.communicator
+                    .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)
+                    .expect("it is enqueued");
+                let mut result = rank.zeroed::<f32>(64);
+                let Rank {
+                    communicator,
+                    stream,
+                } = rank;
+                let graph = Graph::capture(&communicator.context().clone(), |scope| {
+                    communicator.all_reduce(scope, &memory, &mut result, Reduction::Sum)
+                });
+                let mut executable = graph
+                    .expect("it is captured")
+                    .instantiate()
+                    .expect("the graph is correct");
+                let refused = memory.into_inner().expect_err("the graph uses it");
+                let expected =
+                    "RegisteredBuffer::into_inner: a graph uses the memory; drop the graph first";
+                assert_eq!(refused.to_string(), expected);
+                assert!(live_registrations() > 0, "the graph keeps it");
+                executable.launch(stream).expect("it can be launched");
+                assert_eq!(result.to_vec().expect("it can be read"), [2.0; 64]);
+                drop(executable);
             });
-            let mut executable = graph.expect("it is captured").instantiate().expect("the graph is correct");
-            let refused = memory.into_inner().expect_err("the graph uses it");
-            let expected = "RegisteredBuffer::into_inner: a graph uses the memory; drop the graph first";
-            assert_eq!(refused.to_string(), expected);
-            assert!(live_registrations() > 0, "the graph keeps it");
-            executable.launch(stream).expect("it can be launched");
-            assert_eq!(result.to_vec().expect("it can be read"), [2.0; 64]);
-            drop(executable);
-        });
-        assert_eq!((live_registrations(), curium_sim_libraries::live_communicators()), (0, 0));
-    });
+            assert_eq!(
+                (
+                    live_registrations(),
+                    curium_sim_libraries::live_communicators()
+                ),
+                (0, 0)
+            );
+        },
+    );
 }
 
 #[test]
@@ -323,7 +506,10 @@ fn windows_of_different_sizes_are_named() {
     }
     on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
         let memory = rank.own_memory(1024 * (rank.rank() + 1), 1.0);
-        let refused = rank.communicator.register_window(memory).expect_err("the sizes differ");
+        let refused = rank
+            .communicator
+            .register_window(memory)
+            .expect_err("the sizes differ");
         let message = refused.to_string();
         assert!(
             message.contains("ncclCommWindowRegister(4096 elements")

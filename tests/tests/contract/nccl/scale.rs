@@ -12,14 +12,24 @@ const RANKS: usize = 256;
 #[test]
 fn two_hundred_and_fifty_six_ranks_reduce_in_a_group() {
     on_simulator(Config::new().with_devices(RANKS as u32), |driver, _| {
-        let contexts: Vec<_> = (0..RANKS).map(|device| context(driver.driver(), device)).collect();
-        let streams: Vec<_> = contexts.iter().map(|context| context.stream().expect("there is a stream")).collect();
+        let contexts: Vec<_> = (0..RANKS)
+            .map(|device| context(driver.driver(), device))
+            .collect();
+        let streams: Vec<_> = contexts
+            .iter()
+            .map(|context| context.stream().expect("there is a stream"))
+            .collect();
         let mut ranks = Communicator::all(&nccl(), &contexts).expect("the ranks can be created");
-        let buffer = |stream| DeviceBuffer::from_slice(stream, &[1_u32; 4]).expect("memory suffices");
+        let buffer =
+            |stream| DeviceBuffer::from_slice(stream, &[1_u32; 4]).expect("memory suffices");
         let mut buffers: Vec<_> = streams.iter().map(buffer).collect();
         let grouped = nccl().group(|group| {
             for ((rank, stream), buffer) in ranks.iter_mut().zip(&streams).zip(&mut buffers) {
-                group.enqueue(rank, stream, Operation::all_reduce_in_place(buffer, Reduction::Sum))?;
+                group.enqueue(
+                    rank,
+                    stream,
+                    Operation::all_reduce_in_place(buffer, Reduction::Sum),
+                )?;
             }
             Ok(())
         });

@@ -17,14 +17,21 @@ pub(crate) struct Block<R: Resource> {
 impl<R: Resource> Drop for Block<R> {
     fn drop(&mut self) {
         // SAFETY: the block was allocated from this resource with this size and alignment, and is not in use.
-        let freed = unsafe { self.resource.deallocate(&self.stream, self.pointer, BYTES, 256) };
+        let freed = unsafe {
+            self.resource
+                .deallocate(&self.stream, self.pointer, BYTES, 256)
+        };
         freed.expect("the driver frees the memory");
     }
 }
 
 pub(crate) fn block<R: Resource>(stream: &Stream, resource: R) -> Result<Block<R>> {
     let pointer = resource.allocate(stream, BYTES, 256)?;
-    Ok(Block { resource, stream: stream.clone(), pointer })
+    Ok(Block {
+        resource,
+        stream: stream.clone(),
+        pointer,
+    })
 }
 
 /// Allocates a block, which is deallocated when the result is dropped.

@@ -20,6 +20,11 @@ impl OtherProcess {
         let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
         let driver = simulator.driver::<Driver>()?;
         let device = driver.device(0)?;
-        Ok(Self { stream: device.primary_context()?.stream()?, device, driver, _simulator: simulator })
+        Ok(Self {
+            stream: device.primary_context()?.stream()?,
+            device,
+            driver,
+            _simulator: simulator,
+        })
     }
 }

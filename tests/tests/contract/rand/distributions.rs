@@ -3,8 +3,8 @@
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
 use curium_rand::{
-    Algorithm, Generator, Mrg32k3a, Mt19937, Mtgp32, Philox4x32, PseudoRandom, Real, ScrambledSobol32,
-    ScrambledSobol64, Sobol32, Sobol64, Xorwow,
+    Algorithm, Generator, Mrg32k3a, Mt19937, Mtgp32, Philox4x32, PseudoRandom, Real,
+    ScrambledSobol32, ScrambledSobol64, Sobol32, Sobol64, Xorwow,
 };
 use curium_tests::on_driver;
 
@@ -25,12 +25,18 @@ fn distance(mut numbers: Vec<f64>, cumulative: impl Fn(f64) -> f64) -> f64 {
     // Equal numbers count as one step.
     let last = |index: usize| numbers.get(index + 1) != Some(&numbers[index]);
     let steps = (0..numbers.len()).filter(|index| last(*index));
-    steps.map(|index| ((index + 1) as f64 / len - cumulative(numbers[index])).abs()).fold(0.0, f64::max)
+    steps
+        .map(|index| ((index + 1) as f64 / len - cumulative(numbers[index])).abs())
+        .fold(0.0, f64::max)
 }
 
 fn mean_and_variance(numbers: &[f64]) -> (f64, f64) {
     let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-    let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / numbers.len() as f64;
+    let variance = numbers
+        .iter()
+        .map(|number| (number - mean).powi(2))
+        .sum::<f64>()
+        / numbers.len() as f64;
     (mean, variance)
 }
 
@@ -38,8 +44,17 @@ fn mean_and_variance(numbers: &[f64]) -> (f64, f64) {
 fn normal(x: f64) -> f64 {
     let z = x.abs() / std::f64::consts::SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * z);
-    let factors = [0.254_829_592, -0.284_496_736, 1.421_413_741, -1.453_152_027, 1.061_405_429];
-    let polynomial = factors.iter().rev().fold(0.0, |sum, factor| (sum + factor) * t);
+    let factors = [
+        0.254_829_592,
+        -0.284_496_736,
+        1.421_413_741,
+        -1.453_152_027,
+        1.061_405_429,
+    ];
+    let polynomial = factors
+        .iter()
+        .rev()
+        .fold(0.0, |sum, factor| (sum + factor) * t);
     let upper = polynomial * (-z * z).exp() / 2.0;
     if x < 0.0 { upper } else { 1.0 - upper }
 }
@@ -55,7 +70,10 @@ fn poisson(mean: f64, x: f64) -> f64 {
 
 #[track_caller]
 fn assert_close(found: f64, expected: f64, tolerance: f64, name: &str) {
-    assert!((found - expected).abs() <= tolerance, "{name}: {found} instead of {expected} ± {tolerance}");
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{name}: {found} instead of {expected} ± {tolerance}"
+    );
 }
 
 fn check_reals<A: Algorithm, T: Real + bytemuck::Pod + std::fmt::Debug>(
@@ -66,41 +84,69 @@ fn check_reals<A: Algorithm, T: Real + bytemuck::Pod + std::fmt::Debug>(
     let name = std::any::type_name::<(A, T)>();
     let mut buffer = DeviceBuffer::<T>::uninit(stream, LEN).expect("memory suffices");
     let numbers = |buffer: &DeviceBuffer<T>| -> Vec<f64> {
-        buffer.to_vec().expect("it can be read").into_iter().map(Into::into).collect()
+        buffer
+            .to_vec()
+            .expect("it can be read")
+            .into_iter()
+            .map(Into::into)
+            .collect()
     };
 
     generator.uniform(&mut buffer).expect("the length fits");
     let uniform = numbers(&buffer);
-    assert!(uniform.iter().all(|number| *number > 0.0 && *number <= 1.0), "{name}");
+    assert!(
+        uniform.iter().all(|number| *number > 0.0 && *number <= 1.0),
+        "{name}"
+    );
     let (mean, variance) = mean_and_variance(&uniform);
     assert_close(mean, 0.5, 0.01, name);
     assert_close(variance, 1.0 / 12.0, 0.003, name);
     assert!(distance(uniform, |x| x) < largest_distance(), "{name}");
 
-    generator.normal(&mut buffer, narrow(-3.0), narrow(2.0)).expect("the length fits");
+    generator
+        .normal(&mut buffer, narrow(-3.0), narrow(2.0))
+        .expect("the length fits");
     let numbers_of_normal = numbers(&buffer);
     let (mean, variance) = mean_and_variance(&numbers_of_normal);
     assert_close(mean, -3.0, 0.07, name);
     assert_close(variance, 4.0, 0.2, name);
-    assert!(distance(numbers_of_normal, |x| normal((x + 3.0) / 2.0)) < largest_distance(), "{name}");
+    assert!(
+        distance(numbers_of_normal, |x| normal((x + 3.0) / 2.0)) < largest_distance(),
+        "{name}"
+    );
 
-    generator.log_normal(&mut buffer, narrow(0.5), narrow(0.25)).expect("the length fits");
+    generator
+        .log_normal(&mut buffer, narrow(0.5), narrow(0.25))
+        .expect("the length fits");
     let numbers_of_log_normal = numbers(&buffer);
     let (mean, _) = mean_and_variance(&numbers_of_log_normal);
     assert_close(mean, (0.5_f64 + 0.25 * 0.25 / 2.0).exp(), 0.02, name);
-    assert!(distance(numbers_of_log_normal, |x| normal((x.ln() - 0.5) / 0.25)) < largest_distance(), "{name}");
+    assert!(
+        distance(numbers_of_log_normal, |x| normal((x.ln() - 0.5) / 0.25)) < largest_distance(),
+        "{name}"
+    );
 }
 
 fn check_poisson<A: Algorithm>(generator: &mut Generator<A>, stream: &Stream) {
     let mut buffer = DeviceBuffer::<u32>::uninit(stream, LEN).expect("memory suffices");
     for mean in [0.3, 10.0, 2500.0] {
-        generator.poisson(&mut buffer, mean).expect("the length fits");
-        let numbers: Vec<f64> = buffer.to_vec().expect("it can be read").into_iter().map(f64::from).collect();
+        generator
+            .poisson(&mut buffer, mean)
+            .expect("the length fits");
+        let numbers: Vec<f64> = buffer
+            .to_vec()
+            .expect("it can be read")
+            .into_iter()
+            .map(f64::from)
+            .collect();
         let (found, variance) = mean_and_variance(&numbers);
         assert_close(found, mean, 5.0 * (mean / LEN as f64).sqrt(), "mean");
         assert_close(variance, mean, 0.1 * mean, "variance");
         if mean < 100.0 {
-            assert!(distance(numbers, |x| poisson(mean, x)) < largest_distance(), "{mean}");
+            assert!(
+                distance(numbers, |x| poisson(mean, x)) < largest_distance(),
+                "{mean}"
+            );
         }
     }
 }
@@ -139,7 +185,10 @@ fn quasi_random_numbers_have_their_distributions() {
         check(after_the_origin(with_dimensions(&stream, 4)), &stream);
         check(with_dimensions::<ScrambledSobol32>(&stream, 4), &stream);
         check(with_dimensions::<ScrambledSobol64>(&stream, 2), &stream);
-        check_poisson(&mut with_dimensions::<ScrambledSobol32>(&stream, 1), &stream);
+        check_poisson(
+            &mut with_dimensions::<ScrambledSobol32>(&stream, 1),
+            &stream,
+        );
     });
 }
 
@@ -151,7 +200,11 @@ fn bits_are_set_half_of_the_time() {
         let numbers = buffer.to_vec().expect("it can be read");
         // A Sobol sequence of this length has no lower bits.
         for bit in 20..32 {
-            let share = numbers.iter().filter(|number| *number >> bit & 1 == 1).count() as f64 / LEN as f64;
+            let share = numbers
+                .iter()
+                .filter(|number| *number >> bit & 1 == 1)
+                .count() as f64
+                / LEN as f64;
             assert_close(share, 0.5, 0.02, std::any::type_name::<A>());
         }
     }
@@ -165,8 +218,15 @@ fn bits_are_set_half_of_the_time() {
         check(seeded::<Mtgp32>(&stream, 1), &stream);
         check(with_dimensions::<Sobol32>(&stream, 2), &stream);
         let mut wide = DeviceBuffer::<u64>::uninit(&stream, LEN).expect("memory suffices");
-        with_dimensions::<Sobol64>(&stream, 2).bits(&mut wide).expect("the length fits");
-        let upper = wide.to_vec().expect("it can be read").into_iter().filter(|number| number >> 63 == 1).count();
+        with_dimensions::<Sobol64>(&stream, 2)
+            .bits(&mut wide)
+            .expect("the length fits");
+        let upper = wide
+            .to_vec()
+            .expect("it can be read")
+            .into_iter()
+            .filter(|number| number >> 63 == 1)
+            .count();
         assert_close(upper as f64 / LEN as f64, 0.5, 0.02, "Sobol64");
     });
 }
@@ -176,11 +236,20 @@ fn points_fill_space_more_evenly_than_random_ones() {
     on_driver(|test| {
         let stream = test.stream();
         let mut buffer = DeviceBuffer::<f64>::uninit(&stream, 3 * 4096).expect("memory suffices");
-        with_dimensions::<Sobol32>(&stream, 3).uniform(&mut buffer).expect("the length fits");
+        with_dimensions::<Sobol32>(&stream, 3)
+            .uniform(&mut buffer)
+            .expect("the length fits");
         let numbers = buffer.to_vec().expect("it can be read");
         let (x, y, z) = (&numbers[..4096], &numbers[4096..8192], &numbers[8192..]);
-        let inside = (0..4096).filter(|point| x[*point].powi(2) + y[*point].powi(2) + z[*point].powi(2) < 1.0).count();
+        let inside = (0..4096)
+            .filter(|point| x[*point].powi(2) + y[*point].powi(2) + z[*point].powi(2) < 1.0)
+            .count();
         // Random points would have a deviation of 0.008.
-        assert_close(inside as f64 / 4096.0, std::f64::consts::PI / 6.0, 0.003, "the volume of a ball");
+        assert_close(
+            inside as f64 / 4096.0,
+            std::f64::consts::PI / 6.0,
+            0.003,
+            "the volume of a ball",
+        );
     });
 }

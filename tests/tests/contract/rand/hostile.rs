@@ -10,9 +10,14 @@ use super::{curand, seeded, with_dimensions};
 
 #[track_caller]
 fn assert_refused<T>(result: Result<T>, parts: &[&str]) {
-    let Err(Error::Argument(error)) = result else { panic!("the arguments are not refused") };
+    let Err(Error::Argument(error)) = result else {
+        panic!("the arguments are not refused")
+    };
     let text = error.to_string();
-    assert!(parts.iter().all(|part| text.contains(part)), "{text} without one of {parts:?}");
+    assert!(
+        parts.iter().all(|part| text.contains(part)),
+        "{text} without one of {parts:?}"
+    );
 }
 
 #[test]
@@ -21,18 +26,43 @@ fn invalid_lengths_are_refused() {
         let stream = test.stream();
         let mut buffer = DeviceBuffer::<f32>::zeroed(&stream, 7).expect("memory suffices");
         let mut pseudo = seeded::<Philox4x32>(&stream, 1);
-        assert_refused(pseudo.normal(&mut buffer, 0.0, 1.0), &["Generator::normal", "7 elements", "pairs"]);
-        assert_refused(pseudo.log_normal(&mut buffer, 0.0, 1.0), &["Generator::log_normal", "7 elements"]);
+        assert_refused(
+            pseudo.normal(&mut buffer, 0.0, 1.0),
+            &["Generator::normal", "7 elements", "pairs"],
+        );
+        assert_refused(
+            pseudo.log_normal(&mut buffer, 0.0, 1.0),
+            &["Generator::log_normal", "7 elements"],
+        );
         pseudo.uniform(&mut buffer).expect("every length is valid");
         let mut quasi = with_dimensions::<Sobol32>(&stream, 3);
-        assert_refused(quasi.uniform(&mut buffer), &["Generator::uniform", "7 elements, 3 dimensions"]);
-        assert_refused(quasi.normal(&mut buffer, 0.0, 1.0), &["7 elements, 3 dimensions"]);
-        let mut part = buffer.slice_mut(..3).expect("the buffer has three elements");
-        quasi.normal(&mut part, 0.0, 1.0).expect("an odd length is valid for a Sobol sequence");
+        assert_refused(
+            quasi.uniform(&mut buffer),
+            &["Generator::uniform", "7 elements, 3 dimensions"],
+        );
+        assert_refused(
+            quasi.normal(&mut buffer, 0.0, 1.0),
+            &["7 elements, 3 dimensions"],
+        );
+        let mut part = buffer
+            .slice_mut(..3)
+            .expect("the buffer has three elements");
+        quasi
+            .normal(&mut part, 0.0, 1.0)
+            .expect("an odd length is valid for a Sobol sequence");
         let mut wide = DeviceBuffer::<u64>::zeroed(&stream, 7).expect("memory suffices");
         let mut quasi = with_dimensions::<ScrambledSobol64>(&stream, 2);
-        assert_refused(quasi.bits(&mut wide), &["Generator::bits", "7 elements, 2 dimensions"]);
-        assert!(buffer.to_vec().expect("the context works").iter().all(|number| number.is_finite()));
+        assert_refused(
+            quasi.bits(&mut wide),
+            &["Generator::bits", "7 elements, 2 dimensions"],
+        );
+        assert!(
+            buffer
+                .to_vec()
+                .expect("the context works")
+                .iter()
+                .all(|number| number.is_finite())
+        );
     });
 }
 
@@ -42,27 +72,44 @@ fn parameters_out_of_range_are_refused() {
         let stream = test.stream();
         let mut buffer = DeviceBuffer::<f64>::zeroed(&stream, 8).expect("memory suffices");
         let mut generator = seeded::<Xorwow>(&stream, 1);
-        for (mean, deviation) in [(0.0, -1.0), (f64::NAN, 1.0), (0.0, f64::NAN), (f64::INFINITY, 1.0)] {
+        for (mean, deviation) in [
+            (0.0, -1.0),
+            (f64::NAN, 1.0),
+            (0.0, f64::NAN),
+            (f64::INFINITY, 1.0),
+        ] {
             assert_refused(
                 generator.normal(&mut buffer, mean, deviation),
                 &[&mean.to_string(), &deviation.to_string()],
             );
-            assert_refused(generator.log_normal(&mut buffer, mean, deviation), &["Generator::log_normal"]);
+            assert_refused(
+                generator.log_normal(&mut buffer, mean, deviation),
+                &["Generator::log_normal"],
+            );
         }
-        generator.normal(&mut buffer, 5.0, 0.0).expect("a deviation of 0 is valid");
+        generator
+            .normal(&mut buffer, 5.0, 0.0)
+            .expect("a deviation of 0 is valid");
         assert_eq!(buffer.to_vec().expect("it can be read"), [5.0; 8]);
         let mut counts = DeviceBuffer::<u32>::zeroed(&stream, 8).expect("memory suffices");
         for mean in [0.0, -1.0, f64::NAN, 400_001.0, f64::INFINITY] {
-            assert_refused(generator.poisson(&mut counts, mean), &["Generator::poisson", &mean.to_string()]);
+            assert_refused(
+                generator.poisson(&mut counts, mean),
+                &["Generator::poisson", &mean.to_string()],
+            );
         }
-        generator.poisson(&mut counts, 400_000.0).expect("the largest mean is supported");
+        generator
+            .poisson(&mut counts, 400_000.0)
+            .expect("the largest mean is supported");
         for dimensions in [0, 20_001, u32::MAX] {
             let refused = Generator::<Sobol32>::with_dimensions(&curand(), &stream, dimensions);
             assert_refused(refused, &[&dimensions.to_string(), "20000"]);
         }
         let mut points = with_dimensions::<Sobol32>(&stream, 20_000);
         let mut point = DeviceBuffer::<f32>::zeroed(&stream, 20_000).expect("memory suffices");
-        points.uniform(&mut point).expect("the largest number of dimensions is supported");
+        points
+            .uniform(&mut point)
+            .expect("the largest number of dimensions is supported");
         assert_refused(points.set_dimensions(0), &["Generator::set_dimensions"]);
         assert_eq!(points.dimensions(), 20_000);
     });
@@ -76,8 +123,12 @@ fn nothing_is_enqueued_for_empty_memory_or_bad_arguments() {
         let mut generator = seeded::<Xorwow>(&stream, 1);
         let before = simulator.calls(Function::cuLaunchKernel);
         let mut empty = buffer.slice_mut(..0).expect("it may be empty");
-        generator.uniform(&mut empty).expect("empty memory is valid");
-        generator.normal(&mut empty, 0.0, 1.0).expect("empty memory is valid");
+        generator
+            .uniform(&mut empty)
+            .expect("empty memory is valid");
+        generator
+            .normal(&mut empty, 0.0, 1.0)
+            .expect("empty memory is valid");
         assert!(generator.normal(&mut buffer, 0.0, 1.0).is_err());
         assert_eq!(simulator.calls(Function::cuLaunchKernel), before);
         generator.uniform(&mut buffer).expect("the length fits");
@@ -91,12 +142,26 @@ fn failures_of_the_library_name_the_function() {
         let stream = test.stream();
         let mut buffer = DeviceBuffer::<f32>::zeroed(&stream, 4).expect("memory suffices");
         let mut generator = seeded::<Xorwow>(&stream, 1);
-        simulator.inject(Fault::on(Function::cuLaunchKernel).returns(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES));
-        let error = generator.uniform(&mut buffer).expect_err("the launch fails");
-        let Error::Call(error) = error else { panic!("{error}") };
+        simulator.inject(
+            Fault::on(Function::cuLaunchKernel)
+                .returns(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES),
+        );
+        let error = generator
+            .uniform(&mut buffer)
+            .expect_err("the launch fails");
+        let Error::Call(error) = error else {
+            panic!("{error}")
+        };
         assert_eq!(error.function, "curandGenerateUniform");
-        assert!(error.to_string().contains("CURAND_STATUS_LAUNCH_FAILURE = 201"), "{error}");
-        generator.uniform(&mut buffer).expect("the next one succeeds");
+        assert!(
+            error
+                .to_string()
+                .contains("CURAND_STATUS_LAUNCH_FAILURE = 201"),
+            "{error}"
+        );
+        generator
+            .uniform(&mut buffer)
+            .expect("the next one succeeds");
     });
 }
 

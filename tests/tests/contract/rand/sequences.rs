@@ -3,8 +3,8 @@
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
 use curium_rand::{
-    Algorithm, Generator, GeneratorOrdering, Mrg32k3a, Mt19937, Philox4x32, PseudoRandom, ScrambledSobol32, SkipAhead,
-    Sobol32, Xorwow,
+    Algorithm, Generator, GeneratorOrdering, Mrg32k3a, Mt19937, Philox4x32, PseudoRandom,
+    ScrambledSobol32, SkipAhead, Sobol32, Xorwow,
 };
 use curium_sim::Config;
 use curium_tests::{on_driver, on_simulator};
@@ -12,7 +12,11 @@ use curium_tests::{on_driver, on_simulator};
 use super::{curand, seeded, with_dimensions};
 
 /// Returns the next numbers.
-fn draw<A: Algorithm<Bits = u32>>(generator: &mut Generator<A>, stream: &Stream, len: usize) -> Vec<u32> {
+fn draw<A: Algorithm<Bits = u32>>(
+    generator: &mut Generator<A>,
+    stream: &Stream,
+    len: usize,
+) -> Vec<u32> {
     let mut buffer = DeviceBuffer::<u32>::uninit(stream, len).expect("memory suffices");
     generator.bits(&mut buffer).expect("the length fits");
     buffer.to_vec().expect("it can be read")
@@ -23,12 +27,28 @@ fn seeds_start_sequences() {
     fn check<A: PseudoRandom + Algorithm<Bits = u32>>(stream: &Stream) {
         let mut generator = seeded::<A>(stream, 1);
         let first = draw(&mut generator, stream, 256);
-        assert_ne!(draw(&mut generator, stream, 256), first, "the sequence continues");
+        assert_ne!(
+            draw(&mut generator, stream, 256),
+            first,
+            "the sequence continues"
+        );
         generator.set_seed(2).expect("it has a seed");
-        assert_ne!(draw(&mut generator, stream, 256), first, "another seed returns other numbers");
+        assert_ne!(
+            draw(&mut generator, stream, 256),
+            first,
+            "another seed returns other numbers"
+        );
         generator.set_seed(1).expect("it has a seed");
-        assert_eq!(draw(&mut generator, stream, 256), first, "the seed starts the sequence again");
-        assert_eq!(draw(&mut seeded::<A>(stream, 1), stream, 256), first, "so does another generator");
+        assert_eq!(
+            draw(&mut generator, stream, 256),
+            first,
+            "the seed starts the sequence again"
+        );
+        assert_eq!(
+            draw(&mut seeded::<A>(stream, 1), stream, 256),
+            first,
+            "so does another generator"
+        );
     }
 
     on_driver(|test| {
@@ -45,7 +65,12 @@ fn offsets_leave_out_numbers() {
     fn check<A: SkipAhead + Algorithm<Bits = u32>>(mut generator: Generator<A>, stream: &Stream) {
         let whole = draw(&mut generator, stream, 512);
         generator.set_offset(256).expect("it has an offset");
-        assert_eq!(draw(&mut generator, stream, 256), whole[256..], "{}", std::any::type_name::<A>());
+        assert_eq!(
+            draw(&mut generator, stream, 256),
+            whole[256..],
+            "{}",
+            std::any::type_name::<A>()
+        );
         generator.set_offset(0).expect("it has an offset");
         assert_eq!(draw(&mut generator, stream, 512), whole);
     }
@@ -81,17 +106,38 @@ fn host_generators_have_the_sequences_of_devices() {
     on_driver(|test| {
         let stream = test.stream();
         let mut host = vec![0_u32; 1000];
-        let mut generator = Generator::<Philox4x32, _>::seeded_on_host(&curand(), 5).expect("it can be created");
-        generator.bits(host.as_mut_slice()).expect("the length fits");
-        assert_eq!(host, draw(&mut seeded::<Philox4x32>(&stream, 5), &stream, 1000));
-        let mut generator = Generator::<Sobol32, _>::with_dimensions_on_host(&curand(), 2).expect("it can be created");
-        generator.bits(host.as_mut_slice()).expect("the length fits");
-        assert_eq!(host, draw(&mut with_dimensions::<Sobol32>(&stream, 2), &stream, 1000));
+        let mut generator =
+            Generator::<Philox4x32, _>::seeded_on_host(&curand(), 5).expect("it can be created");
+        generator
+            .bits(host.as_mut_slice())
+            .expect("the length fits");
+        assert_eq!(
+            host,
+            draw(&mut seeded::<Philox4x32>(&stream, 5), &stream, 1000)
+        );
+        let mut generator = Generator::<Sobol32, _>::with_dimensions_on_host(&curand(), 2)
+            .expect("it can be created");
+        generator
+            .bits(host.as_mut_slice())
+            .expect("the length fits");
+        assert_eq!(
+            host,
+            draw(&mut with_dimensions::<Sobol32>(&stream, 2), &stream, 1000)
+        );
         let mut reals = [0.0_f32; 10];
-        let mut generator = Generator::<Xorwow, _>::seeded_on_host(&curand(), 5).expect("it can be created");
-        generator.normal(reals.as_mut_slice(), 100.0, 1.0).expect("the length fits");
-        assert!(reals.iter().all(|number| (90.0..110.0).contains(number)), "{reals:?}");
-        let error = generator.normal(&mut reals[1..], 0.0, 1.0).expect_err("the length is odd").to_string();
+        let mut generator =
+            Generator::<Xorwow, _>::seeded_on_host(&curand(), 5).expect("it can be created");
+        generator
+            .normal(reals.as_mut_slice(), 100.0, 1.0)
+            .expect("the length fits");
+        assert!(
+            reals.iter().all(|number| (90.0..110.0).contains(number)),
+            "{reals:?}"
+        );
+        let error = generator
+            .normal(&mut reals[1..], 0.0, 1.0)
+            .expect_err("the length is odd")
+            .to_string();
         assert!(error.contains("9 elements"), "{error}");
     });
 }
@@ -101,8 +147,14 @@ fn orders_are_set_by_type() {
     on_driver(|test| {
         let stream = test.stream();
         let mut generator = seeded::<Xorwow>(&stream, 1);
-        for ordering in [GeneratorOrdering::Default, GeneratorOrdering::Best, GeneratorOrdering::Legacy] {
-            generator.set_ordering(ordering).expect("XORWOW has every order");
+        for ordering in [
+            GeneratorOrdering::Default,
+            GeneratorOrdering::Best,
+            GeneratorOrdering::Legacy,
+        ] {
+            generator
+                .set_ordering(ordering)
+                .expect("XORWOW has every order");
             let first = draw(&mut generator, &stream, 100);
             generator.set_seed(1).expect("it has a seed");
             assert_eq!(draw(&mut generator, &stream, 100), first);
@@ -115,22 +167,43 @@ fn raw_generators_are_taken_over() {
     on_driver(|test| {
         let (stream, library) = (test.stream(), curand());
         let mut raw = std::ptr::null_mut();
-        let create = library.api().curandCreateGenerator.expect("every version has it");
+        let create = library
+            .api()
+            .curandCreateGenerator
+            .expect("every version has it");
         let kind = <Philox4x32 as Algorithm>::to_raw();
         // SAFETY: `raw` is valid for writes, and the context is current.
-        let created = test.context().entered(|_| Ok(unsafe { create(&raw mut raw, kind) })).expect("it can be current");
-        assert_eq!(created, curium_rand::sys::curandStatus_t::CURAND_STATUS_SUCCESS);
+        let created = test
+            .context()
+            .entered(|_| Ok(unsafe { create(&raw mut raw, kind) }))
+            .expect("it can be current");
+        assert_eq!(
+            created,
+            curium_rand::sys::curandStatus_t::CURAND_STATUS_SUCCESS
+        );
         // SAFETY: the generator was created with this algorithm, and nothing else uses it.
         let generator = unsafe { Generator::<Philox4x32>::from_raw(&library, raw, &stream, 1) };
         let mut generator = generator.expect("the stream can be set");
         assert_eq!(generator.as_raw(), raw);
         generator.set_seed(9).expect("it has a seed");
-        assert_eq!(draw(&mut generator, &stream, 64), draw(&mut seeded::<Philox4x32>(&stream, 9), &stream, 64));
+        assert_eq!(
+            draw(&mut generator, &stream, 64),
+            draw(&mut seeded::<Philox4x32>(&stream, 9), &stream, 64)
+        );
         drop(generator);
         if test.simulator().is_some() {
             // SAFETY: the simulated library finds generators that are not live.
-            let code = unsafe { library.api().curandDestroyGenerator.expect("every version has it")(raw) };
-            assert_eq!(code, curium_rand::sys::curandStatus_t::CURAND_STATUS_NOT_INITIALIZED, "it is destroyed once");
+            let code = unsafe {
+                library
+                    .api()
+                    .curandDestroyGenerator
+                    .expect("every version has it")(raw)
+            };
+            assert_eq!(
+                code,
+                curium_rand::sys::curandStatus_t::CURAND_STATUS_NOT_INITIALIZED,
+                "it is destroyed once"
+            );
         }
     });
 }
@@ -142,7 +215,9 @@ fn generators_move_to_other_threads_and_streams_wait_for_each_other() {
         let mut generator = seeded::<Xorwow>(&other, 1);
         let mut numbers = DeviceBuffer::<f32>::zeroed(&stream, 1000).expect("memory suffices");
         std::thread::scope(|scope| {
-            scope.spawn(|| (0..4).for_each(|_| generator.uniform(&mut numbers).expect("the length fits")));
+            scope.spawn(|| {
+                (0..4).for_each(|_| generator.uniform(&mut numbers).expect("the length fits"))
+            });
         });
         let drawn = numbers.to_vec().expect("it can be read");
         assert!(drawn.iter().all(|number| *number > 0.0), "{drawn:?}");

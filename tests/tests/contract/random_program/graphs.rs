@@ -33,7 +33,9 @@ impl Graphs {
 
     /// Returns `true` if a graph uses the allocation.
     pub(super) fn use_piece(&self, number: u64) -> bool {
-        self.copies.iter().any(|copy| copy.source == number || copy.target == number)
+        self.copies
+            .iter()
+            .any(|copy| copy.source == number || copy.target == number)
     }
 
     /// Records the content of an allocation that is about to be dropped.
@@ -59,12 +61,24 @@ impl Graphs {
         let graph = Graph::capture(context, |scope| {
             let (one, other) = (scope.fork()?, scope.fork()?);
             let from = source.memory.view().slice(range.clone())?;
-            target.memory.view_mut().slice(range.clone())?.copy_from_device_on(&one, &from)?;
+            target
+                .memory
+                .view_mut()
+                .slice(range.clone())?
+                .copy_from_device_on(&one, &from)?;
             let mut part = source.memory.view_mut().slice(range.clone())?;
             then.map_or(Ok(()), |value| part.fill_on(&other, value))
         });
-        let executable = graph.and_then(|graph| graph.instantiate()).expect("the copy can be captured");
-        self.copies.push(Copy { executable, source: source.number, target: target.number, range, then });
+        let executable = graph
+            .and_then(|graph| graph.instantiate())
+            .expect("the copy can be captured");
+        self.copies.push(Copy {
+            executable,
+            source: source.number,
+            target: target.number,
+            range,
+            then,
+        });
     }
 
     /// Drops one graph, if there is any, even while it runs.
@@ -80,12 +94,25 @@ impl Graphs {
             return;
         }
         let at = which % self.copies.len();
-        let Copy { executable, source, target, range, then } = &mut self.copies[at];
-        executable.launch(stream).expect("every object is still live");
+        let Copy {
+            executable,
+            source,
+            target,
+            range,
+            then,
+        } = &mut self.copies[at];
+        executable
+            .launch(stream)
+            .expect("every object is still live");
         self.launches += 1;
         let mut model_of = |number: u64, change: &mut dyn FnMut(&mut [u32])| {
-            let live = pieces.iter_mut().find(|piece| piece.number == number).map(|piece| &mut piece.model);
-            let model = live.or_else(|| self.left.get_mut(&number)).expect("the piece is or was present");
+            let live = pieces
+                .iter_mut()
+                .find(|piece| piece.number == number)
+                .map(|piece| &mut piece.model);
+            let model = live
+                .or_else(|| self.left.get_mut(&number))
+                .expect("the piece is or was present");
             change(&mut model[range.clone()]);
         };
         let mut values = Vec::new();

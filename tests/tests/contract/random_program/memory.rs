@@ -2,8 +2,8 @@
 
 use curium_driver::Stream;
 use curium_memory::{
-    CachingResource, DeviceBuffer, DeviceSlice, DeviceSliceMut, DeviceVec, HostView, HostViewMut, MappedBuffer,
-    PitchedBuffer, SyncAlloc, UnifiedBuffer,
+    CachingResource, DeviceBuffer, DeviceSlice, DeviceSliceMut, DeviceVec, HostView, HostViewMut,
+    MappedBuffer, PitchedBuffer, SyncAlloc, UnifiedBuffer,
 };
 
 use super::{Dice, LEN};
@@ -21,7 +21,12 @@ pub(super) enum Memory {
 }
 
 impl Memory {
-    pub(super) fn new(dice: &mut Dice, cache: &CachingResource, stream: &Stream, values: &[u32]) -> Self {
+    pub(super) fn new(
+        dice: &mut Dice,
+        cache: &CachingResource,
+        stream: &Stream,
+        values: &[u32],
+    ) -> Self {
         let made = match dice.below(9) {
             0 => DeviceBuffer::from_slice_in(stream, values, SyncAlloc).map(Self::SyncAlloc),
             1 => MappedBuffer::from_slice(stream, values).map(Self::Mapped),
@@ -33,7 +38,9 @@ impl Memory {
         };
         let mut made = made.expect("memory suffices");
         if let Self::Pitched(_) = made {
-            made.view_mut().copy_from_slice(values).expect("the lengths are equal");
+            made.view_mut()
+                .copy_from_slice(values)
+                .expect("the lengths are equal");
         }
         made
     }
@@ -85,7 +92,9 @@ impl Memory {
         if let Self::Growing(vector) = self {
             vector.extend_from_slice(values).expect("memory suffices");
             // Beyond the first granule, which is mapped and unmapped as a whole.
-            vector.resize((1 << 19) + values.len(), 7).expect("memory suffices");
+            vector
+                .resize((1 << 19) + values.len(), 7)
+                .expect("memory suffices");
             vector.truncate(LEN);
             vector.shrink_to_fit().expect("the memory after it is free");
         }

@@ -11,25 +11,38 @@ use super::pattern::expand;
 use super::{BlockForm, forms, module};
 
 /// Types, including some that no load, store or atomic supports.
-const TYPES: &str = "{pred,b8,u8,s8,b16,u16,s16,f16,bf16,b32,u32,s32,f32,f16x2,bf16x2,tf32,b64,u64,s64,f64,b128}";
+const TYPES: &str =
+    "{pred,b8,u8,s8,b16,u16,s16,f16,bf16,b32,u32,s32,f32,f16x2,bf16x2,tf32,b64,u64,s64,f64,b128}";
 
 /// Spellings with their operands: `D` and `S` are registers of the type, and `A` is an address in the spelled state
 /// space.
 const CANDIDATES: [(&str, &str); 11] = [
-    ("ld{,.global,.shared,.local,.const,.param,.shared::cta,.shared::cluster}{,.v2,.v4,.v8}.TYPES", "D, [A]"),
+    (
+        "ld{,.global,.shared,.local,.const,.param,.shared::cta,.shared::cluster}{,.v2,.v4,.v8}.TYPES",
+        "D, [A]",
+    ),
     (
         "ld{.weak,.relaxed,.acquire,.release,.acq_rel,.sc,.volatile,.mmio,.mmio.relaxed}{,.cta,.gpu,.sys}\
          {,.global,.shared,.local,.const}.{u8,b32,b64,v2.b32}",
         "D, [A]",
     ),
-    ("ld{,.global,.shared,.const}{.ca,.cg,.cs,.lu,.cv,.wb,.wt,.nc,.ca.nc}.{u8,b32,v2.b32}", "D, [A]"),
-    ("st{,.global,.shared,.local,.const,.param,.shared::cta,.shared::cluster}{,.v2,.v4,.v8}.TYPES", "[A], D"),
+    (
+        "ld{,.global,.shared,.const}{.ca,.cg,.cs,.lu,.cv,.wb,.wt,.nc,.ca.nc}.{u8,b32,v2.b32}",
+        "D, [A]",
+    ),
+    (
+        "st{,.global,.shared,.local,.const,.param,.shared::cta,.shared::cluster}{,.v2,.v4,.v8}.TYPES",
+        "[A], D",
+    ),
     (
         "st{.weak,.relaxed,.acquire,.release,.acq_rel,.sc,.volatile,.mmio,.mmio.relaxed}{,.cta,.gpu,.sys}\
          {,.global,.shared,.local}.{u8,b32,b64,v2.b32}",
         "[A], D",
     ),
-    ("st{,.global,.shared}{.ca,.cg,.cs,.lu,.cv,.wb,.wt,.nc}.{u8,b32,v2.b32}", "[A], D"),
+    (
+        "st{,.global,.shared}{.ca,.cg,.cs,.lu,.cv,.wb,.wt,.nc}.{u8,b32,v2.b32}",
+        "[A], D",
+    ),
     (
         "atom{,.global,.shared,.local,.const}.{and,or,xor,exch,add,min,max,inc,dec}{,.noftz}{,.v2,.v4,.v8}.TYPES",
         "D, [A], S",
@@ -40,7 +53,10 @@ const CANDIDATES: [(&str, &str); 11] = [
         "[A], S",
     ),
     ("redux.sync.{add,min,max,and,or,xor,inc}.TYPES", "D, S, -1"),
-    ("{shfl.sync.{up,down,bfly,idx},match.{any,all,uni}.sync}.TYPES", "D, S, 1, 31, -1"),
+    (
+        "{shfl.sync.{up,down,bfly,idx},match.{any,all,uni}.sync}.TYPES",
+        "D, S, 1, 31, -1",
+    ),
 ];
 
 /// Returns the operands for a spelling.
@@ -54,23 +70,38 @@ fn operands(spelling: &str, template: &str) -> String {
         "128" => "q",
         _ => "r",
     };
-    let count: usize = words.iter().find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1);
+    let count: usize = words
+        .iter()
+        .find_map(|word| word.strip_prefix('v')?.parse().ok())
+        .unwrap_or(1);
     let registers = |first: usize| {
         // There are four 128-bit registers.
-        let names: Vec<String> =
-            (0..count).map(|at| format!("%{class}{}", if class == "q" { at % 2 } else { first + at })).collect();
-        if count == 1 { names.concat() } else { format!("{{{}}}", names.join(", ")) }
+        let names: Vec<String> = (0..count)
+            .map(|at| format!("%{class}{}", if class == "q" { at % 2 } else { first + at }))
+            .collect();
+        if count == 1 {
+            names.concat()
+        } else {
+            format!("{{{}}}", names.join(", "))
+        }
     };
-    let place =
-        match words.iter().find(|word| ["shared", "local", "const", "param"].iter().any(|it| word.starts_with(it))) {
-            Some(word) if word.starts_with("shared") => "%shared",
-            Some(&"local") => "%local",
-            Some(&"const") => "words",
-            Some(_) => "table",
-            None => "%work",
-        };
+    let place = match words.iter().find(|word| {
+        ["shared", "local", "const", "param"]
+            .iter()
+            .any(|it| word.starts_with(it))
+    }) {
+        Some(word) if word.starts_with("shared") => "%shared",
+        Some(&"local") => "%local",
+        Some(&"const") => "words",
+        Some(_) => "table",
+        None => "%work",
+    };
     // `match` has only two operands.
-    let template = if words[0] == "match" { "D, S, -1" } else { template };
+    let template = if words[0] == "match" {
+        "D, S, -1"
+    } else {
+        template
+    };
     let first = if class == "p" { 0 } else { 8 };
     template
         .replace('D', &registers(first))
@@ -99,9 +130,15 @@ fn image_operands(spelling: &str) -> String {
     if words[0].ends_with('q') {
         return format!("%r8, {tensor}{}", if has("level") { ", %r9" } else { "" });
     }
-    let count = words.iter().find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1);
-    let of =
-        |word: &&str| ["8", "16", "64"].into_iter().find(|bits| word.trim_start_matches(char::is_alphabetic) == *bits);
+    let count = words
+        .iter()
+        .find_map(|word| word.strip_prefix('v')?.parse().ok())
+        .unwrap_or(1);
+    let of = |word: &&str| {
+        ["8", "16", "64"]
+            .into_iter()
+            .find(|bits| word.trim_start_matches(char::is_alphabetic) == *bits)
+    };
     // The first type is that of the registers.
     let class = match words[2..].iter().find_map(of) {
         Some("64") => 'l',
@@ -109,7 +146,11 @@ fn image_operands(spelling: &str) -> String {
         None => 'r',
     };
     let names: Vec<String> = (0..count).map(|at| format!("%{class}{}", 8 + at)).collect();
-    let registers = if count == 1 { names.concat() } else { format!("{{{}}}", names.join(", ")) };
+    let registers = if count == 1 {
+        names.concat()
+    } else {
+        format!("{{{}}}", names.join(", "))
+    };
     let steps = match words.iter().find(|word| GEOMETRIES.contains(word)) {
         Some(&"1d" | &"a1d") => "{%r22}",
         Some(&"2d" | &"a2d") => "{%r22, %r22}",
@@ -139,43 +180,67 @@ const IMAGES: [&str; 8] = [
 ];
 
 /// Asserts that each accepted spelling is tested, and that there are at least this many.
-fn assert_tested(stream: &Stream, least: usize, candidates: impl Iterator<Item = (String, String)>) {
+fn assert_tested(
+    stream: &Stream,
+    least: usize,
+    candidates: impl Iterator<Item = (String, String)>,
+) {
     let forms = forms();
     let tested: BTreeSet<&str> = forms.iter().map(BlockForm::spelling).collect();
     let accepted: Vec<String> = candidates
         .filter(|(spelling, operands)| is_accepted(stream, spelling, operands))
         .map(|(spelling, _)| spelling)
         .collect();
-    let untested: Vec<&String> = accepted.iter().filter(|spelling| !tested.contains(spelling.as_str())).collect();
-    assert!(untested.is_empty(), "{} of {} have no test: {untested:#?}", untested.len(), accepted.len());
-    assert!(accepted.len() > least, "only {} are accepted", accepted.len());
+    let untested: Vec<&String> = accepted
+        .iter()
+        .filter(|spelling| !tested.contains(spelling.as_str()))
+        .collect();
+    assert!(
+        untested.is_empty(),
+        "{} of {} have no test: {untested:#?}",
+        untested.len(),
+        accepted.len()
+    );
+    assert!(
+        accepted.len() > least,
+        "only {} are accepted",
+        accepted.len()
+    );
 }
 
 #[test]
 fn simulator_accepts_no_load_store_or_atomic_that_has_no_test() {
-    on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
-        let candidates = CANDIDATES.iter().flat_map(|(pattern, template)| {
-            let spellings = expand(&pattern.replace("TYPES", TYPES));
-            spellings.into_iter().map(|spelling| {
-                let operands = operands(&spelling, template);
-                (spelling, operands)
-            })
-        });
-        assert_tested(&test.stream(), 500, candidates);
-    });
+    on_simulator(
+        Config::new().with_device_model(DeviceModel::B200),
+        |test, _| {
+            let candidates = CANDIDATES.iter().flat_map(|(pattern, template)| {
+                let spellings = expand(&pattern.replace("TYPES", TYPES));
+                spellings.into_iter().map(|spelling| {
+                    let operands = operands(&spelling, template);
+                    (spelling, operands)
+                })
+            });
+            assert_tested(&test.stream(), 500, candidates);
+        },
+    );
 }
 
 #[test]
 fn simulator_accepts_no_access_of_a_texture_or_a_surface_that_has_no_test() {
     let geometries = format!("{{{}}}", GEOMETRIES.join(","));
-    on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
-        let spellings = IMAGES.iter().flat_map(|pattern| expand(&pattern.replace("GEOMETRY", &geometries)));
-        let candidates = spellings.map(|spelling| {
-            let operands = image_operands(&spelling);
-            (spelling, operands)
-        });
-        assert_tested(&test.stream(), 300, candidates);
-    });
+    on_simulator(
+        Config::new().with_device_model(DeviceModel::B200),
+        |test, _| {
+            let spellings = IMAGES
+                .iter()
+                .flat_map(|pattern| expand(&pattern.replace("GEOMETRY", &geometries)));
+            let candidates = spellings.map(|spelling| {
+                let operands = image_operands(&spelling);
+                (spelling, operands)
+            });
+            assert_tested(&test.stream(), 300, candidates);
+        },
+    );
 }
 
 /// Spellings of matrix products: the types of A and B, of the result and of the addend.
@@ -184,20 +249,31 @@ const FACTORS: &str = "{f16.f16,bf16.bf16,tf32.tf32,f64.f64,{e4m3,e5m2}.{e4m3,e5
 
 #[test]
 fn simulator_accepts_no_product_that_has_no_test() {
-    on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
-        let mut candidates = Vec::new();
-        for ends in ["f16 f16", "f32 f32", "f32 f16", "f16 f32", "f64 f64", "s32 s32"] {
-            let (result, addend) = ends.split_once(' ').expect("there are two");
-            for how in ["{,.satfinite}", ".{xor,and}.popc"] {
-                let (before, behind) = if how.contains("popc") { ("", how) } else { (how, "") };
-                let pattern = format!("mma.sync.aligned.{SHAPES}.row.col{before}.{result}.{FACTORS}.{addend}{behind}");
-                candidates.extend(expand(&pattern));
+    on_simulator(
+        Config::new().with_device_model(DeviceModel::B200),
+        |test, _| {
+            let mut candidates = Vec::new();
+            for ends in [
+                "f16 f16", "f32 f32", "f32 f16", "f16 f32", "f64 f64", "s32 s32",
+            ] {
+                let (result, addend) = ends.split_once(' ').expect("there are two");
+                for how in ["{,.satfinite}", ".{xor,and}.popc"] {
+                    let (before, behind) = if how.contains("popc") {
+                        ("", how)
+                    } else {
+                        (how, "")
+                    };
+                    let pattern = format!(
+                        "mma.sync.aligned.{SHAPES}.row.col{before}.{result}.{FACTORS}.{addend}{behind}"
+                    );
+                    candidates.extend(expand(&pattern));
+                }
             }
-        }
-        let candidates = candidates.into_iter().map(|spelling| {
-            let operands = Product::of(&spelling).operands();
-            (spelling, operands)
-        });
-        assert_tested(&test.stream(), 60, candidates);
-    });
+            let candidates = candidates.into_iter().map(|spelling| {
+                let operands = Product::of(&spelling).operands();
+                (spelling, operands)
+            });
+            assert_tested(&test.stream(), 60, candidates);
+        },
+    );
 }

@@ -48,11 +48,17 @@ fn conversions() -> Vec<BlockForm> {
     st.global.v2.b64 [%out], {{%l14, %l15}};"
         );
         let both = [format!("cvta.{space}.u64"), format!("cvta.to.{space}.u64")];
-        forms.extend(
-            both.map(|name| BlockForm::new(name, code.clone(), move |all, thread| [word(all, thread, own), 0, 0, 0])),
-        );
+        forms.extend(both.map(|name| {
+            BlockForm::new(name, code.clone(), move |all, thread| {
+                [word(all, thread, own), 0, 0, 0]
+            })
+        }));
     }
-    let names = [("shared::cta", "%l10", 75), ("shared::cluster", "%l10", 90), ("param::entry", "%l12", 75)];
+    let names = [
+        ("shared::cta", "%l10", 75),
+        ("shared::cluster", "%l10", 90),
+        ("param::entry", "%l12", 75),
+    ];
     for (space, place, architecture) in names {
         let own = place == "%l10";
         let code = format!(
@@ -82,7 +88,10 @@ fn spaces() -> Vec<BlockForm> {
     ];
     let form = |(space, architecture): (&'static str, u32)| {
         // Constants and parameters may lie in global memory too: they are tested only for their own state spaces.
-        let places: Vec<_> = PLACES.into_iter().filter(|(it, _, own)| *own || space.starts_with(it)).collect();
+        let places: Vec<_> = PLACES
+            .into_iter()
+            .filter(|(it, _, own)| *own || space.starts_with(it))
+            .collect();
         let mut code = PLACED.to_owned();
         for (index, (own, place, _)) in places.iter().enumerate() {
             code += &format!(
@@ -95,8 +104,15 @@ fn spaces() -> Vec<BlockForm> {
             );
         }
         let code = format!("mov.b64 %l15, 0;\n    {code}st.global.b64 [%out], %l15;");
-        let bits = places.iter().enumerate().map(|(index, (own, ..))| u64::from(space.starts_with(own)) << index).sum();
-        BlockForm::new(format!("isspacep.{space}"), code, move |_, _| [bits, 0, 0, 0]).needs(architecture)
+        let bits = places
+            .iter()
+            .enumerate()
+            .map(|(index, (own, ..))| u64::from(space.starts_with(own)) << index)
+            .sum();
+        BlockForm::new(format!("isspacep.{space}"), code, move |_, _| {
+            [bits, 0, 0, 0]
+        })
+        .needs(architecture)
     };
     asked.map(form).into()
 }
@@ -114,12 +130,19 @@ fn clusters() -> Vec<BlockForm> {
             "mapa.shared::cluster.u64",
             "mapa.shared::cluster.u64 %l9, %l10, {0,%r10}; ld.shared::cluster.b64 %l8, [%l9];",
         ),
-        ("mapa.u64", "mapa.u64 %l9, %generic, {0,%r10}; ld.b64 %l8, [%l9];"),
+        (
+            "mapa.u64",
+            "mapa.u64 %l9, %generic, {0,%r10}; ld.b64 %l8, [%l9];",
+        ),
     ];
     let mut all = Vec::new();
     for (name, pattern) in forms {
         for code in expand(pattern) {
-            let rank = if code.contains("%r10") { " by a register" } else { "" };
+            let rank = if code.contains("%r10") {
+                " by a register"
+            } else {
+                ""
+            };
             let code = own(&format!("{code} st.global.b64 [%out], %l8;"));
             all.push(BlockForm::new(format!("{name}{rank}"), code, read).needs(90));
         }
@@ -129,15 +152,22 @@ fn clusters() -> Vec<BlockForm> {
         ("getctarank.shared::cluster.u64", "%l10"),
         ("getctarank.u64", "%generic"),
     ] {
-        let code = own(&format!("{name} %r8, {address}; add.u32 %r8, %r8, 7; st.global.b32 [%out], %r8;"));
+        let code = own(&format!(
+            "{name} %r8, {address}; add.u32 %r8, %r8, 7; st.global.b32 [%out], %r8;"
+        ));
         all.push(BlockForm::new(name, code, |_, _| [7, 0, 0, 0]).needs(90));
     }
     let barriers = "barrier.cluster.arrive{,.release,.relaxed}{,.aligned};barrier.cluster.wait{,.acquire}{,.aligned}";
     let (arrive, wait) = barriers.split_once(';').expect("there are two");
-    for (arrive, wait) in
-        expand(arrive).into_iter().flat_map(|arrive| expand(wait).into_iter().map(move |it| (arrive.clone(), it)))
+    for (arrive, wait) in expand(arrive)
+        .into_iter()
+        .flat_map(|arrive| expand(wait).into_iter().map(move |it| (arrive.clone(), it)))
     {
-        let fence = if arrive.contains("relaxed") { "fence.acq_rel.cluster; " } else { "" };
+        let fence = if arrive.contains("relaxed") {
+            "fence.acq_rel.cluster; "
+        } else {
+            ""
+        };
         let code = own(&format!(
             "xor.b32 %r20, %thread, 32;
     mov.u32 %r21, block;
@@ -156,24 +186,41 @@ fn clusters() -> Vec<BlockForm> {
 /// `mov`: every type, vectors, and registers to and from their parts.
 fn moves() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (kind, class) in expand("{b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}").into_iter().map(|kind| {
-        let class = match &kind[1..] {
-            "16" => 'h',
-            "32" => 'r',
-            _ => 'l',
-        };
-        (kind, class)
-    }) {
+    for (kind, class) in expand("{b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}")
+        .into_iter()
+        .map(|kind| {
+            let class = match &kind[1..] {
+                "16" => 'h',
+                "32" => 'r',
+                _ => 'l',
+            };
+            (kind, class)
+        })
+    {
         let bits: u32 = kind[1..].parse().expect("the type has a width");
         let code = format!("mov.{kind} %{class}8, %{class}0; st.global.b{bits} [%out], %{class}8;");
-        let expected = move |all: &[Sources], thread: usize| [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0];
+        let expected = move |all: &[Sources], thread: usize| {
+            [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0]
+        };
         forms.push(BlockForm::new(format!("mov.{kind}"), code, expected));
     }
-    let low = |all: &[Sources], thread: usize, bits: u32| all[thread].map(|word| word & u64::MAX >> (64 - bits));
+    let low = |all: &[Sources], thread: usize, bits: u32| {
+        all[thread].map(|word| word & u64::MAX >> (64 - bits))
+    };
     type Packed = (&'static str, &'static str, fn([u64; 4]) -> u64, u32);
     let packed: [Packed; 3] = [
-        ("mov.b32 packed", "mov.b32 %r8, {%h0, %h1}; st.global.b32 [%out], %r8;", |w| w[0] | w[1] << 16, 16),
-        ("mov.b64 packed of two", "mov.b64 %l8, {%r0, %r1}; st.global.b64 [%out], %l8;", |w| w[0] | w[1] << 32, 32),
+        (
+            "mov.b32 packed",
+            "mov.b32 %r8, {%h0, %h1}; st.global.b32 [%out], %r8;",
+            |w| w[0] | w[1] << 16,
+            16,
+        ),
+        (
+            "mov.b64 packed of two",
+            "mov.b64 %l8, {%r0, %r1}; st.global.b64 [%out], %l8;",
+            |w| w[0] | w[1] << 32,
+            32,
+        ),
         (
             "mov.b64 packed of four",
             "mov.b64 %l8, {%h0, %h1, %h2, %h3}; st.global.b64 [%out], %l8;",
@@ -182,32 +229,69 @@ fn moves() -> Vec<BlockForm> {
         ),
     ];
     for (name, code, value, bits) in packed {
-        forms.push(BlockForm::new(name, code, move |all, thread| [value(low(all, thread, bits)), 0, 0, 0]));
+        forms.push(BlockForm::new(name, code, move |all, thread| {
+            [value(low(all, thread, bits)), 0, 0, 0]
+        }));
     }
     // Each part receives the bits of its own width; a part may be discarded, or be the register itself.
     let unpacked = [
         ("mov.b32 unpacked", "mov.b32 {%h8, %h9}, %r0;", 'h', 16, 2),
-        ("mov.b64 unpacked into two", "mov.b64 {%r8, %r9}, %l0;", 'r', 32, 2),
-        ("mov.b64 unpacked into four", "mov.b64 {%h8, %h9, %h10, %h11}, %l0;", 'h', 16, 4),
-        ("mov.b64 unpacked in part", "mov.b32 %r8, 0; mov.b64 {_, %r9}, %l0;", 'r', 32, 2),
+        (
+            "mov.b64 unpacked into two",
+            "mov.b64 {%r8, %r9}, %l0;",
+            'r',
+            32,
+            2,
+        ),
+        (
+            "mov.b64 unpacked into four",
+            "mov.b64 {%h8, %h9, %h10, %h11}, %l0;",
+            'h',
+            16,
+            4,
+        ),
+        (
+            "mov.b64 unpacked in part",
+            "mov.b32 %r8, 0; mov.b64 {_, %r9}, %l0;",
+            'r',
+            32,
+            2,
+        ),
     ];
     for (name, code, class, bits, parts) in unpacked {
-        let left: String =
-            (0..parts).map(|part| format!(" st.global.b{bits} [%out+{}], %{class}{};", 8 * part, 8 + part)).collect();
+        let left: String = (0..parts)
+            .map(|part| {
+                format!(
+                    " st.global.b{bits} [%out+{}], %{class}{};",
+                    8 * part,
+                    8 + part
+                )
+            })
+            .collect();
         let in_part = name.ends_with("in part");
-        forms.push(BlockForm::new(name, format!("{code}{left}"), move |all, thread| {
-            let part = |index: usize| {
-                let is_thrown_away = index >= parts || in_part && index == 0;
-                if is_thrown_away { 0 } else { all[thread][0] >> (bits * index) & u64::MAX >> (64 - bits) }
-            };
-            std::array::from_fn(part)
-        }));
+        forms.push(BlockForm::new(
+            name,
+            format!("{code}{left}"),
+            move |all, thread| {
+                let part = |index: usize| {
+                    let is_thrown_away = index >= parts || in_part && index == 0;
+                    if is_thrown_away {
+                        0
+                    } else {
+                        all[thread][0] >> (bits * index) & u64::MAX >> (64 - bits)
+                    }
+                };
+                std::array::from_fn(part)
+            },
+        ));
     }
-    let quad =
-        "mov.b128 %q0, {%l0, %l1}; mov.b128 %q1, %q0; mov.b128 {%l1, %l0}, %q1; st.global.v2.b64 [%out], {%l0, %l1};";
-    forms.push(BlockForm::new("mov.b128", quad, |all, thread| [all[thread][1], all[thread][0], 0, 0]));
+    let quad = "mov.b128 %q0, {%l0, %l1}; mov.b128 %q1, %q0; mov.b128 {%l1, %l0}, %q1; st.global.v2.b64 [%out], {%l0, %l1};";
+    forms.push(BlockForm::new("mov.b128", quad, |all, thread| {
+        [all[thread][1], all[thread][0], 0, 0]
+    }));
     let predicate = "setp.lt.u64 %p1, %l0, %l1; mov.pred %p2, %p1; selp.b64 %l8, 1, 0, %p2; st.global.b64 [%out], %l8;";
-    let less = |all: &[Sources], thread: usize| [u64::from(all[thread][0] < all[thread][1]), 0, 0, 0];
+    let less =
+        |all: &[Sources], thread: usize| [u64::from(all[thread][0] < all[thread][1]), 0, 0, 0];
     forms.push(BlockForm::new("mov.pred", predicate, less));
     forms
 }
@@ -232,8 +316,12 @@ fn knowledge() -> Vec<BlockForm> {
         ("lanemask_eq", 75, |thread| 1 << (thread % 32)),
         ("lanemask_lt", 75, |thread| (1 << (thread % 32)) - 1),
         ("lanemask_le", 75, |thread| (2 << (thread % 32)) - 1),
-        ("lanemask_gt", 75, |thread| 0xffff_ffff & !((2 << (thread % 32)) - 1)),
-        ("lanemask_ge", 75, |thread| 0xffff_ffff & !((1 << (thread % 32)) - 1)),
+        ("lanemask_gt", 75, |thread| {
+            0xffff_ffff & !((2 << (thread % 32)) - 1)
+        }),
+        ("lanemask_ge", 75, |thread| {
+            0xffff_ffff & !((1 << (thread % 32)) - 1)
+        }),
         ("clusterid.x", 90, |_| 0),
         ("clusterid.y", 90, |_| 0),
         ("clusterid.z", 90, |_| 0),
@@ -255,8 +343,11 @@ fn knowledge() -> Vec<BlockForm> {
     let mut forms: Vec<BlockForm> = exact
         .into_iter()
         .map(|(register, architecture, value)| {
-            let (name, rounded) =
-                register.split_once('/').map_or((register, ""), |(name, _)| (name, "and.b32 %r8, %r8, -4096; "));
+            let (name, rounded) = register
+                .split_once('/')
+                .map_or((register, ""), |(name, _)| {
+                    (name, "and.b32 %r8, %r8, -4096; ")
+                });
             let code = format!("mov.u32 %r8, %{name}; {rounded}st.global.b32 [%out], %r8;");
             let expected = move |_: &[Sources], thread: usize| [value(thread as u64), 0, 0, 0];
             BlockForm::new(format!("mov.u32 %{name}"), code, expected).needs(architecture)
@@ -304,9 +395,18 @@ AGAIN:
         ("%pm0 is read", "mov.u32 %r8, %pm0; setp.eq.u32 %p1, %r8, %r8;"),
     ];
     let newer = [
-        ("%is_explicit_cluster is false", "mov.pred %p2, %is_explicit_cluster; not.pred %p1, %p2;"),
-        ("%aggr_smem_size is that of the block", "mov.u32 %r8, %aggr_smem_size; setp.ge.u32 %p1, %r8, 4096;"),
-        ("%current_graph_exec is none", "mov.u64 %l9, %current_graph_exec; setp.eq.u64 %p1, %l9, 0;"),
+        (
+            "%is_explicit_cluster is false",
+            "mov.pred %p2, %is_explicit_cluster; not.pred %p1, %p2;",
+        ),
+        (
+            "%aggr_smem_size is that of the block",
+            "mov.u32 %r8, %aggr_smem_size; setp.ge.u32 %p1, %r8, 4096;",
+        ),
+        (
+            "%current_graph_exec is none",
+            "mov.u64 %l9, %current_graph_exec; setp.eq.u64 %p1, %l9, 0;",
+        ),
         (
             "%reserved_smem_offset_begin is not behind its end",
             "mov.b32 %r8, %reserved_smem_offset_begin; mov.b32 %r9, %reserved_smem_offset_end; setp.le.u32 %p1, %r8, %r9;",
@@ -315,5 +415,9 @@ AGAIN:
     let form = |(name, code): (&str, &str), architecture| {
         BlockForm::new(format!("mov {name}"), format!("{code} {leave}"), yes).needs(architecture)
     };
-    relations.map(|it| form(it, 75)).into_iter().chain(newer.map(|it| form(it, 90))).collect()
+    relations
+        .map(|it| form(it, 75))
+        .into_iter()
+        .chain(newer.map(|it| form(it, 90)))
+        .collect()
 }

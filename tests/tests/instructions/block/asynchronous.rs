@@ -33,14 +33,21 @@ WAIT:
 /// zero-filled after the source size.
 fn copies() -> Vec<BlockForm> {
     let mut patterns = Vec::new();
-    for spelling in expand("cp.async.ca.shared{,::cta}.global{,.L2::64B,.L2::128B,.L2::256B,.L2::cache_hint}") {
+    for spelling in
+        expand("cp.async.ca.shared{,::cta}.global{,.L2::64B,.L2::128B,.L2::256B,.L2::cache_hint}")
+    {
         patterns.extend([4, 8, 16].map(|size| (spelling.clone(), size)));
     }
-    let wide = expand("cp.async.cg.shared{,::cta}.global{,.L2::64B,.L2::128B,.L2::256B,.L2::cache_hint}");
+    let wide =
+        expand("cp.async.cg.shared{,::cta}.global{,.L2::64B,.L2::128B,.L2::256B,.L2::cache_hint}");
     patterns.extend(wide.into_iter().map(|spelling| (spelling, 16)));
     let mut forms = Vec::new();
     for (spelling, size) in patterns {
-        let hint = if spelling.contains("cache_hint") { ", %l31" } else { "" };
+        let hint = if spelling.contains("cache_hint") {
+            ", %l31"
+        } else {
+            ""
+        };
         let mut ways = vec![("", String::new(), size)];
         ways.extend([0, 1, 4, size].map(|read| ("", format!(", {read}"), read)));
         ways.push(("mov.u32 %r22, 3;", ", %r22".to_owned(), 3));
@@ -62,13 +69,17 @@ fn copies() -> Vec<BlockForm> {
     st.global.v2.b64 [%out], {{%l8, %l9}};"
             );
             let form = BlockForm::new(name, code, move |all, thread| {
-                let source: Vec<u8> = all[thread].iter().flat_map(|word| word.to_le_bytes()).collect();
+                let source: Vec<u8> = all[thread]
+                    .iter()
+                    .flat_map(|word| word.to_le_bytes())
+                    .collect();
                 let byte = |at: usize| match at {
                     _ if at < read => source[at],
                     _ if at < size => 0,
                     _ => 0xff,
                 };
-                let word = |word: usize| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)));
+                let word =
+                    |word: usize| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)));
                 [word(0), word(1), 0, 0]
             });
             forms.push(form.needs(80));
@@ -83,15 +94,21 @@ fn later_stores() -> Vec<BlockForm> {
         "st.async{.weak.global,.global,{.release.{gpu,sys},.mmio.release.sys}{,.global}}.{b16,u32,s32,b64,u64,s64}",
     );
     let form = |spelling: String| {
-        let bits = spelling.rsplit(char::is_alphabetic).next().and_then(|bits| bits.parse().ok()).unwrap_or(64);
+        let bits = spelling
+            .rsplit(char::is_alphabetic)
+            .next()
+            .and_then(|bits| bits.parse().ok())
+            .unwrap_or(64);
         let class = match bits {
             16 => "h",
             32 => "r",
             _ => "l",
         };
         let code = format!("{spelling} [%out], %{class}0;");
-        BlockForm::new(spelling, code, move |all, thread| [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0])
-            .needs(100)
+        BlockForm::new(spelling, code, move |all, thread| {
+            [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0]
+        })
+        .needs(100)
     };
     spellings.into_iter().map(form).collect()
 }
@@ -99,14 +116,19 @@ fn later_stores() -> Vec<BlockForm> {
 /// Asynchronous reductions on memory that is zero before.
 fn later_reductions() -> Vec<BlockForm> {
     let operations = "{{inc,dec}.u32,{min,max}.{u32,s32},add.{u32,s32,u64,s64},{and,or,xor}.b32}";
-    let spellings =
-        expand(&format!("red.async{{{{.relaxed,.release}}{{.gpu,.sys}},.mmio.release.sys}}{{,.global}}.{operations}"));
+    let spellings = expand(&format!(
+        "red.async{{{{.relaxed,.release}}{{.gpu,.sys}},.mmio.release.sys}}{{,.global}}.{operations}"
+    ));
     let form = |spelling: String| {
         let is_wide = spelling.ends_with("64");
         let code = format!("{spelling} [%out], %{}0;", if is_wide { "l" } else { "r" });
         let operation = spelling.clone();
         BlockForm::new(spelling, code, move |all, thread| {
-            let value = if is_wide { all[thread][0] } else { all[thread][0] & 0xffff_ffff };
+            let value = if is_wide {
+                all[thread][0]
+            } else {
+                all[thread][0] & 0xffff_ffff
+            };
             let has = |name: &str| operation.contains(name);
             let left = match () {
                 () if has(".inc.") => u64::from(value != 0),
@@ -138,17 +160,29 @@ fn waits() -> Vec<BlockForm> {
     let take = "\n    ld.shared.b64 %l8, [%shared];\n    st.global.b64 [%out], %l8;";
     let mut forms: Vec<BlockForm> = ways
         .map(|(name, wait)| {
-            BlockForm::new(name, format!("{copy}{wait}{take}"), |all, thread| [all[thread][0], 0, 0, 0])
+            BlockForm::new(name, format!("{copy}{wait}{take}"), |all, thread| {
+                [all[thread][0], 0, 0, 0]
+            })
         })
         .into();
     for spelling in expand("cp.async.mbarrier.arrive{,.noinc}{,.shared{,::cta}}.b64") {
-        let address = if spelling.contains("shared") { "[%r20]" } else { "[%l20]" };
+        let address = if spelling.contains("shared") {
+            "[%r20]"
+        } else {
+            "[%l20]"
+        };
         // Without `.noinc`, the arrival is not counted as an expected one.
-        let arrive = if spelling.contains("noinc") { "" } else { "mbarrier.arrive.shared.b64 %l21, [%r20];" };
+        let arrive = if spelling.contains("noinc") {
+            ""
+        } else {
+            "mbarrier.arrive.shared.b64 %l21, [%r20];"
+        };
         let code = format!(
             "{BARRIER}cvt.u64.u32 %l20, %r20; cvta.shared.u64 %l20, %l20;\n    {copy}{spelling} {address};\n    {arrive}{WAIT}{take}"
         );
-        forms.push(BlockForm::new(spelling, code, |all, thread| [all[thread][0], 0, 0, 0]));
+        forms.push(BlockForm::new(spelling, code, |all, thread| {
+            [all[thread][0], 0, 0, 0]
+        }));
     }
     forms.into_iter().map(|form| form.needs(80)).collect()
 }
@@ -164,24 +198,75 @@ const TAKE: &str = "ld.shared.b64 %l8, [%r23];\n    st.global.b64 [%out], %l8;";
 
 /// Arrivals at the barrier object at `AT`, with the fences that they require.
 const ARRIVALS: [(u32, &str, &str); 9] = [
-    (80, "mbarrier.arrive{,.shared,.shared::cta}.b64 %l21, AT", ""),
-    (90, "mbarrier.arrive{,.shared,.shared::cta}.b64 %l21, AT, {1,%r21}", ""),
-    (90, "mbarrier.arrive.release.{cta,cluster}{,.shared,.shared::cta}.b64 %l21, AT{,+ 1}", ""),
-    (90, "mbarrier.arrive.relaxed.{cta,cluster}.shared::cta.b64 %l21, AT", "fence.acq_rel.cta;"),
-    (90, "mbarrier.arrive{,.release.cta,.release.cluster}.shared::cluster.b64 _, AT{,+ 1}", ""),
-    (80, "mbarrier.arrive_drop{,.shared,.shared::cta}.b64 %l21, AT", ""),
-    (90, "mbarrier.arrive_drop.release.{cta,cluster}{,.shared,.shared::cta}.b64 %l21, AT, 1", ""),
-    (90, "mbarrier.arrive.expect_tx{,.release.cta,.release.cluster}.shared::cta.b64 %l21, AT, 0", ""),
-    (90, "mbarrier.arrive_drop.expect_tx{,.release.cta}.shared::cta.b64 %l21, AT, 0", ""),
+    (
+        80,
+        "mbarrier.arrive{,.shared,.shared::cta}.b64 %l21, AT",
+        "",
+    ),
+    (
+        90,
+        "mbarrier.arrive{,.shared,.shared::cta}.b64 %l21, AT, {1,%r21}",
+        "",
+    ),
+    (
+        90,
+        "mbarrier.arrive.release.{cta,cluster}{,.shared,.shared::cta}.b64 %l21, AT{,+ 1}",
+        "",
+    ),
+    (
+        90,
+        "mbarrier.arrive.relaxed.{cta,cluster}.shared::cta.b64 %l21, AT",
+        "fence.acq_rel.cta;",
+    ),
+    (
+        90,
+        "mbarrier.arrive{,.release.cta,.release.cluster}.shared::cluster.b64 _, AT{,+ 1}",
+        "",
+    ),
+    (
+        80,
+        "mbarrier.arrive_drop{,.shared,.shared::cta}.b64 %l21, AT",
+        "",
+    ),
+    (
+        90,
+        "mbarrier.arrive_drop.release.{cta,cluster}{,.shared,.shared::cta}.b64 %l21, AT, 1",
+        "",
+    ),
+    (
+        90,
+        "mbarrier.arrive.expect_tx{,.release.cta,.release.cluster}.shared::cta.b64 %l21, AT, 0",
+        "",
+    ),
+    (
+        90,
+        "mbarrier.arrive_drop.expect_tx{,.release.cta}.shared::cta.b64 %l21, AT, 0",
+        "",
+    ),
 ];
 
 /// Waits for the barrier object.
 const WAITS: [(u32, &str); 5] = [
-    (80, "mbarrier.test_wait{,.shared,.shared::cta}.b64 %p2, AT, %l21"),
-    (80, "mbarrier.test_wait.parity{,.shared,.shared::cta}.b64 %p2, AT, 0"),
-    (90, "mbarrier.try_wait{,.acquire.cta,.acquire.cluster}{,.shared,.shared::cta}.b64 %p2, AT, %l21{,+ 1000}"),
-    (90, "mbarrier.try_wait.parity{,.acquire.cta}{,.shared,.shared::cta}.b64 %p2, AT, 0{,+ 1000}"),
-    (90, "mbarrier.test_wait.acquire.{cta,cluster}{,.shared,.shared::cta}.b64 %p2, AT, %l21"),
+    (
+        80,
+        "mbarrier.test_wait{,.shared,.shared::cta}.b64 %p2, AT, %l21",
+    ),
+    (
+        80,
+        "mbarrier.test_wait.parity{,.shared,.shared::cta}.b64 %p2, AT, 0",
+    ),
+    (
+        90,
+        "mbarrier.try_wait{,.acquire.cta,.acquire.cluster}{,.shared,.shared::cta}.b64 %p2, AT, %l21{,+ 1000}",
+    ),
+    (
+        90,
+        "mbarrier.try_wait.parity{,.acquire.cta}{,.shared,.shared::cta}.b64 %p2, AT, 0{,+ 1000}",
+    ),
+    (
+        90,
+        "mbarrier.test_wait.acquire.{cta,cluster}{,.shared,.shared::cta}.b64 %p2, AT, %l21",
+    ),
 ];
 
 /// Returns the word of the thread in the other warp.
@@ -191,7 +276,14 @@ fn other(all: &[Sources], thread: usize) -> Left {
 
 /// Returns the barrier object's address in the state space that a spelling requires.
 fn placed(spelling: &str) -> String {
-    spelling.replace("AT", if spelling.contains("shared") { "[%r20]" } else { "[%l20]" })
+    spelling.replace(
+        "AT",
+        if spelling.contains("shared") {
+            "[%r20]"
+        } else {
+            "[%l20]"
+        },
+    )
 }
 
 /// Arrivals and waits of each kind: a word passes between the warps, ordered by the barrier object.
@@ -199,8 +291,13 @@ fn barrier_objects() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (architecture, pattern, fence) in ARRIVALS {
         for spelling in expand(pattern).iter().map(|spelling| with_commas(spelling)) {
-            let code = format!("{BARRIER}{PASS}{fence}{};{WAIT}{fence}{TAKE}", placed(&spelling));
-            forms.push(BlockForm::new(spelling.replace("AT", "[object]"), code, other).needs(architecture));
+            let code = format!(
+                "{BARRIER}{PASS}{fence}{};{WAIT}{fence}{TAKE}",
+                placed(&spelling)
+            );
+            forms.push(
+                BlockForm::new(spelling.replace("AT", "[object]"), code, other).needs(architecture),
+            );
         }
     }
     for (architecture, pattern) in WAITS {
@@ -213,7 +310,9 @@ AGAIN:
     @!%p2 bra AGAIN;
     {TAKE}"
             );
-            forms.push(BlockForm::new(spelling.replace("AT", "[object]"), code, other).needs(architecture));
+            forms.push(
+                BlockForm::new(spelling.replace("AT", "[object]"), code, other).needs(architecture),
+            );
         }
     }
     // An arrival that must not complete the phase is counted as an additional thread.
@@ -267,13 +366,18 @@ fn own(all: &[Sources], thread: usize) -> Left {
 
 /// Returns the cache policy operand if a spelling requires one.
 fn policy(spelling: &str) -> &'static str {
-    if spelling.contains("cache_hint") { ", %l31" } else { "" }
+    if spelling.contains("cache_hint") {
+        ", %l31"
+    } else {
+        ""
+    }
 }
 
 /// Bulk copies of each thread's own 32 bytes: into, within and out of shared memory.
 fn bulk() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    let into = "cp.async.bulk.shared::{cluster,cta}.global.mbarrier::complete_tx::bytes{,.L2::cache_hint}";
+    let into =
+        "cp.async.bulk.shared::{cluster,cta}.global.mbarrier::complete_tx::bytes{,.L2::cache_hint}";
     for spelling in expand(into) {
         let hint = policy(&spelling);
         let code = format!(
@@ -292,7 +396,11 @@ fn bulk() -> Vec<BlockForm> {
     {within} [%shared], [%r22], 32, [%r20];{WAIT}{READ}"
     );
     // Between blocks of a cluster, so the kernel is launched with a cluster, even of one block.
-    forms.push(BlockForm::new(within, code, own).needs(90).in_clusters([1; 3], [1; 3]));
+    forms.push(
+        BlockForm::new(within, code, own)
+            .needs(90)
+            .in_clusters([1; 3], [1; 3]),
+    );
     forms.extend(bulk_out());
     forms.extend(stores());
     forms
@@ -302,7 +410,10 @@ fn bulk() -> Vec<BlockForm> {
 fn bulk_out() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for spelling in expand("cp.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}") {
-        for wait in ["cp.async.bulk.wait_group 0", "cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0"] {
+        for wait in [
+            "cp.async.bulk.wait_group 0",
+            "cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0",
+        ] {
             let hint = policy(&spelling);
             let code = format!(
                 "{POLICY}st.shared.b64 [%shared], %l0; st.shared.b64 [%shared+8], %l1;
@@ -340,10 +451,20 @@ fn stores() -> Vec<BlockForm> {
         );
         let width = if kind.ends_with("32") { 4 } else { 8 };
         let expected = move |all: &[Sources], thread: usize| {
-            let byte = |at: usize| if at < bytes { all[thread][at / width].to_le_bytes()[at % width] } else { 0 };
-            std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
+            let byte = |at: usize| {
+                if at < bytes {
+                    all[thread][at / width].to_le_bytes()[at % width]
+                } else {
+                    0
+                }
+            };
+            std::array::from_fn(|word| {
+                u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)))
+            })
         };
-        BlockForm::new(spelling, code, expected).needs(90).in_clusters([1; 3], [1; 3])
+        BlockForm::new(spelling, code, expected)
+            .needs(90)
+            .in_clusters([1; 3], [1; 3])
     };
     kinds.into_iter().map(form).collect()
 }

@@ -5,7 +5,9 @@ use super::BlockForm;
 use super::pattern::{expand, expand_named};
 use crate::form::Sources;
 use crate::reference::integer::Integer;
-use crate::reference::real::{BF16, Extreme, F16, F32, F64, Format, Mode, Operation, Round, arithmetic, extreme};
+use crate::reference::real::{
+    BF16, Extreme, F16, F32, F64, Format, Mode, Operation, Round, arithmetic, extreme,
+};
 
 /// The scalar atomic operations.
 pub(super) const OPERATIONS: &str = "{{and,or,xor,exch,cas}.{b32,b64},add.{u32,s32,u64,f32,f64},{min,max}.{u32,s32,u64,s64},\
@@ -16,7 +18,8 @@ pub(super) const REDUCTIONS: &str = "{{and,or,xor}.{b32,b64},add.{u32,s32,u64,f3
 /// The operations of newer devices.
 const NEWER: &str = "add.noftz.{bf16,bf16x2}";
 /// The vector operations, on global memory only.
-const VECTORS: &str = "{add.{v2,v4}.f32,{add,min,max}.noftz.{{v2,v4,v8}.{f16,bf16},{v2,v4}.{f16x2,bf16x2}}}";
+const VECTORS: &str =
+    "{add.{v2,v4}.f32,{add,min,max}.noftz.{{v2,v4,v8}.{f16,bf16},{v2,v4}.{f16x2,bf16x2}}}";
 
 /// The operations tested with every memory order.
 const SOME: &str = "{add.u32,cas.b64,exch.b32,max.s64,add.f32}";
@@ -24,33 +27,66 @@ const SOME: &str = "{add.u32,cas.b64,exch.b32,max.s64,add.f32}";
 /// The minimum compute capability, and spellings; capitalized names are replaced by their definitions.
 const PATTERNS: [(u32, &str); 18] = [
     (75, "atom{,.global,.shared,.shared::cta}.OPERATIONS"),
-    (75, "atom{.relaxed,.acquire,.release,.acq_rel}{.cta,.gpu,.sys}.global.OPERATIONS"),
-    (75, "atom{.relaxed,.acquire,.release,.acq_rel}{.cta,.gpu,.sys}{,.shared}.SOME"),
-    (75, "atom{.relaxed,.acquire,.release,.acq_rel,.cta,.gpu,.sys}.global.SOME"),
+    (
+        75,
+        "atom{.relaxed,.acquire,.release,.acq_rel}{.cta,.gpu,.sys}.global.OPERATIONS",
+    ),
+    (
+        75,
+        "atom{.relaxed,.acquire,.release,.acq_rel}{.cta,.gpu,.sys}{,.shared}.SOME",
+    ),
+    (
+        75,
+        "atom{.relaxed,.acquire,.release,.acq_rel,.cta,.gpu,.sys}.global.SOME",
+    ),
     (75, "atom{,.global,.shared}.cas.b16"),
     (80, "atom.global.L2::cache_hint.{exch.{b32,b64},REDUCTIONS}"),
-    (90, "atom{.relaxed,.acquire,.release,.acq_rel}.cluster.global.OPERATIONS"),
+    (
+        90,
+        "atom{.relaxed,.acquire,.release,.acq_rel}.cluster.global.OPERATIONS",
+    ),
     (90, "atom.shared::cluster.OPERATIONS"),
     (90, "atom{,.global,.shared,.acq_rel.gpu.global}.NEWER"),
-    (90, "atom{,.global,.shared,.acq_rel.gpu.global}.{exch,cas}.b128"),
-    (90, "atom{,.global,.acq_rel.gpu.global,.global.L2::cache_hint}.VECTORS"),
+    (
+        90,
+        "atom{,.global,.shared,.acq_rel.gpu.global}.{exch,cas}.b128",
+    ),
+    (
+        90,
+        "atom{,.global,.acq_rel.gpu.global,.global.L2::cache_hint}.VECTORS",
+    ),
     (75, "red{,.global,.shared,.shared::cta}.REDUCTIONS"),
-    (75, "red{.relaxed,.release}{.cta,.gpu,.sys}.global.REDUCTIONS"),
+    (
+        75,
+        "red{.relaxed,.release}{.cta,.gpu,.sys}.global.REDUCTIONS",
+    ),
     (80, "red.global.L2::cache_hint.REDUCTIONS"),
     (90, "red{.relaxed,.release}.cluster.global.REDUCTIONS"),
     (90, "red.shared::cluster.REDUCTIONS"),
     (90, "red{,.global,.shared,.release.gpu.global}.NEWER"),
-    (90, "red{,.global,.release.gpu.global,.global.L2::cache_hint}.VECTORS"),
+    (
+        90,
+        "red{,.global,.release.gpu.global,.global.L2::cache_hint}.VECTORS",
+    ),
 ];
 
 /// The definitions of the names.
-const NAMES: &[(&str, &str)] =
-    &[("OPERATIONS", OPERATIONS), ("REDUCTIONS", REDUCTIONS), ("NEWER", NEWER), ("VECTORS", VECTORS), ("SOME", SOME)];
+const NAMES: &[(&str, &str)] = &[
+    ("OPERATIONS", OPERATIONS),
+    ("REDUCTIONS", REDUCTIONS),
+    ("NEWER", NEWER),
+    ("VECTORS", VECTORS),
+    ("SOME", SOME),
+];
 
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (architecture, pattern) in PATTERNS {
-        forms.extend(expand_named(pattern, NAMES).iter().map(|spelling| form(spelling, false).needs(architecture)));
+        forms.extend(
+            expand_named(pattern, NAMES)
+                .iter()
+                .map(|spelling| form(spelling, false).needs(architecture)),
+        );
     }
     let generic = expand(&format!("{{atom.{OPERATIONS},red.{REDUCTIONS}}}"));
     forms.extend(generic.iter().map(|spelling| form(spelling, true)));
@@ -70,17 +106,36 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn of(spelling: &str, generic_shared: bool) -> Self {
         let words: Vec<&str> = spelling.split('.').collect();
-        let known = ["and", "or", "xor", "exch", "cas", "add", "min", "max", "inc", "dec"];
-        let operation = words.iter().find(|word| known.contains(word)).expect("an atomic has an operation");
-        let count = words.iter().find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1);
+        let known = [
+            "and", "or", "xor", "exch", "cas", "add", "min", "max", "inc", "dec",
+        ];
+        let operation = words
+            .iter()
+            .find(|word| known.contains(word))
+            .expect("an atomic has an operation");
+        let count = words
+            .iter()
+            .find_map(|word| word.strip_prefix('v')?.parse().ok())
+            .unwrap_or(1);
         let kind = words[words.len() - 1];
         let bits = if let Some(half) = kind.strip_suffix("x2") {
-            2 * half.trim_start_matches(char::is_alphabetic).parse::<u32>().expect("the type has a width")
+            2 * half
+                .trim_start_matches(char::is_alphabetic)
+                .parse::<u32>()
+                .expect("the type has a width")
         } else {
-            kind.trim_start_matches(char::is_alphabetic).parse().expect("the type has a width")
+            kind.trim_start_matches(char::is_alphabetic)
+                .parse()
+                .expect("the type has a width")
         };
         let is_shared = generic_shared || words.iter().any(|word| word.starts_with("shared"));
-        Self { operation: (*operation).to_owned(), kind: kind.to_owned(), count, bits, is_shared }
+        Self {
+            operation: (*operation).to_owned(),
+            kind: kind.to_owned(),
+            count,
+            bits,
+            is_shared,
+        }
     }
 
     pub(super) fn class(&self) -> char {
@@ -99,7 +154,10 @@ impl Target {
         let pair = |format: Format| {
             let mask = format.sign() | (format.sign() - 1);
             let (first, second) = (low >> format.width & mask, high >> format.width & mask);
-            u128::from(self.float(format, low & mask, high & mask) | self.float(format, first, second) << format.width)
+            u128::from(
+                self.float(format, low & mask, high & mask)
+                    | self.float(format, first, second) << format.width,
+            )
         };
         match (self.operation.as_str(), kind) {
             ("and", _) => a & b,
@@ -114,7 +172,11 @@ impl Target {
                 }
             }
             ("inc", _) => u128::from(if low >= high { 0 } else { low + 1 }),
-            ("dec", _) => u128::from(if low == 0 || low > high { high } else { low - 1 }),
+            ("dec", _) => u128::from(if low == 0 || low > high {
+                high
+            } else {
+                low - 1
+            }),
             (_, "f32") => u128::from(self.float(F32, low, high)),
             (_, "f64") => u128::from(self.float(F64, low, high)),
             (_, "f16") => u128::from(self.float(F16, low, high)),
@@ -122,7 +184,10 @@ impl Target {
             (_, "f16x2") => pair(F16),
             (_, "bf16x2") => pair(BF16),
             _ => {
-                let integer = Integer { bits: self.bits, signed: kind.starts_with('s') };
+                let integer = Integer {
+                    bits: self.bits,
+                    signed: kind.starts_with('s'),
+                };
                 let (a, b) = (integer.value(low), integer.value(high));
                 let _ = third;
                 u128::from(integer.wrap(match self.operation.as_str() {
@@ -137,10 +202,21 @@ impl Target {
     /// Sums of `f32` flush subnormal numbers in global memory, but not in shared memory.
     fn float(&self, format: Format, a: u64, b: u64) -> u64 {
         if self.operation == "add" {
-            let mode = Mode { flush: format == F32 && !self.is_shared, ..Mode::new(Round::Nearest) };
+            let mode = Mode {
+                flush: format == F32 && !self.is_shared,
+                ..Mode::new(Round::Nearest)
+            };
             return arithmetic(format, Operation::Add, mode, &[a, b]);
         }
-        extreme(format, Extreme { largest: self.operation == "max", ..Extreme::default() }, a, b)
+        extreme(
+            format,
+            Extreme {
+                largest: self.operation == "max",
+                ..Extreme::default()
+            },
+            a,
+            b,
+        )
     }
 }
 
@@ -165,7 +241,11 @@ fn element(words: &Sources, index: usize, source: usize, bits: u32) -> u128 {
 
 fn form(spelling: &str, generic_shared: bool) -> BlockForm {
     let target = Target::of(spelling, generic_shared);
-    let (returns, class, size) = (spelling.starts_with("atom"), target.class(), target.bits as usize / 8);
+    let (returns, class, size) = (
+        spelling.starts_with("atom"),
+        target.class(),
+        target.bits as usize / 8,
+    );
     let (place, space) = match (target.is_shared, generic_shared) {
         (true, true) => ("%generic", ""),
         (true, false) => ("%shared", ".shared"),
@@ -183,7 +263,11 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
     }
     let list = |registers: &[String]| {
         let all = registers.join(", ");
-        if target.count == 1 { all } else { format!("{{{all}}}") }
+        if target.count == 1 {
+            all
+        } else {
+            format!("{{{all}}}")
+        }
     };
     let [results, sources, swapped, _] = &operands;
     let hint = if spelling.contains("cache_hint") {
@@ -192,15 +276,32 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
     } else {
         ""
     };
-    let third = if target.operation == "cas" { format!(", {}", list(swapped)) } else { String::new() };
-    let result = if returns { format!("{}, ", list(results)) } else { String::new() };
-    code += &format!("{spelling} {result}[{place}], {}{third}{hint};\n    ", list(sources));
+    let third = if target.operation == "cas" {
+        format!(", {}", list(swapped))
+    } else {
+        String::new()
+    };
+    let result = if returns {
+        format!("{}, ", list(results))
+    } else {
+        String::new()
+    };
+    code += &format!(
+        "{spelling} {result}[{place}], {}{third}{hint};\n    ",
+        list(sources)
+    );
     let bytes = target.count * size;
     for (index, register) in results.iter().enumerate().filter(|_| returns) {
         code += &if class == 'q' {
-            format!("mov.b128 {{%l6, %l7}}, {register}; st.global.v2.b64 [%out], {{%l6, %l7}};\n    ")
+            format!(
+                "mov.b128 {{%l6, %l7}}, {register}; st.global.v2.b64 [%out], {{%l6, %l7}};\n    "
+            )
         } else {
-            format!("st.global.b{} [%out+{}], {register};\n    ", target.bits, index * size)
+            format!(
+                "st.global.b{} [%out+{}], {register};\n    ",
+                target.bits,
+                index * size
+            )
         };
     }
     let width = size.min(8);
@@ -212,23 +313,36 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
             16 + at
         );
     }
-    let name = if generic_shared { format!("{spelling} in shared memory") } else { spelling.to_owned() };
+    let name = if generic_shared {
+        format!("{spelling} in shared memory")
+    } else {
+        spelling.to_owned()
+    };
     BlockForm::new(name, code, move |all, thread| {
         let mut left = [0_u8; 32];
         for index in 0..target.count {
-            let [a, b, c] = [0, 1, 2].map(|source| element(&all[thread], index, source, target.bits));
+            let [a, b, c] =
+                [0, 1, 2].map(|source| element(&all[thread], index, source, target.bits));
             let then = target.value(a, b, c);
             if returns {
                 left[index * size..][..size].copy_from_slice(&a.to_le_bytes()[..size]);
             }
             left[16 + index * size..][..size].copy_from_slice(&then.to_le_bytes()[..size]);
         }
-        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at])))
+        std::array::from_fn(|word| {
+            u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at]))
+        })
     })
 }
 
 /// Code that stores an element and loads its operands into registers; returns the register names.
-fn put(target: &Target, index: usize, place: &str, space: &str, operands: &mut [Vec<String>; 4]) -> String {
+fn put(
+    target: &Target,
+    index: usize,
+    place: &str,
+    space: &str,
+    operands: &mut [Vec<String>; 4],
+) -> String {
     let (class, bits) = (target.class(), target.bits);
     if class == 'q' {
         for (list, name) in operands.iter_mut().zip(["%q0", "%q1", "%q2"]) {
@@ -263,7 +377,9 @@ fn put(target: &Target, index: usize, place: &str, space: &str, operands: &mut [
         if index == 0 {
             return format!("mov.b64 %l28, {from}; {narrow};\n    ");
         }
-        format!("shl.b64 %l28, {from}, {left}; shr.u64 %l29, {from}, {right}; or.b64 %l28, %l28, %l29; {narrow};\n    ")
+        format!(
+            "shl.b64 %l28, {from}, {left}; shr.u64 %l29, {from}, {right}; or.b64 %l28, %l28, %l29; {narrow};\n    "
+        )
     };
     let [first, second, third, _] = &registers;
     let at = index * bits as usize / 8;

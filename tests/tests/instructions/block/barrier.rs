@@ -33,10 +33,14 @@ const TAKE: &str = "
 fn meetings() -> Vec<BlockForm> {
     let opcodes = expand("{{bar,bar.cta}.sync,{barrier,barrier.cta}.sync{,.aligned}}");
     let operands = ["0", "15", "%r10", "1, 64", "%r10, %r11", "2, %r11"];
-    let all = opcodes.iter().flat_map(|opcode| operands.map(|operands| format!("{opcode} {operands}")));
+    let all = opcodes
+        .iter()
+        .flat_map(|opcode| operands.map(|operands| format!("{opcode} {operands}")));
     let form = |spelling: String| {
         let code = format!("{PASS}{spelling};{TAKE}");
-        BlockForm::new(spelling, code, |all, thread| [all[other(thread)][0], 0, 0, 0])
+        BlockForm::new(spelling, code, |all, thread| {
+            [all[other(thread)][0], 0, 0, 0]
+        })
     };
     all.map(form).collect()
 }
@@ -45,10 +49,18 @@ fn meetings() -> Vec<BlockForm> {
 fn arrivals() -> Vec<BlockForm> {
     let opcodes = expand("{bar,bar.cta,barrier,barrier.cta,barrier.aligned,barrier.cta.aligned}");
     let operands = ["1, 64", "%r10, 64", "%r10, %r11"];
-    let spellings = opcodes.iter().flat_map(|opcode| operands.map(|operands| format!("{opcode} {operands}")));
+    let spellings = opcodes
+        .iter()
+        .flat_map(|opcode| operands.map(|operands| format!("{opcode} {operands}")));
     let form = |spelling: String| {
-        let (opcode, operands) = spelling.split_once(' ').expect("an instruction has operands");
-        let aligned = if opcode.contains("aligned") { ".aligned" } else { "" };
+        let (opcode, operands) = spelling
+            .split_once(' ')
+            .expect("an instruction has operands");
+        let aligned = if opcode.contains("aligned") {
+            ".aligned"
+        } else {
+            ""
+        };
         let opcode = opcode.replace(".aligned", "");
         let arrive = format!("{opcode}.arrive{aligned} {operands}");
         let code = format!(
@@ -60,7 +72,18 @@ ARRIVE:
     {arrive};
 OUT:"
         );
-        BlockForm::new(arrive, code, |all, thread| [if thread < 32 { 0 } else { all[other(thread)][0] }, 0, 0, 0])
+        BlockForm::new(arrive, code, |all, thread| {
+            [
+                if thread < 32 {
+                    0
+                } else {
+                    all[other(thread)][0]
+                },
+                0,
+                0,
+                0,
+            ]
+        })
     };
     spellings.map(form).collect()
 }
@@ -73,12 +96,24 @@ fn reductions() -> Vec<BlockForm> {
         if opcode.starts_with("bar.") && opcode.ends_with(".aligned") {
             continue;
         }
-        for (operands, not, vote) in
-            [("0", "", "%r0"), ("2, 64", "!", "%r0"), ("%r10, %r11", "", "1"), ("0", "", "0"), ("3, 64", "!", "0")]
-        {
+        for (operands, not, vote) in [
+            ("0", "", "%r0"),
+            ("2, 64", "!", "%r0"),
+            ("%r10, %r11", "", "1"),
+            ("0", "", "0"),
+            ("3, 64", "!", "0"),
+        ] {
             let (is_count, is_and) = (opcode.contains(".popc"), opcode.contains(".and"));
-            let (class, result) = if is_count { ("u32", "%r8") } else { ("pred", "%p2") };
-            let left = if is_count { "" } else { "selp.b32 %r8, 1, 0, %p2;" };
+            let (class, result) = if is_count {
+                ("u32", "%r8")
+            } else {
+                ("pred", "%p2")
+            };
+            let left = if is_count {
+                ""
+            } else {
+                "selp.b32 %r8, 1, 0, %p2;"
+            };
             let spelling = format!("{opcode}.{class} {result}, {operands}, {not}%p1");
             let code = format!(
                 "{PASS}and.b32 %r9, {vote}, 1;
@@ -91,15 +126,19 @@ fn reductions() -> Vec<BlockForm> {
                 "%r0" => (source[0] & 1 == 1) == not.is_empty(),
                 vote => (vote == "1") == not.is_empty(),
             };
-            forms.push(BlockForm::new(format!("{spelling} of {vote}"), code, move |all, thread| {
-                let votes = all.iter().filter(|source| holds(source)).count();
-                let answer = match (is_count, is_and) {
-                    (true, _) => votes as u64,
-                    (_, true) => u64::from(votes == all.len()),
-                    _ => u64::from(votes > 0),
-                };
-                [all[other(thread)][0], answer, 0, 0]
-            }));
+            forms.push(BlockForm::new(
+                format!("{spelling} of {vote}"),
+                code,
+                move |all, thread| {
+                    let votes = all.iter().filter(|source| holds(source)).count();
+                    let answer = match (is_count, is_and) {
+                        (true, _) => votes as u64,
+                        (_, true) => u64::from(votes == all.len()),
+                        _ => u64::from(votes > 0),
+                    };
+                    [all[other(thread)][0], answer, 0, 0]
+                },
+            ));
         }
     }
     forms
@@ -112,16 +151,24 @@ fn fences() -> Vec<BlockForm> {
         (75, "fence{,.sc,.acq_rel}.{cta,gpu,sys}"),
         (90, "fence{,.sc,.acq_rel}.cluster"),
         (75, "{membar,fence}.proxy.alias"),
-        (90, "fence.proxy.async{,.global,.shared::cta,.shared::cluster}"),
+        (
+            90,
+            "fence.proxy.async{,.global,.shared::cta,.shared::cluster}",
+        ),
         (90, "fence.mbarrier_init.release.cluster"),
     ];
     let mut forms = Vec::new();
-    for (architecture, spelling) in
-        patterns.into_iter().flat_map(|(least, pattern)| expand(pattern).into_iter().map(move |it| (least, it)))
+    for (architecture, spelling) in patterns
+        .into_iter()
+        .flat_map(|(least, pattern)| expand(pattern).into_iter().map(move |it| (least, it)))
     {
         // Fences without an effect on this pattern are combined with one that has it.
         let orders = !spelling.contains("proxy") && !spelling.contains("mbarrier");
-        let fence = if orders { spelling.clone() } else { format!("{spelling}; fence.acq_rel.cta") };
+        let fence = if orders {
+            spelling.clone()
+        } else {
+            format!("{spelling}; fence.acq_rel.cta")
+        };
         let code = format!(
             "{PASS}setp.lt.u32 %p1, %thread, 32;
     @%p1 bra GIVE;
@@ -137,8 +184,23 @@ GIVE:
 OUT:"
         )
         // The flags are initially zero.
-        .replacen("st.shared.b64", "st.shared.b32 [%shared+8], 0;\n    bar.sync 0;\n    st.shared.b64", 1);
-        let expected = |all: &[Sources], thread: usize| [if thread < 32 { 0 } else { all[other(thread)][0] }, 0, 0, 0];
+        .replacen(
+            "st.shared.b64",
+            "st.shared.b32 [%shared+8], 0;\n    bar.sync 0;\n    st.shared.b64",
+            1,
+        );
+        let expected = |all: &[Sources], thread: usize| {
+            [
+                if thread < 32 {
+                    0
+                } else {
+                    all[other(thread)][0]
+                },
+                0,
+                0,
+                0,
+            ]
+        };
         forms.push(BlockForm::new(spelling, code, expected).needs(architecture));
     }
     forms
@@ -157,9 +219,18 @@ fn hints() -> Vec<BlockForm> {
         (75, "pmevent.mask 5"),
         (90, "griddepcontrol.{launch_dependents,wait}"),
         (90, "cp.async.bulk.prefetch.L2.global [%work], 64"),
-        (80, "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}.b64 %l8, {1.0,0.5}"),
-        (80, "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %l8, 0.25"),
-        (80, "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %l8, [%work], 64, 128"),
+        (
+            80,
+            "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}.b64 %l8, {1.0,0.5}",
+        ),
+        (
+            80,
+            "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %l8, 0.25",
+        ),
+        (
+            80,
+            "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %l8, [%work], 64, 128",
+        ),
         (80, "createpolicy.cvt.L2.b64 %l8, 0x10f0000000000000"),
     ];
     let mut forms = Vec::new();
@@ -180,7 +251,9 @@ fn hints() -> Vec<BlockForm> {
                     1
                 )
             );
-            let form = BlockForm::new(spelling, code, |all, thread| [all[thread][0], all[thread][1], 0, 0]);
+            let form = BlockForm::new(spelling, code, |all, thread| {
+                [all[thread][0], all[thread][1], 0, 0]
+            });
             forms.push(form.needs(architecture));
         }
     }
@@ -191,6 +264,11 @@ fn hints() -> Vec<BlockForm> {
     st.global.b64 [%work], %l0;
     ld.global.b64 %l9, [%work];
     st.global.b64 [%out], %l9;";
-    forms.push(BlockForm::new("discard.global.L2", code, |all, thread| [all[thread][0], 0, 0, 0]).needs(80));
+    forms.push(
+        BlockForm::new("discard.global.L2", code, |all, thread| {
+            [all[thread][0], 0, 0, 0]
+        })
+        .needs(80),
+    );
     forms
 }

@@ -58,8 +58,16 @@ fn scalars() -> Vec<BlockForm> {
         let bits: u32 = kind[1..].parse().expect("the type has a width");
         let class = if bits == 64 { "b64" } else { "b32" };
         // Parameters of fewer than 32 bits support only these types.
-        let declared = if bits < 32 { format!("b{bits}") } else { kind.clone() };
-        let register = if kind.starts_with('f') { kind.clone() } else { class.to_owned() };
+        let declared = if bits < 32 {
+            format!("b{bits}")
+        } else {
+            kind.clone()
+        };
+        let register = if kind.starts_with('f') {
+            kind.clone()
+        } else {
+            class.to_owned()
+        };
         let function = format!(
             ".func (.param .{declared} result) FNturn(.param .{declared} x)
 {{
@@ -74,7 +82,11 @@ fn scalars() -> Vec<BlockForm> {
 }}
 "
         );
-        let (from, to) = if bits == 64 { ("%l0", "%l8") } else { ("%r0", "%r8") };
+        let (from, to) = if bits == 64 {
+            ("%l0", "%l8")
+        } else {
+            ("%r0", "%r8")
+        };
         let widen = match (bits, kind.starts_with('s')) {
             (64, _) => "",
             (_, true) => "cvt.s64.s32 %l8, %r8;",
@@ -89,14 +101,31 @@ fn scalars() -> Vec<BlockForm> {
     }}
     {widen}
     {LEAVE}",
-            if kind.starts_with('f') { format!("b{bits}") } else { kind.clone() }
+            if kind.starts_with('f') {
+                format!("b{bits}")
+            } else {
+                kind.clone()
+            }
         );
         let is_signed = kind.starts_with('s');
-        let form = BlockForm::new(format!("call of a function of .{kind}"), code, move |all, thread| {
-            let high = 64 - bits;
-            let turned = !all[thread][0] << high;
-            [if is_signed { (turned.cast_signed() >> high).cast_unsigned() } else { turned >> high }, 0, 0, 0]
-        });
+        let form = BlockForm::new(
+            format!("call of a function of .{kind}"),
+            code,
+            move |all, thread| {
+                let high = 64 - bits;
+                let turned = !all[thread][0] << high;
+                [
+                    if is_signed {
+                        (turned.cast_signed() >> high).cast_unsigned()
+                    } else {
+                        turned >> high
+                    },
+                    0,
+                    0,
+                    0,
+                ]
+            },
+        );
         forms.push(form.declaring(function));
     }
     forms
@@ -106,9 +135,24 @@ fn scalars() -> Vec<BlockForm> {
 /// the caller does not observe.
 fn structures() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (align, size) in [(1, 1), (1, 3), (2, 6), (4, 4), (4, 12), (8, 8), (8, 24), (16, 16), (16, 32)] {
+    for (align, size) in [
+        (1, 1),
+        (1, 3),
+        (2, 6),
+        (4, 4),
+        (4, 12),
+        (8, 8),
+        (8, 24),
+        (16, 16),
+        (16, 32),
+    ] {
         let turn: String = (0..size)
-            .map(|at| format!("    ld.param.b8 %x, [x+{at}];\n    st.param.b8 [result+{}], %x;\n", size - 1 - at))
+            .map(|at| {
+                format!(
+                    "    ld.param.b8 %x, [x+{at}];\n    st.param.b8 [result+{}], %x;\n",
+                    size - 1 - at
+                )
+            })
             .collect();
         let function = format!(
             ".func (.param .align {align} .b8 result[{size}]) FNturn(.param .align {align} .b8 x[{size}])
@@ -134,7 +178,9 @@ fn structures() -> Vec<BlockForm> {
             })
             .collect();
         let take: String = (0..size)
-            .map(|at| format!("ld.param.b8 %h9, [result+{at}]; st.global.b8 [%out+{at}], %h9;\n        "))
+            .map(|at| {
+                format!("ld.param.b8 %h9, [result+{at}]; st.global.b8 [%out+{at}], %h9;\n        ")
+            })
             .collect();
         let code = format!(
             "{{
@@ -144,11 +190,20 @@ fn structures() -> Vec<BlockForm> {
         {take}
     }}"
         );
-        let form = BlockForm::new(format!("call with {size} bytes aligned to {align}"), code, move |all, thread| {
-            let bytes: Vec<u8> = all[thread].iter().flat_map(|word| word.to_le_bytes()).collect();
-            let byte = |at: usize| if at < size { bytes[size - 1 - at] } else { 0 };
-            std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
-        });
+        let form = BlockForm::new(
+            format!("call with {size} bytes aligned to {align}"),
+            code,
+            move |all, thread| {
+                let bytes: Vec<u8> = all[thread]
+                    .iter()
+                    .flat_map(|word| word.to_le_bytes())
+                    .collect();
+                let byte = |at: usize| if at < size { bytes[size - 1 - at] } else { 0 };
+                std::array::from_fn(|word| {
+                    u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)))
+                })
+            },
+        );
         forms.push(form.declaring(function));
     }
     forms.push(by_address());
@@ -157,7 +212,8 @@ fn structures() -> Vec<BlockForm> {
 
 /// A parameter whose address is taken, indexed by a value that differs between threads.
 fn by_address() -> BlockForm {
-    let function = ".func (.param .b64 result) FNpick(.param .align 16 .b8 x[32], .param .b32 number)
+    let function =
+        ".func (.param .b64 result) FNpick(.param .align 16 .b8 x[32], .param .b32 number)
 {
     .reg .b32 %n;
     .reg .b64 %p, %x;
@@ -184,8 +240,9 @@ fn by_address() -> BlockForm {
     }}
     {LEAVE}"
     );
-    let form =
-        BlockForm::new("call with an array that is indexed", code, |all, thread| [all[thread][thread % 4], 0, 0, 0]);
+    let form = BlockForm::new("call with an array that is indexed", code, |all, thread| {
+        [all[thread][thread % 4], 0, 0, 0]
+    });
     form.declaring(function)
 }
 
@@ -239,7 +296,12 @@ fn lists() -> Vec<BlockForm> {
     st.global.v2.b64 [%out+16], {%l10, %l11};";
     let spread = BlockForm::new("call with parameters of all widths", code, |all, thread| {
         let [a, b, c, d] = all[thread];
-        [a & 0xff | (c & 0xffff) << 16 | (b & 0xffff) << 32, b, d, a & 0xffff_ffff | c << 32]
+        [
+            a & 0xff | (c & 0xffff) << 16 | (b & 0xffff) << 32,
+            b,
+            d,
+            a & 0xffff_ffff | c << 32,
+        ]
     });
     let bare = ".global .align 4 .b32 FNbox[64];
 .func FNmark()
@@ -261,7 +323,9 @@ fn lists() -> Vec<BlockForm> {
     ld.global.b32 %r8, [%l9];
     st.global.b32 [%out], %r8;"
         );
-        let form = BlockForm::new(format!("{call} by nothing"), code, |_, thread| [thread as u64 + 100, 0, 0, 0]);
+        let form = BlockForm::new(format!("{call} by nothing"), code, |_, thread| {
+            [thread as u64 + 100, 0, 0, 0]
+        });
         form.declaring(bare)
     };
     let by_register = ".func (.reg .b32 result) FNsum(.reg .b32 x, .reg .b32 y)
@@ -272,9 +336,16 @@ fn lists() -> Vec<BlockForm> {
 ";
     let sum = |arguments: &str, expected: fn(u64, u64) -> u64| {
         let code = format!("call (%r8), FNsum, ({arguments});\n    st.global.b32 [%out], %r8;");
-        let left =
-            move |all: &[Sources], thread: usize| [expected(all[thread][0], all[thread][1]) & 0xffff_ffff, 0, 0, 0];
-        BlockForm::new(format!("call by registers ({arguments})"), code, left).declaring(by_register)
+        let left = move |all: &[Sources], thread: usize| {
+            [
+                expected(all[thread][0], all[thread][1]) & 0xffff_ffff,
+                0,
+                0,
+                0,
+            ]
+        };
+        BlockForm::new(format!("call by registers ({arguments})"), code, left)
+            .declaring(by_register)
     };
     vec![
         spread.declaring(many),

@@ -51,7 +51,12 @@ fn places() -> Vec<BlockForm> {
                 let code = format!("mov.u32 %r8, %{register}.{name}; st.global.b32 [%out], %r8;");
                 let left = move |_: &[Sources], place: usize| -> Left {
                     let block = unfold((place / THREADS) as u32, grid);
-                    [value([block[axis], grid[axis], cluster[axis]]).into(), 0, 0, 0]
+                    [
+                        value([block[axis], grid[axis], cluster[axis]]).into(),
+                        0,
+                        0,
+                        0,
+                    ]
                 };
                 forms.push(in_clusters(&spelling, code, grid, cluster, left));
             }
@@ -63,11 +68,21 @@ fn places() -> Vec<BlockForm> {
         };
         let ranks = "mov.u32 %r8, %cluster_ctarank; mov.u32 %r9, %cluster_nctarank; st.global.b32 [%out], %r8; st.global.b32 [%out+8], %r9;";
         let blocks = u64::from(cluster.iter().product::<u32>());
-        forms.push(in_clusters("mov.u32 %cluster_ctarank", ranks.into(), grid, cluster, move |_, place| {
-            [rank(place), blocks, 0, 0]
-        }));
+        forms.push(in_clusters(
+            "mov.u32 %cluster_ctarank",
+            ranks.into(),
+            grid,
+            cluster,
+            move |_, place| [rank(place), blocks, 0, 0],
+        ));
         let explicit = "mov.pred %p1, %is_explicit_cluster; selp.b64 %l8, 1, 0, %p1; st.global.b64 [%out], %l8;";
-        forms.push(in_clusters("mov.pred %is_explicit_cluster", explicit.into(), grid, cluster, |_, _| [1, 0, 0, 0]));
+        forms.push(in_clusters(
+            "mov.pred %is_explicit_cluster",
+            explicit.into(),
+            grid,
+            cluster,
+            |_, _| [1, 0, 0, 0],
+        ));
     }
     forms
 }
@@ -79,7 +94,8 @@ fn in_clusters(
     cluster: [u32; 3],
     left: impl Fn(&[Sources], usize) -> Left + 'static,
 ) -> BlockForm {
-    BlockForm::new(format!("{spelling} in {cluster:?} of {grid:?}"), code, left).in_clusters(grid, cluster)
+    BlockForm::new(format!("{spelling} in {cluster:?} of {grid:?}"), code, left)
+        .in_clusters(grid, cluster)
 }
 
 /// Cluster sizes in one dimension, each with a grid of two clusters.
@@ -115,7 +131,12 @@ fn around(place: usize, size: u32, steps: usize) -> usize {
 }
 
 /// Returns a form that runs in two clusters of the given size.
-fn exchange(spelling: &str, code: String, size: u32, left: impl Fn(&[Sources], usize) -> Left + 'static) -> BlockForm {
+fn exchange(
+    spelling: &str,
+    code: String,
+    size: u32,
+    left: impl Fn(&[Sources], usize) -> Left + 'static,
+) -> BlockForm {
     let form = BlockForm::new(format!("{spelling} in clusters of {size}"), code, left);
     form.in_clusters([2 * size, 1, 1], [size, 1, 1])
 }
@@ -125,8 +146,15 @@ fn barriers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let arrivals = expand("barrier.cluster.arrive{,.release,.relaxed}{,.aligned}");
     let waits = expand("barrier.cluster.wait{,.acquire}{,.aligned}");
-    for (arrive, wait) in arrivals.iter().flat_map(|arrive| waits.iter().map(move |wait| (arrive, wait))) {
-        let fence = if arrive.contains("relaxed") { "fence.acq_rel.cluster;\n    " } else { "" };
+    for (arrive, wait) in arrivals
+        .iter()
+        .flat_map(|arrive| waits.iter().map(move |wait| (arrive, wait)))
+    {
+        let fence = if arrive.contains("relaxed") {
+            "fence.acq_rel.cluster;\n    "
+        } else {
+            ""
+        };
         for size in SIZES {
             // Work between the arrival and the wait, the intended use.
             let code = format!(
@@ -137,9 +165,19 @@ fn barriers() -> Vec<BlockForm> {
     st.global.v2.b64 [%out], {{%l8, %l9}};
     {MEET}"
             );
-            forms.push(exchange(&format!("{arrive} {wait}"), code, size, move |all, place| {
-                [all[next(place, size)][0], all[place][0].wrapping_add(1), 0, 0]
-            }));
+            forms.push(exchange(
+                &format!("{arrive} {wait}"),
+                code,
+                size,
+                move |all, place| {
+                    [
+                        all[next(place, size)][0],
+                        all[place][0].wrapping_add(1),
+                        0,
+                        0,
+                    ]
+                },
+            ));
         }
     }
     // Exited threads are not waited for.
@@ -153,9 +191,23 @@ fn barriers() -> Vec<BlockForm> {
     barrier.cluster.arrive;
     barrier.cluster.wait;"
     );
-    forms.push(exchange("barrier.cluster without threads that ended", code, 2, |all, place| {
-        [if place % THREADS < 40 { all[next(place, 2)][0] } else { 0 }, 0, 0, 0]
-    }));
+    forms.push(exchange(
+        "barrier.cluster without threads that ended",
+        code,
+        2,
+        |all, place| {
+            [
+                if place % THREADS < 40 {
+                    all[next(place, 2)][0]
+                } else {
+                    0
+                },
+                0,
+                0,
+                0,
+            ]
+        },
+    ));
     // A word advances by one block in each of several phases.
     let turns = format!(
         "{NEXT}mov.b32 %r8, 0;
@@ -169,7 +221,12 @@ TURN:
     st.global.b64 [%out], %l10;
     {MEET}"
     );
-    forms.push(exchange("barrier.cluster five times", turns, 8, |all, place| [all[around(place, 8, 5)][0], 0, 0, 0]));
+    forms.push(exchange(
+        "barrier.cluster five times",
+        turns,
+        8,
+        |all, place| [all[around(place, 8, 5)][0], 0, 0, 0],
+    ));
     forms
 }
 
@@ -177,11 +234,26 @@ TURN:
 fn addresses() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let ways = [
-        ("mapa.shared::cluster.u32", "%r8", "%shared", "ld.shared::cluster.b64", "getctarank.shared::cluster.u32"),
-        ("mapa.shared::cluster.u64", "%l8", "%l20", "ld.shared::cluster.b64", "getctarank.shared::cluster.u64"),
+        (
+            "mapa.shared::cluster.u32",
+            "%r8",
+            "%shared",
+            "ld.shared::cluster.b64",
+            "getctarank.shared::cluster.u32",
+        ),
+        (
+            "mapa.shared::cluster.u64",
+            "%l8",
+            "%l20",
+            "ld.shared::cluster.b64",
+            "getctarank.shared::cluster.u64",
+        ),
         ("mapa.u64", "%l8", "%generic", "ld.b64", "getctarank.u64"),
     ];
-    for ((map, to, from, load, rank), size) in ways.into_iter().flat_map(|way| SIZES.map(|size| (way, size))) {
+    for ((map, to, from, load, rank), size) in ways
+        .into_iter()
+        .flat_map(|way| SIZES.map(|size| (way, size)))
+    {
         for block in ["%r20", "0", "1"] {
             // The rank of a mapped address is the block, and mapping it back returns the original address.
             let code = format!(
@@ -199,12 +271,17 @@ fn addresses() -> Vec<BlockForm> {
     st.global.v2.b64 [%out+16], {{%l10, %l12}};
     {MEET}"
             );
-            forms.push(exchange(&format!("{map} {rank} to {block}"), code, size, move |all, place| {
-                let own = (place / THREADS) as u32 % size;
-                let rank = block.parse().unwrap_or((own + 1) % size);
-                let there = around(place, size, (rank + size - own) as usize);
-                [all[there][0], rank.into(), all[place][0], own.into()]
-            }));
+            forms.push(exchange(
+                &format!("{map} {rank} to {block}"),
+                code,
+                size,
+                move |all, place| {
+                    let own = (place / THREADS) as u32 % size;
+                    let rank = block.parse().unwrap_or((own + 1) % size);
+                    let there = around(place, size, (rank + size - own) as usize);
+                    [all[there][0], rank.into(), all[place][0], own.into()]
+                },
+            ));
         }
     }
     forms
@@ -214,9 +291,17 @@ fn addresses() -> Vec<BlockForm> {
 fn accesses() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let orders = expand("{,.volatile,.relaxed.cluster,.acquire.cluster,.relaxed.gpu,.relaxed.sys}");
-    for (order, space) in orders.iter().flat_map(|order| [".shared::cluster", ""].map(|space| (order, space))) {
+    for (order, space) in orders
+        .iter()
+        .flat_map(|order| [".shared::cluster", ""].map(|space| (order, space)))
+    {
         let address = if space.is_empty() { "%l21" } else { "%r21" };
-        for (kind, register, bits) in [("u8", "%r8", 8), ("b16", "%h8", 16), ("b32", "%r8", 32), ("b64", "%l8", 64)] {
+        for (kind, register, bits) in [
+            ("u8", "%r8", 8),
+            ("b16", "%h8", 16),
+            ("b32", "%r8", 32),
+            ("b64", "%l8", 64),
+        ] {
             let spelling = format!("ld{order}{space}.{kind}");
             let left = bits.max(16) * if bits == 8 { 2 } else { 1 };
             let code = format!(
@@ -225,7 +310,11 @@ fn accesses() -> Vec<BlockForm> {
             forms.push(exchange(&spelling, code, 4, move |all, place| {
                 [all[next(place, 4)][0] & u64::MAX >> (64 - bits), 0, 0, 0]
             }));
-            let order = if order.contains("acquire") { ".release.cluster" } else { order };
+            let order = if order.contains("acquire") {
+                ".release.cluster"
+            } else {
+                order
+            };
             let spelling = format!("st{order}{space}.{kind}");
             let (register, kind) = (register.replace('8', "1"), kind.replace("u8", "b8"));
             let spelling = spelling.replace("u8", &kind);
@@ -234,7 +323,12 @@ fn accesses() -> Vec<BlockForm> {
             );
             forms.push(exchange(&spelling, code, 4, move |all, place| {
                 let mask = u64::MAX >> (64 - bits);
-                [all[before(place, 4)][1] & mask | all[place][0] & !mask, 0, 0, 0]
+                [
+                    all[before(place, 4)][1] & mask | all[place][0] & !mask,
+                    0,
+                    0,
+                    0,
+                ]
             }));
         }
     }
@@ -247,7 +341,12 @@ fn accesses() -> Vec<BlockForm> {
     st.global.v4.b32 [%out+16], {{%r8, %r9, %r10, %r11}};
     {MEET}"
         );
-        forms.push(exchange(&format!("ld{space}.v2.b64 and .v4.b32"), code, 4, |all, place| all[next(place, 4)]));
+        forms.push(exchange(
+            &format!("ld{space}.v2.b64 and .v4.b32"),
+            code,
+            4,
+            |all, place| all[next(place, 4)],
+        ));
         let code = format!(
             "{NEXT}{MEET}st{space}.v2.b64 [{address}+16], {{%l0, %l1}};
     st{space}.v4.b32 [{address}], {{%r0, %r1, %r2, %r3}};
@@ -256,10 +355,20 @@ fn accesses() -> Vec<BlockForm> {
     st.global.v2.b64 [%out], {{%l8, %l9}};
     st.global.v2.b64 [%out+16], {{%l10, %l11}};"
         );
-        forms.push(exchange(&format!("st{space}.v2.b64 and .v4.b32"), code, 4, |all, place| {
-            let low = all[before(place, 4)].map(|word| word & 0xffff_ffff);
-            [low[0] | low[1] << 32, low[2] | low[3] << 32, all[before(place, 4)][0], all[before(place, 4)][1]]
-        }));
+        forms.push(exchange(
+            &format!("st{space}.v2.b64 and .v4.b32"),
+            code,
+            4,
+            |all, place| {
+                let low = all[before(place, 4)].map(|word| word & 0xffff_ffff);
+                [
+                    low[0] | low[1] << 32,
+                    low[2] | low[3] << 32,
+                    all[before(place, 4)][0],
+                    all[before(place, 4)][1],
+                ]
+            },
+        ));
     }
     forms
 }
@@ -275,7 +384,11 @@ fn atomics() -> Vec<BlockForm> {
         "red{.shared::cluster,}.REDUCTIONS",
         "red{.relaxed,.release}.cluster.shared::cluster.{add.u32,min.s64,or.b64}",
     ] {
-        forms.extend(expand_named(pattern, &names).iter().map(|spelling| atomic(spelling)));
+        forms.extend(
+            expand_named(pattern, &names)
+                .iter()
+                .map(|spelling| atomic(spelling)),
+        );
     }
     // Many threads of all blocks add to one location in the first block.
     let code = format!(
@@ -288,11 +401,21 @@ fn atomics() -> Vec<BlockForm> {
     st.global.b64 [%out], %l9;
     {MEET}"
     );
-    forms.push(exchange("atom.shared::cluster.add.u64 by all", code, 8, |all, place| {
-        let cluster = place / (8 * THREADS);
-        let own = all[cluster * 8 * THREADS..][..8 * THREADS].iter();
-        [own.fold(0, |sum: u64, words| sum.wrapping_add(words[0])), 0, 0, 0]
-    }));
+    forms.push(exchange(
+        "atom.shared::cluster.add.u64 by all",
+        code,
+        8,
+        |all, place| {
+            let cluster = place / (8 * THREADS);
+            let own = all[cluster * 8 * THREADS..][..8 * THREADS].iter();
+            [
+                own.fold(0, |sum: u64, words| sum.wrapping_add(words[0])),
+                0,
+                0,
+                0,
+            ]
+        },
+    ));
     forms
 }
 
@@ -300,16 +423,35 @@ fn atomic(spelling: &str) -> BlockForm {
     let target = Target::of(spelling, true);
     let class = target.class();
     let bits = target.bits;
-    let (address, returns) = (if spelling.contains("shared") { "%r21" } else { "%l21" }, spelling.starts_with("atom"));
-    let third = if target.operation == "cas" { format!(", %{class}2") } else { String::new() };
+    let (address, returns) = (
+        if spelling.contains("shared") {
+            "%r21"
+        } else {
+            "%l21"
+        },
+        spelling.starts_with("atom"),
+    );
+    let third = if target.operation == "cas" {
+        format!(", %{class}2")
+    } else {
+        String::new()
+    };
     // Half of the comparisons succeed.
     let same = if target.operation == "cas" {
         "and.b64 %l9, %l3, 1; setp.eq.u64 %p1, %l9, 0; @%p1 mov.b64 %l1, %l17; cvt.u32.u64 %r1, %l1;\n    "
     } else {
         ""
     };
-    let result = if returns { format!("%{class}8, ") } else { String::new() };
-    let leave = if returns { format!("st.global.b{bits} [%out], %{class}8;\n    ") } else { String::new() };
+    let result = if returns {
+        format!("%{class}8, ")
+    } else {
+        String::new()
+    };
+    let leave = if returns {
+        format!("st.global.b{bits} [%out], %{class}8;\n    ")
+    } else {
+        String::new()
+    };
     let code = format!(
         "{NEXT}{MEET}ld.shared::cluster.b64 %l17, [%r21];
     {same}{MEET}{spelling} {result}[{address}], %{class}1{third};
@@ -322,14 +464,29 @@ fn atomic(spelling: &str) -> BlockForm {
         let compares = target.operation == "cas";
         // The effect of a thread on the words of the next block.
         let change = |of: &Sources, there: &Sources| {
-            let operand = if compares && of[3].is_multiple_of(2) { there[0] } else { of[1] };
-            target.value((there[0] & mask).into(), (operand & mask).into(), (of[2] & mask).into()) as u64
+            let operand = if compares && of[3].is_multiple_of(2) {
+                there[0]
+            } else {
+                of[1]
+            };
+            target.value(
+                (there[0] & mask).into(),
+                (operand & mask).into(),
+                (of[2] & mask).into(),
+            ) as u64
         };
-        let old = if returns { all[next(place, 4)][0] & mask } else { 0 };
+        let old = if returns {
+            all[next(place, 4)][0] & mask
+        } else {
+            0
+        };
         [old, change(&all[before(place, 4)], &all[place]), 0, 0]
     });
-    if of_halves { form.left_out(ADDS_INTEGERS) } else { form }
+    if of_halves {
+        form.left_out(ADDS_INTEGERS)
+    } else {
+        form
+    }
 }
 
-const ADDS_INTEGERS: &str =
-    "the compiler of CUDA 13.0 adds two halves in another block's shared memory as one integer, by a load and a store";
+const ADDS_INTEGERS: &str = "the compiler of CUDA 13.0 adds two halves in another block's shared memory as one integer, by a load and a store";

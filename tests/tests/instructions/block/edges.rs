@@ -33,7 +33,10 @@ const VARIANTS: usize = 3;
 fn edges(format: Format) -> ([u64; 16], [u64; 8]) {
     if format == E4M3 {
         // For formats without infinities.
-        let a = [0, 0x80, 0x38, 0xb8, 0x7e, 0xfe, 0x7f, 0xff, 0x01, 0x84, 0x08, 0x88, 0x30, 0x40, 0x02, 0x78];
+        let a = [
+            0, 0x80, 0x38, 0xb8, 0x7e, 0xfe, 0x7f, 0xff, 0x01, 0x84, 0x08, 0x88, 0x30, 0x40, 0x02,
+            0x78,
+        ];
         return (a, [0x38, 0xb8, 0x00, 0x7e, 0x7f, 0x02, 0x40, 0x80]);
     }
     let (sign, infinity) = (format.sign(), format.infinity());
@@ -61,7 +64,19 @@ fn edges(format: Format) -> ([u64; 16], [u64; 8]) {
         one - unit,
         sign | normal,
     ];
-    (a, [one, sign | one, 0, infinity, quiet | step, largest, one + unit, sign])
+    (
+        a,
+        [
+            one,
+            sign | one,
+            0,
+            infinity,
+            quiet | step,
+            largest,
+            one + unit,
+            sign,
+        ],
+    )
 }
 
 /// Returns the extreme values of an integer type.
@@ -84,7 +99,12 @@ struct Problem {
 }
 
 impl Problem {
-    fn new([rows, columns, inner]: [usize; 3], elements: [Element; 3], variant: usize, spelling: &str) -> Self {
+    fn new(
+        [rows, columns, inner]: [usize; 3],
+        elements: [Element; 3],
+        variant: usize,
+        spelling: &str,
+    ) -> Self {
         let [a, b] = match elements {
             [Element::Real(left), Element::Real(right), _] => {
                 // The only index with a nonzero product.
@@ -92,14 +112,28 @@ impl Problem {
                 let (left, right) = (edges(left).0, edges(right).1);
                 // Eight rows have the other half of the edge values in another variant.
                 let first = if rows == 8 { 8 * (variant % 2) } else { 0 };
-                let a = |row: usize, place| if place == only { left[(first + row) % 16] } else { 0 };
+                let a = |row: usize, place| {
+                    if place == only {
+                        left[(first + row) % 16]
+                    } else {
+                        0
+                    }
+                };
                 let b = |place, column: usize| if place == only { right[column % 8] } else { 0 };
                 [fill(rows, inner, a), fill(inner, columns, b)]
             }
             _ => integers([rows, columns, inner], elements, variant),
         };
-        let c = fill(rows, columns, |row, column| addend(elements[2], row * 3 + column, variant));
-        Self { columns, inner, elements, matrices: [a, b, c], spelling: spelling.to_owned() }
+        let c = fill(rows, columns, |row, column| {
+            addend(elements[2], row * 3 + column, variant)
+        });
+        Self {
+            columns,
+            inner,
+            elements,
+            matrices: [a, b, c],
+            spelling: spelling.to_owned(),
+        }
     }
 
     fn number(&self, matrix: usize, at: usize) -> f64 {
@@ -109,8 +143,12 @@ impl Problem {
     /// Returns the bits of an element of the result.
     fn result(&self, row: usize, column: usize, result: Element) -> u64 {
         let addend = self.number(2, row * self.columns + column);
-        let pairs = (0..self.inner)
-            .map(|place| (self.number(0, row * self.inner + place), self.number(1, place * self.columns + column)));
+        let pairs = (0..self.inner).map(|place| {
+            (
+                self.number(0, row * self.inner + place),
+                self.number(1, place * self.columns + column),
+            )
+        });
         if matches!(result, Element::Integer { .. }) {
             let product = |(a, b): (f64, f64)| match self.spelling.contains(".xor") {
                 true => f64::from(u8::from(a != b)),
@@ -130,7 +168,11 @@ impl Problem {
         let in_halves = result == Element::Real(F16) && self.elements[0].bits() == 8;
         let sum = if in_halves {
             let product = pairs.fold(0.0, |sum, (a, b)| a.mul_add(b, sum));
-            if product.abs() > LARGEST_HALF { product * f64::INFINITY + addend } else { product + addend }
+            if product.abs() > LARGEST_HALF {
+                product * f64::INFINITY + addend
+            } else {
+                product + addend
+            }
         } else {
             pairs.fold(addend, |sum, (a, b)| a.mul_add(b, sum))
         };
@@ -158,17 +200,31 @@ fn narrow(value: f64) -> u64 {
     let (mut low, mut high) = (0, F16.infinity());
     while low < high {
         let middle = (low + high) / 2;
-        if F16.value(middle) < value.abs() { low = middle + 1 } else { high = middle }
+        if F16.value(middle) < value.abs() {
+            low = middle + 1
+        } else {
+            high = middle
+        }
     }
-    if value.is_sign_negative() { low | F16.sign() } else { low }
+    if value.is_sign_negative() {
+        low | F16.sign()
+    } else {
+        low
+    }
 }
 
 fn fill(rows: usize, columns: usize, element: impl Fn(usize, usize) -> u64) -> Vec<u64> {
-    (0..rows * columns).map(|at| element(at / columns, at % columns)).collect()
+    (0..rows * columns)
+        .map(|at| element(at / columns, at % columns))
+        .collect()
 }
 
 /// Integers: each row and each column has one extreme value, for the largest possible sums, or all of them.
-fn integers([rows, columns, inner]: [usize; 3], elements: [Element; 3], variant: usize) -> [Vec<u64>; 2] {
+fn integers(
+    [rows, columns, inner]: [usize; 3],
+    elements: [Element; 3],
+    variant: usize,
+) -> [Vec<u64>; 2] {
     let all = |element| match element {
         Element::Integer { bits, signed } => extremes(bits, signed),
         Element::Real(_) => Vec::new(),
@@ -176,8 +232,12 @@ fn integers([rows, columns, inner]: [usize; 3], elements: [Element; 3], variant:
     let (left, right) = (all(elements[0]), all(elements[1]));
     let mixed = if variant == 2 { 1 } else { 0 };
     [
-        fill(rows, inner, |row, place| left[(row + mixed * place) % left.len()]),
-        fill(inner, columns, |place, column| right[(column + variant + mixed * 3 * place) % right.len()]),
+        fill(rows, inner, |row, place| {
+            left[(row + mixed * place) % left.len()]
+        }),
+        fill(inner, columns, |place, column| {
+            right[(column + variant + mixed * 3 * place) % right.len()]
+        }),
     ]
 }
 
@@ -193,7 +253,16 @@ fn addend(element: Element, place: usize, variant: usize) -> u64 {
         Element::Real(format) if variant == 2 => format.sign(),
         Element::Real(format) => {
             let (sign, infinity) = (format.sign(), format.infinity());
-            [0, sign, infinity, 0, sign | infinity, 0, infinity | 5, sign | infinity | infinity >> 1][place % 8]
+            [
+                0,
+                sign,
+                infinity,
+                0,
+                sign | infinity,
+                0,
+                infinity | 5,
+                sign | infinity | infinity >> 1,
+            ][place % 8]
         }
     }
 }
@@ -201,12 +270,18 @@ fn addend(element: Element, place: usize, variant: usize) -> u64 {
 /// Returns a variable with these initial words.
 fn variable(name: &str, words: &[u64], bits: u32) -> String {
     let words: Vec<String> = words.iter().map(u64::to_string).collect();
-    format!(".global .align 128 .b{bits} FN{name}[{}] = {{{}}};\n", words.len(), words.join(", "))
+    format!(
+        ".global .align 128 .b{bits} FN{name}[{}] = {{{}}};\n",
+        words.len(),
+        words.join(", ")
+    )
 }
 
 /// Returns code that replaces any NaN in a 64-bit register by the canonical one.
 fn canonical(register: &str) -> String {
-    format!("setp.nan.f64 %p6, {register}, {register}; @%p6 mov.b64 {register}, {CANONICAL:#x};\n    ")
+    format!(
+        "setp.nan.f64 %p6, {register}, {register}; @%p6 mov.b64 {register}, {CANONICAL:#x};\n    "
+    )
 }
 
 /// `mma`: the registers of the lanes are stored in variables.
@@ -214,35 +289,62 @@ fn by_registers(product: &Product, problem: &Problem, variant: usize) -> BlockFo
     let counts = product.registers();
     let is_double = problem.elements[0].bits() == 64;
     let (bits, class) = if is_double { (64, 'l') } else { (32, 'r') };
-    let (mut declared, mut code, mut lists, mut first) = (String::new(), String::new(), Vec::new(), 4);
+    let (mut declared, mut code, mut lists, mut first) =
+        (String::new(), String::new(), Vec::new(), 4);
     code += "mov.u32 %r31, %laneid;\n    ";
     for (matrix, name) in ["a", "b", "c"].into_iter().enumerate() {
         let mut registers = vec![0_u64; 32 * counts[matrix]];
-        let (rows, columns) = [(product.rows, product.inner), (product.inner, 8), (product.rows, 8)][matrix];
-        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+        let (rows, columns) = [
+            (product.rows, product.inner),
+            (product.inner, 8),
+            (product.rows, 8),
+        ][matrix];
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)))
+        {
             let (lane, register, at) = match matrix {
                 0 => product.home_of_a(row, column),
                 1 => product.home_of_b(row, column),
                 _ => product.home(row, column),
             };
             let element = problem.matrices[matrix][row * columns + column];
-            registers[32 * register + lane] |= element << (at as u32 * problem.elements[matrix].bits());
+            registers[32 * register + lane] |=
+                element << (at as u32 * problem.elements[matrix].bits());
         }
         declared += &variable(name, &registers, bits);
-        code += &format!("mov.b64 %l3, FN{name};\n    mad.wide.u32 %l3, %r31, {}, %l3;\n    ", bits / 8);
+        code += &format!(
+            "mov.b64 %l3, FN{name};\n    mad.wide.u32 %l3, %r31, {}, %l3;\n    ",
+            bits / 8
+        );
         let mut list = Vec::new();
         for register in 0..counts[matrix] {
-            code += &format!("ld.global.b{bits} %{class}{first}, [%l3+{}];\n    ", register as u32 * 4 * bits);
+            code += &format!(
+                "ld.global.b{bits} %{class}{first}, [%l3+{}];\n    ",
+                register as u32 * 4 * bits
+            );
             list.push(format!("%{class}{first}"));
             first += 1;
         }
         lists.push(format!("{{{}}}", list.join(", ")));
     }
-    let to: Vec<String> = (first..first + counts[2]).map(|number| format!("%{class}{number}")).collect();
-    code += &format!("{} {{{}}}, {};\n    ", product.spelling, to.join(", "), lists.join(", "));
+    let to: Vec<String> = (first..first + counts[2])
+        .map(|number| format!("%{class}{number}"))
+        .collect();
+    code += &format!(
+        "{} {{{}}}, {};\n    ",
+        product.spelling,
+        to.join(", "),
+        lists.join(", ")
+    );
     for (at, register) in to.iter().enumerate() {
-        let make = if is_double { canonical(register) } else { String::new() };
-        code += &format!("{make}st.global.b{bits} [%out+{}], {register};\n    ", at as u32 * bits / 8);
+        let make = if is_double {
+            canonical(register)
+        } else {
+            String::new()
+        };
+        code += &format!(
+            "{make}st.global.b{bits} [%out+{}], {register};\n    ",
+            at as u32 * bits / 8
+        );
     }
     let mut left = vec![[0_u8; 32]; 32];
     for (row, column) in (0..product.rows).flat_map(|row| (0..8).map(move |column| (row, column))) {
@@ -263,9 +365,20 @@ fn words(bytes: &[u8]) -> Left {
 fn by_memory() -> Vec<BlockForm> {
     let shapes = "{m16n16k16,m8n32k16,m32n8k16}";
     let patterns = [
-        (75, format!("{shapes}.{{f16,f32}} f16 f32,{shapes}.f16 f16 f16,{shapes}.f32 f16 f16")),
-        (80, format!("{shapes}.f32 bf16 f32,m16n16k8.f32 tf32 f32,m8n8k4.f64 f64 f64")),
-        (75, format!("{shapes}.s32 {{s8,u8}} s32{{,.satfinite}},m8n8k32.s32 {{s4,u4}} s32{{,.satfinite}}")),
+        (
+            75,
+            format!("{shapes}.{{f16,f32}} f16 f32,{shapes}.f16 f16 f16,{shapes}.f32 f16 f16"),
+        ),
+        (
+            80,
+            format!("{shapes}.f32 bf16 f32,m16n16k8.f32 tf32 f32,m8n8k4.f64 f64 f64"),
+        ),
+        (
+            75,
+            format!(
+                "{shapes}.s32 {{s8,u8}} s32{{,.satfinite}},m8n8k32.s32 {{s4,u4}} s32{{,.satfinite}}"
+            ),
+        ),
         (75, "m8n8k128.s32 b1 s32.xor.popc".to_owned()),
         (80, "m8n8k128.s32 b1 s32.and.popc".to_owned()),
     ];
@@ -283,15 +396,35 @@ fn by_memory() -> Vec<BlockForm> {
 
 /// Creates a form from its shape, the types of the result, A, B and the addend, and the kind of sum.
 fn tiles(words: &[&str], variant: usize) -> BlockForm {
-    let [shape, result, kind, addend, how @ ..] = words else { panic!("{words:?} is not a product") };
-    let numbers: Vec<usize> = shape.split(char::is_alphabetic).filter_map(|number| number.parse().ok()).collect();
-    let [m, n, k] = numbers[..] else { panic!("{shape} is not a shape") };
+    let [shape, result, kind, addend, how @ ..] = words else {
+        panic!("{words:?} is not a product")
+    };
+    let numbers: Vec<usize> = shape
+        .split(char::is_alphabetic)
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    let [m, n, k] = numbers[..] else {
+        panic!("{shape} is not a shape")
+    };
     let how: String = how.iter().map(|word| format!(".{word}")).collect();
-    let (operation, saturates) = if how.contains("popc") { (how.as_str(), "") } else { ("", how.as_str()) };
-    let types = if *kind == "f16" { format!("{result}.{addend}") } else { format!("{result}.{kind}.{kind}.{addend}") };
+    let (operation, saturates) = if how.contains("popc") {
+        (how.as_str(), "")
+    } else {
+        ("", how.as_str())
+    };
+    let types = if *kind == "f16" {
+        format!("{result}.{addend}")
+    } else {
+        format!("{result}.{kind}.{kind}.{addend}")
+    };
     let spelling = format!("wmma.mma{operation}.sync.aligned.row.col.{shape}.{types}{saturates}");
     let element = Element::of(kind);
-    let problem = Problem::new([m, n, k], [element, element, Element::of(addend)], variant, &spelling);
+    let problem = Problem::new(
+        [m, n, k],
+        [element, element, Element::of(addend)],
+        variant,
+        &spelling,
+    );
     let by_columns: Vec<u64> = (0..n)
         .flat_map(|column| (0..k).map(move |place| place * n + column))
         .map(|at| problem.matrices[1][at])
@@ -301,7 +434,9 @@ fn tiles(words: &[&str], variant: usize) -> BlockForm {
         + &packed("c", &problem.matrices[2], Element::of(addend));
     let class = if *kind == "f64" { 'l' } else { 'r' };
     let list = |first: usize, count: usize| {
-        let names: Vec<String> = (first..first + count).map(|number| format!("%{class}{number}")).collect();
+        let names: Vec<String> = (first..first + count)
+            .map(|number| format!("%{class}{number}"))
+            .collect();
         format!("{{{}}}", names.join(", "))
     };
     let registers = |elements: usize| match *kind {
@@ -335,7 +470,11 @@ fn tiles(words: &[&str], variant: usize) -> BlockForm {
     ld.global.v2.b64 {{%l6, %l7}}, [%l31+16];
     {}st.global.v2.b64 [%out], {{%l4, %l5}};
     st.global.v2.b64 [%out+16], {{%l6, %l7}};",
-        if *kind == "f64" { ["%l4", "%l5", "%l6", "%l7"].map(canonical).concat() } else { String::new() },
+        if *kind == "f64" {
+            ["%l4", "%l5", "%l6", "%l7"].map(canonical).concat()
+        } else {
+            String::new()
+        },
         a = list(4, registers(m * k)),
         b = list(12, registers(k * n)),
         c = list(20, results(addend)),
@@ -349,8 +488,10 @@ fn tiles(words: &[&str], variant: usize) -> BlockForm {
         left[(row * n + column) * size..][..size].copy_from_slice(&bytes[..size]);
     }
     let name = format!("{spelling} of edges {variant}");
-    BlockForm::new(name, code, move |_: &[Sources], thread| self::words(&left[thread % 32 * 32..][..32]))
-        .declaring(declared)
+    BlockForm::new(name, code, move |_: &[Sources], thread| {
+        self::words(&left[thread % 32 * 32..][..32])
+    })
+    .declaring(declared)
 }
 
 /// Returns a matrix in memory as packed words.
@@ -360,7 +501,14 @@ fn packed(name: &str, elements: &[u64], element: Element) -> String {
         return variable(name, elements, 64);
     }
     let each = (32 / bits) as usize;
-    let word =
-        |part: &[u64]| part.iter().enumerate().fold(0, |word, (at, bits_of)| word | bits_of << (at as u32 * bits));
-    variable(name, &elements.chunks(each).map(word).collect::<Vec<_>>(), 32)
+    let word = |part: &[u64]| {
+        part.iter().enumerate().fold(0, |word, (at, bits_of)| {
+            word | bits_of << (at as u32 * bits)
+        })
+    };
+    variable(
+        name,
+        &elements.chunks(each).map(word).collect::<Vec<_>>(),
+        32,
+    )
 }

@@ -16,12 +16,16 @@ fn branches() -> Vec<BlockForm> {
     let odd = "and.b32 %r8, %thread, 1;\n    setp.eq.u32 %p1, %r8, 1;\n    mov.b32 %r9, 0;\n    ";
     let leave = "st.global.b32 [%out], %r9;";
     let forward = |branch: &str| {
-        format!("{odd}{branch} OVER;\n    add.u32 %r9, %r9, 1;\nOVER:\n    add.u32 %r9, %r9, 2;\n    {leave}")
+        format!(
+            "{odd}{branch} OVER;\n    add.u32 %r9, %r9, 1;\nOVER:\n    add.u32 %r9, %r9, 2;\n    {leave}"
+        )
     };
     let form = |branch: &str, [even, odd]: [u64; 2]| {
-        BlockForm::new(format!("{branch} forwards"), forward(branch), move |_, thread| {
-            [if thread % 2 == 0 { even } else { odd }, 0, 0, 0]
-        })
+        BlockForm::new(
+            format!("{branch} forwards"),
+            forward(branch),
+            move |_, thread| [if thread % 2 == 0 { even } else { odd }, 0, 0, 0],
+        )
     };
     // Iterates as often as the thread's number.
     let turns = |branch: &str, count: &str| {
@@ -67,9 +71,17 @@ INNER:
         form("@%p1 bra", [3, 2]),
         form("@!%p1 bra", [2, 3]),
         BlockForm::new("@%p1 bra backwards", turns("@%p1 bra", "%thread"), sum),
-        BlockForm::new("@%p1 bra.uni backwards", turns("@%p1 bra.uni", "31"), |_, _| [528, 0, 0, 0]),
-        BlockForm::new("@%p1 bra into a loop", tangled, |_, thread| [if thread % 2 == 1 { 50 } else { 51 }, 0, 0, 0]),
-        BlockForm::new("@%p1 bra in a scope", nested, |_, thread| [0, 41 - (thread % 2) as u64, 0, 0]),
+        BlockForm::new(
+            "@%p1 bra.uni backwards",
+            turns("@%p1 bra.uni", "31"),
+            |_, _| [528, 0, 0, 0],
+        ),
+        BlockForm::new("@%p1 bra into a loop", tangled, |_, thread| {
+            [if thread % 2 == 1 { 50 } else { 51 }, 0, 0, 0]
+        }),
+        BlockForm::new("@%p1 bra in a scope", nested, |_, thread| {
+            [0, 41 - (thread % 2) as u64, 0, 0]
+        }),
     ]
 }
 
@@ -86,8 +98,9 @@ TWO:
     add.u32 %r9, %r9, 256;
 LAST:
     st.global.b32 [%out], %r9;";
-    let code =
-        |set: &str, branch: &str| format!("mov.b32 %r9, 0;\n    {set}\n    {list}{branch} %r8, WAYS;\n    {ways}");
+    let code = |set: &str, branch: &str| {
+        format!("mov.b32 %r9, 0;\n    {set}\n    {list}{branch} %r8, WAYS;\n    {ways}")
+    };
     const LEFT: [u64; 5] = [17, 16, 256, 16, 0];
     let mut forms: Vec<BlockForm> = LEFT
         .iter()
@@ -95,20 +108,45 @@ LAST:
         .flat_map(|(number, left)| {
             ["brx.idx", "brx.idx.uni"].map(|branch| {
                 let set = format!("mov.b32 %r8, {number};");
-                BlockForm::new(format!("{branch} to {number}"), code(&set, branch), |_, _| [*left, 0, 0, 0])
+                BlockForm::new(
+                    format!("{branch} to {number}"),
+                    code(&set, branch),
+                    |_, _| [*left, 0, 0, 0],
+                )
             })
         })
         .collect();
     let each = "rem.u32 %r8, %thread, 5;";
-    forms
-        .push(BlockForm::new("brx.idx of each thread", code(each, "brx.idx"), |_, thread| [LEFT[thread % 5], 0, 0, 0]));
+    forms.push(BlockForm::new(
+        "brx.idx of each thread",
+        code(each, "brx.idx"),
+        |_, thread| [LEFT[thread % 5], 0, 0, 0],
+    ));
     // The other threads fall through to the first label.
-    let some = "rem.u32 %r8, %thread, 5;\n    and.b32 %r10, %thread, 1;\n    setp.eq.u32 %p1, %r10, 1;";
-    forms.push(BlockForm::new("@%p1 brx.idx", code(some, "@%p1 brx.idx"), |_, thread| {
-        [if thread % 2 == 1 { LEFT[thread % 5] } else { LEFT[0] }, 0, 0, 0]
-    }));
+    let some =
+        "rem.u32 %r8, %thread, 5;\n    and.b32 %r10, %thread, 1;\n    setp.eq.u32 %p1, %r10, 1;";
+    forms.push(BlockForm::new(
+        "@%p1 brx.idx",
+        code(some, "@%p1 brx.idx"),
+        |_, thread| {
+            [
+                if thread % 2 == 1 {
+                    LEFT[thread % 5]
+                } else {
+                    LEFT[0]
+                },
+                0,
+                0,
+                0,
+            ]
+        },
+    ));
     let single = "mov.b32 %r9, 3;\n    mov.b32 %r8, 0;\n    WAY: .branchtargets ON;\n    brx.idx %r8, WAY;\n    mov.b32 %r9, 4;\nON:\n    st.global.b32 [%out], %r9;";
-    forms.push(BlockForm::new("brx.idx to the only label", single, |_, _| [3, 0, 0, 0]));
+    forms.push(BlockForm::new(
+        "brx.idx to the only label",
+        single,
+        |_, _| [3, 0, 0, 0],
+    ));
     // A small state machine: each thread loops until its number is zero.
     let around = "mov.b32 %r9, 0;
     mov.b32 %r10, %thread;
@@ -121,7 +159,9 @@ STEP:
     brx.idx %r8, WAYS;
 DONE:
     st.global.b32 [%out], %r9;";
-    forms.push(BlockForm::new("brx.idx backwards", around, |_, thread| [(0..=thread as u64).sum(), 0, 0, 0]));
+    forms.push(BlockForm::new("brx.idx backwards", around, |_, thread| {
+        [(0..=thread as u64).sum(), 0, 0, 0]
+    }));
     forms
 }
 
@@ -129,23 +169,34 @@ DONE:
 fn ends() -> Vec<BlockForm> {
     let odd = "and.b32 %r8, %thread, 1;\n    setp.eq.u32 %p1, %r8, 1;\n    st.global.b64 [%out], 7;\n    ";
     let rest = "\n    bar.sync 0;\n    st.global.b64 [%out], 9;";
-    let mut forms: Vec<BlockForm> =
-        [("@%p1 exit", [9, 7]), ("@!%p1 exit", [7, 9]), ("@%p1 ret", [9, 7]), ("@!%p1 ret", [7, 9])]
-            .map(|(end, [even, odd_left])| {
-                let left = move |_: &[Sources], thread: usize| [[even, odd_left][thread % 2], 0, 0, 0];
-                BlockForm::new(end, format!("{odd}{end};{rest}"), left)
-            })
-            .into();
+    let mut forms: Vec<BlockForm> = [
+        ("@%p1 exit", [9, 7]),
+        ("@!%p1 exit", [7, 9]),
+        ("@%p1 ret", [9, 7]),
+        ("@!%p1 ret", [7, 9]),
+    ]
+    .map(|(end, [even, odd_left])| {
+        let left = move |_: &[Sources], thread: usize| [[even, odd_left][thread % 2], 0, 0, 0];
+        BlockForm::new(end, format!("{odd}{end};{rest}"), left)
+    })
+    .into();
     for end in ["exit", "ret", "ret.uni"] {
-        let code =
-            format!("{odd}bra LATER;\nEND:\n    {end};\nLATER:\n    st.global.b64 [%out], 8;\n    @%p1 bra END;{rest}");
-        forms.push(BlockForm::new(format!("{end} behind a branch"), code, |_, thread| {
-            [9 - (thread % 2) as u64, 0, 0, 0]
-        }));
+        let code = format!(
+            "{odd}bra LATER;\nEND:\n    {end};\nLATER:\n    st.global.b64 [%out], 8;\n    @%p1 bra END;{rest}"
+        );
+        forms.push(BlockForm::new(
+            format!("{end} behind a branch"),
+            code,
+            |_, thread| [9 - (thread % 2) as u64, 0, 0, 0],
+        ));
     }
     // A whole warp exits.
-    let code = format!("st.global.b64 [%out], 7;\n    setp.lt.u32 %p1, %thread, 32;\n    @%p1 exit;{rest}");
-    forms.push(BlockForm::new("@%p1 exit of a warp", code, |_, thread| [if thread < 32 { 7 } else { 9 }, 0, 0, 0]));
+    let code = format!(
+        "st.global.b64 [%out], 7;\n    setp.lt.u32 %p1, %thread, 32;\n    @%p1 exit;{rest}"
+    );
+    forms.push(BlockForm::new("@%p1 exit of a warp", code, |_, thread| {
+        [if thread < 32 { 7 } else { 9 }, 0, 0, 0]
+    }));
     forms
 }
 
@@ -178,7 +229,11 @@ fn stacks() -> Vec<BlockForm> {
     {answer}",
             align - 1
         );
-        forms.push(BlockForm::new(format!("alloca.u64 aligned to {align}"), code, yes));
+        forms.push(BlockForm::new(
+            format!("alloca.u64 aligned to {align}"),
+            code,
+            yes,
+        ));
     }
     // Each thread allocates a size of its own, and fills it; a function called then has variables of its own. The total
     // is far less than the default stack of one kilobyte per thread.
@@ -224,8 +279,10 @@ CLEAR:
 }
 ";
     forms.push(
-        BlockForm::new("alloca.u64 of each thread", each, |_, thread| [(0..=thread as u64 % 8).sum(), 0, 0, 0])
-            .declaring(scratch),
+        BlockForm::new("alloca.u64 of each thread", each, |_, thread| {
+            [(0..=thread as u64 % 8).sum(), 0, 0, 0]
+        })
+        .declaring(scratch),
     );
     // Released stack memory is reused: the address is the same every time.
     let again = format!(
@@ -253,6 +310,10 @@ AGAIN:
     setp.lt.u32 %p1, %r8, 1000;
     @%p1 bra AGAIN;
     st.global.b64 [%out], %l12;";
-    forms.push(BlockForm::new("stackrestore.u64 a thousand times", turns, |_, _| [499_500, 0, 0, 0]));
+    forms.push(BlockForm::new(
+        "stackrestore.u64 a thousand times",
+        turns,
+        |_, _| [499_500, 0, 0, 0],
+    ));
     forms
 }

@@ -39,16 +39,34 @@ impl Sizes {
         code: &str,
         held: impl Fn() -> Held + Clone + 'static,
     ) -> BlockForm {
-        let Self { threads, inputs, results, .. } = self;
+        let Self {
+            threads,
+            inputs,
+            results,
+            ..
+        } = self;
         let words = self.image_words();
-        let tile = if self.image == 0 { String::new() } else { self.copy() };
+        let tile = if self.image == 0 {
+            String::new()
+        } else {
+            self.copy()
+        };
         let place = |register: usize| 4 * (words + threads * register);
         let load = |class: char, first: usize, count: usize| -> String {
-            let one = |at: usize| format!("ld.global.b32 %{class}{at}, [%x+{}];\n    ", place(first + at));
+            let one = |at: usize| {
+                format!(
+                    "ld.global.b32 %{class}{at}, [%x+{}];\n    ",
+                    place(first + at)
+                )
+            };
             (0..count).map(one).collect()
         };
-        let digest =
-            |at: usize| format!("cvt.u64.u32 %x, %o{at}; mad.lo.u64 %d{0}, %d{0}, {FACTOR:#x}, %x;\n    ", at % 4);
+        let digest = |at: usize| {
+            format!(
+                "cvt.u64.u32 %x, %o{at}; mad.lo.u64 %d{0}, %d{0}, {FACTOR:#x}, %x;\n    ",
+                at % 4
+            )
+        };
         let digests: String = (0..results).map(digest).collect();
         let text = format!(
             "{{
@@ -80,7 +98,10 @@ impl Sizes {
             all.extend(held.inputs.iter().chain(&held.before).flatten());
             let buffer = DeviceBuffer::from_slice(stream, &all)?;
             stream.synchronize()?;
-            Ok(Prepared { table: [buffer.as_pointer().as_raw(), 0, 0, 0], _kept: Box::new(buffer) })
+            Ok(Prepared {
+                table: [buffer.as_pointer().as_raw(), 0, 0, 0],
+                _kept: Box::new(buffer),
+            })
         })
     }
 
@@ -114,7 +135,9 @@ fn digests_of(registers: &[Vec<u32>], threads: usize) -> Vec<Left> {
         let mut left = [0_u64; 4];
         for (at, register) in registers.iter().enumerate() {
             let word = &mut left[at % 4];
-            *word = word.wrapping_mul(FACTOR).wrapping_add(u64::from(register[thread]));
+            *word = word
+                .wrapping_mul(FACTOR)
+                .wrapping_add(u64::from(register[thread]));
         }
         left
     };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use curium_driver::{Result, Stream};
 use curium_memory::{
-    AddressMode, Array, ArrayFlags, ArrayShape, FilterMode, MipmappedArray, Surface, Texel, Texture, TextureFlags,
-    TextureOptions,
+    AddressMode, Array, ArrayFlags, ArrayShape, FilterMode, MipmappedArray, Surface, Texel,
+    Texture, TextureFlags, TextureOptions,
 };
 use half::f16;
 
@@ -27,8 +27,16 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    pub(super) const ALL: [Self; 8] =
-        [Self::U8, Self::S8, Self::U16, Self::S16, Self::U32, Self::S32, Self::F16, Self::F32];
+    pub(super) const ALL: [Self; 8] = [
+        Self::U8,
+        Self::S8,
+        Self::U16,
+        Self::S16,
+        Self::U32,
+        Self::S32,
+        Self::F16,
+        Self::F32,
+    ];
 
     pub(super) fn bits(self) -> u32 {
         match self {
@@ -72,7 +80,8 @@ impl Channel {
 
     /// Returns the normalized value of a small integer.
     fn fraction(self, bits: u32) -> f64 {
-        self.one().map_or(self.value(bits), |one| (self.value(bits) / one).max(-1.0))
+        self.one()
+            .map_or(self.value(bits), |one| (self.value(bits) / one).max(-1.0))
     }
 
     /// Returns the normalized value nearest to a number.
@@ -102,19 +111,35 @@ impl Picture {
         } else {
             TextureFlags::empty()
         };
-        let options = TextureOptions::new().with_flags(flags).with_border_color([3.0; 4]);
-        Self { channel, channels, shape, levels: 1, flags: ArrayFlags::empty(), options, sampler: None }
+        let options = TextureOptions::new()
+            .with_flags(flags)
+            .with_border_color([3.0; 4]);
+        Self {
+            channel,
+            channels,
+            shape,
+            levels: 1,
+            flags: ArrayFlags::empty(),
+            options,
+            sampler: None,
+        }
     }
 
     pub(super) fn is_normalized(&self) -> bool {
-        self.options.flags.contains(TextureFlags::NORMALIZED_COORDINATES)
+        self.options
+            .flags
+            .contains(TextureFlags::NORMALIZED_COORDINATES)
     }
 
     /// Returns the extents of a level; the number of layers is not halved.
     pub(super) fn extents(&self, level: u32, is_layered: bool) -> [usize; 3] {
         let half = |extent: usize| (extent >> level).max(1);
         let layers = self.shape.layers();
-        [half(self.shape.width()), half(self.shape.rows()), if is_layered { layers } else { half(layers) }]
+        [
+            half(self.shape.width()),
+            half(self.shape.rows()),
+            if is_layered { layers } else { half(layers) },
+        ]
     }
 
     /// Returns the channel bits of an element; floating-point channels contain small numbers.
@@ -159,13 +184,27 @@ impl Picture {
             Channel::U32 | Channel::S32 => self.channel.value(value.to_bits()),
             Channel::F32 => value.into(),
             // The bits that `f16` lacks are truncated.
-            Channel::F16 => f32::from_bits(value.clamp(-65_504.0, 65_504.0).to_bits() & !0x1fff).into(),
-            _ if self.reads_integers() => self.channel.value(value.to_bits() & u32::MAX >> (32 - self.channel.bits())),
-            Channel::U8 | Channel::U16 => self.channel.nearest_fraction(value.clamp(0.0, 1.0).into()),
-            Channel::S8 | Channel::S16 => self.channel.nearest_fraction(value.clamp(-1.0, 1.0).into()),
+            Channel::F16 => {
+                f32::from_bits(value.clamp(-65_504.0, 65_504.0).to_bits() & !0x1fff).into()
+            }
+            _ if self.reads_integers() => self
+                .channel
+                .value(value.to_bits() & u32::MAX >> (32 - self.channel.bits())),
+            Channel::U8 | Channel::U16 => {
+                self.channel.nearest_fraction(value.clamp(0.0, 1.0).into())
+            }
+            Channel::S8 | Channel::S16 => {
+                self.channel.nearest_fraction(value.clamp(-1.0, 1.0).into())
+            }
         };
         let color = self.options.border_color;
-        std::array::from_fn(|channel| if channel < self.channels { number(color[channel]) } else { 0.0 })
+        std::array::from_fn(|channel| {
+            if channel < self.channels {
+                number(color[channel])
+            } else {
+                0.0
+            }
+        })
     }
 
     /// Returns the index of an element that may be out of bounds; `None` is the border.
@@ -176,7 +215,11 @@ impl Picture {
             AddressMode::Wrap if self.is_normalized() => index.rem_euclid(extent),
             AddressMode::Mirror if self.is_normalized() => {
                 let (turn, rest) = (index.div_euclid(extent), index.rem_euclid(extent));
-                if turn % 2 == 0 { rest } else { extent - 1 - rest }
+                if turn % 2 == 0 {
+                    rest
+                } else {
+                    extent - 1 - rest
+                }
             }
             _ => index.clamp(0, extent - 1),
         };
@@ -195,9 +238,8 @@ impl Picture {
             .iter()
             .zip(extents)
             .map(|(coordinate, extent)| match is_linear {
-                true if self.clamps() => {
-                    ((256.0 * (coordinate - 0.5) + 0.5).floor() as i64).clamp(0, 256 * (extent as i64 - 1))
-                }
+                true if self.clamps() => ((256.0 * (coordinate - 0.5) + 0.5).floor() as i64)
+                    .clamp(0, 256 * (extent as i64 - 1)),
                 true => (256.0 * (coordinate - 0.5) + 0.5).floor() as i64,
                 false => 256 * coordinate.floor() as i64,
             })
@@ -212,11 +254,21 @@ impl Picture {
                 }
             }
             place[2] = layer.unwrap_or(place[2]);
-            let found = if is_inside { self.read(level, place) } else { self.border() };
+            let found = if is_inside {
+                self.read(level, place)
+            } else {
+                self.border()
+            };
             let share = share(corner, &steps);
-            sum.iter_mut().zip(found).for_each(|(sum, value)| *sum += share * value);
+            sum.iter_mut()
+                .zip(found)
+                .for_each(|(sum, value)| *sum += share * value);
         }
-        if self.channel == Channel::F16 { sum.map(nearest_half) } else { sum }
+        if self.channel == Channel::F16 {
+            sum.map(nearest_half)
+        } else {
+            sum
+        }
     }
 
     /// Returns `true` if out-of-bounds coordinates are clamped.
@@ -251,7 +303,14 @@ impl Picture {
             let [width, height, depth] = self.extents(level, is_layered);
             (0..width * height * depth)
                 .map(|place| {
-                    element(self.element(level, [place % width, place / width % height, place / width / height]))
+                    element(self.element(
+                        level,
+                        [
+                            place % width,
+                            place / width % height,
+                            place / width / height,
+                        ],
+                    ))
                 })
                 .collect()
         };
@@ -261,15 +320,36 @@ impl Picture {
                 array.level(level)?.copy_from_slice(&elements(level))?;
             }
             let texture = Texture::from_mipmapped_array(&Arc::new(array), &self.options, None)?;
-            return Ok(Prepared { table: [texture.as_raw(), 0, 0, 0], _kept: Box::new(texture) });
+            return Ok(Prepared {
+                table: [texture.as_raw(), 0, 0, 0],
+                _kept: Box::new(texture),
+            });
         }
-        let array = Arc::new(Array::from_slice(stream, &elements(0), self.shape, self.flags)?);
+        let array = Arc::new(Array::from_slice(
+            stream,
+            &elements(0),
+            self.shape,
+            self.flags,
+        )?);
         let texture = Texture::from_array(&array, &self.options)?;
-        let surface = if self.flags.contains(ArrayFlags::SURFACE) { Some(Surface::new(&array)?) } else { None };
-        let sampler = self.sampler.map(|options| Texture::from_array(&array, &options)).transpose()?;
-        let second = surface.as_ref().map(Surface::as_raw).or(sampler.as_ref().map(Texture::as_raw));
+        let surface = if self.flags.contains(ArrayFlags::SURFACE) {
+            Some(Surface::new(&array)?)
+        } else {
+            None
+        };
+        let sampler = self
+            .sampler
+            .map(|options| Texture::from_array(&array, &options))
+            .transpose()?;
+        let second = surface
+            .as_ref()
+            .map(Surface::as_raw)
+            .or(sampler.as_ref().map(Texture::as_raw));
         let table = [texture.as_raw(), second.unwrap_or(0), 0, 0];
-        Ok(Prepared { table, _kept: Box::new((texture, surface, sampler)) })
+        Ok(Prepared {
+            table,
+            _kept: Box::new((texture, surface, sampler)),
+        })
     }
 }
 
@@ -280,12 +360,23 @@ fn share(corner: i64, steps: &[i64]) -> f64 {
     let second = |axis: usize| steps.get(axis).map_or(0, |steps| steps.rem_euclid(256));
     let is_second = |axis: usize| corner >> axis & 1 == 1;
     let nearest = |parts: i64| (parts + 128).div_euclid(256);
-    let layer = if is_second(2) { second(2) } else { 256 - second(2) };
+    let layer = if is_second(2) {
+        second(2)
+    } else {
+        256 - second(2)
+    };
     let right = nearest(layer * second(0));
     let column = if is_second(0) { right } else { layer - right };
-    let row = if is_second(1) { second(1) } else { 256 - second(1) };
-    let parts =
-        if is_second(0) == is_second(1) { nearest(column * row) } else { column - nearest(column * (256 - row)) };
+    let row = if is_second(1) {
+        second(1)
+    } else {
+        256 - second(1)
+    };
+    let parts = if is_second(0) == is_second(1) {
+        nearest(column * row)
+    } else {
+        column - nearest(column * (256 - row))
+    };
     parts as f64 / 256.0
 }
 

@@ -14,11 +14,20 @@ const PATTERNS: [(u32, &str); 14] = [
     (80, "m16n8k{4,8}.row.col.f32.tf32.tf32.f32"),
     (80, "m8n8k4.row.col.f64.f64.f64.f64"),
     (90, "m16n8k{4,8,16}.row.col.f64.f64.f64.f64"),
-    (89, "m16n8k{16,32}.row.col.{f16.{e4m3,e5m2}.{e4m3,e5m2}.f16,f32.{e4m3,e5m2}.{e4m3,e5m2}.f32}"),
+    (
+        89,
+        "m16n8k{16,32}.row.col.{f16.{e4m3,e5m2}.{e4m3,e5m2}.f16,f32.{e4m3,e5m2}.{e4m3,e5m2}.f32}",
+    ),
     (75, "m8n8k16.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32"),
-    (80, "m16n8k{16,32}.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32"),
+    (
+        80,
+        "m16n8k{16,32}.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32",
+    ),
     (75, "m8n8k32.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
-    (80, "m16n8k{32,64}.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
+    (
+        80,
+        "m16n8k{32,64}.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32",
+    ),
     (75, "m8n8k128.row.col.s32.b1.b1.s32.xor.popc"),
     (80, "m8n8k128.row.col.s32.b1.b1.s32.and.popc"),
     (80, "m16n8k{128,256}.row.col.s32.b1.b1.s32.{xor,and}.popc"),
@@ -26,13 +35,23 @@ const PATTERNS: [(u32, &str); 14] = [
 
 /// Returns the spellings of all products, each with its minimum compute capability.
 pub(super) fn spellings() -> impl Iterator<Item = (u32, String)> {
-    let all = |(architecture, pattern)| expand(pattern).into_iter().map(move |rest| (architecture, rest));
-    PATTERNS.into_iter().flat_map(all).map(|(architecture, rest)| (architecture, format!("mma.sync.aligned.{rest}")))
+    let all = |(architecture, pattern)| {
+        expand(pattern)
+            .into_iter()
+            .map(move |rest| (architecture, rest))
+    };
+    PATTERNS
+        .into_iter()
+        .flat_map(all)
+        .map(|(architecture, rest)| (architecture, format!("mma.sync.aligned.{rest}")))
 }
 
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    forms.extend(spellings().map(|(architecture, spelling)| Product::of(&spelling).form().needs(architecture)));
+    forms.extend(
+        spellings()
+            .map(|(architecture, spelling)| Product::of(&spelling).form().needs(architecture)),
+    );
     forms.extend(small_matrices());
     forms
 }
@@ -53,9 +72,10 @@ impl Element {
             "f64" => Self::Real(F64),
             "e4m3" => Self::Real(E4M3),
             "e5m2" => Self::Real(E5M2),
-            _ => {
-                Self::Integer { bits: name[1..].parse().expect("the type has a width"), signed: name.starts_with('s') }
-            }
+            _ => Self::Integer {
+                bits: name[1..].parse().expect("the type has a width"),
+                signed: name.starts_with('s'),
+            },
         }
     }
 
@@ -73,7 +93,9 @@ impl Element {
 
     /// Returns the mask of a register, and the bits set in it: numbers of magnitude 1 to 1.75.
     pub(super) fn bounds(self) -> Option<(u64, u64)> {
-        let Self::Real(format) = self else { return None };
+        let Self::Real(format) = self else {
+            return None;
+        };
         let (mask, set) = match format.width {
             8 if format.precision == 4 => (0x86, 0x38),
             8 => (0x83, 0x3c),
@@ -82,7 +104,9 @@ impl Element {
             32 => (0x8060_0000, 0x3f80_0000),
             _ => (0x800c_0000_0000_0000, 0x3ff0_0000_0000_0000),
         };
-        let spread = |bits: u64| (0..self.each()).fold(0, |all, at| all | bits << (at as u32 * format.width));
+        let spread = |bits: u64| {
+            (0..self.each()).fold(0, |all, at| all | bits << (at as u32 * format.width))
+        };
         Some((spread(mask), spread(set)))
     }
 
@@ -93,12 +117,17 @@ impl Element {
             // The largest exponent represents numbers too, except for one NaN.
             Self::Real(E4M3) if (0x78..0x7f).contains(&(bits & 0x7f)) => {
                 let magnitude = f64::from((bits as u32 & 7 | 8) << 5);
-                if bits & 0x80 == 0 { magnitude } else { -magnitude }
+                if bits & 0x80 == 0 {
+                    magnitude
+                } else {
+                    -magnitude
+                }
             }
             Self::Real(format) => format.value(bits),
-            Self::Integer { bits: width, signed: true } => {
-                ((bits << (64 - width)).cast_signed() >> (64 - width)) as f64
-            }
+            Self::Integer {
+                bits: width,
+                signed: true,
+            } => ((bits << (64 - width)).cast_signed() >> (64 - width)) as f64,
             Self::Integer { .. } => bits as f64,
         }
     }
@@ -120,8 +149,10 @@ impl Product {
         let words: Vec<&str> = spelling.split('.').collect();
         let (rows, rest) = words[3][1..].split_once('n').expect("a shape has columns");
         let inner = rest.split_once('k').expect("a shape has an inner extent").1;
-        let types: Vec<&&str> =
-            words[6..].iter().filter(|word| !["satfinite", "xor", "and", "popc"].contains(word)).collect();
+        let types: Vec<&&str> = words[6..]
+            .iter()
+            .filter(|word| !["satfinite", "xor", "and", "popc"].contains(word))
+            .collect();
         let number = |text: &str| text.parse().expect("a shape has numbers");
         Self {
             spelling: spelling.to_owned(),
@@ -136,19 +167,31 @@ impl Product {
     /// The number of registers of A, B and C.
     pub(super) fn registers(&self) -> [usize; 3] {
         let parts = self.inner / (4 * self.left.each());
-        let results = if self.result.each() == 2 { self.rows / 8 } else { self.rows / 4 };
+        let results = if self.result.each() == 2 {
+            self.rows / 8
+        } else {
+            self.rows / 4
+        };
         [parts * (self.rows / 8), parts, results]
     }
 
     fn form(self) -> BlockForm {
         let [left, right, results] = self.registers();
-        let elements = [(left, self.left), (right, self.right), (results, self.result)];
+        let elements = [
+            (left, self.left),
+            (right, self.right),
+            (results, self.result),
+        ];
         let is_double = self.left.bits() == 64;
         let (mut code, mut number, mut lists) = (String::new(), 0, Vec::new());
         for (count, element) in elements {
             let mut list = Vec::new();
             for _ in 0..count {
-                let register = if is_double { format!("%l{}", 4 + number) } else { format!("%r{}", 4 + number) };
+                let register = if is_double {
+                    format!("%l{}", 4 + number)
+                } else {
+                    format!("%r{}", 4 + number)
+                };
                 code += &fill(number, &register, element, is_double);
                 list.push(register);
                 number += 1;
@@ -157,13 +200,26 @@ impl Product {
         }
         let class = if is_double { 'l' } else { 'r' };
         let first = if is_double { 20 } else { 4 + number };
-        let to: Vec<String> = (0..results).map(|at| format!("%{class}{}", first + at)).collect();
-        code += &format!("{} {{{}}}, {};\n", self.spelling, to.join(", "), lists.join(", "));
+        let to: Vec<String> = (0..results)
+            .map(|at| format!("%{class}{}", first + at))
+            .collect();
+        code += &format!(
+            "{} {{{}}}, {};\n",
+            self.spelling,
+            to.join(", "),
+            lists.join(", ")
+        );
         let size = if is_double { 8 } else { 4 };
         for (at, register) in to.iter().enumerate() {
-            code += &format!("    st.global.b{} [%out+{}], {register};\n", 8 * size, at * size);
+            code += &format!(
+                "    st.global.b{} [%out+{}], {register};\n",
+                8 * size,
+                at * size
+            );
         }
-        BlockForm::new(self.spelling.clone(), code, move |all, thread| self.left_by(all, thread))
+        BlockForm::new(self.spelling.clone(), code, move |all, thread| {
+            self.left_by(all, thread)
+        })
     }
 
     /// Returns the bits of a lane's registers: first A, then B, then C.
@@ -172,8 +228,14 @@ impl Product {
         let number = at + [0, left, left + right][matrix];
         let element = [self.left, self.right, self.result][matrix];
         let bits = raw(lane, number);
-        let bits = if self.left.bits() == 64 { bits } else { bits & 0xffff_ffff };
-        element.bounds().map_or(bits, |(mask, set)| bits & mask | set)
+        let bits = if self.left.bits() == 64 {
+            bits
+        } else {
+            bits & 0xffff_ffff
+        };
+        element
+            .bounds()
+            .map_or(bits, |(mask, set)| bits & mask | set)
     }
 
     /// Returns registers for all four operands with arbitrary contents.
@@ -181,17 +243,29 @@ impl Product {
         let [left, right, results] = self.registers();
         let class = if self.left.bits() == 64 { 'l' } else { 'r' };
         let list = |count: usize| {
-            let names: Vec<String> = (8..8 + count).map(|number| format!("%{class}{number}")).collect();
+            let names: Vec<String> = (8..8 + count)
+                .map(|number| format!("%{class}{number}"))
+                .collect();
             format!("{{{}}}", names.join(", "))
         };
-        format!("{}, {}, {}, {}", list(results), list(left), list(right), list(results))
+        format!(
+            "{}, {}, {}, {}",
+            list(results),
+            list(left),
+            list(right),
+            list(results)
+        )
     }
 
     /// Returns the lane, the register and the slot of an element of A.
     pub(super) fn home_of_a(&self, row: usize, place: usize) -> (usize, usize, usize) {
         let each = self.left.each();
         let (part, within) = (place / (4 * each), place % (4 * each));
-        (row % 8 * 4 + within / each, part * (self.rows / 8) + row / 8, within % each)
+        (
+            row % 8 * 4 + within / each,
+            part * (self.rows / 8) + row / 8,
+            within % each,
+        )
     }
 
     /// Returns the lane, the register and the slot of an element of B.
@@ -203,24 +277,33 @@ impl Product {
 
     fn a(&self, warp: &[Sources], row: usize, place: usize) -> f64 {
         let (lane, register, at) = self.home_of_a(row, place);
-        self.left.number(self.register(&warp[lane], 0, register), at)
+        self.left
+            .number(self.register(&warp[lane], 0, register), at)
     }
 
     fn b(&self, warp: &[Sources], place: usize, column: usize) -> f64 {
         let (lane, register, at) = self.home_of_b(place, column);
-        self.right.number(self.register(&warp[lane], 1, register), at)
+        self.right
+            .number(self.register(&warp[lane], 1, register), at)
     }
 
     /// Returns the lane, the register and the slot of an element of C or D.
     pub(super) fn home(&self, row: usize, column: usize) -> (usize, usize, usize) {
         let (lane, within) = (row % 8 * 4 + column / 2, column % 2);
-        if self.result.each() == 2 { (lane, row / 8, within) } else { (lane, row / 8 * 2 + within, 0) }
+        if self.result.each() == 2 {
+            (lane, row / 8, within)
+        } else {
+            (lane, row / 8 * 2 + within, 0)
+        }
     }
 
     fn element(&self, warp: &[Sources], row: usize, column: usize) -> f64 {
         let (lane, register, at) = self.home(row, column);
-        let addend = self.result.number(self.register(&warp[lane], 2, register), at);
-        let pairs = (0..self.inner).map(|place| (self.a(warp, row, place), self.b(warp, place, column)));
+        let addend = self
+            .result
+            .number(self.register(&warp[lane], 2, register), at);
+        let pairs =
+            (0..self.inner).map(|place| (self.a(warp, row, place), self.b(warp, place, column)));
         let product = |(a, b): (f64, f64)| match self.spelling.rsplit('.').nth(1) {
             Some("xor") => f64::from(u8::from(a != b)),
             _ => a * b,
@@ -239,7 +322,8 @@ impl Product {
     fn left_by(&self, all: &[Sources], thread: usize) -> Left {
         let warp = &all[thread / 32 * 32..][..32];
         let mut left = [0_u8; 32];
-        for (row, column) in (0..self.rows).flat_map(|row| (0..8).map(move |column| (row, column))) {
+        for (row, column) in (0..self.rows).flat_map(|row| (0..8).map(move |column| (row, column)))
+        {
             let (lane, register, at) = self.home(row, column);
             if lane != thread % 32 {
                 continue;
@@ -249,12 +333,16 @@ impl Product {
                 Element::Real(F64) => (value.to_bits().to_le_bytes(), 8),
                 Element::Real(F32) => (u64::from((value as f32).to_bits()).to_le_bytes(), 4),
                 Element::Real(_) => (half(value).to_le_bytes(), 2),
-                Element::Integer { .. } => (u64::from((value as i32).cast_unsigned()).to_le_bytes(), 4),
+                Element::Integer { .. } => {
+                    (u64::from((value as i32).cast_unsigned()).to_le_bytes(), 4)
+                }
             };
             let place = register * size.max(4) + at * 2;
             left[place..][..size].copy_from_slice(&bytes[..size]);
         }
-        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at])))
+        std::array::from_fn(|word| {
+            u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at]))
+        })
     }
 }
 
@@ -269,10 +357,16 @@ fn fill(number: usize, register: &str, element: Element, is_double: bool) -> Str
     let turned = if turn == 0 {
         format!("mov.b64 %l28, %l{word};")
     } else {
-        format!("shl.b64 %l28, %l{word}, {turn}; shr.u64 %l29, %l{word}, {}; or.b64 %l28, %l28, %l29;", 64 - turn)
+        format!(
+            "shl.b64 %l28, %l{word}, {turn}; shr.u64 %l29, %l{word}, {}; or.b64 %l28, %l28, %l29;",
+            64 - turn
+        )
     };
-    let narrow =
-        if is_double { format!("mov.b64 {register}, %l28;") } else { format!("cvt.u32.u64 {register}, %l28;") };
+    let narrow = if is_double {
+        format!("mov.b64 {register}, %l28;")
+    } else {
+        format!("cvt.u32.u64 {register}, %l28;")
+    };
     let bits = if is_double { 64 } else { 32 };
     let bound = element.bounds().map_or_else(String::new, |(mask, set)| {
         format!(" and.b{bits} {register}, {register}, {mask:#x}; or.b{bits} {register}, {register}, {set:#x};")
@@ -284,18 +378,37 @@ fn fill(number: usize, register: &str, element: Element, is_double: bool) -> Str
 pub(super) fn half(value: f64) -> u64 {
     let bits = value.abs().to_bits();
     let sign = if value < 0.0 { 0x8000 } else { 0 };
-    if bits == 0 { sign } else { sign | (bits - (1008 << 52)) >> 42 }
+    if bits == 0 {
+        sign
+    } else {
+        sign | (bits - (1008 << 52)) >> 42
+    }
 }
 
 /// Matrices of 8 × 8 16-bit elements: each lane's location contains one row of 16 bytes, eight rows per matrix.
 fn small_matrices() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (count, trans) in [1, 2, 4].into_iter().flat_map(|count| ["", ".trans"].map(|trans| (count, trans))) {
+    for (count, trans) in [1, 2, 4]
+        .into_iter()
+        .flat_map(|count| ["", ".trans"].map(|trans| (count, trans)))
+    {
         for space in ["", ".shared", ".shared::cta"] {
             let rest = format!("sync.aligned.m8n8.x{count}{trans}{space}.b16");
-            let address = if space.is_empty() { "[%generic]" } else { "[%shared]" };
-            forms.push(load_small(&format!("ldmatrix.{rest}"), address, (count, !trans.is_empty())));
-            forms.push(store_small(&format!("stmatrix.{rest}"), address, (count, !trans.is_empty())));
+            let address = if space.is_empty() {
+                "[%generic]"
+            } else {
+                "[%shared]"
+            };
+            forms.push(load_small(
+                &format!("ldmatrix.{rest}"),
+                address,
+                (count, !trans.is_empty()),
+            ));
+            forms.push(store_small(
+                &format!("stmatrix.{rest}"),
+                address,
+                (count, !trans.is_empty()),
+            ));
         }
     }
     let transpose = "movmatrix.sync.aligned.m8n8.trans.b16";
@@ -316,11 +429,16 @@ fn small_matrices() -> Vec<BlockForm> {
 
 /// Returns `count` registers starting at `%r8`.
 fn eights(count: usize) -> String {
-    (0..count).map(|at| format!("%r{}", 8 + at)).collect::<Vec<_>>().join(", ")
+    (0..count)
+        .map(|at| format!("%r{}", 8 + at))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn load_small(spelling: &str, address: &str, (count, transposes): (usize, bool)) -> BlockForm {
-    let left: String = (0..count).map(|at| format!("st.global.b32 [%out+{}], %r{}; ", 4 * at, 8 + at)).collect();
+    let left: String = (0..count)
+        .map(|at| format!("st.global.b32 [%out+{}], %r{}; ", 4 * at, 8 + at))
+        .collect();
     let code = format!(
         "st.shared.v2.b64 [%shared], {{%l0, %l1}};
     bar.sync 0;
@@ -334,8 +452,19 @@ fn load_small(spelling: &str, address: &str, (count, transposes): (usize, bool))
             let (row, column) = place(lane, at, transposes);
             warp[8 * matrix + row][column / 4] >> (16 * (column % 4)) & 0xffff
         };
-        let register = |matrix: usize| if matrix < count { half(matrix, 0) | half(matrix, 1) << 16 } else { 0 };
-        [register(0) | register(1) << 32, register(2) | register(3) << 32, 0, 0]
+        let register = |matrix: usize| {
+            if matrix < count {
+                half(matrix, 0) | half(matrix, 1) << 16
+            } else {
+                0
+            }
+        };
+        [
+            register(0) | register(1) << 32,
+            register(2) | register(3) << 32,
+            0,
+            0,
+        ]
     })
 }
 
@@ -357,12 +486,20 @@ fn store_small(spelling: &str, address: &str, (count, transposes): (usize, bool)
         let (matrix, row) = (lane / 8, lane % 8);
         let half = |column: usize| {
             // The lane and the half that hold this element.
-            let (line, across) = if transposes { (column, row) } else { (row, column) };
+            let (line, across) = if transposes {
+                (column, row)
+            } else {
+                (row, column)
+            };
             let from = &warp[line * 4 + across / 2];
             from[matrix / 2] >> (32 * (matrix % 2) + 16 * (across % 2)) & 0xffff
         };
         let word = |word: usize| (0..4).map(|at| half(4 * word + at) << (16 * at)).sum();
-        if matrix < count { [word(0), word(1), 0, 0] } else { [0; 4] }
+        if matrix < count {
+            [word(0), word(1), 0, 0]
+        } else {
+            [0; 4]
+        }
     });
     form.needs(90)
 }
@@ -370,5 +507,9 @@ fn store_small(spelling: &str, address: &str, (count, transposes): (usize, bool)
 /// Returns the row and column of a lane's half in an 8 × 8 matrix.
 fn place(lane: usize, half: usize, transposes: bool) -> (usize, usize) {
     let (row, column) = (lane / 4, lane % 4 * 2 + half);
-    if transposes { (column, row) } else { (row, column) }
+    if transposes {
+        (column, row)
+    } else {
+        (row, column)
+    }
 }

@@ -28,20 +28,32 @@ const PATTERNS: [(u32, &str); 34] = [
     (75, "ld{.const,.param}.NARROW"),
     (90, "{ld,st}.shared::cluster.NARROW"),
     (75, "ldu{,.global}.{TYPES,VECTORS}"),
-    (75, "ld{,.global,.shared,.shared::cta,.local,.const,.param}.b128"),
+    (
+        75,
+        "ld{,.global,.shared,.shared::cta,.local,.const,.param}.b128",
+    ),
     (90, "{ld,st}.shared::cluster.b128"),
     (100, "ld{,.global}.WIDE"),
     (75, "ld{,.global,.shared,.const}{.ca,.cg,.cs,.lu,.cv}.SOME"),
     (75, "ld.global{.ca,.cg,.cs,}.nc.SOME"),
     (75, "ld.weak{,.global,.shared,.local,.const}.SOME"),
     (75, "ld.volatile{,.global,.shared}.SOME"),
-    (75, "ld{.relaxed,.acquire}{.cta,.gpu,.sys}{,.global,.shared}.SOME"),
+    (
+        75,
+        "ld{.relaxed,.acquire}{.cta,.gpu,.sys}{,.global,.shared}.SOME",
+    ),
     (90, "ld{.relaxed,.acquire}.cluster{,.global,.shared}.SOME"),
     (75, "ld.mmio.relaxed.sys{,.global}.{u8,s16,b32,f32,b64}"),
-    (75, "ld.global.L1::{evict_normal,evict_unchanged,evict_first,evict_last,no_allocate}.SOME"),
+    (
+        75,
+        "ld.global.L1::{evict_normal,evict_unchanged,evict_first,evict_last,no_allocate}.SOME",
+    ),
     (75, "ld.global.L2::64B.SOME"),
     (80, "ld.global.L2::{128B,256B}.SOME"),
-    (80, "ld.global{,.nc,.L1::evict_last,.L1::no_allocate.L2::128B}.L2::cache_hint.SOME"),
+    (
+        80,
+        "ld.global{,.nc,.L1::evict_last,.L1::no_allocate.L2::128B}.L2::cache_hint.SOME",
+    ),
     (75, "stSPACES.{TYPES,VECTORS}"),
     (90, "st.shared::cluster.{TYPES,VECTORS}"),
     (75, "st{,.global,.shared,.shared::cta,.local}.b128"),
@@ -49,24 +61,39 @@ const PATTERNS: [(u32, &str); 34] = [
     (75, "st{,.global,.shared}{.wb,.cg,.cs,.wt}.SOME"),
     (75, "st.weak{,.global,.shared,.local}.SOME"),
     (75, "st.volatile{,.global,.shared}.SOME"),
-    (75, "st{.relaxed,.release}{.cta,.gpu,.sys}{,.global,.shared}.SOME"),
+    (
+        75,
+        "st{.relaxed,.release}{.cta,.gpu,.sys}{,.global,.shared}.SOME",
+    ),
     (90, "st{.relaxed,.release}.cluster{,.global,.shared}.SOME"),
     (75, "st.mmio.relaxed.sys{,.global}.{u8,s16,b32,f32,b64}"),
-    (75, "st.global.L1::{evict_normal,evict_unchanged,evict_first,evict_last,no_allocate}.SOME"),
+    (
+        75,
+        "st.global.L1::{evict_normal,evict_unchanged,evict_first,evict_last,no_allocate}.SOME",
+    ),
     (80, "st.global{,.L1::evict_last}.L2::cache_hint.SOME"),
 ];
 
 /// The definitions of the names.
-const NAMES: &[(&str, &str)] =
-    &[("TYPES", TYPES), ("VECTORS", VECTORS), ("NARROW", NARROW), ("WIDE", WIDE), ("SOME", SOME), ("SPACES", SPACES)];
+const NAMES: &[(&str, &str)] = &[
+    ("TYPES", TYPES),
+    ("VECTORS", VECTORS),
+    ("NARROW", NARROW),
+    ("WIDE", WIDE),
+    ("SOME", SOME),
+    ("SPACES", SPACES),
+];
 
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (architecture, pattern) in PATTERNS {
         for spelling in expand_named(pattern, NAMES) {
             let moved = Moved::of(&spelling);
-            let form =
-                if spelling.starts_with("st") { store(&spelling, &moved) } else { load(&spelling, &moved, None) };
+            let form = if spelling.starts_with("st") {
+                store(&spelling, &moved)
+            } else {
+                load(&spelling, &moved, None)
+            };
             let form = match misunderstood(&spelling) {
                 Some(reason) => form.left_out(reason),
                 None => form,
@@ -83,17 +110,26 @@ pub(super) fn forms() -> Vec<BlockForm> {
 /// Loads with the guarantee that the address is uniform.
 fn promised() -> Vec<BlockForm> {
     let form = |spelling: String| {
-        let hint = if spelling.contains("cache_hint") { ", %l31" } else { "" };
+        let hint = if spelling.contains("cache_hint") {
+            ", %l31"
+        } else {
+            ""
+        };
         let code = format!(
             "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;
     ld.param.u64 %l30, [in];
     {spelling} {{%l8, %l9}}, [%l30].unified{hint};
     st.global.v2.b64 [%out], {{%l8, %l9}};"
         );
-        let form = BlockForm::new(format!("{spelling} unified"), code, |all, _| [all[0][0], all[0][1], 0, 0]);
+        let form = BlockForm::new(format!("{spelling} unified"), code, |all, _| {
+            [all[0][0], all[0][1], 0, 0]
+        });
         form.needs(80)
     };
-    expand("ld{,.global{,.nc,.L1::evict_last,.L2::cache_hint}}.v2.b64").into_iter().map(form).collect()
+    expand("ld{,.global{,.nc,.L1::evict_last,.L2::cache_hint}}.v2.b64")
+        .into_iter()
+        .map(form)
+        .collect()
 }
 
 /// Returns the reason why a real driver miscompiles eight elements of 8 or 16 bits, which the assembler accepts.
@@ -113,7 +149,11 @@ fn wider() -> Vec<BlockForm> {
         let moved = Moved::of(spelling);
         (moved.register() < bits).then(|| load(spelling, &moved, Some(bits)))
     };
-    spellings.iter().flat_map(|spelling| [form(spelling, 32), form(spelling, 64)]).flatten().collect()
+    spellings
+        .iter()
+        .flat_map(|spelling| [form(spelling, 32), form(spelling, 64)])
+        .flatten()
+        .collect()
 }
 
 /// Generic accesses of shared memory.
@@ -121,8 +161,11 @@ fn generic_to_shared() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for spelling in expand(&format!("{{ld,st}}.{{{TYPES},{VECTORS}}}")) {
         let moved = Moved::of(&spelling);
-        let mut form =
-            if spelling.starts_with("st") { store(&spelling, &moved) } else { load(&spelling, &moved, None) };
+        let mut form = if spelling.starts_with("st") {
+            store(&spelling, &moved)
+        } else {
+            load(&spelling, &moved, None)
+        };
         form.code = form.code.replace("[%work", "[%generic");
         form.name += " to shared memory";
         forms.push(form);
@@ -139,10 +182,17 @@ struct Moved {
 
 impl Moved {
     fn of(spelling: &str) -> Self {
-        let count = spelling.split('.').find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1);
+        let count = spelling
+            .split('.')
+            .find_map(|word| word.strip_prefix('v')?.parse().ok())
+            .unwrap_or(1);
         let last = spelling.rsplit('.').next().expect("a spelling has words");
         let bits = last[1..].parse().expect("the last word is a type");
-        Self { count, bits, signed: last.starts_with('s') }
+        Self {
+            count,
+            bits,
+            signed: last.starts_with('s'),
+        }
     }
 
     /// Returns the bits of a register of this width.
@@ -158,7 +208,11 @@ impl Moved {
     /// Returns the operand, in braces if it is a vector.
     fn operand(&self, registers: &[String]) -> String {
         let list = registers.join(", ");
-        if self.count == 1 { list } else { format!("{{{list}}}") }
+        if self.count == 1 {
+            list
+        } else {
+            format!("{{{list}}}")
+        }
     }
 }
 
@@ -176,7 +230,11 @@ fn place(spelling: &str) -> &'static str {
     if spelling.starts_with("ldu") || spelling.contains(".nc.") {
         return "%in";
     }
-    match spelling.split('.').find(|word| ["const", "param", "shared", "local"].iter().any(|it| word.starts_with(it))) {
+    match spelling.split('.').find(|word| {
+        ["const", "param", "shared", "local"]
+            .iter()
+            .any(|it| word.starts_with(it))
+    }) {
         Some("const") => "words",
         Some(word) if word.starts_with("param") => "table",
         Some("local") => "%local",
@@ -198,7 +256,10 @@ fn plain(place: &str) -> &'static str {
 /// Returns the cache policy of accesses that have one.
 fn policy(spelling: &str) -> (&'static str, &'static str) {
     if spelling.contains("cache_hint") {
-        return ("createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;\n    ", ", %l31");
+        return (
+            "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;\n    ",
+            ", %l31",
+        );
     }
     ("", "")
 }
@@ -210,17 +271,34 @@ fn load(spelling: &str, moved: &Moved, wider: Option<u32>) -> BlockForm {
     let put = if space == "none" {
         String::new()
     } else {
-        (0..4).map(|word| format!("st{space}.b64 [{place}+{}], %l{word};\n    ", 8 * word)).collect()
+        (0..4)
+            .map(|word| format!("st{space}.b64 [{place}+{}], %l{word};\n    ", 8 * word))
+            .collect()
     };
     let first = if class == 'q' { 0 } else { 8 };
-    let registers: Vec<String> = (first..first + moved.count).map(|number| format!("%{class}{number}")).collect();
+    let registers: Vec<String> = (first..first + moved.count)
+        .map(|number| format!("%{class}{number}"))
+        .collect();
     let left: String = (registers.iter().enumerate())
-        .map(|(index, register)| format!("\n    st.global.b{bits} [%out+{}], {register};", index * bits as usize / 8))
+        .map(|(index, register)| {
+            format!(
+                "\n    st.global.b{bits} [%out+{}], {register};",
+                index * bits as usize / 8
+            )
+        })
         .collect();
     let operand = moved.operand(&registers);
     let code = format!("{put}{make}{spelling} {operand}, [{place}]{hint};{left}");
-    let name = wider.map_or_else(|| spelling.to_owned(), |bits| format!("{spelling} into {bits} bits"));
-    let (count, width, signed, is_table) = (moved.count, moved.bits, moved.signed, ["words", "table"].contains(&place));
+    let name = wider.map_or_else(
+        || spelling.to_owned(),
+        |bits| format!("{spelling} into {bits} bits"),
+    );
+    let (count, width, signed, is_table) = (
+        moved.count,
+        moved.bits,
+        moved.signed,
+        ["words", "table"].contains(&place),
+    );
     BlockForm::new(name, code, move |all, thread| {
         let source = if is_table { TABLE } else { all[thread] };
         let from = bytes(source);
@@ -228,7 +306,11 @@ fn load(spelling: &str, moved: &Moved, wider: Option<u32>) -> BlockForm {
         for element in 0..count {
             let size = width as usize / 8;
             let element = &from[element * size..][..size];
-            let fill = if signed && element[size - 1] >= 0x80 { 0xff } else { 0 };
+            let fill = if signed && element[size - 1] >= 0x80 {
+                0xff
+            } else {
+                0
+            };
             left.extend((0..bits as usize / 8).map(|at| element.get(at).copied().unwrap_or(fill)));
         }
         words_of(&left)
@@ -242,17 +324,30 @@ fn store(spelling: &str, moved: &Moved) -> BlockForm {
     let class = class(bits);
     let (mut fill, mut registers) = (String::new(), Vec::new());
     for element in 0..moved.count {
-        registers.push(format!("%{class}{}", if class == 'q' { 0 } else { 8 + element }));
+        registers.push(format!(
+            "%{class}{}",
+            if class == 'q' { 0 } else { 8 + element }
+        ));
         let (word, shift) = (element % 4, 32 * (element / 4));
         fill += &match class {
             'q' => "mov.b128 %q0, {%l0, %l1};\n    ".to_owned(),
             'l' => format!("mov.b64 %l{}, %l{word};\n    ", 8 + element),
-            _ => format!("shr.u64 %l30, %l{word}, {shift};\n    cvt.u{bits}.u64 %{class}{}, %l30;\n    ", 8 + element),
+            _ => format!(
+                "shr.u64 %l30, %l{word}, {shift};\n    cvt.u{bits}.u64 %{class}{}, %l30;\n    ",
+                8 + element
+            ),
         };
     }
-    let clear: String = (0..4).map(|word| format!("st{space}.b64 [{place}+{}], 0;\n    ", 8 * word)).collect();
+    let clear: String = (0..4)
+        .map(|word| format!("st{space}.b64 [{place}+{}], 0;\n    ", 8 * word))
+        .collect();
     let left: String = (0..4)
-        .map(|word| format!("\n    ld{space}.b64 %l20, [{place}+{0}];\n    st.global.b64 [%out+{0}], %l20;", 8 * word))
+        .map(|word| {
+            format!(
+                "\n    ld{space}.b64 %l20, [{place}+{0}];\n    st.global.b64 [%out+{0}], %l20;",
+                8 * word
+            )
+        })
         .collect();
     let operand = moved.operand(&registers);
     let code = format!("{clear}{fill}{make}{spelling} [{place}], {operand}{hint};{left}");

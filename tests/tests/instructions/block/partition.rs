@@ -23,7 +23,10 @@ pub(super) fn forms() -> Vec<BlockForm> {
                     expected(&all[thread - lane..][..32], lane, masks[lane])
                 });
                 let words = masks.map(|mask| format!("{mask:#x}")).join(", ");
-                forms.push(form.declaring(format!(".const .b32 FNmasks[32] = {{{words}}};")).needs(*architecture));
+                forms.push(
+                    form.declaring(format!(".const .b32 FNmasks[32] = {{{words}}};"))
+                        .needs(*architecture),
+                );
             }
         }
     }
@@ -33,11 +36,19 @@ pub(super) fn forms() -> Vec<BlockForm> {
 /// Tiles of 16, 4 and 1 lanes, and unordered groups.
 fn partitions() -> Vec<Masks> {
     let masks = |labels: [usize; 32]| -> Masks {
-        labels.map(|label| (0..32).filter(|lane| labels[*lane] == label).fold(0, |mask, lane| mask | 1 << lane))
+        labels.map(|label| {
+            (0..32)
+                .filter(|lane| labels[*lane] == label)
+                .fold(0, |mask, lane| mask | 1 << lane)
+        })
     };
     let mut random = Random(7);
-    let tiles = [16, 4, 1].map(|size| masks(std::array::from_fn(|lane| lane / size))).into_iter();
-    tiles.chain([2, 3, 5, 9].map(|groups| masks(std::array::from_fn(|_| random.below(groups))))).collect()
+    let tiles = [16, 4, 1]
+        .map(|size| masks(std::array::from_fn(|lane| lane / size)))
+        .into_iter();
+    tiles
+        .chain([2, 3, 5, 9].map(|groups| masks(std::array::from_fn(|_| random.below(groups)))))
+        .collect()
 }
 
 /// Loads the lane's mask into `%r20`.
@@ -115,10 +126,17 @@ const INSTRUCTIONS: &[(&str, u32, &str, Expected)] = &[
     st.global.b32 [%out+8], %r11;
     st.global.b32 [%out+16], %r12;",
         |warp, lane, mask| {
-            let same = |bits: u64| lanes(mask).filter(move |other| warp[*other][0] & bits == warp[lane][0] & bits);
+            let same = |bits: u64| {
+                lanes(mask).filter(move |other| warp[*other][0] & bits == warp[lane][0] & bits)
+            };
             let any: u64 = same(3).map(|lane| 1 << lane).sum();
             let agree = same(1).count() == mask.count_ones() as usize;
-            [any, if agree { u64::from(mask) } else { 0 }, u64::from(agree), 0]
+            [
+                any,
+                if agree { u64::from(mask) } else { 0 },
+                u64::from(agree),
+                0,
+            ]
         },
     ),
     (
@@ -135,7 +153,11 @@ const INSTRUCTIONS: &[(&str, u32, &str, Expected)] = &[
         |warp, _, mask| {
             let values = || lanes(mask).map(|lane| warp[lane][0] as u32);
             let sum = values().fold(0, u32::wrapping_add);
-            let least = values().map(u32::cast_signed).min().unwrap_or_default().cast_unsigned();
+            let least = values()
+                .map(u32::cast_signed)
+                .min()
+                .unwrap_or_default()
+                .cast_unsigned();
             let most = values().max().unwrap_or_default();
             [sum, least, most, values().fold(0, |a, b| a ^ b)].map(u64::from)
         },
@@ -169,7 +191,12 @@ const INSTRUCTIONS: &[(&str, u32, &str, Expected)] = &[
     st.global.b32 [%out+16], %r12;",
         |warp, _, mask| {
             let (high, low) = (31 - mask.leading_zeros(), mask.trailing_zeros());
-            [warp[high as usize][0] & 0xffff_ffff, warp[low as usize][0] & 0xffff_ffff, 1, 0]
+            [
+                warp[high as usize][0] & 0xffff_ffff,
+                warp[low as usize][0] & 0xffff_ffff,
+                1,
+                0,
+            ]
         },
     ),
     (
@@ -184,7 +211,14 @@ const INSTRUCTIONS: &[(&str, u32, &str, Expected)] = &[
     mad.lo.u32 %r8, %r8, 64, %shared;
     ld.shared.b32 %r10, [%r8];
     st.global.b32 [%out], %r10;",
-        |warp, _, mask| [warp[31 - mask.leading_zeros() as usize][0] & 0xffff_ffff, 0, 0, 0],
+        |warp, _, mask| {
+            [
+                warp[31 - mask.leading_zeros() as usize][0] & 0xffff_ffff,
+                0,
+                0,
+                0,
+            ]
+        },
     ),
 ];
 
@@ -195,5 +229,8 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 
 /// Returns the lanes of a mask whose first operand is odd.
 fn votes(warp: &[Sources], mask: u32) -> u64 {
-    lanes(mask).filter(|lane| warp[*lane][0] & 1 == 1).map(|lane| 1 << lane).sum()
+    lanes(mask)
+        .filter(|lane| warp[*lane][0] & 1 == 1)
+        .map(|lane| 1 << lane)
+        .sum()
 }

@@ -2,16 +2,30 @@
 
 /// Expands a pattern: braces contain comma-separated alternatives, and may be nested.
 pub(crate) fn expand(pattern: &str) -> Vec<String> {
-    let Some((head, rest)) = pattern.split_once('{') else { return vec![pattern.to_owned()] };
+    let Some((head, rest)) = pattern.split_once('{') else {
+        return vec![pattern.to_owned()];
+    };
     let (choices, tail) = choices(rest);
     let tails = expand(tail);
     let heads = choices.into_iter().flat_map(expand);
-    heads.flat_map(|choice| tails.iter().map(move |tail| format!("{head}{choice}{tail}"))).collect()
+    heads
+        .flat_map(|choice| {
+            tails
+                .iter()
+                .map(move |tail| format!("{head}{choice}{tail}"))
+        })
+        .collect()
 }
 
 /// Expands a pattern in which names are replaced by their definitions.
 pub(crate) fn expand_named(pattern: &str, names: &[(&str, &str)]) -> Vec<String> {
-    expand(&names.iter().fold(pattern.to_owned(), |pattern, (name, text)| pattern.replace(name, text)))
+    expand(
+        &names
+            .iter()
+            .fold(pattern.to_owned(), |pattern, (name, text)| {
+                pattern.replace(name, text)
+            }),
+    )
 }
 
 /// Returns the alternatives in the braces whose opening brace precedes this text, and the text after them.
@@ -36,6 +50,9 @@ fn choices(text: &str) -> (Vec<&str>, &str) {
 
 #[test]
 fn pattern_expands_to_every_combination_of_choices() {
-    assert_eq!(expand("a{.b,}{.c{1,2},.d}"), ["a.b.c1", "a.b.c2", "a.b.d", "a.c1", "a.c2", "a.d"]);
+    assert_eq!(
+        expand("a{.b,}{.c{1,2},.d}"),
+        ["a.b.c1", "a.b.c2", "a.b.d", "a.c1", "a.c2", "a.d"]
+    );
     assert_eq!(expand("plain"), ["plain"]);
 }

@@ -23,7 +23,12 @@ use crate::program::architecture;
 const PER_MODULE: usize = 100;
 
 /// The kernel of a form: `table`, the operands, the results, and work memory.
-type FormKernel = Kernel<([u64; 4], &'static [u64], &'static mut [u64], &'static mut [u64])>;
+type FormKernel = Kernel<(
+    [u64; 4],
+    &'static [u64],
+    &'static mut [u64],
+    &'static mut [u64],
+)>;
 
 /// The results of a family.
 #[derive(Default)]
@@ -38,16 +43,26 @@ impl Outcome {
     /// Runs the forms, up to the first that corrupts the context.
     fn of(stream: &Stream, forms: &[&BlockForm]) -> Self {
         let mut outcome = Self::default();
-        let (out, forms): (Vec<&BlockForm>, Vec<_>) =
-            forms.iter().copied().partition(|form| uses_cuda() && form.left_out.is_some());
-        outcome.left_out =
-            out.into_iter().map(|form| format!("{}: {}", form.name, form.left_out.unwrap_or(""))).collect();
+        let (out, forms): (Vec<&BlockForm>, Vec<_>) = forms
+            .iter()
+            .copied()
+            .partition(|form| uses_cuda() && form.left_out.is_some());
+        outcome.left_out = out
+            .into_iter()
+            .map(|form| format!("{}: {}", form.name, form.left_out.unwrap_or("")))
+            .collect();
         for forms in forms.chunks(PER_MODULE) {
             let together = Library::from_ptx(stream, &module(forms));
             for (index, form) in forms.iter().enumerate() {
-                let among_others = together.as_ref().ok().and_then(|library| kernel_at(library, index).ok());
+                let among_others = together
+                    .as_ref()
+                    .ok()
+                    .and_then(|library| kernel_at(library, index).ok());
                 let kernel = among_others.map_or_else(
-                    || Library::from_ptx(stream, &module(&[form])).and_then(|library| kernel_at(&library, 0)),
+                    || {
+                        Library::from_ptx(stream, &module(&[form]))
+                            .and_then(|library| kernel_at(&library, 0))
+                    },
                     Ok,
                 );
                 if !outcome.add(stream, form, kernel) {
@@ -59,15 +74,28 @@ impl Outcome {
     }
 
     /// Runs a form; returns `true` if further forms can run after it.
-    fn add(&mut self, stream: &Stream, form: &BlockForm, kernel: Result<FormKernel, Error>) -> bool {
+    fn add(
+        &mut self,
+        stream: &Stream,
+        form: &BlockForm,
+        kernel: Result<FormKernel, Error>,
+    ) -> bool {
         let ready = kernel.and_then(|kernel| {
-            let prepared = form.prepare.as_ref().map(|prepare| prepare(stream)).transpose()?;
+            let prepared = form
+                .prepare
+                .as_ref()
+                .map(|prepare| prepare(stream))
+                .transpose()?;
             Ok((kernel, prepared))
         });
         let (kernel, prepared) = match ready {
             Ok(ready) => ready,
             Err(error) if uses_cuda() && !error.is_sticky() => {
-                self.left_out.push(format!("{}: {}", form.name, error.to_string().replace('\n', " ")));
+                self.left_out.push(format!(
+                    "{}: {}",
+                    form.name,
+                    error.to_string().replace('\n', " ")
+                ));
                 return true;
             }
             Err(error) => return self.fail(form, &error),
@@ -89,16 +117,26 @@ impl Outcome {
     }
 
     /// Prints the skipped forms.
-    #[expect(clippy::print_stdout, reason = "the output of the tests lists those that were skipped")]
+    #[expect(
+        clippy::print_stdout,
+        reason = "the output of the tests lists those that were skipped"
+    )]
     fn report(&self) {
         let Some(path) = std::env::var_os("CURIUM_INSTRUCTION_RECORD").map(PathBuf::from) else {
-            self.left_out.iter().for_each(|line| println!("skipped: {line}"));
+            self.left_out
+                .iter()
+                .for_each(|line| println!("skipped: {line}"));
             return;
         };
-        let text: String = self.left_out.iter().map(|line| format!("{line}\n")).collect();
+        let text: String = self
+            .left_out
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect();
         let path = path.with_added_extension("left-out");
         let file = File::options().append(true).create(true).open(path);
-        file.and_then(|mut file| file.write_all(text.as_bytes())).expect("the list can be written");
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .expect("the list can be written");
     }
 }
 
@@ -123,17 +161,35 @@ fn results(
     let attributes = form
         .extent
         .cluster
-        .map_or(LaunchAttributes::new(), |cluster| LaunchAttributes::new().with_cluster(size(cluster)));
+        .map_or(LaunchAttributes::new(), |cluster| {
+            LaunchAttributes::new().with_cluster(size(cluster))
+        });
     // SAFETY: each thread reads its own operands, and writes its own elements of the other two buffers; the caller
     // keeps the objects in `table` alive until the results are read.
-    unsafe { kernel.launch_with(stream, config, &attributes, (table, &flat, &mut left, &mut work)) }?;
-    Ok(left.to_vec()?.chunks_exact(4).map(|left| [left[0], left[1], left[2], left[3]]).collect())
+    unsafe {
+        kernel.launch_with(
+            stream,
+            config,
+            &attributes,
+            (table, &flat, &mut left, &mut work),
+        )
+    }?;
+    Ok(left
+        .to_vec()?
+        .chunks_exact(4)
+        .map(|left| [left[0], left[1], left[2], left[3]])
+        .collect())
 }
 
 /// Returns a description of the mismatch of a form's results, or an empty string.
 fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
     let expected = (form.expected)(sources);
-    assert_eq!(expected.len(), found.len(), "{} expects results of all threads", form.name);
+    assert_eq!(
+        expected.len(),
+        found.len(),
+        "{} expects results of all threads",
+        form.name
+    );
     let near = |(expected, found): (&u64, &u64)| {
         let [expected, found] = [expected, found].map(|word| f32::from_bits(*word as u32));
         expected == found || (expected - found).abs() <= form.tolerance
@@ -141,28 +197,51 @@ fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
     // PTX does not specify the bits of an `f64` NaN.
     let adds_doubles = form.name.contains(".add.f64");
     let is_nan = |word: &u64| f64::from_bits(*word).is_nan();
-    let alike = |(expected, found): (&u64, &u64)| expected == found || is_nan(expected) && is_nan(found);
+    let alike =
+        |(expected, found): (&u64, &u64)| expected == found || is_nan(expected) && is_nan(found);
     let holds = |expected: &Left, found: &Left| {
         let mut words = expected.iter().zip(found);
-        expected == found || form.tolerance > 0.0 && words.clone().all(near) || adds_doubles && words.all(alike)
+        expected == found
+            || form.tolerance > 0.0 && words.clone().all(near)
+            || adds_doubles && words.all(alike)
     };
-    let wrong = expected.iter().zip(found).enumerate().find(|(_, (expected, found))| !holds(expected, found));
+    let wrong = expected
+        .iter()
+        .zip(found)
+        .enumerate()
+        .find(|(_, (expected, found))| !holds(expected, found));
     wrong.map_or_else(String::new, |(thread, (expected, found))| {
-        format!("{}: thread {thread} of {:x?} left {found:x?}, not {expected:x?}\n", form.name, sources[thread])
+        format!(
+            "{}: thread {thread} of {:x?} left {found:x?}, not {expected:x?}\n",
+            form.name, sources[thread]
+        )
     })
 }
 
 /// Runs the forms of a family that the device supports.
 fn check(test: &TestDriver, family: &str) {
-    let all = FAMILIES.iter().find(|(name, _)| *name == family).expect("the family is in the list").1();
+    let all = FAMILIES
+        .iter()
+        .find(|(name, _)| *name == family)
+        .expect("the family is in the list")
+        .1();
     let capability = architecture(&test.device());
-    let forms: Vec<&BlockForm> = all.iter().filter(|form| form.architecture <= capability).collect();
+    let forms: Vec<&BlockForm> = all
+        .iter()
+        .filter(|form| form.architecture <= capability)
+        .collect();
     let outcome = Outcome::of(&test.stream(), &forms);
     outcome.report();
     assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
     // Most forms of each family are accepted everywhere, and all of them if none is skipped.
     assert_eq!(outcome.ran + outcome.left_out.len(), forms.len());
-    assert!(outcome.ran * 2 > forms.len(), "{} of {} forms ran: {:?}", outcome.ran, forms.len(), outcome.left_out);
+    assert!(
+        outcome.ran * 2 > forms.len(),
+        "{} of {} forms ran: {:?}",
+        outcome.ran,
+        forms.len(),
+        outcome.left_out
+    );
 }
 
 /// Runs the test of a family, in a process of its own on this machine's driver.
@@ -199,13 +278,16 @@ tensor_reduction sparse warpgroup }
 
 #[test]
 fn every_block_form_of_newer_devices_matches_its_definition() {
-    on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
-        let all = forms();
-        let forms: Vec<&BlockForm> = all.iter().filter(|form| form.architecture > 90).collect();
-        let outcome = Outcome::of(&test.stream(), &forms);
-        assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
-        assert!(outcome.ran > 10, "only {} forms ran", outcome.ran);
-    });
+    on_simulator(
+        Config::new().with_device_model(DeviceModel::B200),
+        |test, _| {
+            let all = forms();
+            let forms: Vec<&BlockForm> = all.iter().filter(|form| form.architecture > 90).collect();
+            let outcome = Outcome::of(&test.stream(), &forms);
+            assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
+            assert!(outcome.ran > 10, "only {} forms ran", outcome.ran);
+        },
+    );
 }
 
 #[test]
@@ -216,10 +298,14 @@ fn families_have_as_many_forms_as_they_had() {
 
 #[test]
 fn modules_of_blocks_are_written_for_the_assembler() {
-    let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else { return };
+    let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else {
+        return;
+    };
     for (family, forms) in FAMILIES {
         for (index, form) in forms().iter().enumerate() {
-            let path = folder.join(format!("block-{family}-{index}")).with_extension("ptx");
+            let path = folder
+                .join(format!("block-{family}-{index}"))
+                .with_extension("ptx");
             std::fs::write(path, module(&[form])).expect("the folder is writable");
         }
     }

@@ -9,20 +9,56 @@ const THREADS: usize = 64;
 
 /// Shapes and types by minimum compute capability, with the number of thread selectors.
 const SPARSE: [(u32, u32, &str); 13] = [
-    (80, 4, "m16n8k16.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}"),
-    (80, 2, "m16n8k32.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}"),
+    (
+        80,
+        4,
+        "m16n8k16.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}",
+    ),
+    (
+        80,
+        2,
+        "m16n8k32.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}",
+    ),
     (80, 4, "m16n8k8.row.col.f32.tf32.tf32.f32"),
     (80, 2, "m16n8k16.row.col.f32.tf32.tf32.f32"),
     (89, 1, "m16n8k64.row.col.f32.{e4m3,e5m2}.{e4m3,e5m2}.f32"),
-    (80, 2, "m16n8k32.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32"),
-    (80, 1, "m16n8k64.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32"),
-    (80, 2, "m16n8k64.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
-    (80, 1, "m16n8k128.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
+    (
+        80,
+        2,
+        "m16n8k32.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32",
+    ),
+    (
+        80,
+        1,
+        "m16n8k64.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32",
+    ),
+    (
+        80,
+        2,
+        "m16n8k64.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32",
+    ),
+    (
+        80,
+        1,
+        "m16n8k128.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32",
+    ),
     // Every element is present, and the sums have any value.
-    (80, 0, "m16n8k{8,16}.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}"),
+    (
+        80,
+        0,
+        "m16n8k{8,16}.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}",
+    ),
     (80, 0, "m16n8k{4,8}.row.col.f32.tf32.tf32.f32"),
-    (89, 0, "m16n8k{16,32}.row.col.{f16.{e4m3,e5m2}.{e4m3,e5m2}.f16,f32.{e4m3,e5m2}.{e4m3,e5m2}.f32}"),
-    (75, 0, "m8n8k4.{row,col}.{row,col}.{f16.f16.f16.f16,f32.f16.f16.f16,f32.f16.f16.f32}"),
+    (
+        89,
+        0,
+        "m16n8k{16,32}.row.col.{f16.{e4m3,e5m2}.{e4m3,e5m2}.f16,f32.{e4m3,e5m2}.{e4m3,e5m2}.f32}",
+    ),
+    (
+        75,
+        0,
+        "m8n8k4.{row,col}.{row,col}.{f16.f16.f16.f16,f32.f16.f16.f16,f32.f16.f16.f32}",
+    ),
 ];
 
 pub(super) fn forms() -> Vec<BlockForm> {
@@ -30,7 +66,11 @@ pub(super) fn forms() -> Vec<BlockForm> {
     for (architecture, selectors, pattern) in SPARSE {
         for rest in expand(pattern) {
             for selector in 0..selectors.max(1) {
-                let heads: &[&str] = if selectors == 0 { &["mma"] } else { &["mma.sp", "mma.sp::ordered_metadata"] };
+                let heads: &[&str] = if selectors == 0 {
+                    &["mma"]
+                } else {
+                    &["mma.sp", "mma.sp::ordered_metadata"]
+                };
                 for head in heads {
                     let spelling = format!("{head}.sync.aligned.{rest}");
                     forms.push(Case::of(&spelling, selector).form().needs(architecture));
@@ -57,11 +97,16 @@ impl Metadata {
         };
         let mut group = || {
             // Two distinct indices of four, the lower first; a single-precision element uses a pair of indices.
-            let all: &[u32] =
-                if bits == 32 { &[0b0100, 0b1110] } else { &[0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110] };
+            let all: &[u32] = if bits == 32 {
+                &[0b0100, 0b1110]
+            } else {
+                &[0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110]
+            };
             all[random.below(all.len())]
         };
-        let groups = (0..rows).map(|_| (0..inner / width).map(|_| group()).collect()).collect();
+        let groups = (0..rows)
+            .map(|_| (0..inner / width).map(|_| group()).collect())
+            .collect();
         Self { bits, groups }
     }
 
@@ -113,12 +158,17 @@ struct Case {
 
 impl Case {
     fn of(spelling: &str, selector: u32) -> Self {
-        let words: Vec<&str> =
-            spelling.split('.').filter(|word| !["sp", "sp::ordered_metadata", "satfinite"].contains(word)).collect();
+        let words: Vec<&str> = spelling
+            .split('.')
+            .filter(|word| !["sp", "sp::ordered_metadata", "satfinite"].contains(word))
+            .collect();
         let [_, _, _, shape, first, second, result, left, right, addend] = words[..] else {
             panic!("{spelling} is not a product")
         };
-        let numbers: Vec<usize> = shape.split(char::is_alphabetic).filter_map(|number| number.parse().ok()).collect();
+        let numbers: Vec<usize> = shape
+            .split(char::is_alphabetic)
+            .filter_map(|number| number.parse().ok())
+            .collect();
         Self {
             spelling: spelling.to_owned(),
             rows: numbers[0],
@@ -136,7 +186,11 @@ impl Case {
 
     /// Returns the number of stored elements in a row of A.
     fn held(&self) -> usize {
-        if self.is_sparse { self.inner / 2 } else { self.inner }
+        if self.is_sparse {
+            self.inner / 2
+        } else {
+            self.inner
+        }
     }
 
     /// Returns the number of registers of the result, A, B and the addend.
@@ -145,16 +199,27 @@ impl Case {
         let count = |elements: usize, kind: Kind| elements * kind.bits() as usize / 32 / lanes;
         let [result, left, right, addend] = self.kinds;
         let ends = 8 * self.rows;
-        [count(ends, result), count(self.rows * self.held(), left), count(8 * self.inner, right), count(ends, addend)]
+        [
+            count(ends, result),
+            count(self.rows * self.held(), left),
+            count(8 * self.inner, right),
+            count(ends, addend),
+        ]
     }
 
     fn form(self) -> BlockForm {
         let [results, left, right, addends] = self.counts();
         let list = |class: char, first: usize, count: usize| {
-            let names: Vec<String> = (first..first + count).map(|at| format!("%{class}{at}")).collect();
+            let names: Vec<String> = (first..first + count)
+                .map(|at| format!("%{class}{at}"))
+                .collect();
             format!("{{{}}}", names.join(", "))
         };
-        let metadata = if self.is_sparse { format!(", %i0, {}", self.selector) } else { String::new() };
+        let metadata = if self.is_sparse {
+            format!(", %i0, {}", self.selector)
+        } else {
+            String::new()
+        };
         let code = format!(
             "{} {}, {}, {}, {}{metadata};",
             self.spelling,
@@ -164,7 +229,12 @@ impl Case {
             list('i', 1 + left + right, addends)
         );
         let name = format!("{} of any {}", self.spelling, self.selector);
-        let sizes = Sizes { threads: THREADS, image: 0, inputs: 1 + left + right + addends, results };
+        let sizes = Sizes {
+            threads: THREADS,
+            image: 0,
+            inputs: 1 + left + right + addends,
+            results,
+        };
         sizes.form(name, &code, move || self.held_data())
     }
 
@@ -174,7 +244,10 @@ impl Case {
             return in_quads(row, at, self.by_columns[0]);
         }
         let each = 32 / self.kinds[1].bits() as usize;
-        (row % 8 * 4 + at / each % 4, (at / (4 * each) * 2 + row / 8) * each + at % each)
+        (
+            row % 8 * 4 + at / each % 4,
+            (at / (4 * each) * 2 + row / 8) * each + at % each,
+        )
     }
 
     /// Returns the thread and slot of an element of B.
@@ -183,7 +256,10 @@ impl Case {
             return in_quads(column, place, !self.by_columns[1]);
         }
         let each = 32 / self.kinds[2].bits() as usize;
-        (column * 4 + place / each % 4, place / (4 * each) * each + place % each)
+        (
+            column * 4 + place / each % 4,
+            place / (4 * each) * each + place % each,
+        )
     }
 
     /// Returns the thread and slot of an element of the result or the addend.
@@ -191,7 +267,10 @@ impl Case {
         match (self.is_of_quads(), kind.bits()) {
             (false, _) => (row % 8 * 4 + column / 2, row / 8 * 2 + column % 2),
             (true, 16) => (row % 4 + row / 4 * 16, column),
-            (true, _) => (row % 2 + (column & 2) + row / 4 * 16, (row & 2) + (column & 4) + column % 2),
+            (true, _) => (
+                row % 2 + (column & 2) + row / 4 * 16,
+                (row & 2) + (column & 4) + column % 2,
+            ),
         }
     }
 
@@ -206,14 +285,30 @@ impl Case {
         if self.is_sparse {
             metadata.put(&mut inputs.0[0], self.selector, &mut random);
         }
-        for (warp, quad) in (0..THREADS / 32).flat_map(|warp| (0..quads).map(move |quad| (warp, quad))) {
-            let put = |to: &mut Registers, first: usize, kind: Kind, (lane, slot): (usize, usize), element: u64| {
-                to.put(warp * 32 + quad * 4 + lane, first * (32 / kind.bits() as usize) + slot, kind.bits(), element);
+        for (warp, quad) in
+            (0..THREADS / 32).flat_map(|warp| (0..quads).map(move |quad| (warp, quad)))
+        {
+            let put = |to: &mut Registers,
+                       first: usize,
+                       kind: Kind,
+                       (lane, slot): (usize, usize),
+                       element: u64| {
+                to.put(
+                    warp * 32 + quad * 4 + lane,
+                    first * (32 / kind.bits() as usize) + slot,
+                    kind.bits(),
+                    element,
+                );
             };
-            let mut some =
-                |kind: Kind, count: usize| -> Vec<u64> { (0..count).map(|_| kind.any(&mut random)).collect() };
+            let mut some = |kind: Kind, count: usize| -> Vec<u64> {
+                (0..count).map(|_| kind.any(&mut random)).collect()
+            };
             let held = self.held();
-            let (a, b, c) = (some(left, self.rows * held), some(right, 8 * self.inner), some(end, 8 * self.rows));
+            let (a, b, c) = (
+                some(left, self.rows * held),
+                some(right, 8 * self.inner),
+                some(end, 8 * self.rows),
+            );
             for (at, element) in a.iter().enumerate() {
                 let home = self.home_of_a(at / held, at % held);
                 put(&mut inputs, 1, left, home, *element);
@@ -224,12 +319,29 @@ impl Case {
             }
             for (at, addend) in c.iter().enumerate() {
                 let (row, column) = (at / 8, at % 8);
-                put(&mut inputs, 1 + lefts + rights, end, self.home_of_end(row, column, end), *addend);
-                let place = |at: usize| if self.is_sparse { metadata.place(warp * 16 + row, at) } else { at };
-                let pairs: Vec<(u64, u64)> =
-                    (0..held).map(|at| (a[row * held + at], b[column * self.inner + place(at)])).collect();
+                put(
+                    &mut inputs,
+                    1 + lefts + rights,
+                    end,
+                    self.home_of_end(row, column, end),
+                    *addend,
+                );
+                let place = |at: usize| {
+                    if self.is_sparse {
+                        metadata.place(warp * 16 + row, at)
+                    } else {
+                        at
+                    }
+                };
+                let pairs: Vec<(u64, u64)> = (0..held)
+                    .map(|at| (a[row * held + at], b[column * self.inner + place(at)]))
+                    .collect();
                 let dot = Dot {
-                    maker: if self.is_of_quads() { Maker::QuadPair } else { Maker::Warp },
+                    maker: if self.is_of_quads() {
+                        Maker::QuadPair
+                    } else {
+                        Maker::Warp
+                    },
                     factors: [left, right],
                     ends: [result, end],
                     pairs: &pairs,
@@ -237,16 +349,31 @@ impl Case {
                     saturates: self.spelling.contains("satfinite"),
                     is_negated: false,
                 };
-                put(&mut after, 0, result, self.home_of_end(row, column, result), dot.result());
+                put(
+                    &mut after,
+                    0,
+                    result,
+                    self.home_of_end(row, column, result),
+                    dot.result(),
+                );
             }
         }
         let before = Registers::new(results, THREADS);
-        Held { image: Vec::new(), inputs: inputs.0, before: before.0, after: after.0 }
+        Held {
+            image: Vec::new(),
+            inputs: inputs.0,
+            before: before.0,
+            after: after.0,
+        }
     }
 }
 
 /// Returns the thread and slot in two quads: four neighbors along the inner dimension per lane, or across it.
 fn in_quads(across: usize, along: usize, is_turned: bool) -> (usize, usize) {
-    let (lane, slot) = if is_turned { (along, across % 4) } else { (across % 4, along) };
+    let (lane, slot) = if is_turned {
+        (along, across % 4)
+    } else {
+        (across % 4, along)
+    };
     (lane + across / 4 * 16, slot)
 }

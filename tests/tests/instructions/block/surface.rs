@@ -27,11 +27,26 @@ struct Geometry {
 }
 
 const GEOMETRIES: [Geometry; 5] = [
-    Geometry { name: "1d", shape: ArrayShape::new_1d(64) },
-    Geometry { name: "2d", shape: ArrayShape::new_2d(8, 8) },
-    Geometry { name: "3d", shape: ArrayShape::new_3d(8, 4, 2) },
-    Geometry { name: "a1d", shape: ArrayShape::layered_1d(16, 4) },
-    Geometry { name: "a2d", shape: ArrayShape::layered_2d(8, 4, 2) },
+    Geometry {
+        name: "1d",
+        shape: ArrayShape::new_1d(64),
+    },
+    Geometry {
+        name: "2d",
+        shape: ArrayShape::new_2d(8, 8),
+    },
+    Geometry {
+        name: "3d",
+        shape: ArrayShape::new_3d(8, 4, 2),
+    },
+    Geometry {
+        name: "a1d",
+        shape: ArrayShape::layered_1d(16, 4),
+    },
+    Geometry {
+        name: "a2d",
+        shape: ArrayShape::layered_2d(8, 4, 2),
+    },
 ];
 
 const MODES: [&str; 3] = ["trap", "clamp", "zero"];
@@ -81,7 +96,10 @@ impl Geometry {
             4 => (Channel::U32, parts),
             _ => (Channel::U32, 2 * parts),
         };
-        Picture { flags: ArrayFlags::SURFACE, ..Picture::new(channel, channels, self.shape) }
+        Picture {
+            flags: ArrayFlags::SURFACE,
+            ..Picture::new(channel, channels, self.shape)
+        }
     }
 }
 
@@ -89,49 +107,87 @@ impl Geometry {
 fn element(picture: &Picture, at: [usize; 3]) -> [u64; 2] {
     let size = picture.channel.bits() as usize / 8;
     let channels = picture.element(0, at).into_iter().take(picture.channels);
-    let bytes: Vec<u8> = channels.flat_map(|channel| channel.to_le_bytes().into_iter().take(size)).collect();
+    let bytes: Vec<u8> = channels
+        .flat_map(|channel| channel.to_le_bytes().into_iter().take(size))
+        .collect();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
     std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
 }
 
 /// The access types with their size in bytes, register class, and maximum vector length.
-const PARTS: [(&str, usize, char, usize); 4] =
-    [("b8", 1, 'h', 4), ("b16", 2, 'h', 4), ("b32", 4, 'r', 4), ("b64", 8, 'l', 2)];
+const PARTS: [(&str, usize, char, usize); 4] = [
+    ("b8", 1, 'h', 4),
+    ("b16", 2, 'h', 4),
+    ("b32", 4, 'r', 4),
+    ("b64", 8, 'l', 2),
+];
 
 /// Returns the vector suffixes up to the given length, with their lengths.
 fn vectors(most: usize) -> impl Iterator<Item = (&'static str, usize)> {
-    [("", 1), (".v2", 2), (".v4", 4)].into_iter().filter(move |(_, count)| *count <= most)
+    [("", 1), (".v2", 2), (".v4", 4)]
+        .into_iter()
+        .filter(move |(_, count)| *count <= most)
 }
 
 /// Returns registers starting at a number, in braces if there are several.
 fn registers(class: char, first: usize, count: usize) -> String {
-    let names: Vec<String> = (first..first + count).map(|number| format!("%{class}{number}")).collect();
-    if count == 1 { names.concat() } else { format!("{{{}}}", names.join(", ")) }
+    let names: Vec<String> = (first..first + count)
+        .map(|number| format!("%{class}{number}"))
+        .collect();
+    if count == 1 {
+        names.concat()
+    } else {
+        format!("{{{}}}", names.join(", "))
+    }
 }
 
 /// Stores registers to the result in memory order.
 fn leave(class: char, count: usize, bytes: usize, at: usize) -> String {
     (0..count)
-        .map(|part| format!("st.global.b{} [%out+{}], %{class}{};\n    ", 8 * bytes, at + part * bytes, 8 + part))
+        .map(|part| {
+            format!(
+                "st.global.b{} [%out+{}], %{class}{};\n    ",
+                8 * bytes,
+                at + part * bytes,
+                8 + part
+            )
+        })
         .collect()
 }
 
 /// `suld.b`: the thread's own element, and one out of bounds for some threads.
 fn loads() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (geometry, (kind, bytes, class, most)) in
-        GEOMETRIES.into_iter().flat_map(|geometry| PARTS.map(|part| (geometry, part)))
+    for (geometry, (kind, bytes, class, most)) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| PARTS.map(|part| (geometry, part)))
     {
-        for ((vector, count), mode) in vectors(most).flat_map(|vector| MODES.map(|mode| (vector, mode))) {
+        for ((vector, count), mode) in
+            vectors(most).flat_map(|vector| MODES.map(|mode| (vector, mode)))
+        {
             let picture = geometry.picture(bytes, count);
             let spelling = format!("suld.b.{}{vector}.{kind}.{mode}", geometry.name);
-            forms.push(load(&spelling, geometry, picture, (class, count, bytes, mode)));
+            forms.push(load(
+                &spelling,
+                geometry,
+                picture,
+                (class, count, bytes, mode),
+            ));
         }
     }
     for spelling in expand("suld.b.2d{.ca,.cg,.cs,.cv}.{b32,v2.b16}.trap") {
-        let (class, count, bytes) = if spelling.contains("b32") { ('r', 1, 4) } else { ('h', 2, 2) };
+        let (class, count, bytes) = if spelling.contains("b32") {
+            ('r', 1, 4)
+        } else {
+            ('h', 2, 2)
+        };
         let picture = GEOMETRIES[1].picture(bytes, count);
-        forms.push(load(&spelling, GEOMETRIES[1], picture, (class, count, bytes, "trap")));
+        forms.push(load(
+            &spelling,
+            GEOMETRIES[1],
+            picture,
+            (class, count, bytes, "trap"),
+        ));
     }
     forms
 }
@@ -149,7 +205,10 @@ fn load(
     let (operand, list) = (geometry.operand(), registers(class, 8, count));
     let size = bytes * count;
     let mut code = geometry.code(size);
-    code += &format!("{spelling} {list}, [%l20, {operand}];\n    {}", leave(class, count, bytes, 0));
+    code += &format!(
+        "{spelling} {list}, [%l20, {operand}];\n    {}",
+        leave(class, count, bytes, 0)
+    );
     if mode != "trap" {
         code += &format!(
             "and.b32 %r19, %thread, 1;
@@ -169,10 +228,18 @@ fn load(
         if mode == "trap" {
             return [low, high, 0, 0];
         }
-        let moved = if thread % 2 == 0 { x as i64 - SHIFT as i64 } else { (x + SHIFT) as i64 };
+        let moved = if thread % 2 == 0 {
+            x as i64 - SHIFT as i64
+        } else {
+            (x + SHIFT) as i64
+        };
         let last = geometry.width() as i64 - 1;
         let is_zero = mode == "zero" && !(0..=last).contains(&moved);
-        let [third, fourth] = if is_zero { [0; 2] } else { element(&picture, [moved.clamp(0, last) as usize, y, z]) };
+        let [third, fourth] = if is_zero {
+            [0; 2]
+        } else {
+            element(&picture, [moved.clamp(0, last) as usize, y, z])
+        };
         [low, high, third, fourth]
     });
     form.with(picture.prepare())
@@ -182,16 +249,23 @@ fn load(
 /// coordinate is their own.
 fn stores() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (geometry, (kind, bytes, class, most)) in
-        GEOMETRIES.into_iter().flat_map(|geometry| PARTS.map(|part| (geometry, part)))
+    for (geometry, (kind, bytes, class, most)) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| PARTS.map(|part| (geometry, part)))
     {
-        for ((vector, count), mode) in vectors(most).flat_map(|vector| MODES.map(|mode| (vector, mode))) {
+        for ((vector, count), mode) in
+            vectors(most).flat_map(|vector| MODES.map(|mode| (vector, mode)))
+        {
             let spelling = format!("sust.b.{}{vector}.{kind}.{mode}", geometry.name);
             forms.push(store(&spelling, geometry, (class, count, bytes, mode)));
         }
     }
     for spelling in expand("sust.b.2d{.wb,.cg,.cs,.wt}.{b32,v2.b16}.trap") {
-        let parts = if spelling.contains("b32") { ('r', 1, 4, "trap") } else { ('h', 2, 2, "trap") };
+        let parts = if spelling.contains("b32") {
+            ('r', 1, 4, "trap")
+        } else {
+            ('h', 2, 2, "trap")
+        };
         forms.push(store(&spelling, GEOMETRIES[1], parts));
     }
     forms
@@ -224,7 +298,11 @@ fn store(
 ) -> BlockForm {
     let (operand, size) = (geometry.operand(), bytes * count);
     let picture = geometry.picture(bytes, count);
-    let moved = if mode == "trap" { String::new() } else { beyond(geometry, size) };
+    let moved = if mode == "trap" {
+        String::new()
+    } else {
+        beyond(geometry, size)
+    };
     // The thread's operands are the first registers of each class.
     let sources = registers(class, 0, count);
     let code = format!(
@@ -244,10 +322,15 @@ fn store(
             let [low, high] = element(&picture, geometry.place(thread));
             return [low, high, 0, 0];
         }
-        let parts: Vec<u8> =
-            all[thread].iter().take(count).flat_map(|word| word.to_le_bytes().into_iter().take(bytes)).collect();
+        let parts: Vec<u8> = all[thread]
+            .iter()
+            .take(count)
+            .flat_map(|word| word.to_le_bytes().into_iter().take(bytes))
+            .collect();
         let byte = |at: usize| parts.get(at).copied().unwrap_or(0);
-        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
+        std::array::from_fn(|word| {
+            u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)))
+        })
     });
     form.with(picture.prepare())
 }
@@ -257,14 +340,25 @@ fn reductions() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for operation in expand("{add.{u32,s32,u64},{min,max}.{u32,s32,u64,s64},{and,or}.b32}") {
         let (operation, kind) = operation.split_once('.').expect("an operation has a type");
-        for (geometry, mode) in GEOMETRIES[..3].iter().flat_map(|geometry| MODES.map(|mode| (*geometry, mode))) {
+        for (geometry, mode) in GEOMETRIES[..3]
+            .iter()
+            .flat_map(|geometry| MODES.map(|mode| (*geometry, mode)))
+        {
             let spelling = format!("sured.b.{operation}.{}.{kind}.{mode}", geometry.name);
-            forms.push(reduction(spelling, geometry, operation, (kind, false, mode)));
+            forms.push(reduction(
+                spelling,
+                geometry,
+                operation,
+                (kind, false, mode),
+            ));
         }
     }
     // By element (`.p`), whose format determines the signedness.
     for operation in ["add", "min", "max", "and", "or"] {
-        for (geometry, mode) in GEOMETRIES[..3].iter().flat_map(|geometry| MODES.map(|mode| (*geometry, mode))) {
+        for (geometry, mode) in GEOMETRIES[..3]
+            .iter()
+            .flat_map(|geometry| MODES.map(|mode| (*geometry, mode)))
+        {
             for kind in ["u32", "s32"] {
                 let spelling = format!("sured.p.{operation}.{}.b32.{mode}", geometry.name);
                 forms.push(reduction(spelling, geometry, operation, (kind, true, mode)));
@@ -282,12 +376,22 @@ fn reduction(
 ) -> BlockForm {
     let bits: u32 = kind[1..].parse().expect("the type has a width");
     let bytes = bits as usize / 8;
-    let (class, scale) = (if bits == 64 { 'l' } else { 'r' }, if by_elements { 1 } else { bytes });
+    let (class, scale) = (
+        if bits == 64 { 'l' } else { 'r' },
+        if by_elements { 1 } else { bytes },
+    );
     let mut picture = geometry.picture(bytes, 1);
     if kind == "s32" {
-        picture = Picture { flags: ArrayFlags::SURFACE, ..Picture::new(Channel::S32, 1, geometry.shape) };
+        picture = Picture {
+            flags: ArrayFlags::SURFACE,
+            ..Picture::new(Channel::S32, 1, geometry.shape)
+        };
     }
-    let moved = if mode == "trap" { String::new() } else { beyond(geometry, scale) };
+    let moved = if mode == "trap" {
+        String::new()
+    } else {
+        beyond(geometry, scale)
+    };
     let code = format!(
         "{}{moved}{spelling} [%l20, {operand}], %{class}0;
     {}suld.b.{}.b{bits}.trap %{class}8, [%l20, {operand}];
@@ -297,10 +401,23 @@ fn reduction(
         geometry.name,
         operand = geometry.operand()
     );
-    let name = if by_elements { format!("{spelling} of {kind}") } else { spelling };
-    let (operation, integer) = (operation.to_owned(), Integer { bits, signed: kind.starts_with('s') });
+    let name = if by_elements {
+        format!("{spelling} of {kind}")
+    } else {
+        spelling
+    };
+    let (operation, integer) = (
+        operation.to_owned(),
+        Integer {
+            bits,
+            signed: kind.starts_with('s'),
+        },
+    );
     let form = BlockForm::new(name, code, move |all: &[Sources], thread| -> Left {
-        let (old, new) = (element(&picture, geometry.place(thread))[0], all[thread][0] & u64::MAX >> (64 - bits));
+        let (old, new) = (
+            element(&picture, geometry.place(thread))[0],
+            all[thread][0] & u64::MAX >> (64 - bits),
+        );
         if is_lost(geometry, thread, mode) {
             return [old, 0, 0, 0];
         }
@@ -335,10 +452,14 @@ fn queries() -> Vec<BlockForm> {
         }
         for (query, answer) in answers {
             let spelling = format!("suq.{query}.b32");
-            let code =
-                format!("ld.param.b64 %l20, [table+8];\n    {spelling} %r8, [%l20];\n    st.global.b32 [%out], %r8;");
-            let form =
-                BlockForm::new(format!("{spelling} of {}", geometry.name), code, move |_, _| [answer as u64, 0, 0, 0]);
+            let code = format!(
+                "ld.param.b64 %l20, [table+8];\n    {spelling} %r8, [%l20];\n    st.global.b32 [%out], %r8;"
+            );
+            let form = BlockForm::new(
+                format!("{spelling} of {}", geometry.name),
+                code,
+                move |_, _| [answer as u64, 0, 0, 0],
+            );
             forms.push(form.with(picture.prepare()));
         }
     }

@@ -67,23 +67,36 @@ const LEAVE_TENSOR: &str = "
 
 /// Returns code that loads coordinates, and the operand; the last coordinate is an immediate value.
 fn coordinates(at: &[i32]) -> (String, String) {
-    let registers = at.iter().enumerate().map(|(index, at)| format!("mov.b32 %r{}, {at};", 24 + index));
+    let registers = at
+        .iter()
+        .enumerate()
+        .map(|(index, at)| format!("mov.b32 %r{}, {at};", 24 + index));
     let last = at.len() - 1;
-    let names = (0..last).map(|index| format!("%r{}", 24 + index)).chain([at[last].to_string()]);
+    let names = (0..last)
+        .map(|index| format!("%r{}", 24 + index))
+        .chain([at[last].to_string()]);
     (registers.collect(), names.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns code that loads im2col offsets, and the operand; both are empty for tiles.
 fn offsets(part: &Part) -> (String, String) {
-    let Taken::Pixels { offsets, .. } = &part.taken else { return Default::default() };
-    let registers = offsets.iter().enumerate().map(|(index, offset)| format!("mov.b16 %h{}, {offset};", 24 + index));
-    let names: Vec<String> = (0..offsets.len()).map(|index| format!("%h{}", 24 + index)).collect();
+    let Taken::Pixels { offsets, .. } = &part.taken else {
+        return Default::default();
+    };
+    let registers = offsets
+        .iter()
+        .enumerate()
+        .map(|(index, offset)| format!("mov.b16 %h{}, {offset};", 24 + index));
+    let names: Vec<String> = (0..offsets.len())
+        .map(|index| format!("%h{}", 24 + index))
+        .collect();
     (registers.collect(), format!(", {{{}}}", names.join(", ")))
 }
 
 /// Returns a load by the first thread, with further operands after the others.
 fn load(part: &Part, spelling: &str, more: &str) -> String {
-    let ((set, at), (set_offsets, offsets), bytes) = (coordinates(&part.at), offsets(part), part.bytes());
+    let ((set, at), (set_offsets, offsets), bytes) =
+        (coordinates(&part.at), offsets(part), part.bytes());
     format!(
         "{set} {set_offsets}
     @%p1 mbarrier.arrive.expect_tx.shared.b64 %l24, [%r21], {bytes};
@@ -95,7 +108,12 @@ fn load(part: &Part, spelling: &str, more: &str) -> String {
 fn loaded(part: &Part, content: &[u8]) -> Vec<u8> {
     let mut shared = vec![BEFORE; ROOM];
     let unit = part.unit();
-    for Piece { shared: linear, tensor, .. } in part.pieces() {
+    for Piece {
+        shared: linear,
+        tensor,
+        ..
+    } in part.pieces()
+    {
         for byte in 0..unit {
             shared[part.swizzled(linear + byte)] = match tensor {
                 Some(place) => rounded(part, &content[place + byte / 4 * 4..], byte),
@@ -131,7 +149,10 @@ fn left(bytes: &[u8]) -> Vec<Left> {
 
 /// Returns the operands of a block's threads as bytes.
 fn operands(all: &[Sources]) -> Vec<u8> {
-    all.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
+    all.iter()
+        .flatten()
+        .flat_map(|word| word.to_le_bytes())
+        .collect()
 }
 
 /// Returns a form for a tile, with the results of all threads.
@@ -143,17 +164,40 @@ fn form(
     expected: impl Fn(&[Sources], &[u8]) -> Vec<Left> + 'static,
 ) -> BlockForm {
     let (own, part) = (content.clone(), part.clone());
-    let form = BlockForm::new(name, code, |_, _| [0; 4]).needs(90).with(move |stream| part.prepare(stream, &content));
-    BlockForm { expected: Box::new(move |all| expected(all, &own)), ..form }
+    let form = BlockForm::new(name, code, |_, _| [0; 4])
+        .needs(90)
+        .with(move |stream| part.prepare(stream, &content));
+    BlockForm {
+        expected: Box::new(move |all| expected(all, &own)),
+        ..form
+    }
 }
 
 /// Returns tiles of all ranks, types, swizzles, interleaves and modes, each with its own seed.
 fn parts(writes: bool, tries: u64) -> Vec<(String, Part)> {
     let mut parts = Vec::new();
     for (kind, rank) in (0..TYPES.len()).flat_map(|kind| (1..=5).map(move |rank| (kind, rank))) {
-        for (swizzle, interleave) in [(0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1), (3, 1), (1, 2)] {
-            let wanted = Wanted { kind, rank, swizzle, interleave, writes };
-            let what = format!("{:?} {rank} swizzle {swizzle} interleave {interleave}", TYPES[kind].0);
+        for (swizzle, interleave) in [
+            (0, 0),
+            (1, 0),
+            (2, 0),
+            (3, 0),
+            (0, 1),
+            (1, 1),
+            (3, 1),
+            (1, 2),
+        ] {
+            let wanted = Wanted {
+                kind,
+                rank,
+                swizzle,
+                interleave,
+                writes,
+            };
+            let what = format!(
+                "{:?} {rank} swizzle {swizzle} interleave {interleave}",
+                TYPES[kind].0
+            );
             // The layout of interleaved tensors does not depend on the type.
             if interleave > 0 && (rank < 3 || (kind + rank + swizzle) % 4 != 0) {
                 continue;
@@ -162,7 +206,10 @@ fn parts(writes: bool, tries: u64) -> Vec<(String, Part)> {
                 let of = |pixels: &str| hash(format!("{what} {seed}{pixels}").bytes());
                 parts.push((format!("box {what} {seed}"), Part::boxed(wanted, of(""))));
                 if rank >= 3 && (kind + rank) % 2 == 0 {
-                    parts.push((format!("pixels {what} {seed}"), Part::pixels(wanted, of(" pixels"))));
+                    parts.push((
+                        format!("pixels {what} {seed}"),
+                        Part::pixels(wanted, of(" pixels")),
+                    ));
                 }
             }
         }
@@ -173,22 +220,40 @@ fn parts(writes: bool, tries: u64) -> Vec<(String, Part)> {
 /// Loads of tiles of every kind.
 fn loads() -> Vec<BlockForm> {
     let form_of = |(name, part): (String, Part)| {
-        let mode = if matches!(part.taken, Taken::Box(_)) { "tile" } else { "im2col" };
+        let mode = if matches!(part.taken, Taken::Box(_)) {
+            "tile"
+        } else {
+            "im2col"
+        };
         let rank = part.at.len();
-        let spelling =
-            format!("cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes");
+        let spelling = format!(
+            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes"
+        );
         let code = format!("{}{}{LEAVE}", prepared(MARK), load(&part, &spelling, ""));
         let content = part.content();
-        form(format!("{spelling} {name}"), code, &part.clone(), content, move |_, content| {
-            left(&loaded(&part, content))
-        })
+        form(
+            format!("{spelling} {name}"),
+            code,
+            &part.clone(),
+            content,
+            move |_, content| left(&loaded(&part, content)),
+        )
     };
     parts(false, 2).into_iter().map(form_of).collect()
 }
 
 /// Returns a tile of a matrix, for tests that do not depend on the tile.
 fn matrix(seed: u64) -> Part {
-    Part::boxed(Wanted { kind: 2, rank: 2, swizzle: 3, interleave: 0, writes: false }, hash(seed.to_le_bytes()))
+    Part::boxed(
+        Wanted {
+            kind: 2,
+            rank: 2,
+            swizzle: 3,
+            interleave: 0,
+            writes: false,
+        },
+        hash(seed.to_le_bytes()),
+    )
 }
 
 /// Returns each spelling of a load.
@@ -211,13 +276,18 @@ fn spellings() -> Vec<BlockForm> {
     }
     for (index, group) in ["cta_group::1", "cta_group::2"].into_iter().enumerate() {
         let part = matrix(20 + index as u64);
-        let spelling =
-            format!("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.{group}");
+        let spelling = format!(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.{group}"
+        );
         let code = format!("{}{}{LEAVE}", prepared(MARK), load(&part, &spelling, ""));
         let content = part.content();
-        let form = form(spelling, code, &part.clone(), content, move |all, content| {
-            left(&loaded(&part, content)).repeat(all.len() / THREADS)
-        });
+        let form = form(
+            spelling,
+            code,
+            &part.clone(),
+            content,
+            move |all, content| left(&loaded(&part, content)).repeat(all.len() / THREADS),
+        );
         forms.push(form.needs(100).in_clusters([2, 1, 1], [2, 1, 1]));
     }
     forms
@@ -226,7 +296,15 @@ fn spellings() -> Vec<BlockForm> {
 /// Loads multicast to several blocks of a cluster, by one of them or by all in turn.
 fn multicasts() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (size, mask, by) in [(2, 3_u32, 0), (2, 2, 0), (2, 1, 1), (4, 15, 0), (4, 10, 2), (4, 7, 3), (4, 8, 0)] {
+    for (size, mask, by) in [
+        (2, 3_u32, 0),
+        (2, 2, 0),
+        (2, 1, 1),
+        (4, 15, 0),
+        (4, 10, 2),
+        (4, 7, 3),
+        (4, 8, 0),
+    ] {
         for (seed, hint) in [(40, ""), (41, ".L2::cache_hint")] {
             let part = matrix(seed + u64::from(mask) * 8);
             let spelling = format!(
@@ -252,8 +330,16 @@ fn multicasts() -> Vec<BlockForm> {
             let form = form(name, code, &part.clone(), content, move |all, content| {
                 let came = left(&loaded(&part, content));
                 let nothing = left(&[BEFORE; ROOM]);
-                let of = |block: usize| if mask >> (block % size) & 1 == 1 { &came } else { &nothing };
-                (0..all.len() / THREADS).flat_map(|block| of(block).clone()).collect()
+                let of = |block: usize| {
+                    if mask >> (block % size) & 1 == 1 {
+                        &came
+                    } else {
+                        &nothing
+                    }
+                };
+                (0..all.len() / THREADS)
+                    .flat_map(|block| of(block).clone())
+                    .collect()
             });
             forms.push(form.in_clusters([2 * size as u32, 1, 1], [size as u32, 1, 1]));
         }
@@ -278,25 +364,38 @@ fn long_content(part: &Part) -> Vec<u8> {
 /// Prefetches, which change nothing.
 fn prefetches() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    let spellings =
-        super::pattern::expand("cp.async.bulk.prefetch.tensor.{2,3}d.L2.global{,.tile,.im2col}{,.L2::cache_hint}");
+    let spellings = super::pattern::expand(
+        "cp.async.bulk.prefetch.tensor.{2,3}d.L2.global{,.tile,.im2col}{,.L2::cache_hint}",
+    );
     for (index, spelling) in spellings.into_iter().enumerate() {
         let rank = if spelling.contains(".2d") { 2 } else { 3 };
-        let wanted = Wanted { kind: 2, rank, swizzle: 0, interleave: 0, writes: false };
+        let wanted = Wanted {
+            kind: 2,
+            rank,
+            swizzle: 0,
+            interleave: 0,
+            writes: false,
+        };
         let part = match spelling.contains("im2col") {
             true if rank == 2 => continue,
             true => Part::pixels(wanted, index as u64),
             false => Part::boxed(wanted, index as u64),
         };
         let ((set, at), (set_offsets, offsets)) = (coordinates(&part.at), offsets(&part));
-        let policy = if spelling.contains("hint") { ", %l31" } else { "" };
+        let policy = if spelling.contains("hint") {
+            ", %l31"
+        } else {
+            ""
+        };
         let code = format!(
             "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;{}{set} {set_offsets}
     @%p1 {spelling} [%l20, {{{at}}}]{offsets}{policy};{LEAVE_TENSOR}",
             prepared(MARK)
         );
         let content = long_content(&part);
-        forms.push(form(spelling, code, &part, content, |_, content| left_of_tensor(content)));
+        forms.push(form(spelling, code, &part, content, |_, content| {
+            left_of_tensor(content)
+        }));
     }
     forms
 }
@@ -306,12 +405,18 @@ fn gathers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for seed in 0..6 {
         let (part, rows) = Part::four_rows(hash([seed]));
-        let spelling = "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes";
+        let spelling =
+            "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes";
         let all = part.clone().beginning_at(rows);
         let code = format!("{}{}{LEAVE}", prepared(MARK), load(&all, spelling, ""));
         let (content, own) = (part.content(), all.clone());
-        let gather =
-            form(format!("{spelling} {seed}"), code, &part, content, move |_, content| left(&loaded(&own, content)));
+        let gather = form(
+            format!("{spelling} {seed}"),
+            code,
+            &part,
+            content,
+            move |_, content| left(&loaded(&own, content)),
+        );
         forms.push(gather.needs(100));
     }
     forms

@@ -35,7 +35,13 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) fn of(name: &str) -> Self {
         let real = |bits, unused, exponent, fraction, is_finite| {
-            Self::Real(Format { bits, unused, exponent, fraction, is_finite })
+            Self::Real(Format {
+                bits,
+                unused,
+                exponent,
+                fraction,
+                is_finite,
+            })
         };
         match name {
             "f16" => real(16, 0, 5, 10, false),
@@ -63,8 +69,17 @@ impl Kind {
     pub(super) fn any(self, random: &mut Random) -> u64 {
         let bits = random.next() & u64::MAX >> (64 - self.bits());
         let Self::Real(format) = self else {
-            let extremes = [0, 1 << (self.bits() - 1), (1 << (self.bits() - 1)) - 1, u64::MAX >> (64 - self.bits())];
-            return if random.one_in(4) { extremes[random.below(4)] } else { bits };
+            let extremes = [
+                0,
+                1 << (self.bits() - 1),
+                (1 << (self.bits() - 1)) - 1,
+                u64::MAX >> (64 - self.bits()),
+            ];
+            return if random.one_in(4) {
+                extremes[random.below(4)]
+            } else {
+                bits
+            };
         };
         let field = u64::MAX >> (64 - format.exponent) << (format.bits - 1 - format.exponent);
         let sign = bits & 1 << (format.bits - 1);
@@ -81,7 +96,10 @@ impl Kind {
 
     fn integer(self, bits: u64) -> i64 {
         match self {
-            Self::Integer { bits: width, is_signed: true } => (bits << (64 - width)).cast_signed() >> (64 - width),
+            Self::Integer {
+                bits: width,
+                is_signed: true,
+            } => (bits << (64 - width)).cast_signed() >> (64 - width),
             _ => bits.cast_signed(),
         }
     }
@@ -143,19 +161,33 @@ impl Number {
         let last = u64::MAX >> (64 - format.exponent);
         if field == last && (!format.is_finite || fraction + 1 == 1 << format.fraction) {
             let is_infinite = fraction == 0 && !format.is_finite;
-            return if is_infinite { Self::Infinite { is_negative } } else { Self::Nan };
+            return if is_infinite {
+                Self::Infinite { is_negative }
+            } else {
+                Self::Nan
+            };
         }
         let top = field.max(1) as i32 - (1 << (format.exponent - 1)) + 1;
         let magnitude = i128::from(fraction | u64::from(field > 0) << format.fraction);
         let count = if is_negative { -magnitude } else { magnitude };
-        Self::Finite { count, unit: top - format.fraction as i32, top }
+        Self::Finite {
+            count,
+            unit: top - format.fraction as i32,
+            top,
+        }
     }
 
     /// Returns the number as f16, in which subnormal 8-bit numbers are normal.
     fn as_half(self) -> Self {
-        let Self::Finite { count, unit, .. } = self else { return self };
+        let Self::Finite { count, unit, .. } = self else {
+            return self;
+        };
         let first = 127 - count.unsigned_abs().max(1).leading_zeros() as i32 + unit;
-        Self::Finite { count, unit, top: first.max(-14) }
+        Self::Finite {
+            count,
+            unit,
+            top: first.max(-14),
+        }
     }
 
     fn times(self, other: Self) -> Self {
@@ -165,11 +197,22 @@ impl Number {
             Self::Finite { count, .. } => Some(count < 0),
         };
         match (self, other) {
-            (Self::Finite { count, unit, top }, Self::Finite { count: by, unit: of, top: at }) => {
-                Self::Finite { count: count * by, unit: unit + of, top: top + at }
-            }
+            (
+                Self::Finite { count, unit, top },
+                Self::Finite {
+                    count: by,
+                    unit: of,
+                    top: at,
+                },
+            ) => Self::Finite {
+                count: count * by,
+                unit: unit + of,
+                top: top + at,
+            },
             _ => match (sign(self), sign(other)) {
-                (Some(first), Some(second)) => Self::Infinite { is_negative: first != second },
+                (Some(first), Some(second)) => Self::Infinite {
+                    is_negative: first != second,
+                },
                 _ => Self::Nan,
             },
         }
@@ -182,7 +225,9 @@ fn sum(numbers: &[Number], below: i32) -> Number {
     for number in numbers {
         match (*number, sign) {
             (Number::Nan, _) => return Number::Nan,
-            (Number::Infinite { is_negative }, Some(other)) if is_negative != other => return Number::Nan,
+            (Number::Infinite { is_negative }, Some(other)) if is_negative != other => {
+                return Number::Nan;
+            }
             (Number::Infinite { is_negative }, _) => sign = Some(is_negative),
             _ => {}
         }
@@ -198,16 +243,26 @@ fn sum(numbers: &[Number], below: i32) -> Number {
     let cut = |(count, unit, _): (i128, i32, i32)| {
         let shift = unit - (top - below);
         // Division truncates toward zero.
-        if shift >= 0 { count << shift } else { count / (1_i128 << (-shift).min(100)) }
+        if shift >= 0 {
+            count << shift
+        } else {
+            count / (1_i128 << (-shift).min(100))
+        }
     };
-    Number::Finite { count: finite.map(cut).sum(), unit: top - below, top }
+    Number::Finite {
+        count: finite.map(cut).sum(),
+        unit: top - below,
+        top,
+    }
 }
 
 /// Returns the bits of a sum: half precision rounds to nearest even, other formats truncate after `kept` bits.
 fn round(number: Number, to: Format, kept: u32) -> u64 {
     let (count, unit) = match number {
         Number::Nan => return u64::MAX >> (65 - to.bits),
-        Number::Infinite { is_negative } => return infinity(to) | u64::from(is_negative) << (to.bits - 1),
+        Number::Infinite { is_negative } => {
+            return infinity(to) | u64::from(is_negative) << (to.bits - 1);
+        }
         Number::Finite { count: 0, .. } => return 0,
         Number::Finite { count, unit, .. } => (count, unit),
     };
@@ -225,7 +280,11 @@ fn round(number: Number, to: Format, kept: u32) -> u64 {
     // Rounding up to the next power of two carries into the exponent.
     let field = ((last + to.fraction as i32 + bias) as u128 - 1) << to.fraction;
     let bits = (field + units).min(u128::from(infinity(to))) as u64;
-    if bits == 0 { 0 } else { bits | u64::from(count < 0) << (to.bits - 1) }
+    if bits == 0 {
+        0
+    } else {
+        bits | u64::from(count < 0) << (to.bits - 1)
+    }
 }
 
 fn infinity(format: Format) -> u64 {
@@ -234,7 +293,11 @@ fn infinity(format: Format) -> u64 {
 
 /// Returns a number in units of a power of two, truncated.
 fn at(number: u128, shift: i32) -> u128 {
-    if shift <= 0 { number << -shift } else { number.checked_shr(shift as u32).unwrap_or(0) }
+    if shift <= 0 {
+        number << -shift
+    } else {
+        number.checked_shr(shift as u32).unwrap_or(0)
+    }
 }
 
 fn nearest(number: u128, shift: i32) -> u128 {
@@ -266,9 +329,16 @@ impl Dot<'_> {
     pub(super) fn result(&self) -> u64 {
         let [left, right] = self.factors;
         if let Kind::Integer { bits, .. } = left {
-            let products = self.pairs.iter().map(|&(a, b)| left.integer(a) * right.integer(b));
+            let products = self
+                .pairs
+                .iter()
+                .map(|&(a, b)| left.integer(a) * right.integer(b));
             let sum = products.sum::<i64>() + self.ends[1].integer(self.addend);
-            let clamped = if self.saturates { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+            let clamped = if self.saturates {
+                sum.clamp(i32::MIN.into(), i32::MAX.into())
+            } else {
+                sum
+            };
             debug_assert!(bits <= 8, "products of small integers");
             return u64::from(clamped as u32);
         }
@@ -277,7 +347,8 @@ impl Dot<'_> {
             Maker::Warp if left.bits() == 8 => self.in_parts(),
             _ => {
                 let (below, kept) = if left.bits() == 8 { (13, 13) } else { (25, 23) };
-                let mut all: Vec<Number> = self.pairs.iter().map(|pair| self.product(*pair)).collect();
+                let mut all: Vec<Number> =
+                    self.pairs.iter().map(|pair| self.product(*pair)).collect();
                 all.push(Number::of(self.ends[1].format(), self.addend));
                 round(sum(&all, below), self.ends[0].format(), kept)
             }
@@ -286,7 +357,11 @@ impl Dot<'_> {
 
     fn product(&self, (a, b): (u64, u64)) -> Number {
         let [left, right] = self.factors.map(Kind::format);
-        let a = if self.is_negated { a ^ 1 << (left.bits - 1) } else { a };
+        let a = if self.is_negated {
+            a ^ 1 << (left.bits - 1)
+        } else {
+            a
+        };
         Number::of(left, a).times(Number::of(right, b))
     }
 
@@ -295,17 +370,27 @@ impl Dot<'_> {
         let to = self.ends[0].format();
         let mut bits = 0;
         for part in 0..2 {
-            let own = self.pairs.iter().enumerate().filter(|(at, _)| at % 4 / 2 == part);
+            let own = self
+                .pairs
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| at % 4 / 2 == part);
             let halves = |(a, b): (u64, u64)| {
                 let [left, right] = self.factors.map(Kind::format);
-                Number::of(left, a).as_half().times(Number::of(right, b).as_half())
+                Number::of(left, a)
+                    .as_half()
+                    .times(Number::of(right, b).as_half())
             };
             let mut all: Vec<Number> = own.map(|(_, pair)| halves(*pair)).collect();
             all.push(Number::of(to, bits));
             bits = round(sum(&all, 25), to, 23);
         }
         if to.bits == 16 {
-            return round(sum(&[Number::of(to, bits), Number::of(to, self.addend)], 60), to, 23);
+            return round(
+                sum(&[Number::of(to, bits), Number::of(to, self.addend)], 60),
+                to,
+                23,
+            );
         }
         single(f32::from_bits(bits as u32) + f32::from_bits(self.addend as u32))
     }
@@ -326,23 +411,47 @@ impl Dot<'_> {
             }
             Number::Finite { count, unit, .. } => (count as f64 * f64::from(unit).exp2()) as f32,
         };
-        let terms: Vec<(f32, f32)> = self.pairs.iter().map(|&(a, b)| (value(half, a), value(half, b))).collect();
+        let terms: Vec<(f32, f32)> = self
+            .pairs
+            .iter()
+            .map(|&(a, b)| (value(half, a), value(half, b)))
+            .collect();
         let addend = value(self.ends[1].format(), self.addend);
         if self.ends[0].bits() == 32 {
-            return single(terms.iter().fold(0.0, |sum: f32, (a, b)| a.mul_add(*b, sum)) + addend);
+            return single(
+                terms
+                    .iter()
+                    .fold(0.0, |sum: f32, (a, b)| a.mul_add(*b, sum))
+                    + addend,
+            );
         }
-        let pair = |at: usize| terms[at + 1].0.mul_add(terms[at + 1].1, terms[at].0 * terms[at].1);
+        let pair = |at: usize| {
+            terms[at + 1]
+                .0
+                .mul_add(terms[at + 1].1, terms[at].0 * terms[at].1)
+        };
         let total = pair(0) + pair(2);
         let last = f64::from(total) + f64::from(addend);
         if last == 0.0 {
             return u64::from(last.is_sign_negative()) << 15;
         }
         let number = Number::of(Kind::of("f32").format(), u64::from(total.to_bits()));
-        round(sum(&[number, Number::of(self.ends[1].format(), self.addend)], 100), half, 23)
+        round(
+            sum(
+                &[number, Number::of(self.ends[1].format(), self.addend)],
+                100,
+            ),
+            half,
+            23,
+        )
     }
 }
 
 /// Returns the bits of a single-precision number; all NaNs are equal.
 fn single(value: f32) -> u64 {
-    u64::from(if value.is_nan() { 0x7fff_ffff } else { value.to_bits() })
+    u64::from(if value.is_nan() {
+        0x7fff_ffff
+    } else {
+        value.to_bits()
+    })
 }

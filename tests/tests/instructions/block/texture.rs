@@ -7,7 +7,9 @@ mod offset;
 mod sample;
 mod whole;
 
-use curium_memory::{AddressMode, ArrayFlags, ArrayShape, FilterMode, TextureFlags, TextureOptions};
+use curium_memory::{
+    AddressMode, ArrayFlags, ArrayShape, FilterMode, TextureFlags, TextureOptions,
+};
 
 use super::image::{Channel, Picture};
 use super::matrix::half;
@@ -37,11 +39,36 @@ struct Geometry {
 }
 
 const GEOMETRIES: [Geometry; 5] = [
-    Geometry { name: "1d", directions: 1, shape: ArrayShape::new_1d(8), is_layered: false },
-    Geometry { name: "2d", directions: 2, shape: ArrayShape::new_2d(8, 4), is_layered: false },
-    Geometry { name: "3d", directions: 3, shape: ArrayShape::new_3d(8, 4, 4), is_layered: false },
-    Geometry { name: "a1d", directions: 1, shape: ArrayShape::layered_1d(8, 3), is_layered: true },
-    Geometry { name: "a2d", directions: 2, shape: ArrayShape::layered_2d(8, 4, 3), is_layered: true },
+    Geometry {
+        name: "1d",
+        directions: 1,
+        shape: ArrayShape::new_1d(8),
+        is_layered: false,
+    },
+    Geometry {
+        name: "2d",
+        directions: 2,
+        shape: ArrayShape::new_2d(8, 4),
+        is_layered: false,
+    },
+    Geometry {
+        name: "3d",
+        directions: 3,
+        shape: ArrayShape::new_3d(8, 4, 4),
+        is_layered: false,
+    },
+    Geometry {
+        name: "a1d",
+        directions: 1,
+        shape: ArrayShape::layered_1d(8, 3),
+        is_layered: true,
+    },
+    Geometry {
+        name: "a2d",
+        directions: 2,
+        shape: ArrayShape::layered_2d(8, 4, 3),
+        is_layered: true,
+    },
 ];
 
 impl Geometry {
@@ -60,7 +87,8 @@ impl Geometry {
 
     fn layer(self, thread: usize) -> Option<usize> {
         // One beyond the last layer, which is clamped to the last.
-        self.is_layered.then_some(thread % (self.shape.layers() + 1))
+        self.is_layered
+            .then_some(thread % (self.shape.layers() + 1))
     }
 
     /// Returns code that loads the layer into `%r20`.
@@ -98,8 +126,18 @@ fn coordinates(scales: [f32; 3]) -> String {
 
 /// Returns the scales from elements to the coordinates of an image.
 fn scales(picture: &Picture) -> [f32; 3] {
-    let extents = [picture.shape.width(), picture.shape.rows(), picture.shape.layers()];
-    extents.map(|extent| if picture.is_normalized() { 1.0 / extent as f32 } else { 1.0 })
+    let extents = [
+        picture.shape.width(),
+        picture.shape.rows(),
+        picture.shape.layers(),
+    ];
+    extents.map(|extent| {
+        if picture.is_normalized() {
+            1.0 / extent as f32
+        } else {
+            1.0
+        }
+    })
 }
 
 /// Loads the handle, and stores as many channels as the image has, one per word.
@@ -107,7 +145,15 @@ const HANDLE: &str = "ld.param.b64 %l20, [table];\n    ";
 const RESULT: &str = "{%r8, %r9, %r10, %r11}";
 
 fn leave(channels: usize) -> String {
-    (0..channels).map(|channel| format!("st.global.b32 [%out+{}], %r{};\n    ", 8 * channel, 8 + channel)).collect()
+    (0..channels)
+        .map(|channel| {
+            format!(
+                "st.global.b32 [%out+{}], %r{};\n    ",
+                8 * channel,
+                8 + channel
+            )
+        })
+        .collect()
 }
 
 /// Returns numbers as the result of a thread, with the bits of the result type.
@@ -120,7 +166,13 @@ fn left(values: [f64; 4], kind: &str, channels: usize) -> Left {
 }
 
 /// Returns a form that fetches from an image at the coordinates of all threads; `operands` follow the coordinates.
-fn read(name: &str, geometry: Geometry, picture: Picture, kind: &'static str, tolerance: f32) -> BlockForm {
+fn read(
+    name: &str,
+    geometry: Geometry,
+    picture: Picture,
+    kind: &'static str,
+    tolerance: f32,
+) -> BlockForm {
     let spelling = format!("tex.{}.v4.{kind}.f32", geometry.name);
     let code = format!(
         "{HANDLE}{}{}{spelling} {RESULT}, [%l20, {}];\n    {}",
@@ -131,7 +183,11 @@ fn read(name: &str, geometry: Geometry, picture: Picture, kind: &'static str, to
     );
     let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
         let at = place(thread);
-        left(picture.sample(0, &at[..geometry.directions], geometry.layer(thread)), kind, 4)
+        left(
+            picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+            kind,
+            4,
+        )
     });
     form.with(picture.prepare()).within(tolerance)
 }
@@ -140,23 +196,57 @@ fn read(name: &str, geometry: Geometry, picture: Picture, kind: &'static str, to
 fn formats() -> Vec<BlockForm> {
     let plane = GEOMETRIES[1];
     let mut forms = Vec::new();
-    for (channel, channels) in Channel::ALL.into_iter().flat_map(|channel| [1, 2, 4].map(|count| (channel, count))) {
+    for (channel, channels) in Channel::ALL
+        .into_iter()
+        .flat_map(|channel| [1, 2, 4].map(|count| (channel, count)))
+    {
         let picture = Picture::new(channel, channels, plane.shape);
-        let colored = |options: TextureOptions| options.with_address_mode(AddressMode::Border).with_border_color(COLOR);
+        let colored = |options: TextureOptions| {
+            options
+                .with_address_mode(AddressMode::Border)
+                .with_border_color(COLOR)
+        };
         let name = format!("of {channels} {channel:?}");
         forms.push(read(&name, plane, picture, channel.kind(), 0.0));
-        let border = Picture { options: colored(picture.options), ..picture };
-        forms.push(read(&format!("{name}, a color beyond"), plane, border, channel.kind(), 0.0));
+        let border = Picture {
+            options: colored(picture.options),
+            ..picture
+        };
+        forms.push(read(
+            &format!("{name}, a color beyond"),
+            plane,
+            border,
+            channel.kind(),
+            0.0,
+        ));
         if channel.bits() < 32 && channel.kind() != "f32" {
             let options = picture.options.with_flags(TextureFlags::empty());
             let fractions = Picture { options, ..picture };
-            forms.push(read(&format!("{name} as fractions"), plane, fractions, "f32", 1e-6));
-            let border = Picture { options: colored(options), ..picture };
-            forms.push(read(&format!("{name} as fractions, a color beyond"), plane, border, "f32", 1e-6));
+            forms.push(read(
+                &format!("{name} as fractions"),
+                plane,
+                fractions,
+                "f32",
+                1e-6,
+            ));
+            let border = Picture {
+                options: colored(options),
+                ..picture
+            };
+            forms.push(read(
+                &format!("{name} as fractions, a color beyond"),
+                plane,
+                border,
+                "f32",
+                1e-6,
+            ));
         }
     }
     let picture = Picture::new(Channel::U8, 4, plane.shape);
-    let colors = Picture { options: picture.options.with_flags(TextureFlags::SRGB), ..picture };
+    let colors = Picture {
+        options: picture.options.with_flags(TextureFlags::SRGB),
+        ..picture
+    };
     // The precision is unspecified: the error of hardware is half a step of a byte, which is largest near white.
     forms.push(read("of 4 U8 in sRGB", plane, colors, "f32", 0.0045));
     forms
@@ -205,16 +295,25 @@ fn ways(directions: usize) -> [(&'static str, String, [String; 2]); 4] {
     [
         ("", String::new(), none()),
         (".base", String::new(), none()),
-        (".level", String::new(), [", 0f00000000".to_owned(), ", 0".to_owned()]),
-        (".grad", "mov.b32 %r23, 0f38000000;\n    ".to_owned(), [grad(), grad()]),
+        (
+            ".level",
+            String::new(),
+            [", 0f00000000".to_owned(), ", 0".to_owned()],
+        ),
+        (
+            ".grad",
+            "mov.b32 %r23, 0f38000000;\n    ".to_owned(),
+            [grad(), grad()],
+        ),
     ]
 }
 
 /// Returns each geometry with each result type and each level operand.
 fn geometries() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (geometry, (kind, channel, result)) in
-        GEOMETRIES.into_iter().flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
+    for (geometry, (kind, channel, result)) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
     {
         let picture = Picture::new(channel, 4, geometry.shape);
         for (way, set, [operand, _]) in ways(geometry.directions) {
@@ -227,7 +326,14 @@ fn geometries() -> Vec<BlockForm> {
                 leave_kind(kind)
             );
             let form = BlockForm::new(spelling, code, move |_, thread| {
-                left_kind(picture.sample(0, &place(thread)[..geometry.directions], geometry.layer(thread)), kind)
+                left_kind(
+                    picture.sample(
+                        0,
+                        &place(thread)[..geometry.directions],
+                        geometry.layer(thread),
+                    ),
+                    kind,
+                )
             });
             forms.push(form.with(picture.prepare()));
         }
@@ -242,41 +348,75 @@ fn place(thread: usize) -> [f64; 3] {
 /// Returns out-of-bounds coordinates, normalized and unnormalized, with nearest and linear filtering.
 fn modes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    let modes = [AddressMode::Clamp, AddressMode::Wrap, AddressMode::Mirror, AddressMode::Border];
+    let modes = [
+        AddressMode::Clamp,
+        AddressMode::Wrap,
+        AddressMode::Mirror,
+        AddressMode::Border,
+    ];
     let ways = [FilterMode::Point, FilterMode::Linear];
-    for (geometry, mode) in GEOMETRIES.into_iter().flat_map(|geometry| modes.map(|mode| (geometry, mode))) {
-        for (filter, normalized) in ways
-            .into_iter()
-            .flat_map(|way| [TextureFlags::empty(), TextureFlags::NORMALIZED_COORDINATES].map(|it| (way, it)))
-        {
+    for (geometry, mode) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| modes.map(|mode| (geometry, mode)))
+    {
+        for (filter, normalized) in ways.into_iter().flat_map(|way| {
+            [TextureFlags::empty(), TextureFlags::NORMALIZED_COORDINATES].map(|it| (way, it))
+        }) {
             // Hardware also interpolates with the border in the second dimension of a 1D texture.
-            if geometry.directions == 1 && mode == AddressMode::Border && filter == FilterMode::Linear {
+            if geometry.directions == 1
+                && mode == AddressMode::Border
+                && filter == FilterMode::Linear
+            {
                 continue;
             }
             for channel in [Channel::F32, Channel::F16] {
                 let mut picture = Picture::new(channel, 2, geometry.shape);
-                picture.options = picture.options.with_flags(normalized).with_address_mode(mode).with_filter(filter);
-                let how = if normalized.is_empty() { "in elements" } else { "from 0 to 1" };
+                picture.options = picture
+                    .options
+                    .with_flags(normalized)
+                    .with_address_mode(mode)
+                    .with_filter(filter);
+                let how = if normalized.is_empty() {
+                    "in elements"
+                } else {
+                    "from 0 to 1"
+                };
                 let name = format!("of 2 {channel:?}, {mode:?}, {filter:?}, {how}");
                 forms.push(read(&name, geometry, picture, "f32", 0.0));
             }
         }
     }
     let mut bytes = Picture::new(Channel::U8, 4, GEOMETRIES[1].shape);
-    bytes.options = bytes.options.with_flags(TextureFlags::empty()).with_filter(FilterMode::Linear);
+    bytes.options = bytes
+        .options
+        .with_flags(TextureFlags::empty())
+        .with_filter(FilterMode::Linear);
     // The sum has about 16 bits.
-    forms.push(read("of 4 U8, Clamp, Linear, as fractions", GEOMETRIES[1], bytes, "f32", 2e-5));
+    forms.push(read(
+        "of 4 U8, Clamp, Linear, as fractions",
+        GEOMETRIES[1],
+        bytes,
+        "f32",
+        2e-5,
+    ));
     forms
 }
 
 /// `tld4`: one channel of the four elements of bilinear filtering, counterclockwise from the lower left.
 fn gathers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    let kinds = [("u32", Channel::U32), ("s32", Channel::S32), ("f32", Channel::F32)];
+    let kinds = [
+        ("u32", Channel::U32),
+        ("s32", Channel::S32),
+        ("f32", Channel::F32),
+    ];
     for geometry in [GEOMETRIES[1], GEOMETRIES[4]] {
-        for ((kind, channel), (number, letter)) in
-            kinds.into_iter().flat_map(|kind| ["r", "g", "b", "a"].into_iter().enumerate().map(move |it| (kind, it)))
-        {
+        for ((kind, channel), (number, letter)) in kinds.into_iter().flat_map(|kind| {
+            ["r", "g", "b", "a"]
+                .into_iter()
+                .enumerate()
+                .map(move |it| (kind, it))
+        }) {
             for mode in [AddressMode::Clamp, AddressMode::Border] {
                 let mut picture = Picture::new(channel, 4, geometry.shape);
                 picture.flags = ArrayFlags::GATHER;
@@ -289,11 +429,12 @@ fn gathers() -> Vec<BlockForm> {
                     geometry.operand(["%r16", "%r17", "%r18"]),
                     leave(4)
                 );
-                let form = BlockForm::new(format!("{spelling} {mode:?}"), code, move |_, thread| {
-                    let [x, y, _] = place(thread);
-                    let values = gathered(&picture, [x, y], geometry.layer(thread), number);
-                    left(values, kind, 4)
-                });
+                let form =
+                    BlockForm::new(format!("{spelling} {mode:?}"), code, move |_, thread| {
+                        let [x, y, _] = place(thread);
+                        let values = gathered(&picture, [x, y], geometry.layer(thread), number);
+                        left(values, kind, 4)
+                    });
                 forms.push(form.with(picture.prepare()));
             }
         }
@@ -312,14 +453,24 @@ fn gathered(picture: &Picture, at: [f64; 2], layer: Option<usize>, channel: usiz
 fn queries() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {
-        for (levels, flags) in [(1, TextureFlags::empty()), (2, TextureFlags::NORMALIZED_COORDINATES)] {
+        for (levels, flags) in [
+            (1, TextureFlags::empty()),
+            (2, TextureFlags::NORMALIZED_COORDINATES),
+        ] {
             let mut picture = Picture::new(Channel::F32, 1, geometry.shape);
             picture.levels = levels;
-            picture.options = picture.options.with_flags(flags).with_mipmaps(FilterMode::Point, 0.0, 1.0);
+            picture.options =
+                picture
+                    .options
+                    .with_flags(flags)
+                    .with_mipmaps(FilterMode::Point, 0.0, 1.0);
             let [width, height, depth] = picture.extents(0, geometry.is_layered);
             let is_normalized = usize::from(picture.is_normalized());
-            let mut answers =
-                vec![("width", width), ("num_mipmap_levels", levels as usize), ("normalized_coords", is_normalized)];
+            let mut answers = vec![
+                ("width", width),
+                ("num_mipmap_levels", levels as usize),
+                ("normalized_coords", is_normalized),
+            ];
             if geometry.directions > 1 {
                 answers.push(("height", height));
             }

@@ -36,7 +36,11 @@ OUT:"
 
 /// Returns the result of participating lanes; the others write zeros.
 fn taking_part(members: u32, thread: usize, left: impl FnOnce() -> Left) -> Left {
-    if members >> (thread % 32) & 1 == 1 { left() } else { [0; 4] }
+    if members >> (thread % 32) & 1 == 1 {
+        left()
+    } else {
+        [0; 4]
+    }
 }
 
 /// Returns the source lane of a shuffle, and whether it is in range, as the PTX ISA defines it.
@@ -45,22 +49,47 @@ fn source(mode: &str, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
     let most = (lane & segments) | (c & !segments);
     let least = lane & segments;
     let (from, holds) = match mode {
-        "up" => (lane.cast_signed() - b.cast_signed(), lane.cast_signed() - b.cast_signed() >= most.cast_signed()),
+        "up" => (
+            lane.cast_signed() - b.cast_signed(),
+            lane.cast_signed() - b.cast_signed() >= most.cast_signed(),
+        ),
         "down" => ((lane + b).cast_signed(), lane + b <= most),
         "bfly" => ((lane ^ b).cast_signed(), lane ^ b <= most),
-        _ => ((least | b & !segments).cast_signed(), least | b & !segments <= most),
+        _ => (
+            (least | b & !segments).cast_signed(),
+            least | b & !segments <= most,
+        ),
     };
-    if holds { (from.cast_unsigned(), true) } else { (lane, false) }
+    if holds {
+        (from.cast_unsigned(), true)
+    } else {
+        (lane, false)
+    }
 }
 
 /// Shuffles of every mode, with clamps and segments, by a common distance and by one that differs between lanes. All
 /// lanes participate, because reading from an inactive lane is undefined.
 fn shuffles() -> Vec<BlockForm> {
-    let clamps = [0, 0x1f, 7, 0x1000, 0x181f, 0x1c00, 0x1c1f, 0x1e1f, 0x1f00, 0x1f1f, 0xffff_e0ff];
+    let clamps = [
+        0,
+        0x1f,
+        7,
+        0x1000,
+        0x181f,
+        0x1c00,
+        0x1c1f,
+        0x1e1f,
+        0x1f00,
+        0x1f1f,
+        0xffff_e0ff,
+    ];
     let distances = ["0", "1", "5", "16", "31", "32", "37", "%r1"];
     let mut forms = Vec::new();
     for mode in ["up", "down", "bfly", "idx"] {
-        for (clamp, distance) in clamps.iter().flat_map(|clamp| distances.map(|distance| (*clamp, distance))) {
+        for (clamp, distance) in clamps
+            .iter()
+            .flat_map(|clamp| distances.map(|distance| (*clamp, distance)))
+        {
             for answers in [true, false] {
                 let operand = if answers { "%r8|%p1" } else { "%r8" };
                 let name = format!("shfl.sync.{mode}.b32 {operand}, {distance}, {clamp:#x}");
@@ -77,7 +106,12 @@ fn shuffles() -> Vec<BlockForm> {
                     let lane = thread as u32 % 32;
                     let operand = distance.parse().unwrap_or(lanes[lane as usize][1] as u32);
                     let (from, holds) = source(mode, lane, operand, clamp);
-                    [lanes[from as usize][0] & 0xffff_ffff, u64::from(holds || !answers), 0, 0]
+                    [
+                        lanes[from as usize][0] & 0xffff_ffff,
+                        u64::from(holds || !answers),
+                        0,
+                        0,
+                    ]
                 }));
             }
         }
@@ -88,13 +122,18 @@ fn shuffles() -> Vec<BlockForm> {
 /// Votes on a predicate that differs between lanes, and on one that is the same in all, for several member masks.
 fn votes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (mode, members) in
-        expand("{all,any,uni,ballot}").into_iter().flat_map(|mode| MEMBERS.map(|it| (mode.clone(), it)))
+    for (mode, members) in expand("{all,any,uni,ballot}")
+        .into_iter()
+        .flat_map(|mode| MEMBERS.map(|it| (mode.clone(), it)))
     {
         for (bit, not) in [("%r0", ""), ("%r0", "!"), ("1", ""), ("1", "!")] {
             let is_ballot = mode == "ballot";
             let class = if is_ballot { "b32" } else { "pred" };
-            let (result, left) = if is_ballot { ("%r8", "") } else { ("%p2", "selp.b32 %r8, 1, 0, %p2;") };
+            let (result, left) = if is_ballot {
+                ("%r8", "")
+            } else {
+                ("%p2", "selp.b32 %r8, 1, 0, %p2;")
+            };
             let name = format!("vote.sync.{mode}.{class} {not}{bit} {members:#x}");
             let code = by(
                 members,
@@ -106,18 +145,29 @@ fn votes() -> Vec<BlockForm> {
     st.global.b32 [%out], %r8;"
                 ),
             );
-            let (mode, holds) =
-                (mode.clone(), move |source: &Sources| (bit == "1" || source[0] & 1 == 1) == not.is_empty());
+            let (mode, holds) = (mode.clone(), move |source: &Sources| {
+                (bit == "1" || source[0] & 1 == 1) == not.is_empty()
+            });
             forms.push(BlockForm::new(name, code, move |all, thread| {
                 taking_part(members, thread, || {
-                    let lanes = warp(all, thread).iter().enumerate().filter(|(lane, _)| members >> lane & 1 == 1);
-                    let votes: Vec<(usize, bool)> = lanes.map(|(lane, source)| (lane, holds(source))).collect();
-                    let (all, none) = (votes.iter().all(|vote| vote.1), !votes.iter().any(|vote| vote.1));
+                    let lanes = warp(all, thread)
+                        .iter()
+                        .enumerate()
+                        .filter(|(lane, _)| members >> lane & 1 == 1);
+                    let votes: Vec<(usize, bool)> =
+                        lanes.map(|(lane, source)| (lane, holds(source))).collect();
+                    let (all, none) = (
+                        votes.iter().all(|vote| vote.1),
+                        !votes.iter().any(|vote| vote.1),
+                    );
                     let answer = match mode.as_str() {
                         "all" => u64::from(all),
                         "any" => u64::from(!none),
                         "uni" => u64::from(all || none),
-                        _ => votes.iter().map(|(lane, vote)| u64::from(*vote) << lane).sum(),
+                        _ => votes
+                            .iter()
+                            .map(|(lane, vote)| u64::from(*vote) << lane)
+                            .sum(),
                     };
                     [answer, 0, 0, 0]
                 })
@@ -130,7 +180,10 @@ fn votes() -> Vec<BlockForm> {
 /// Matches of words shared by few or all lanes.
 fn matches() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (bits, members) in [32, 64].into_iter().flat_map(|bits| MEMBERS.map(|it| (bits, it))) {
+    for (bits, members) in [32, 64]
+        .into_iter()
+        .flat_map(|bits| MEMBERS.map(|it| (bits, it)))
+    {
         let class = if bits == 32 { 'r' } else { 'l' };
         // Only the upper bits of the two 64-bit words may differ.
         for (shared, mask) in [("few", 3_u64 << (bits - 2)), ("all", 0)] {
@@ -153,8 +206,14 @@ fn matches() -> Vec<BlockForm> {
                 forms.push(BlockForm::new(name, code, move |all, thread| {
                     taking_part(members, thread, || {
                         let own = value(&all[thread]);
-                        let lanes = warp(all, thread).iter().enumerate().filter(|(lane, _)| members >> lane & 1 == 1);
-                        let same: u64 = lanes.filter(|(_, it)| value(it) == own).map(|(lane, _)| 1 << lane).sum();
+                        let lanes = warp(all, thread)
+                            .iter()
+                            .enumerate()
+                            .filter(|(lane, _)| members >> lane & 1 == 1);
+                        let same: u64 = lanes
+                            .filter(|(_, it)| value(it) == own)
+                            .map(|(lane, _)| 1 << lane)
+                            .sum();
                         if !answers {
                             return [same, 0, 0, 0];
                         }
@@ -173,11 +232,17 @@ fn reductions() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for spelling in expand("redux.sync.{{add,min,max}.{u32,s32},{and,or,xor}.b32}") {
         for members in MEMBERS {
-            let code = by(members, &format!("{spelling} %r8, %r0, {members:#x};\n    st.global.b32 [%out], %r8;"));
+            let code = by(
+                members,
+                &format!("{spelling} %r8, %r0, {members:#x};\n    st.global.b32 [%out], %r8;"),
+            );
             let form = spelling.clone();
             let expected = move |all: &[Sources], thread: usize| {
                 taking_part(members, thread, || {
-                    let lanes = warp(all, thread).iter().enumerate().filter(|(lane, _)| members >> lane & 1 == 1);
+                    let lanes = warp(all, thread)
+                        .iter()
+                        .enumerate()
+                        .filter(|(lane, _)| members >> lane & 1 == 1);
                     let values = lanes.map(|(_, source)| source[0] as u32);
                     let signed = |value: u32| value.cast_signed();
                     let result = values.reduce(|a, b| match form.as_str() {
@@ -193,7 +258,8 @@ fn reductions() -> Vec<BlockForm> {
                     [u64::from(result.expect("a lane participates")), 0, 0, 0]
                 })
             };
-            forms.push(BlockForm::new(format!("{spelling} {members:#x}"), code, expected).needs(80));
+            forms
+                .push(BlockForm::new(format!("{spelling} {members:#x}"), code, expected).needs(80));
         }
     }
     forms
@@ -203,10 +269,18 @@ fn reductions() -> Vec<BlockForm> {
 fn masks() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for members in MEMBERS {
-        let code = by(members, &format!("bar.warp.sync {members:#x};\n    st.global.b32 [%out], {members:#x};"));
-        let expected =
-            move |_: &[Sources], thread: usize| taking_part(members, thread, || [u64::from(members), 0, 0, 0]);
-        forms.push(BlockForm::new(format!("bar.warp.sync {members:#x}"), code, expected));
+        let code = by(
+            members,
+            &format!("bar.warp.sync {members:#x};\n    st.global.b32 [%out], {members:#x};"),
+        );
+        let expected = move |_: &[Sources], thread: usize| {
+            taking_part(members, thread, || [u64::from(members), 0, 0, 0])
+        };
+        forms.push(BlockForm::new(
+            format!("bar.warp.sync {members:#x}"),
+            code,
+            expected,
+        ));
         // The mask contains this lane and no lane that branched away.
         let code = by(
             members,
@@ -222,8 +296,13 @@ fn masks() -> Vec<BlockForm> {
                 !members
             ),
         );
-        let expected = move |_: &[Sources], thread: usize| taking_part(members, thread, || [0, 1, 0, 0]);
-        forms.push(BlockForm::new(format!("activemask.b32 {members:#x}"), code, expected));
+        let expected =
+            move |_: &[Sources], thread: usize| taking_part(members, thread, || [0, 1, 0, 0]);
+        forms.push(BlockForm::new(
+            format!("activemask.b32 {members:#x}"),
+            code,
+            expected,
+        ));
         let code = by(
             members,
             &format!(
@@ -238,7 +317,8 @@ fn masks() -> Vec<BlockForm> {
     st.global.b32 [%out+16], %r9;"
             ),
         );
-        let expected = move |_: &[Sources], thread: usize| taking_part(members, thread, || [1, 1, 1, 0]);
+        let expected =
+            move |_: &[Sources], thread: usize| taking_part(members, thread, || [1, 1, 1, 0]);
         forms.push(BlockForm::new(format!("elect.sync {members:#x}"), code, expected).needs(90));
     }
     forms

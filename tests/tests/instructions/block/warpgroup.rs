@@ -26,20 +26,41 @@ const REALS: [[&str; 3]; 12] = [
     ["f32", "e5m2", "e4m3"],
     ["f32", "e5m2", "e5m2"],
 ];
-const INTEGERS: [[&str; 3]; 5] =
-    [["s32", "s8", "s8"], ["s32", "s8", "u8"], ["s32", "u8", "s8"], ["s32", "u8", "u8"], ["s32", "b1", "b1"]];
+const INTEGERS: [[&str; 3]; 5] = [
+    ["s32", "s8", "s8"],
+    ["s32", "s8", "u8"],
+    ["s32", "u8", "s8"],
+    ["s32", "u8", "u8"],
+    ["s32", "b1", "b1"],
+];
 
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (at, kinds) in REALS.into_iter().chain(INTEGERS).enumerate() {
         // The largest sizes alternate; bit products, which are slow, have only small ones.
-        let largest = if kinds[1] == "b1" { 16 } else { [256, 16, 128][at % 3] };
-        for (columns, is_sparse) in [(8, false), (24, false), (64, false), (largest, false), (8, true), (64, true)] {
+        let largest = if kinds[1] == "b1" {
+            16
+        } else {
+            [256, 16, 128][at % 3]
+        };
+        for (columns, is_sparse) in [
+            (8, false),
+            (24, false),
+            (64, false),
+            (largest, false),
+            (8, true),
+            (64, true),
+        ] {
             if is_sparse && kinds[1] == "b1" {
                 continue;
             }
             for is_shared in [false, true] {
-                forms.push(Case { columns, is_sparse, is_shared, ..Case::new(kinds, forms.len()) });
+                forms.push(Case {
+                    columns,
+                    is_sparse,
+                    is_shared,
+                    ..Case::new(kinds, forms.len())
+                });
             }
         }
     }
@@ -53,20 +74,45 @@ pub(super) fn forms() -> Vec<BlockForm> {
             };
             for &is_turned in turned {
                 let modes = [Mode::of(a, false), Mode::of(b, a % 2 == 1)];
-                forms.push(Case { columns: 32, is_sparse, modes, is_turned, ..Case::new(kinds, forms.len()) });
+                forms.push(Case {
+                    columns: 32,
+                    is_sparse,
+                    modes,
+                    is_turned,
+                    ..Case::new(kinds, forms.len())
+                });
             }
         }
     }
     // Rows that start within the pattern, and patterns with another base.
-    for (width, base, ahead) in
-        [(1, 0, 32), (1, 0, 64), (1, 0, 96), (2, 0, 32), (1, 3, 0), (1, 6, 32), (2, 1, 0), (3, 1, 0)]
-    {
-        let mode = Mode { base, ahead, ..Mode::of(width, false) };
-        forms.push(Case { modes: [mode; 2], columns: 32, ..Case::new(REALS[1], forms.len()) });
+    for (width, base, ahead) in [
+        (1, 0, 32),
+        (1, 0, 64),
+        (1, 0, 96),
+        (2, 0, 32),
+        (1, 3, 0),
+        (1, 6, 32),
+        (2, 1, 0),
+        (3, 1, 0),
+    ] {
+        let mode = Mode {
+            base,
+            ahead,
+            ..Mode::of(width, false)
+        };
+        forms.push(Case {
+            modes: [mode; 2],
+            columns: 32,
+            ..Case::new(REALS[1], forms.len())
+        });
     }
     for kinds in &INTEGERS[..4] {
         for is_sparse in [false, true] {
-            forms.push(Case { saturates: true, is_sparse, ..Case::new(*kinds, forms.len()) });
+            forms.push(Case {
+                saturates: true,
+                is_sparse,
+                ..Case::new(*kinds, forms.len())
+            });
         }
     }
     forms.into_iter().map(Case::form).collect()
@@ -91,8 +137,18 @@ impl Mode {
     fn of(number: usize, has_gap: bool) -> Self {
         let width = [16, 128, 64, 32][number];
         // 1024-byte patterns are aligned to 1024 bytes.
-        let gap = if has_gap { [128, 1024, 512, 256][number] } else { 0 };
-        Self { number: number as u64, width, gap, base: 0, ahead: 0 }
+        let gap = if has_gap {
+            [128, 1024, 512, 256][number]
+        } else {
+            0
+        };
+        Self {
+            number: number as u64,
+            width,
+            gap,
+            base: 0,
+            ahead: 0,
+        }
     }
 }
 
@@ -111,14 +167,29 @@ impl Place {
         let core = 8 * width + gap;
         if !is_turned {
             let groups = rows.div_ceil(8);
-            return Self { mode, is_turned, leading: core * groups, stride: core };
+            return Self {
+                mode,
+                is_turned,
+                leading: core * groups,
+                stride: core,
+            };
         }
         // Two-byte elements: a part has as many rows as a pattern row holds, and eight locations.
         let (across, along) = (core, core * (2 * rows).div_ceil(width));
         if width == 16 {
-            Self { mode, is_turned, leading: along, stride: across }
+            Self {
+                mode,
+                is_turned,
+                leading: along,
+                stride: across,
+            }
         } else {
-            Self { mode, is_turned, leading: across, stride: along }
+            Self {
+                mode,
+                is_turned,
+                leading: across,
+                stride: along,
+            }
         }
     }
 
@@ -127,7 +198,11 @@ impl Place {
         let Mode { width, ahead, .. } = self.mode;
         let plain = if self.is_turned {
             // Here a row is an index of the inner dimension, and bytes are consecutive across it.
-            let (next, down) = if width == 16 { (self.stride, self.leading) } else { (self.leading, self.stride) };
+            let (next, down) = if width == 16 {
+                (self.stride, self.leading)
+            } else {
+                (self.leading, self.stride)
+            };
             byte % width + byte / width * next + row % 8 * width + row / 8 * down
         } else {
             byte % width + byte / width * self.leading + row % 8 * width + row / 8 * self.stride
@@ -140,8 +215,16 @@ impl Place {
     /// Returns the upper bits of a descriptor, and the offset of its start from the start of the tile.
     fn descriptor(&self, start: usize) -> (u64, u64) {
         let field = |bytes: usize| (bytes / 16) as u64;
-        let Mode { number, base, ahead, .. } = self.mode;
-        let upper = field(self.leading) << 16 | field(self.stride) << 32 | (base as u64) << 49 | number << 62;
+        let Mode {
+            number,
+            base,
+            ahead,
+            ..
+        } = self.mode;
+        let upper = field(self.leading) << 16
+            | field(self.stride) << 32
+            | (base as u64) << 49
+            | number << 62;
         (upper, field(start + 128 * base + ahead))
     }
 }
@@ -174,7 +257,11 @@ impl Case {
             is_shared: true,
             modes: [Mode::of(turn % 4, false), Mode::of(turn / 3 % 4, false)],
             is_turned: [false; 2],
-            signs: if is_integer { [false; 2] } else { [turn % 2 == 1, turn % 3 == 1] },
+            signs: if is_integer {
+                [false; 2]
+            } else {
+                [turn % 2 == 1, turn % 3 == 1]
+            },
             scale: ["%true", "%false", "!%false", "!%true", "%true", "1", "0"][turn % 7],
             saturates: false,
             selector: (turn % 2) as u32,
@@ -191,7 +278,11 @@ impl Case {
     }
 
     fn selector(&self) -> u32 {
-        if Kind::of(self.kinds[1]).bits() == 8 { 0 } else { self.selector }
+        if Kind::of(self.kinds[1]).bits() == 8 {
+            0
+        } else {
+            self.selector
+        }
     }
 
     fn results(&self) -> usize {
@@ -199,31 +290,58 @@ impl Case {
     }
 
     fn places(&self) -> [Place; 2] {
-        [Place::new(self.modes[0], self.is_turned[0], 64), Place::new(self.modes[1], self.is_turned[1], self.columns)]
+        [
+            Place::new(self.modes[0], self.is_turned[0], 64),
+            Place::new(self.modes[1], self.is_turned[1], self.columns),
+        ]
     }
 
     fn spelling(&self) -> String {
         let [result, left, right] = self.kinds;
-        let (sparse, clamps) =
-            (if self.is_sparse { ".sp" } else { "" }, if self.saturates { ".satfinite" } else { "" });
+        let (sparse, clamps) = (
+            if self.is_sparse { ".sp" } else { "" },
+            if self.saturates { ".satfinite" } else { "" },
+        );
         let how = if left == "b1" { ".and.popc" } else { "" };
         let (n, k) = (self.columns, self.inner());
-        format!("wgmma.mma_async{sparse}.sync.aligned.m64n{n}k{k}{clamps}.{result}.{left}.{right}{how}")
+        format!(
+            "wgmma.mma_async{sparse}.sync.aligned.m64n{n}k{k}{clamps}.{result}.{left}.{right}{how}"
+        )
     }
 
     fn name(&self) -> String {
         let mode = |at: usize| {
-            let Mode { number, gap, base, ahead, .. } = self.modes[at];
-            format!("{number}/{gap}/{base}/{ahead}{}", if self.is_turned[at] { "t" } else { "" })
+            let Mode {
+                number,
+                gap,
+                base,
+                ahead,
+                ..
+            } = self.modes[at];
+            format!(
+                "{number}/{gap}/{base}/{ahead}{}",
+                if self.is_turned[at] { "t" } else { "" }
+            )
         };
-        let a = if self.is_shared { mode(0) } else { "registers".to_owned() };
+        let a = if self.is_shared {
+            mode(0)
+        } else {
+            "registers".to_owned()
+        };
         let Self { signs, scale, .. } = self;
-        format!("{} {a} {} {signs:?} {scale} {}", self.spelling(), mode(1), self.selector())
+        format!(
+            "{} {a} {} {signs:?} {scale} {}",
+            self.spelling(),
+            mode(1),
+            self.selector()
+        )
     }
 
     fn form(self) -> BlockForm {
         let list = |class: char, first: usize, count: usize| {
-            let names: Vec<String> = (first..first + count).map(|at| format!("%{class}{at}")).collect();
+            let names: Vec<String> = (first..first + count)
+                .map(|at| format!("%{class}{at}"))
+                .collect();
             format!("{{{}}}", names.join(", "))
         };
         let [a, b] = self.places();
@@ -234,8 +352,16 @@ impl Case {
             );
         }
         let results = self.results();
-        let left = if self.is_shared { "%a".to_owned() } else { list('i', 1, 4) };
-        let sparse = if self.is_sparse { format!(", %i0, {}", self.selector()) } else { String::new() };
+        let left = if self.is_shared {
+            "%a".to_owned()
+        } else {
+            list('i', 1, 4)
+        };
+        let sparse = if self.is_sparse {
+            format!(", %i0, {}", self.selector())
+        } else {
+            String::new()
+        };
         let (is_integer, is_half) = (self.kinds[0] == "s32", Kind::of(self.kinds[1]).bits() == 16);
         let mut rest = String::new();
         if !is_integer {
@@ -258,37 +384,71 @@ impl Case {
             list('o', 0, results),
             self.scale
         );
-        let sizes = Sizes { threads: THREADS, image: IMAGE, inputs: 5, results };
-        sizes.form(self.name(), &code, move || self.held_data()).needs_only(90)
+        let sizes = Sizes {
+            threads: THREADS,
+            image: IMAGE,
+            inputs: 5,
+            results,
+        };
+        sizes
+            .form(self.name(), &code, move || self.held_data())
+            .needs_only(90)
     }
 
     fn held_data(&self) -> Held {
         let mut random = Random::new(&self.name());
         let [result, left, right] = self.kinds.map(Kind::of);
         let (held, inner, columns) = (self.held(), self.inner(), self.columns);
-        let mut some = |kind: Kind, count: usize| -> Vec<u64> { (0..count).map(|_| kind.any(&mut random)).collect() };
-        let (a, b, c) = (some(left, 64 * held), some(right, inner * columns), some(result, 64 * columns));
+        let mut some = |kind: Kind, count: usize| -> Vec<u64> {
+            (0..count).map(|_| kind.any(&mut random)).collect()
+        };
+        let (a, b, c) = (
+            some(left, 64 * held),
+            some(right, inner * columns),
+            some(result, 64 * columns),
+        );
         let metadata = Metadata::new(left.bits(), inner, 64, &mut random);
         let mut image = vec![0_u8; IMAGE];
         let [place_a, place_b] = self.places();
         let mut inputs = Registers::new(5, THREADS);
         if self.is_shared {
-            write(&mut image, &place_a, 0, left.bits(), [64, held], |row, at| a[row * held + at]);
+            write(
+                &mut image,
+                &place_a,
+                0,
+                left.bits(),
+                [64, held],
+                |row, at| a[row * held + at],
+            );
         }
-        write(&mut image, &place_b, B, right.bits(), [columns, inner], |column, place| b[place * columns + column]);
+        write(
+            &mut image,
+            &place_b,
+            B,
+            right.bits(),
+            [columns, inner],
+            |column, place| b[place * columns + column],
+        );
         let each = 32 / left.bits() as usize;
         for (row, at) in (0..64).flat_map(|row| (0..held).map(move |at| (row, at))) {
             // Four threads share a row, each with the elements of every fourth register.
             let thread = row / 16 * 32 + row % 8 * 4 + at / each % 4;
             let register = at / (4 * each) * 2 + row / 8 % 2;
-            inputs.put(thread, (1 + register) * each + at % each, left.bits(), a[row * held + at]);
+            inputs.put(
+                thread,
+                (1 + register) * each + at % each,
+                left.bits(),
+                a[row * held + at],
+            );
         }
         if self.is_sparse {
             metadata.put(&mut inputs.0[0], self.selector(), &mut random);
         }
         let is_added = ["%true", "!%false", "1"].contains(&self.scale);
-        let (mut before, mut after) =
-            (Registers::new(self.results(), THREADS), Registers::new(self.results(), THREADS));
+        let (mut before, mut after) = (
+            Registers::new(self.results(), THREADS),
+            Registers::new(self.results(), THREADS),
+        );
         for (row, column) in (0..64).flat_map(|row| (0..columns).map(move |column| (row, column))) {
             let thread = row / 16 * 32 + row % 8 * 4 + column / 2 % 4;
             let slot = column / 8 * 4 + row / 8 % 2 * 2 + column % 2;
@@ -296,7 +456,11 @@ impl Case {
             before.put(thread, slot, result.bits(), addend);
             let pairs: Vec<(u64, u64)> = (0..held)
                 .map(|at| {
-                    let place = if self.is_sparse { metadata.place(row, at) } else { at };
+                    let place = if self.is_sparse {
+                        metadata.place(row, at)
+                    } else {
+                        at
+                    };
                     (a[row * held + at], b[place * columns + column])
                 })
                 .collect();
@@ -311,7 +475,12 @@ impl Case {
             };
             after.put(thread, slot, result.bits(), dot.result());
         }
-        Held { image, inputs: inputs.0, before: before.0, after: after.0 }
+        Held {
+            image,
+            inputs: inputs.0,
+            before: before.0,
+            after: after.0,
+        }
     }
 }
 
@@ -328,7 +497,11 @@ fn write(
     let start = start + 128 * to.mode.base;
     for (row, place) in (0..rows).flat_map(|row| (0..inner).map(move |place| (row, place))) {
         let value = element(row, place);
-        let (line, at) = if to.is_turned { (place, row) } else { (row, place) };
+        let (line, at) = if to.is_turned {
+            (place, row)
+        } else {
+            (row, place)
+        };
         if bits == 1 {
             image[start + to.offset(line, at / 8)] |= (value as u8) << (at % 8);
             continue;

@@ -10,21 +10,47 @@ use crate::reference::real::{F32, F64};
 pub(super) fn forms() -> Vec<BlockForm> {
     let shapes = "{m16n16k16,m8n32k16,m32n8k16}";
     let patterns = [
-        (75, format!("{{row,col}}.{{row,col}}.{shapes}.{{f16,f32}}.{{f16,f32}} f16")),
-        (80, format!("{{row,col}}.{{row,col}}.{shapes}.f32.bf16.bf16.f32 bf16")),
-        (80, "{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32 tf32".to_owned()),
-        (80, "{row,col}.{row,col}.m8n8k4.f64.f64.f64.f64 f64".to_owned()),
-        (75, format!("{{row,col}}.{{row,col}}.{shapes}.s32.s8.s8.s32{{,.satfinite}} s8")),
-        (75, format!("{{row,col}}.{{row,col}}.{shapes}.s32.u8.u8.s32{{,.satfinite}} u8")),
-        (75, "row.col.m8n8k32.s32.s4.s4.s32{,.satfinite} s4".to_owned()),
-        (75, "row.col.m8n8k32.s32.u4.u4.s32{,.satfinite} u4".to_owned()),
+        (
+            75,
+            format!("{{row,col}}.{{row,col}}.{shapes}.{{f16,f32}}.{{f16,f32}} f16"),
+        ),
+        (
+            80,
+            format!("{{row,col}}.{{row,col}}.{shapes}.f32.bf16.bf16.f32 bf16"),
+        ),
+        (
+            80,
+            "{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32 tf32".to_owned(),
+        ),
+        (
+            80,
+            "{row,col}.{row,col}.m8n8k4.f64.f64.f64.f64 f64".to_owned(),
+        ),
+        (
+            75,
+            format!("{{row,col}}.{{row,col}}.{shapes}.s32.s8.s8.s32{{,.satfinite}} s8"),
+        ),
+        (
+            75,
+            format!("{{row,col}}.{{row,col}}.{shapes}.s32.u8.u8.s32{{,.satfinite}} u8"),
+        ),
+        (
+            75,
+            "row.col.m8n8k32.s32.s4.s4.s32{,.satfinite} s4".to_owned(),
+        ),
+        (
+            75,
+            "row.col.m8n8k32.s32.u4.u4.s32{,.satfinite} u4".to_owned(),
+        ),
         (75, "xor.popc.row.col.m8n8k128.s32.b1.b1.s32 b1".to_owned()),
         (80, "and.popc.row.col.m8n8k128.s32.b1.b1.s32 b1".to_owned()),
     ];
     let mut forms = Vec::new();
     for (architecture, pattern) in patterns {
         for spelling in expand(&pattern) {
-            let (rest, kind) = spelling.split_once(' ').expect("a pattern ends with the elements of A and B");
+            let (rest, kind) = spelling
+                .split_once(' ')
+                .expect("a pattern ends with the elements of A and B");
             // The addend has the layout of A, and the result that of B, so that both are tested in both layouts.
             forms.push(Tiles::of(rest, kind).form().needs(architecture));
         }
@@ -40,14 +66,53 @@ fn loads() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for [m, n, k] in shapes {
         for (kind, architecture) in [("f16", 75), ("bf16", 80), ("s8", 75)] {
-            forms.push(Load { side: 'a', kind, rows: m, columns: k, shape: [m, n, k] }.form().needs(architecture));
-            forms.push(Load { side: 'b', kind, rows: k, columns: n, shape: [m, n, k] }.form().needs(architecture));
+            forms.push(
+                Load {
+                    side: 'a',
+                    kind,
+                    rows: m,
+                    columns: k,
+                    shape: [m, n, k],
+                }
+                .form()
+                .needs(architecture),
+            );
+            forms.push(
+                Load {
+                    side: 'b',
+                    kind,
+                    rows: k,
+                    columns: n,
+                    shape: [m, n, k],
+                }
+                .form()
+                .needs(architecture),
+            );
         }
         for kind in ["f16", "f32"] {
-            forms.push(Load { side: 'c', kind, rows: m, columns: n, shape: [m, n, k] }.form());
+            forms.push(
+                Load {
+                    side: 'c',
+                    kind,
+                    rows: m,
+                    columns: n,
+                    shape: [m, n, k],
+                }
+                .form(),
+            );
         }
     }
-    let tf32 = |side, rows, columns| Load { side, kind: "tf32", rows, columns, shape: [16, 16, 8] }.form().needs(80);
+    let tf32 = |side, rows, columns| {
+        Load {
+            side,
+            kind: "tf32",
+            rows,
+            columns,
+            shape: [16, 16, 8],
+        }
+        .form()
+        .needs(80)
+    };
     forms.extend([tf32('a', 16, 8), tf32('b', 8, 16)]);
     forms
 }
@@ -66,7 +131,14 @@ impl Load {
     /// Returns the number of registers of a lane, and of those that hold different elements.
     fn registers(&self) -> [usize; 2] {
         let distinct = self.rows * self.columns / 32 / self.each();
-        [if self.kind == "f16" && self.side != 'c' { 8 } else { distinct }, distinct]
+        [
+            if self.kind == "f16" && self.side != 'c' {
+                8
+            } else {
+                distinct
+            },
+            distinct,
+        ]
     }
 
     /// Returns the number of elements in a register.
@@ -76,8 +148,13 @@ impl Load {
 
     fn form(self) -> BlockForm {
         let ([m, n, k], [registers, _]) = (self.shape, self.registers());
-        let names: Vec<String> = (4..4 + registers).map(|number| format!("%r{number}")).collect();
-        let name = format!("wmma.load.{}.sync.aligned.row.m{m}n{n}k{k}.shared.{}", self.side, self.kind);
+        let names: Vec<String> = (4..4 + registers)
+            .map(|number| format!("%r{number}"))
+            .collect();
+        let name = format!(
+            "wmma.load.{}.sync.aligned.row.m{m}n{n}k{k}.shared.{}",
+            self.side, self.kind
+        );
         let mut code = String::from(
             "shr.u32 %r29, %thread, 5;
     mov.u32 %r30, block;
@@ -94,23 +171,36 @@ impl Load {
         }
         code += &format!("{name} {{{}}}, [%r30];\n    ", names.join(", "));
         for register in 0..8 {
-            code += &format!("st.global.b32 [%out+{}], %r{};\n    ", 4 * register, 4 + register);
+            code += &format!(
+                "st.global.b32 [%out+{}], %r{};\n    ",
+                4 * register,
+                4 + register
+            );
         }
-        BlockForm::new(format!("{name} registers"), code, move |all, thread| self.left_by(all, thread))
+        BlockForm::new(format!("{name} registers"), code, move |all, thread| {
+            self.left_by(all, thread)
+        })
     }
 
     fn left_by(&self, all: &[Sources], thread: usize) -> Left {
-        let memory: Vec<u8> =
-            all[thread / 32 * 32..][..32].iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+        let memory: Vec<u8> = all[thread / 32 * 32..][..32]
+            .iter()
+            .flatten()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
         let ([registers, distinct], each) = (self.registers(), self.each());
         let size = 4 / each;
         let mut left = [0; 32];
-        for (register, at) in (0..registers).flat_map(|register| (0..each).map(move |at| (register, at))) {
+        for (register, at) in
+            (0..registers).flat_map(|register| (0..each).map(move |at| (register, at)))
+        {
             let (row, column) = self.place(thread % 32, register % distinct, at);
             let from = (row * self.columns + column) * size;
             left[4 * register + at * size..][..size].copy_from_slice(&memory[from..][..size]);
         }
-        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at])))
+        std::array::from_fn(|word| {
+            u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at]))
+        })
     }
 
     /// Returns the row and the column of an element in a register: four lanes share a row of A, a column of B, or eight
@@ -123,18 +213,33 @@ impl Load {
             let slot = register * each + at;
             let (block, slot) = (slot / (rows / 4), slot % (rows / 4));
             let (row, column) = (slot / 2 * 8 + lane / 4, block * 8 + lane % 4 * 2 + slot % 2);
-            return if is_turned { (column, row) } else { (row, column) };
+            return if is_turned {
+                (column, row)
+            } else {
+                (row, column)
+            };
         }
-        let (across, along) = if self.side == 'a' { (self.rows, self.columns) } else { (self.columns, self.rows) };
+        let (across, along) = if self.side == 'a' {
+            (self.rows, self.columns)
+        } else {
+            (self.columns, self.rows)
+        };
         let parts = along / (4 * each);
         let in_pairs = across > 8 && (self.side == 'b') == is_turned;
         let (block, part) = if in_pairs {
-            (register / (2 * parts) * 2 + register % 2, register % (2 * parts) / 2)
+            (
+                register / (2 * parts) * 2 + register % 2,
+                register % (2 * parts) / 2,
+            )
         } else {
             (register / parts, register % parts)
         };
         let (across, along) = (block * 8 + lane / 4, (part * 4 + lane % 4) * each + at);
-        if self.side == 'a' { (across, along) } else { (along, across) }
+        if self.side == 'a' {
+            (across, along)
+        } else {
+            (along, across)
+        }
     }
 }
 
@@ -156,12 +261,17 @@ struct Tiles {
 
 impl Tiles {
     fn of(rest: &str, kind: &str) -> Self {
-        let words: Vec<&str> =
-            rest.split('.').filter(|word| !["xor", "and", "popc", "satfinite"].contains(word)).collect();
-        let numbers: Vec<usize> =
-            words[2].split(|it: char| it.is_alphabetic()).filter_map(|number| number.parse().ok()).collect();
+        let words: Vec<&str> = rest
+            .split('.')
+            .filter(|word| !["xor", "and", "popc", "satfinite"].contains(word))
+            .collect();
+        let numbers: Vec<usize> = words[2]
+            .split(|it: char| it.is_alphabetic())
+            .filter_map(|number| number.parse().ok())
+            .collect();
         let element = |name: &str| (name.to_owned(), Element::of(name));
-        let (operation, types) = rest.split_at(rest.find("popc.").map_or(0, |at| at + "popc.".len()));
+        let (operation, types) =
+            rest.split_at(rest.find("popc.").map_or(0, |at| at + "popc.".len()));
         Self {
             spelling: format!("wmma.mma.{operation}sync.aligned.{types}"),
             kind: kind.to_owned(),
@@ -178,23 +288,40 @@ impl Tiles {
 
     /// Returns the number of registers of A, of B, and of the addend or the result.
     fn registers(&self) -> [usize; 3] {
-        let of = |elements: usize, element: Element| (elements * element.bits() as usize / 1024).max(1);
+        let of =
+            |elements: usize, element: Element| (elements * element.bits() as usize / 1024).max(1);
         let both = |elements: usize| match self.kind.as_str() {
             // Each element is stored in two lanes.
             "f16" => 8,
             "f64" => 1,
             _ => of(elements, self.element),
         };
-        let results = if self.kind == "f64" { 2 } else { self.rows * self.columns / 32 };
-        [both(self.rows * self.inner), both(self.inner * self.columns), results]
+        let results = if self.kind == "f64" {
+            2
+        } else {
+            self.rows * self.columns / 32
+        };
+        [
+            both(self.rows * self.inner),
+            both(self.inner * self.columns),
+            results,
+        ]
     }
 
     fn form(self) -> BlockForm {
         let [left, right, results] = self.registers();
-        let count = |element: Element| if element.bits() == 16 { results / 2 } else { results };
+        let count = |element: Element| {
+            if element.bits() == 16 {
+                results / 2
+            } else {
+                results
+            }
+        };
         let class = if self.kind == "f64" { 'l' } else { 'r' };
         let list = |first: usize, count: usize| {
-            let names: Vec<String> = (first..first + count).map(|at| format!("%{class}{at}")).collect();
+            let names: Vec<String> = (first..first + count)
+                .map(|at| format!("%{class}{at}"))
+                .collect();
             format!("{{{}}}", names.join(", "))
         };
         let layout = |by_columns: bool| if by_columns { "col" } else { "row" };
@@ -219,7 +346,10 @@ impl Tiles {
             d = list(20, count(self.result.1)),
         );
         for word in 0..4 {
-            code += &format!("ld.global.b64 %l0, [%l31+{0}]; st.global.b64 [%out+{0}], %l0;\n    ", 8 * word);
+            code += &format!(
+                "ld.global.b64 %l0, [%l31+{0}]; st.global.b64 [%out+{0}], %l0;\n    ",
+                8 * word
+            );
         }
         BlockForm::new(name, code, move |all, thread| self.left_by(all, thread))
     }
@@ -238,7 +368,10 @@ impl Tiles {
     mad.lo.u32 %r29, %r29, 32, %r30;
     ",
         );
-        for (matrix, element) in [self.element, self.element, self.addend.1].into_iter().enumerate() {
+        for (matrix, element) in [self.element, self.element, self.addend.1]
+            .into_iter()
+            .enumerate()
+        {
             for word in 0..4 {
                 let turn = 11 * matrix;
                 code += &if turn == 0 {
@@ -250,12 +383,16 @@ impl Tiles {
                     )
                 };
                 if let Some((mask, set)) = wide_bounds(element) {
-                    code += &format!("and.b64 %l28, %l28, {mask:#x}; or.b64 %l28, %l28, {set:#x}; ");
+                    code +=
+                        &format!("and.b64 %l28, %l28, {mask:#x}; or.b64 %l28, %l28, {set:#x}; ");
                 }
                 code += &if matrix == 2 {
                     format!("st.global.b64 [%l31+{}], %l28;\n    ", 8 * word)
                 } else {
-                    format!("st.shared.b64 [%r29+{}], %l28;\n    ", 1024 * matrix + 8 * word)
+                    format!(
+                        "st.shared.b64 [%r29+{}], %l28;\n    ",
+                        1024 * matrix + 8 * word
+                    )
                 };
             }
         }
@@ -266,7 +403,9 @@ impl Tiles {
     fn memory(&self, warp: &[Sources], matrix: usize) -> Vec<u64> {
         let element = [self.element, self.element, self.addend.1][matrix];
         let bound = |word: u64| wide_bounds(element).map_or(word, |(mask, set)| word & mask | set);
-        warp.iter().flat_map(|lane| (0..4).map(move |word| bound(raw(lane, 4 * matrix + word)))).collect()
+        warp.iter()
+            .flat_map(|lane| (0..4).map(move |word| bound(raw(lane, 4 * matrix + word))))
+            .collect()
     }
 
     fn left_by(&self, all: &[Sources], thread: usize) -> Left {
@@ -277,7 +416,11 @@ impl Tiles {
             element.number(words[index / each], index % each)
         };
         let index = |by_columns: bool, [rows, columns]: [usize; 2], row: usize, column: usize| {
-            if by_columns { column * rows + row } else { row * columns + column }
+            if by_columns {
+                column * rows + row
+            } else {
+                row * columns + column
+            }
         };
         let ([first, second], [m, n, k]) = (self.by_columns, [self.rows, self.columns, self.inner]);
         let mut left: Vec<u8> = c.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -285,9 +428,14 @@ impl Tiles {
             let product = |place: usize| {
                 let left = at(&a, self.element, index(first, [m, k], row, place));
                 let right = at(&b, self.element, index(second, [k, n], place, column));
-                if self.spelling.contains("xor") { f64::from(u8::from(left != right)) } else { left * right }
+                if self.spelling.contains("xor") {
+                    f64::from(u8::from(left != right))
+                } else {
+                    left * right
+                }
             };
-            let sum = at(&c, self.addend.1, index(first, [m, n], row, column)) + (0..k).map(product).sum::<f64>();
+            let sum = at(&c, self.addend.1, index(first, [m, n], row, column))
+                + (0..k).map(product).sum::<f64>();
             let (bits, size) = match self.result.1 {
                 Element::Real(F64) => (sum.to_bits(), 8),
                 Element::Real(F32) => (u64::from((sum as f32).to_bits()), 4),
@@ -308,6 +456,12 @@ impl Tiles {
 
 /// Returns the bounds of an element for all elements of a 64-bit word.
 fn wide_bounds(element: Element) -> Option<(u64, u64)> {
-    let both = |bits: u64| if element.bits() == 64 { bits } else { bits | bits << 32 };
+    let both = |bits: u64| {
+        if element.bits() == 64 {
+            bits
+        } else {
+            bits | bits << 32
+        }
+    };
     element.bounds().map(|(mask, set)| (both(mask), both(set)))
 }

@@ -77,31 +77,56 @@ fn integers(t: Integer) -> Vec<Form> {
 fn words(bits: u32) -> Vec<Form> {
     type Function = fn(u64, u64) -> u64;
     let o = super::integer::operand(bits);
-    let operations: [(&str, Function); 4] =
-        [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b), ("exch", |_, b| b)];
+    let operations: [(&str, Function); 4] = [
+        ("and", |a, b| a & b),
+        ("or", |a, b| a | b),
+        ("xor", |a, b| a ^ b),
+        ("exch", |_, b| b),
+    ];
     let mut forms = Vec::new();
     for (operation, f) in operations {
-        forms.extend(both(&format!("atom.SPACE.{operation}.b{bits}"), o, 2, 75, move |[a, b, ..]| f(a, b)));
+        forms.extend(both(
+            &format!("atom.SPACE.{operation}.b{bits}"),
+            o,
+            2,
+            75,
+            move |[a, b, ..]| f(a, b),
+        ));
     }
-    forms.extend(both(&format!("atom.SPACE.cas.b{bits}"), o, 3, 75, |[a, b, c, _]| if a == b { c } else { a }));
+    forms.extend(both(
+        &format!("atom.SPACE.cas.b{bits}"),
+        o,
+        3,
+        75,
+        |[a, b, c, _]| if a == b { c } else { a },
+    ));
     if bits == 32 {
         let up = |[a, b, ..]: Sources| if a >= b { 0 } else { a + 1 };
         let down = |[a, b, ..]: Sources| if a == 0 || a > b { b } else { a - 1 };
         forms.extend(both("atom.SPACE.inc.u32", B32, 2, 75, up));
         forms.extend(both("atom.SPACE.dec.u32", B32, 2, 75, down));
-        forms.extend(both("atom.SPACE.cas.b16", B16, 3, 75, |[a, b, c, _]| if a == b { c } else { a }));
+        forms.extend(both("atom.SPACE.cas.b16", B16, 3, 75, |[a, b, c, _]| {
+            if a == b { c } else { a }
+        }));
     }
     forms
 }
 
 /// Returns the sum of one or of two packed numbers.
 fn sum(format: Format, pair: bool, flush: bool) -> impl Fn(Sources) -> u64 + Clone + 'static {
-    let mode = Mode { flush, ..Mode::new(Round::Nearest) };
+    let mode = Mode {
+        flush,
+        ..Mode::new(Round::Nearest)
+    };
     let mask = format.sign() | (format.sign() - 1);
     let at = move |a: u64, b: u64| arithmetic(format, Operation::Add, mode, &[a & mask, b & mask]);
     move |[a, b, ..]| {
         let low = at(a, b);
-        if pair { low | at(a >> format.width, b >> format.width) << format.width } else { low }
+        if pair {
+            low | at(a >> format.width, b >> format.width) << format.width
+        } else {
+            low
+        }
     }
 }
 
@@ -112,20 +137,65 @@ fn floats() -> Vec<Form> {
     let [_, shared] = both("atom.SPACE.add.f32", SINGLE, 2, 75, sum(F32, false, false));
     let [reduced, _] = both("red.SPACE.add.f32", SINGLE, 2, 75, sum(F32, false, true));
     forms.extend([global, shared, reduced]);
-    forms.extend(both("atom.SPACE.add.f64", DOUBLE, 2, 75, sum(F64, false, false)));
-    forms.extend(both("atom.SPACE.add.noftz.f16", HALF, 2, 75, sum(F16, false, false)));
-    forms.extend(both("atom.SPACE.add.noftz.f16x2", HALVES, 2, 75, sum(F16, true, false)));
-    forms.extend(both("atom.SPACE.add.noftz.bf16", BRAIN, 2, 90, sum(BF16, false, false)));
-    forms.extend(both("atom.SPACE.add.noftz.bf16x2", BRAINS, 2, 90, sum(BF16, true, false)));
+    forms.extend(both(
+        "atom.SPACE.add.f64",
+        DOUBLE,
+        2,
+        75,
+        sum(F64, false, false),
+    ));
+    forms.extend(both(
+        "atom.SPACE.add.noftz.f16",
+        HALF,
+        2,
+        75,
+        sum(F16, false, false),
+    ));
+    forms.extend(both(
+        "atom.SPACE.add.noftz.f16x2",
+        HALVES,
+        2,
+        75,
+        sum(F16, true, false),
+    ));
+    forms.extend(both(
+        "atom.SPACE.add.noftz.bf16",
+        BRAIN,
+        2,
+        90,
+        sum(BF16, false, false),
+    ));
+    forms.extend(both(
+        "atom.SPACE.add.noftz.bf16x2",
+        BRAINS,
+        2,
+        90,
+        sum(BF16, true, false),
+    ));
     forms
 }
 
 /// Returns forms for the value that an atomic returns, which is the previous one.
 fn old_values() -> Vec<Form> {
-    let types = [("add.u32", B32), ("exch.b64", B64), ("max.s64", B64), ("add.f64", B64), ("and.b32", B32)];
+    let types = [
+        ("add.u32", B32),
+        ("exch.b64", B64),
+        ("max.s64", B64),
+        ("add.f64", B64),
+        ("and.b32", B32),
+    ];
     let form = |(operation, o): (&str, Operand)| {
-        let code = format!("st.global.b{} [%out], $a; atom.global.{operation} $d, [%out], $b;", o.bits());
-        Form::new(format!("atom.global.{operation} returns"), o, [o, o], |[a, ..]| a).code(code)
+        let code = format!(
+            "st.global.b{} [%out], $a; atom.global.{operation} $d, [%out], $b;",
+            o.bits()
+        );
+        Form::new(
+            format!("atom.global.{operation} returns"),
+            o,
+            [o, o],
+            |[a, ..]| a,
+        )
+        .code(code)
     };
     types.into_iter().map(form).collect()
 }

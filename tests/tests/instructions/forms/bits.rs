@@ -8,8 +8,8 @@ use super::integer::operand;
 
 /// The `lop3` tables under test: each input alone, common combinations, and some others.
 const TABLES: [u8; 20] = [
-    0x00, 0xff, 0xf0, 0xcc, 0xaa, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x6a, 0x7f, 0x01, 0x3c, 0xd8, 0x1b, 0x69, 0xb2, 0x47,
-    0xea,
+    0x00, 0xff, 0xf0, 0xcc, 0xaa, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x6a, 0x7f, 0x01, 0x3c, 0xd8, 0x1b,
+    0x69, 0xb2, 0x47, 0xea,
 ];
 
 pub(super) fn forms() -> Vec<Form> {
@@ -17,7 +17,12 @@ pub(super) fn forms() -> Vec<Form> {
     forms.extend(predicate_logic());
     forms.extend([16, 32, 64].into_iter().flat_map(shifts));
     forms.extend([32, 64].into_iter().flat_map(counts));
-    forms.extend(INTEGERS.iter().filter(|t| t.bits > 16).flat_map(|t| fields(*t)));
+    forms.extend(
+        INTEGERS
+            .iter()
+            .filter(|t| t.bits > 16)
+            .flat_map(|t| fields(*t)),
+    );
     forms.extend(tables());
     forms.extend(permutations());
     forms.extend(funnels());
@@ -26,49 +31,92 @@ pub(super) fn forms() -> Vec<Form> {
 }
 
 fn logic(bits: u32) -> Vec<Form> {
-    let (o, t) = (operand(bits), Integer { bits, signed: false });
+    let (o, t) = (
+        operand(bits),
+        Integer {
+            bits,
+            signed: false,
+        },
+    );
     let binary = |opcode: &str, f: fn(u64, u64) -> u64| {
-        Form::new(format!("{opcode}.b{bits}"), o, [o, o], move |[a, b, ..]| f(a, b) & t.mask())
+        Form::new(format!("{opcode}.b{bits}"), o, [o, o], move |[a, b, ..]| {
+            f(a, b) & t.mask()
+        })
     };
     vec![
         binary("and", |a, b| a & b),
         binary("or", |a, b| a | b),
         binary("xor", |a, b| a ^ b),
         Form::new(format!("not.b{bits}"), o, [o], move |[a, ..]| !a & t.mask()),
-        Form::new(format!("cnot.b{bits}"), o, [o], move |[a, ..]| u64::from(a == 0)),
+        Form::new(format!("cnot.b{bits}"), o, [o], move |[a, ..]| {
+            u64::from(a == 0)
+        }),
     ]
 }
 
 fn predicate_logic() -> Vec<Form> {
     let tests = "setp.ne.u32 %p, $a, 0; setp.ne.u32 %q, $b, 0;";
     let form = |opcode: &str, f: fn(u64, u64) -> u64| {
-        Form::new(format!("{opcode}.pred"), B32, [Truth, Truth], move |[a, b, ..]| f(a, b))
-            .code(format!("{tests} {opcode}.pred %s, %p, %q; selp.u32 $d, 1, 0, %s;"))
+        Form::new(
+            format!("{opcode}.pred"),
+            B32,
+            [Truth, Truth],
+            move |[a, b, ..]| f(a, b),
+        )
+        .code(format!(
+            "{tests} {opcode}.pred %s, %p, %q; selp.u32 $d, 1, 0, %s;"
+        ))
     };
     let not = Form::new("not.pred", B32, [Truth, Truth], |[a, ..]| a ^ 1)
         .code(format!("{tests} not.pred %s, %p; selp.u32 $d, 1, 0, %s;"));
-    vec![form("and", |a, b| a & b), form("or", |a, b| a | b), form("xor", |a, b| a ^ b), not]
+    vec![
+        form("and", |a, b| a & b),
+        form("or", |a, b| a | b),
+        form("xor", |a, b| a ^ b),
+        not,
+    ]
 }
 
 fn shifts(bits: u32) -> Vec<Form> {
     let o = operand(bits);
     let shift = move |opcode: &str, letter: char, left: bool| {
-        let t = Integer { bits, signed: letter == 's' };
-        Form::new(format!("{opcode}.{letter}{bits}"), o, [o, Count], move |[a, b, ..]| {
-            let count = b.min(u64::from(bits));
-            t.wrap(if left { t.value(a) << count } else { t.value(a) >> count })
-        })
+        let t = Integer {
+            bits,
+            signed: letter == 's',
+        };
+        Form::new(
+            format!("{opcode}.{letter}{bits}"),
+            o,
+            [o, Count],
+            move |[a, b, ..]| {
+                let count = b.min(u64::from(bits));
+                t.wrap(if left {
+                    t.value(a) << count
+                } else {
+                    t.value(a) >> count
+                })
+            },
+        )
     };
-    vec![shift("shl", 'b', true), shift("shr", 'b', false), shift("shr", 'u', false), shift("shr", 's', false)]
+    vec![
+        shift("shl", 'b', true),
+        shift("shr", 'b', false),
+        shift("shr", 'u', false),
+        shift("shr", 's', false),
+    ]
 }
 
 fn counts(bits: u32) -> Vec<Form> {
     let o = operand(bits);
     let zeros = move |a: u64| u64::from(a.leading_zeros()) - u64::from(64 - bits);
     let mut forms = vec![
-        Form::new(format!("popc.b{bits}"), B32, [o], |[a, ..]| u64::from(a.count_ones())),
+        Form::new(format!("popc.b{bits}"), B32, [o], |[a, ..]| {
+            u64::from(a.count_ones())
+        }),
         Form::new(format!("clz.b{bits}"), B32, [o], move |[a, ..]| zeros(a)),
-        Form::new(format!("brev.b{bits}"), o, [o], move |[a, ..]| a.reverse_bits() >> (64 - bits)),
+        Form::new(format!("brev.b{bits}"), o, [o], move |[a, ..]| {
+            a.reverse_bits() >> (64 - bits)
+        }),
     ];
     for signed in [false, true] {
         let t = Integer { bits, signed };
@@ -77,10 +125,18 @@ fn counts(bits: u32) -> Vec<Form> {
         let last = u64::from(bits) - 1;
         let found = move |a: u64| (searched(a) != 0).then(|| last - zeros(searched(a)));
         let name = t.name();
-        forms.push(Form::new(format!("bfind.{name}"), B32, [o], move |[a, ..]| found(a).unwrap_or(0xffff_ffff)));
-        forms.push(Form::new(format!("bfind.shiftamt.{name}"), B32, [o], move |[a, ..]| {
-            found(a).map_or(0xffff_ffff, |place| last - place)
-        }));
+        forms.push(Form::new(
+            format!("bfind.{name}"),
+            B32,
+            [o],
+            move |[a, ..]| found(a).unwrap_or(0xffff_ffff),
+        ));
+        forms.push(Form::new(
+            format!("bfind.shiftamt.{name}"),
+            B32,
+            [o],
+            move |[a, ..]| found(a).map_or(0xffff_ffff, |place| last - place),
+        ));
     }
     forms
 }
@@ -89,13 +145,19 @@ fn fields(t: Integer) -> Vec<Form> {
     let o = operand(t.bits);
     // The 32-bit forms use the low byte of position and length.
     let field = move |count: u64| if t.bits == 32 { count & 0xff } else { count };
-    let mut forms = vec![Form::new(format!("bfe.{}", t.name()), o, [o, Count, Count], move |[a, b, c, _]| {
-        t.extract(a, field(b), field(c))
-    })];
+    let mut forms = vec![Form::new(
+        format!("bfe.{}", t.name()),
+        o,
+        [o, Count, Count],
+        move |[a, b, c, _]| t.extract(a, field(b), field(c)),
+    )];
     if !t.signed {
-        forms.push(Form::new(format!("bfi.b{}", t.bits), o, [o, o, Count, Count], move |[a, b, c, d]| {
-            t.insert(a, b, field(c), field(d))
-        }));
+        forms.push(Form::new(
+            format!("bfi.b{}", t.bits),
+            o,
+            [o, o, Count, Count],
+            move |[a, b, c, d]| t.insert(a, b, field(c), field(d)),
+        ));
     }
     forms
 }
@@ -110,15 +172,24 @@ fn tables() -> Vec<Form> {
             .sum()
     };
     let table = move |table: u8| {
-        Form::new(format!("lop3.b32 of {table:#04x}"), B32, [B32; 3], move |[a, b, c, _]| look_up(table, a, b, c))
-            .code(format!("lop3.b32 $d, $a, $b, $c, {table:#04x};"))
+        Form::new(
+            format!("lop3.b32 of {table:#04x}"),
+            B32,
+            [B32; 3],
+            move |[a, b, c, _]| look_up(table, a, b, c),
+        )
+        .code(format!("lop3.b32 $d, $a, $b, $c, {table:#04x};"))
     };
     let tested = move |operation: &str, f: fn(bool, bool) -> bool| {
-        let code =
-            format!("setp.ne.u32 %q, $e, 0; lop3.{operation}.b32 %rx|%p, $a, $b, $c, 0x96, %q; selp.u32 $d, 1, 0, %p;");
-        Form::new(format!("lop3.{operation}.b32"), B32, [B32, B32, B32, Truth], move |[a, b, c, d]| {
-            u64::from(f(look_up(0x96, a, b, c) != 0, d == 1))
-        })
+        let code = format!(
+            "setp.ne.u32 %q, $e, 0; lop3.{operation}.b32 %rx|%p, $a, $b, $c, 0x96, %q; selp.u32 $d, 1, 0, %p;"
+        );
+        Form::new(
+            format!("lop3.{operation}.b32"),
+            B32,
+            [B32, B32, B32, Truth],
+            move |[a, b, c, d]| u64::from(f(look_up(0x96, a, b, c) != 0, d == 1)),
+        )
         .code(code)
     };
     let tested = [tested("or", |a, b| a | b), tested("and", |a, b| a & b)];
@@ -131,7 +202,11 @@ fn permutations() -> Vec<Form> {
             .map(|at| {
                 let select = selector >> (4 * at) & 0xf;
                 let byte = (b << 32 | a) >> (8 * (select & 7)) & 0xff;
-                let byte = if select & 8 == 0 { byte } else { (byte >> 7) * 0xff };
+                let byte = if select & 8 == 0 {
+                    byte
+                } else {
+                    (byte >> 7) * 0xff
+                };
                 byte << (8 * at)
             })
             .sum()
@@ -145,11 +220,16 @@ fn permutations() -> Vec<Form> {
         ("rc16", [0x1010, 0x3232, 0x1010, 0x3232]),
     ];
     let modes = modes.into_iter().map(move |(mode, selectors)| {
-        Form::new(format!("prmt.b32.{mode}"), B32, [B32; 3], move |[a, b, c, _]| {
-            permute(a, b, selectors[(c & 3) as usize])
-        })
+        Form::new(
+            format!("prmt.b32.{mode}"),
+            B32,
+            [B32; 3],
+            move |[a, b, c, _]| permute(a, b, selectors[(c & 3) as usize]),
+        )
     });
-    let plain = Form::new("prmt.b32", B32, [B32; 3], move |[a, b, c, _]| permute(a, b, c));
+    let plain = Form::new("prmt.b32", B32, [B32; 3], move |[a, b, c, _]| {
+        permute(a, b, c)
+    });
     std::iter::once(plain).chain(modes).collect()
 }
 
@@ -157,12 +237,25 @@ fn funnels() -> Vec<Form> {
     let mut forms = Vec::new();
     for left in [true, false] {
         for wraps in [true, false] {
-            let name = format!("shf.{}.{}.b32", if left { 'l' } else { 'r' }, if wraps { "wrap" } else { "clamp" });
-            forms.push(Form::new(name, B32, [B32, B32, Count], move |[a, b, c, _]| {
-                let count = if wraps { c & 31 } else { c.min(32) };
-                let pair = b << 32 | a;
-                if left { (pair << count) >> 32 } else { pair >> count & 0xffff_ffff }
-            }));
+            let name = format!(
+                "shf.{}.{}.b32",
+                if left { 'l' } else { 'r' },
+                if wraps { "wrap" } else { "clamp" }
+            );
+            forms.push(Form::new(
+                name,
+                B32,
+                [B32, B32, Count],
+                move |[a, b, c, _]| {
+                    let count = if wraps { c & 31 } else { c.min(32) };
+                    let pair = b << 32 | a;
+                    if left {
+                        (pair << count) >> 32
+                    } else {
+                        pair >> count & 0xffff_ffff
+                    }
+                },
+            ));
         }
     }
     forms
@@ -173,19 +266,37 @@ fn masks() -> Vec<Form> {
     let mut forms = Vec::new();
     for wraps in [true, false] {
         let mode = if wraps { "wrap" } else { "clamp" };
-        forms.push(Form::new(format!("bmsk.{mode}.b32"), B32, [Count, Count], move |[a, b, ..]| {
-            let (position, length) = if wraps { (a & 31, b & 31) } else { (a, b) };
-            (0..32).map(|bit| u64::from(bit >= position && bit - position < length) << bit).sum()
-        }));
+        forms.push(Form::new(
+            format!("bmsk.{mode}.b32"),
+            B32,
+            [Count, Count],
+            move |[a, b, ..]| {
+                let (position, length) = if wraps { (a & 31, b & 31) } else { (a, b) };
+                (0..32)
+                    .map(|bit| u64::from(bit >= position && bit - position < length) << bit)
+                    .sum()
+            },
+        ));
         for t in [U32, S32] {
-            forms.push(Form::new(format!("szext.{mode}.{}", t.name()), B32, [B32, Count], move |[a, b, ..]| {
-                let length = if wraps { b & 31 } else { b };
-                match length {
-                    0 => 0,
-                    32.. => a,
-                    _ => U32.wrap(Integer { bits: length as u32, signed: t.signed }.value(a)),
-                }
-            }));
+            forms.push(Form::new(
+                format!("szext.{mode}.{}", t.name()),
+                B32,
+                [B32, Count],
+                move |[a, b, ..]| {
+                    let length = if wraps { b & 31 } else { b };
+                    match length {
+                        0 => 0,
+                        32.. => a,
+                        _ => U32.wrap(
+                            Integer {
+                                bits: length as u32,
+                                signed: t.signed,
+                            }
+                            .value(a),
+                        ),
+                    }
+                },
+            ));
         }
     }
     forms.push(find_nth_set());
@@ -201,11 +312,18 @@ fn find_nth_set() -> Form {
             return 0;
         }
         if offset == 0 {
-            return if set(i128::from(base)) { base } else { 0xffff_ffff };
+            return if set(i128::from(base)) {
+                base
+            } else {
+                0xffff_ffff
+            };
         }
-        let places = (0..32).map(|step| i128::from(base) + step * offset.signum()).filter(|at| set(*at));
+        let places = (0..32)
+            .map(|step| i128::from(base) + step * offset.signum())
+            .filter(|at| set(*at));
         let mut found = places.skip(usize::try_from(offset.unsigned_abs() - 1).expect("it fits"));
         found.next().map_or(0xffff_ffff, |at| at as u64)
     };
-    Form::new("fns.b32", B32, [B32, Count, Count], find).code("and.b32 %rx, $b, 31; fns.b32 $d, $a, %rx, $c;")
+    Form::new("fns.b32", B32, [B32, Count, Count], find)
+        .code("and.b32 %rx, $b, 31; fns.b32 $d, $a, %rx, $c;")
 }

@@ -21,8 +21,12 @@ const OF_ALL: [(&str, Holds); 6] = [
     ("ge", |order| order.is_some_and(Ordering::is_ge)),
 ];
 
-const OF_UNSIGNED: [(&str, Holds); 4] =
-    [("lo", OF_ALL[2].1), ("ls", OF_ALL[3].1), ("hi", OF_ALL[4].1), ("hs", OF_ALL[5].1)];
+const OF_UNSIGNED: [(&str, Holds); 4] = [
+    ("lo", OF_ALL[2].1),
+    ("ls", OF_ALL[3].1),
+    ("hi", OF_ALL[4].1),
+    ("hs", OF_ALL[5].1),
+];
 
 const OF_FLOATS: [(&str, Holds); 8] = [
     ("equ", |order| order.is_none_or(Ordering::is_eq)),
@@ -55,7 +59,11 @@ impl Compared {
     }
 
     fn flag(self) -> &'static str {
-        if matches!(self, Self::Float(_, true)) { ".ftz" } else { "" }
+        if matches!(self, Self::Float(_, true)) {
+            ".ftz"
+        } else {
+            ""
+        }
     }
 
     fn operand(self) -> Operand {
@@ -79,7 +87,9 @@ impl Compared {
     fn comparisons(self) -> Vec<(&'static str, Holds)> {
         match self {
             Self::Bits(_) => OF_ALL[..2].to_vec(),
-            Self::Integer(Integer { signed: false, .. }) => OF_ALL.into_iter().chain(OF_UNSIGNED).collect(),
+            Self::Integer(Integer { signed: false, .. }) => {
+                OF_ALL.into_iter().chain(OF_UNSIGNED).collect()
+            }
             Self::Integer(_) => OF_ALL.to_vec(),
             Self::Float(..) => OF_ALL.into_iter().chain(OF_FLOATS).collect(),
         }
@@ -87,15 +97,33 @@ impl Compared {
 
     /// Returns the minimum compute capability for comparing this type.
     fn architecture(self) -> u32 {
-        if let Self::Float(BF16, _) = self { 90 } else { 75 }
+        if let Self::Float(BF16, _) = self {
+            90
+        } else {
+            75
+        }
     }
 }
 
 fn compared() -> Vec<Compared> {
-    let floats = [(F16, false), (F16, true), (BF16, false), (F32, false), (F32, true), (F64, false)];
+    let floats = [
+        (F16, false),
+        (F16, true),
+        (BF16, false),
+        (F32, false),
+        (F32, true),
+        (F64, false),
+    ];
     let integers = INTEGERS.into_iter().map(Compared::Integer);
     let bits = [16, 32, 64].into_iter().map(Compared::Bits);
-    integers.chain(bits).chain(floats.into_iter().map(|(format, flush)| Compared::Float(format, flush))).collect()
+    integers
+        .chain(bits)
+        .chain(
+            floats
+                .into_iter()
+                .map(|(format, flush)| Compared::Float(format, flush)),
+        )
+        .collect()
 }
 
 pub(super) fn forms() -> Vec<Form> {
@@ -113,7 +141,9 @@ fn predicates(compared: Compared) -> Vec<Form> {
         let name = format!("setp.{comparison}{}.{name}", compared.flag());
         let code = format!("{name} %p, $a, $b; selp.u32 $d, 1, 0, %p;");
         let f = move |[a, b, ..]: Sources| u64::from(holds(compared.order(a, b)));
-        Form::new(name, B32, [o, o], f).code(code).needs(compared.architecture())
+        Form::new(name, B32, [o, o], f)
+            .code(code)
+            .needs(compared.architecture())
     };
     compared.comparisons().into_iter().map(form).collect()
 }
@@ -121,11 +151,19 @@ fn predicates(compared: Compared) -> Vec<Form> {
 /// Comparisons combined with a predicate or its negation, with both results.
 fn combined() -> Vec<Form> {
     type Combine = fn(bool, bool) -> bool;
-    let operations: [(&str, Combine); 3] = [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
+    let operations: [(&str, Combine); 3] = [
+        ("and", |a, b| a & b),
+        ("or", |a, b| a | b),
+        ("xor", |a, b| a ^ b),
+    ];
     let mut forms = Vec::new();
     for (operation, combine) in operations {
         for (sign, negates) in [("", false), ("!", true)] {
-            for compared in [Compared::Integer(INTEGERS[3]), Compared::Float(F32, false), Compared::Float(F64, false)] {
+            for compared in [
+                Compared::Integer(INTEGERS[3]),
+                Compared::Float(F32, false),
+                Compared::Float(F64, false),
+            ] {
                 let name = format!("setp.lt.{operation}.{}", compared.name());
                 let code = format!(
                     "setp.ne.u32 %s, $c, 0; {name} %p|%q, $a, $b, {sign}%s;
@@ -136,7 +174,9 @@ fn combined() -> Vec<Form> {
                     let (holds, other) = (OF_ALL[2].1(compared.order(a, b)), (c == 1) != negates);
                     u64::from(combine(holds, other)) | u64::from(combine(!holds, other)) << 1
                 };
-                forms.push(Form::new(format!("{name} with {sign}p"), B32, [o, o, Truth], f).code(code));
+                forms.push(
+                    Form::new(format!("{name} with {sign}p"), B32, [o, o, Truth], f).code(code),
+                );
             }
         }
     }
@@ -155,10 +195,17 @@ fn numbers(compared: Compared) -> Vec<Form> {
             ("u32", B32, 0xffff_ffff),
             ("s32", B32, 0xffff_ffff),
         ],
-        Compared::Float(BF16, _) => {
-            &[("bf16", BRAIN, 0x3f80), ("u16", B16, 0xffff), ("s16", B16, 0xffff), ("u32", B32, 0xffff_ffff)]
-        }
-        _ => &[("u32", B32, 0xffff_ffff), ("s32", B32, 0xffff_ffff), ("f32", SINGLE, 0x3f80_0000)],
+        Compared::Float(BF16, _) => &[
+            ("bf16", BRAIN, 0x3f80),
+            ("u16", B16, 0xffff),
+            ("s16", B16, 0xffff),
+            ("u32", B32, 0xffff_ffff),
+        ],
+        _ => &[
+            ("u32", B32, 0xffff_ffff),
+            ("s32", B32, 0xffff_ffff),
+            ("f32", SINGLE, 0x3f80_0000),
+        ],
     };
     let mut forms = Vec::new();
     for (result, d, truth) in results {
@@ -167,9 +214,19 @@ fn numbers(compared: Compared) -> Vec<Form> {
             if *result != "u32" && !matches!(comparison, "eq" | "ltu" | "gt") {
                 continue;
             }
-            let name = format!("set.{comparison}{}.{result}.{}", compared.flag(), compared.name());
+            let name = format!(
+                "set.{comparison}{}.{result}.{}",
+                compared.flag(),
+                compared.name()
+            );
             let truth = *truth;
-            let f = move |[a, b, ..]: Sources| if holds(compared.order(a, b)) { truth } else { 0 };
+            let f = move |[a, b, ..]: Sources| {
+                if holds(compared.order(a, b)) {
+                    truth
+                } else {
+                    0
+                }
+            };
             forms.push(Form::new(name, *d, [o, o], f).needs(compared.architecture()));
         }
     }
@@ -186,15 +243,25 @@ fn halves() -> Vec<Form> {
     ] {
         for (comparison, holds) in compared.comparisons() {
             let name = format!("setp.{comparison}{}.{scalar}", compared.flag());
-            let code =
-                format!("{name} %p|%q, $a, $b; selp.u32 %rx, 1, 0, %p; selp.u32 %ry, 2, 0, %q; or.b32 $d, %rx, %ry;");
+            let code = format!(
+                "{name} %p|%q, $a, $b; selp.u32 %rx, 1, 0, %p; selp.u32 %ry, 2, 0, %q; or.b32 $d, %rx, %ry;"
+            );
             let both = move |a: u64, b: u64| {
-                [0, 16].map(|shift| u64::from(holds(compared.order(a >> shift & 0xffff, b >> shift & 0xffff))))
+                [0, 16].map(|shift| {
+                    u64::from(holds(
+                        compared.order(a >> shift & 0xffff, b >> shift & 0xffff),
+                    ))
+                })
             };
             let f = move |[a, b, ..]: Sources| both(a, b)[0] | both(a, b)[1] << 1;
-            forms.push(Form::new(name, B32, [o, o], f).code(code).needs(compared.architecture()));
+            forms.push(
+                Form::new(name, B32, [o, o], f)
+                    .code(code)
+                    .needs(compared.architecture()),
+            );
             let name = format!("set.{comparison}{}.{scalar}.{scalar}", compared.flag());
-            let f = move |[a, b, ..]: Sources| (both(a, b)[0] * one) | ((both(a, b)[1] * one) << 16);
+            let f =
+                move |[a, b, ..]: Sources| (both(a, b)[0] * one) | ((both(a, b)[1] * one) << 16);
             forms.push(Form::new(name, o, [o, o], f).needs(compared.architecture()));
         }
     }
@@ -203,14 +270,21 @@ fn halves() -> Vec<Form> {
 
 fn selections() -> Vec<Form> {
     let mut forms = Vec::new();
-    let types = ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64"]
-        .map(|name| (name, width(&name[1..])));
+    let types = [
+        "b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64",
+    ]
+    .map(|name| (name, width(&name[1..])));
     for (name, o) in types {
         let code = format!("setp.ne.u32 %p, $c, 0; selp.{name} $d, $a, $b, %p;");
         let f = |[a, b, c, _]: Sources| if c == 1 { a } else { b };
         forms.push(Form::new(format!("selp.{name}"), o, [o, o, Truth], f).code(code));
         let integer = |[a, b, c, _]: Sources| if c < 1 << 31 { a } else { b };
-        forms.push(Form::new(format!("slct.{name}.s32"), o, [o, o, B32], integer));
+        forms.push(Form::new(
+            format!("slct.{name}.s32"),
+            o,
+            [o, o, B32],
+            integer,
+        ));
         for flush in [false, true] {
             let float = move |[a, b, c, _]: Sources| {
                 let c = F32.value(if flush { F32.flush(c) } else { c });

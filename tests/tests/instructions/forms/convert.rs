@@ -9,20 +9,72 @@ use crate::reference::wide::{Rest, Wide};
 use super::float::ROUNDINGS;
 
 const INTEGERS: [(Integer, Operand); 8] = [
-    (Integer { bits: 8, signed: false }, B8),
-    (Integer { bits: 8, signed: true }, B8),
-    (Integer { bits: 16, signed: false }, B16),
-    (Integer { bits: 16, signed: true }, B16),
-    (Integer { bits: 32, signed: false }, B32),
-    (Integer { bits: 32, signed: true }, B32),
-    (Integer { bits: 64, signed: false }, B64),
-    (Integer { bits: 64, signed: true }, B64),
+    (
+        Integer {
+            bits: 8,
+            signed: false,
+        },
+        B8,
+    ),
+    (
+        Integer {
+            bits: 8,
+            signed: true,
+        },
+        B8,
+    ),
+    (
+        Integer {
+            bits: 16,
+            signed: false,
+        },
+        B16,
+    ),
+    (
+        Integer {
+            bits: 16,
+            signed: true,
+        },
+        B16,
+    ),
+    (
+        Integer {
+            bits: 32,
+            signed: false,
+        },
+        B32,
+    ),
+    (
+        Integer {
+            bits: 32,
+            signed: true,
+        },
+        B32,
+    ),
+    (
+        Integer {
+            bits: 64,
+            signed: false,
+        },
+        B64,
+    ),
+    (
+        Integer {
+            bits: 64,
+            signed: true,
+        },
+        B64,
+    ),
 ];
 
 const FLOATS: [(&str, Format); 4] = [("f16", F16), ("bf16", BF16), ("f32", F32), ("f64", F64)];
 
-const INTEGRAL: [(&str, Round); 4] =
-    [("rni", Round::Nearest), ("rzi", Round::Zero), ("rmi", Round::Down), ("rpi", Round::Up)];
+const INTEGRAL: [(&str, Round); 4] = [
+    ("rni", Round::Nearest),
+    ("rzi", Round::Zero),
+    ("rmi", Round::Down),
+    ("rpi", Round::Up),
+];
 
 pub(super) fn forms() -> Vec<Form> {
     let mut forms = integers();
@@ -40,7 +92,15 @@ fn needs(name: &str) -> u32 {
 
 /// Returns the register content for a narrower result.
 fn extended(t: Integer, bits: u64) -> u64 {
-    if t.bits == 8 { Integer { bits: 16, signed: false }.wrap(t.value(bits)) } else { bits }
+    if t.bits == 8 {
+        Integer {
+            bits: 16,
+            signed: false,
+        }
+        .wrap(t.value(bits))
+    } else {
+        bits
+    }
 }
 
 /// Returns the register kind of a result.
@@ -53,14 +113,20 @@ fn integers() -> Vec<Form> {
     for (to, d) in INTEGERS {
         for (from, a) in INTEGERS {
             let name = format!("{}.{}", to.name(), from.name());
-            forms.push(Form::new(format!("cvt.{name}"), register(d), [a], move |[a, ..]| {
-                extended(to, to.wrap(from.value(a)))
-            }));
+            forms.push(Form::new(
+                format!("cvt.{name}"),
+                register(d),
+                [a],
+                move |[a, ..]| extended(to, to.wrap(from.value(a))),
+            ));
             // Without possible overflow there is no `.sat`.
             if from.least() < to.least() || from.most() > to.most() {
-                forms.push(Form::new(format!("cvt.sat.{name}"), register(d), [a], move |[a, ..]| {
-                    extended(to, to.clamp(from.value(a)))
-                }));
+                forms.push(Form::new(
+                    format!("cvt.sat.{name}"),
+                    register(d),
+                    [a],
+                    move |[a, ..]| extended(to, to.clamp(from.value(a))),
+                ));
             }
         }
     }
@@ -81,7 +147,11 @@ fn from_integers() -> Vec<Form> {
                     let name = format!("cvt.{direction}{sat}.{to}.{}", from.name());
                     let f = move |[a, ..]: [u64; 4]| {
                         let bits = format.round(&Wide::integer(from.value(a)), round);
-                        if saturate { format.saturate(bits) } else { bits }
+                        if saturate {
+                            format.saturate(bits)
+                        } else {
+                            bits
+                        }
                     };
                     forms.push(Form::new(name, Operand::Float(format), [a], f).needs(needs(to)));
                 }
@@ -103,8 +173,16 @@ fn integral(format: Format, bits: u64, round: Round) -> Option<i128> {
     };
     // A number with more bits than a 64-bit integer is beyond all of them.
     let top = number.top().unwrap_or(0);
-    let magnitude = if top > 100 { 1 << 100 } else { kept as i128 + i128::from(above) };
-    Some(if number.negative { -magnitude } else { magnitude })
+    let magnitude = if top > 100 {
+        1 << 100
+    } else {
+        kept as i128 + i128::from(above)
+    };
+    Some(if number.negative {
+        -magnitude
+    } else {
+        magnitude
+    })
 }
 
 fn to_integer(to: Integer, format: Format, bits: u64, round: Round) -> u64 {
@@ -112,10 +190,18 @@ fn to_integer(to: Integer, format: Format, bits: u64, round: Round) -> u64 {
         return to.clamp(value);
     }
     if !format.is_nan(bits) {
-        return to.wrap(if format.is_negative(bits) { to.least() } else { to.most() });
+        return to.wrap(if format.is_negative(bits) {
+            to.least()
+        } else {
+            to.most()
+        });
     }
     // As measured: NaN gives zero, or the highest bit if f64 or a 64-bit type is involved.
-    if format == F64 || to.bits == 64 { 1 << (to.bits - 1) } else { 0 }
+    if format == F64 || to.bits == 64 {
+        1 << (to.bits - 1)
+    } else {
+        0
+    }
 }
 
 fn to_integers() -> Vec<Form> {
@@ -135,7 +221,10 @@ fn to_integers() -> Vec<Form> {
                         let a = if flush { format.flush(a) } else { a };
                         extended(to, to_integer(to, format, a, round))
                     };
-                    forms.push(Form::new(name, register(d), [Operand::Float(format)], f).needs(needs(from)));
+                    forms.push(
+                        Form::new(name, register(d), [Operand::Float(format)], f)
+                            .needs(needs(from)),
+                    );
                 }
             }
         }
@@ -146,7 +235,11 @@ fn to_integers() -> Vec<Form> {
 /// Converts a number to another format.
 fn reformat(to: Format, from: Format, bits: u64, mode: Mode) -> u64 {
     // As measured, a conversion to f16 does not flush.
-    let bits = if mode.flush && from == F32 && to != F16 { from.flush(bits) } else { bits };
+    let bits = if mode.flush && from == F32 && to != F16 {
+        from.flush(bits)
+    } else {
+        bits
+    };
     let sign = if from.is_negative(bits) { to.sign() } else { 0 };
     let result = match from.class(bits) {
         Class::Nan if to == F64 => widened_nan(from, bits),
@@ -154,7 +247,11 @@ fn reformat(to: Format, from: Format, bits: u64, mode: Mode) -> u64 {
         Class::Infinite => sign | to.infinity(),
         Class::Finite { .. } => to.round(&from.wide(bits).expect("it is finite"), mode.round),
     };
-    let result = if mode.flush && to == F32 { to.flush(result) } else { result };
+    let result = if mode.flush && to == F32 {
+        to.flush(result)
+    } else {
+        result
+    };
     match mode {
         Mode { saturate: true, .. } => to.saturate(result),
         Mode { relu: true, .. } => to.relu(result),
@@ -164,7 +261,11 @@ fn reformat(to: Format, from: Format, bits: u64, mode: Mode) -> u64 {
 
 /// Returns the f64 for a NaN: the quieted NaN for f64, and the widened canonical NaN for other formats.
 fn widened_nan(from: Format, bits: u64) -> u64 {
-    if from == F64 { bits | 1 << 51 } else { 0x7fff_ffff_e000_0000 }
+    if from == F64 {
+        bits | 1 << 51
+    } else {
+        0x7fff_ffff_e000_0000
+    }
 }
 
 fn floats() -> Vec<Form> {
@@ -175,7 +276,11 @@ fn floats() -> Vec<Form> {
                 continue;
             }
             let exact = d.width > a.width;
-            let directions = if exact { &[("", Round::Nearest)][..] } else { &ROUNDINGS };
+            let directions = if exact {
+                &[("", Round::Nearest)][..]
+            } else {
+                &ROUNDINGS
+            };
             for (direction, round) in directions {
                 for flags in ["", ".ftz", ".sat", ".ftz.sat", ".relu"] {
                     if !exists(to, from, direction, flags) {
@@ -191,7 +296,11 @@ fn floats() -> Vec<Form> {
                     let name = format!("cvt{dot}{direction}{flags}.{to}.{from}");
                     let f = move |[s, ..]: [u64; 4]| reformat(d, a, s, mode);
                     let form = Form::new(name, Operand::Float(d), [Operand::Float(a)], f);
-                    let needs = if flags == ".relu" { needs(to).max(80) } else { needs(to).max(needs(from)) };
+                    let needs = if flags == ".relu" {
+                        needs(to).max(80)
+                    } else {
+                        needs(to).max(needs(from))
+                    };
                     forms.push(form.needs(needs));
                 }
             }
@@ -203,7 +312,8 @@ fn floats() -> Vec<Form> {
 /// Returns `true` if PTX defines the conversion.
 fn exists(to: &str, from: &str, direction: &str, flags: &str) -> bool {
     let has = |scalar| to == scalar || from == scalar;
-    let relu = flags != ".relu" || matches!((to, from), ("f16" | "bf16", "f32")) && matches!(direction, "rn" | "rz");
+    let relu = flags != ".relu"
+        || matches!((to, from), ("f16" | "bf16", "f32")) && matches!(direction, "rn" | "rz");
     let flush = !flags.contains("ftz") || has("f32");
     let saturate = !flags.contains("sat") || !has("bf16");
     let brains = !(has("bf16") && flags.contains("ftz"));
@@ -222,7 +332,11 @@ fn integral_floats() -> Vec<Form> {
                 let f = move |[a, ..]: [u64; 4]| {
                     let a = if flags == ".ftz" { format.flush(a) } else { a };
                     let result = whole(format, a, round);
-                    if flags == ".sat" { format.saturate(result) } else { result }
+                    if flags == ".sat" {
+                        format.saturate(result)
+                    } else {
+                        result
+                    }
                 };
                 let text = format!("cvt.{direction}{flags}.{name}.{name}");
                 let o = Operand::Float(format);
@@ -230,12 +344,20 @@ fn integral_floats() -> Vec<Form> {
             }
         }
     }
-    for (flags, saturate, flush) in [("", false, false), (".sat", true, false), (".ftz", false, true)] {
+    for (flags, saturate, flush) in [
+        ("", false, false),
+        (".sat", true, false),
+        (".ftz", false, true),
+    ] {
         for (name, format) in [("f32", F32), ("f64", F64)] {
             if flush && format == F64 {
                 continue;
             }
-            let mode = Mode { saturate, flush, ..Mode::new(Round::Nearest) };
+            let mode = Mode {
+                saturate,
+                flush,
+                ..Mode::new(Round::Nearest)
+            };
             let o = Operand::Float(format);
             let f = move |[a, ..]: [u64; 4]| reformat(format, format, a, mode);
             forms.push(Form::new(format!("cvt{flags}.{name}.{name}"), o, [o], f));

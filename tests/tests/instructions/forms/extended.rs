@@ -7,7 +7,11 @@ use crate::reference::integer::{INTEGERS, Integer};
 use super::integer::operand;
 
 pub(super) fn forms() -> Vec<Form> {
-    INTEGERS.iter().filter(|t| t.bits > 16).flat_map(|t| sums(*t).into_iter().chain(products(*t))).collect()
+    INTEGERS
+        .iter()
+        .filter(|t| t.bits > 16)
+        .flat_map(|t| sums(*t).into_iter().chain(products(*t)))
+        .collect()
 }
 
 /// The exact result, of which the bits above the width are the carry.
@@ -26,17 +30,30 @@ fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 
     } else {
         String::new()
     };
-    let kinds: Vec<_> = std::iter::repeat_n(o, sources).chain(std::iter::once(Truth)).collect();
+    let kinds: Vec<_> = std::iter::repeat_n(o, sources)
+        .chain(std::iter::once(Truth))
+        .collect();
     let form = |name: String, code: String, f: Box<dyn Fn(Sources) -> u64>| match kinds[..] {
         [a, b, c] => Form::new(name, o, [a, b, c], f).code(code),
         _ => Form::new(name, o, [kinds[0], kinds[1], kinds[2], kinds[3]], f).code(code),
     };
     let result = format!("{carry} {code}.{} $d, {operands};", t.name());
     // The borrow of a difference is only used by another difference.
-    let taken = if code.starts_with("sub") { "subc" } else { "addc" };
-    let passed = format!("{carry} {code}.cc.{0} {scratch}, {operands}; {taken}.{0} $d, 0, 0;", t.name());
+    let taken = if code.starts_with("sub") {
+        "subc"
+    } else {
+        "addc"
+    };
+    let passed = format!(
+        "{carry} {code}.cc.{0} {scratch}, {operands}; {taken}.{0} $d, 0, 0;",
+        t.name()
+    );
     [
-        form(name.to_owned(), result, Box::new(move |sources| t.wrap(sum(t, sources)))),
+        form(
+            name.to_owned(),
+            result,
+            Box::new(move |sources| t.wrap(sum(t, sources))),
+        ),
         form(
             format!("{name} with .cc"),
             passed,
@@ -58,11 +75,19 @@ fn unsigned(t: Integer, bits: u64) -> i128 {
 fn sums(t: Integer) -> Vec<Form> {
     let name = |opcode: &str| format!("{opcode}.{} in a chain", t.name());
     let mut forms = Vec::new();
-    forms.extend(pair(t, &name("add"), "add", 2, |t, [a, b, ..]| unsigned(t, a) + unsigned(t, b)));
-    forms.extend(pair(t, &name("addc"), "addc", 2, |t, [a, b, c, _]| unsigned(t, a) + unsigned(t, b) + i128::from(c)));
+    forms.extend(pair(t, &name("add"), "add", 2, |t, [a, b, ..]| {
+        unsigned(t, a) + unsigned(t, b)
+    }));
+    forms.extend(pair(t, &name("addc"), "addc", 2, |t, [a, b, c, _]| {
+        unsigned(t, a) + unsigned(t, b) + i128::from(c)
+    }));
     // A difference sets a borrow.
-    forms.extend(pair(t, &name("sub"), "sub", 2, |t, [a, b, ..]| unsigned(t, a) - unsigned(t, b)));
-    forms.extend(pair(t, &name("subc"), "subc", 2, |t, [a, b, c, _]| unsigned(t, a) - unsigned(t, b) - i128::from(c)));
+    forms.extend(pair(t, &name("sub"), "sub", 2, |t, [a, b, ..]| {
+        unsigned(t, a) - unsigned(t, b)
+    }));
+    forms.extend(pair(t, &name("subc"), "subc", 2, |t, [a, b, c, _]| {
+        unsigned(t, a) - unsigned(t, b) - i128::from(c)
+    }));
     forms
 }
 
@@ -75,13 +100,25 @@ fn products(t: Integer) -> Vec<Form> {
         unsigned(t, t.wrap(t.high_product(a, b)))
     }
     let mut forms = Vec::new();
-    forms.extend(pair(t, &name("mad.lo"), "mad.lo", 3, |t, [a, b, c, _]| low_product(t, a, b) + unsigned(t, c)));
-    forms.extend(pair(t, &name("mad.hi"), "mad.hi", 3, |t, [a, b, c, _]| high_product(t, a, b) + unsigned(t, c)));
-    forms.extend(pair(t, &name("madc.lo"), "madc.lo", 3, |t, [a, b, c, d]| {
-        low_product(t, a, b) + unsigned(t, c) + i128::from(d)
+    forms.extend(pair(t, &name("mad.lo"), "mad.lo", 3, |t, [a, b, c, _]| {
+        low_product(t, a, b) + unsigned(t, c)
     }));
-    forms.extend(pair(t, &name("madc.hi"), "madc.hi", 3, |t, [a, b, c, d]| {
-        high_product(t, a, b) + unsigned(t, c) + i128::from(d)
+    forms.extend(pair(t, &name("mad.hi"), "mad.hi", 3, |t, [a, b, c, _]| {
+        high_product(t, a, b) + unsigned(t, c)
     }));
+    forms.extend(pair(
+        t,
+        &name("madc.lo"),
+        "madc.lo",
+        3,
+        |t, [a, b, c, d]| low_product(t, a, b) + unsigned(t, c) + i128::from(d),
+    ));
+    forms.extend(pair(
+        t,
+        &name("madc.hi"),
+        "madc.hi",
+        3,
+        |t, [a, b, c, d]| high_product(t, a, b) + unsigned(t, c) + i128::from(d),
+    ));
     forms
 }

@@ -19,7 +19,14 @@ fn singles() -> Vec<Form> {
         ("sqrt.approx", Bound::ulps(2.0), f64::sqrt),
         ("rsqrt.approx", Bound::ulps(2.0), inverse_root),
         ("ex2.approx", Bound::ulps(2.0), f64::exp2),
-        ("lg2.approx", Bound { ulps: 2.0, absolute: 2.4e-7 }, f64::log2),
+        (
+            "lg2.approx",
+            Bound {
+                ulps: 2.0,
+                absolute: 2.4e-7,
+            },
+            f64::log2,
+        ),
         ("sin.approx", Bound::absolute(6.8e-7), f64::sin),
         ("cos.approx", Bound::absolute(6.8e-7), f64::cos),
     ];
@@ -36,7 +43,13 @@ fn singles() -> Vec<Form> {
             });
         }
     }
-    forms.push(Form::near("tanh.approx.f32", F32, false, Bound::ulps(4096.0), f64::tanh));
+    forms.push(Form::near(
+        "tanh.approx.f32",
+        F32,
+        false,
+        Bound::ulps(4096.0),
+        f64::tanh,
+    ));
     forms
 }
 
@@ -54,7 +67,8 @@ fn quotients() -> Vec<Form> {
     const RAISE: u64 = 0x2000_0000;
     let form = |name: String| {
         let flushes = name.contains("ftz");
-        let code = format!("and.b32 %rx, $b, {CUT:#x}; or.b32 %rx, %rx, {RAISE:#x}; {name} $d, $a, %rx;");
+        let code =
+            format!("and.b32 %rx, $b, {CUT:#x}; or.b32 %rx, %rx, {RAISE:#x}; {name} $d, $a, %rx;");
         let value = move |[a, b, ..]: Sources| {
             let a = if flushes { F32.flush(a) } else { a };
             vec![F32.value(a) / F32.value(b & CUT | RAISE)]
@@ -62,7 +76,10 @@ fn quotients() -> Vec<Form> {
         Form::near_value(name, F32, [SINGLE, SINGLE], Bound::ulps(2.0), value).code(code)
     };
     let kinds = ["approx", "approx.ftz", "full", "full.ftz"];
-    kinds.into_iter().map(|kind| form(format!("div.{kind}.f32"))).collect()
+    kinds
+        .into_iter()
+        .map(|kind| form(format!("div.{kind}.f32")))
+        .collect()
 }
 
 /// Returns the approximate functions of f64, with about 20 bits.
@@ -82,15 +99,42 @@ fn doubles() -> [Form; 3] {
 }
 
 fn halves() -> Vec<Form> {
-    let tanh = Bound { ulps: 1.0, absolute: (-10.9_f64).exp2() };
-    let brain_tanh = Bound { ulps: 1.0, absolute: (-8.0_f64).exp2() };
+    let tanh = Bound {
+        ulps: 1.0,
+        absolute: (-10.9_f64).exp2(),
+    };
+    let brain_tanh = Bound {
+        ulps: 1.0,
+        absolute: (-8.0_f64).exp2(),
+    };
     let mut forms = Vec::new();
     for (pair, suffix) in [(false, ""), (true, "x2")] {
-        forms.push(Form::near(format!("ex2.approx.f16{suffix}"), F16, pair, Bound::ulps(2.0), f64::exp2));
-        forms.push(Form::near(format!("tanh.approx.f16{suffix}"), F16, pair, tanh, f64::tanh));
+        forms.push(Form::near(
+            format!("ex2.approx.f16{suffix}"),
+            F16,
+            pair,
+            Bound::ulps(2.0),
+            f64::exp2,
+        ));
+        forms.push(Form::near(
+            format!("tanh.approx.f16{suffix}"),
+            F16,
+            pair,
+            tanh,
+            f64::tanh,
+        ));
         let name = format!("ex2.approx.ftz.bf16{suffix}");
         forms.push(Form::near(name, BF16, pair, Bound::ulps(2.0), f64::exp2).needs(90));
-        forms.push(Form::near(format!("tanh.approx.bf16{suffix}"), BF16, pair, brain_tanh, f64::tanh).needs(90));
+        forms.push(
+            Form::near(
+                format!("tanh.approx.bf16{suffix}"),
+                BF16,
+                pair,
+                brain_tanh,
+                f64::tanh,
+            )
+            .needs(90),
+        );
     }
     forms
 }

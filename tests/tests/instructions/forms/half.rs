@@ -8,7 +8,11 @@ use super::float::extremes;
 pub(super) fn forms() -> Vec<Form> {
     [F16, BF16]
         .into_iter()
-        .flat_map(|format| [false, true].into_iter().flat_map(move |pair| of(format, pair)))
+        .flat_map(|format| {
+            [false, true]
+                .into_iter()
+                .flat_map(move |pair| of(format, pair))
+        })
         .collect()
 }
 
@@ -16,30 +20,62 @@ pub(super) fn forms() -> Vec<Form> {
 fn each(format: Format, pair: bool, sources: [u64; 4], f: impl Fn(&[u64]) -> u64) -> u64 {
     let mask = format.sign() | (format.sign() - 1);
     let at = |shift: u32| f(&sources.map(|bits| bits >> shift & mask));
-    if pair { at(0) | at(format.width) << format.width } else { at(0) }
+    if pair {
+        at(0) | at(format.width) << format.width
+    } else {
+        at(0)
+    }
 }
 
 fn of(format: Format, pair: bool) -> Vec<Form> {
-    let (letter, is_brain) = if format == BF16 { ("bf16", true) } else { ("f16", false) };
-    let scalar = if pair { format!("{letter}x2") } else { letter.to_owned() };
-    let o = if pair { Operand::Pair(format) } else { Operand::Float(format) };
+    let (letter, is_brain) = if format == BF16 {
+        ("bf16", true)
+    } else {
+        ("f16", false)
+    };
+    let scalar = if pair {
+        format!("{letter}x2")
+    } else {
+        letter.to_owned()
+    };
+    let o = if pair {
+        Operand::Pair(format)
+    } else {
+        Operand::Float(format)
+    };
     let mut forms = sums(format, pair, &scalar, o);
     forms.extend(fused(format, pair, &scalar, o));
-    let canonical = move |bits: u64| if format.is_nan(bits) { format.nan(&[]) } else { bits };
-    for flush in if is_brain { &[false][..] } else { &[false, true] } {
+    let canonical = move |bits: u64| {
+        if format.is_nan(bits) {
+            format.nan(&[])
+        } else {
+            bits
+        }
+    };
+    for flush in if is_brain {
+        &[false][..]
+    } else {
+        &[false, true]
+    } {
         let (flush, ftz) = (*flush, if *flush { ".ftz" } else { "" });
         let flushed = move |bits: u64| if flush { format.flush(bits) } else { bits };
         let needs = if is_brain { 80 } else { 75 };
         forms.push(
             Form::new(format!("abs{ftz}.{scalar}"), o, [o], move |sources| {
-                each(format, pair, sources, |it| flushed(canonical(it[0] & !format.sign())))
+                each(format, pair, sources, |it| {
+                    flushed(canonical(it[0] & !format.sign()))
+                })
             })
             .needs(needs),
         );
         forms.push(
             Form::new(format!("neg{ftz}.{scalar}"), o, [o], move |sources| {
                 each(format, pair, sources, |it| {
-                    if format.is_nan(it[0]) { canonical(it[0]) } else { flushed(it[0] ^ format.sign()) }
+                    if format.is_nan(it[0]) {
+                        canonical(it[0])
+                    } else {
+                        flushed(it[0] ^ format.sign())
+                    }
                 })
             })
             .needs(needs),
@@ -50,7 +86,11 @@ fn of(format: Format, pair: bool) -> Vec<Form> {
 }
 
 fn sums(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
-    let opcodes = [("add", Operation::Add), ("sub", Operation::Subtract), ("mul", Operation::Multiply)];
+    let opcodes = [
+        ("add", Operation::Add),
+        ("sub", Operation::Subtract),
+        ("mul", Operation::Multiply),
+    ];
     let flags: &[(&str, bool, bool)] = if format == BF16 {
         &[(".rn", false, false), ("", false, false)]
     } else {
@@ -66,8 +106,16 @@ fn sums(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
     let mut forms = Vec::new();
     for (opcode, operation) in opcodes {
         for (text, flush, saturate) in flags {
-            let mode = Mode { flush: *flush, saturate: *saturate, ..Mode::new(Round::Nearest) };
-            let f = move |sources| each(format, pair, sources, |it| arithmetic(format, operation, mode, &it[..2]));
+            let mode = Mode {
+                flush: *flush,
+                saturate: *saturate,
+                ..Mode::new(Round::Nearest)
+            };
+            let f = move |sources| {
+                each(format, pair, sources, |it| {
+                    arithmetic(format, operation, mode, &it[..2])
+                })
+            };
             let form = Form::new(format!("{opcode}{text}.{scalar}"), o, [o, o], f);
             forms.push(form.needs(if format == BF16 { 90 } else { 75 }));
         }
@@ -89,13 +137,25 @@ fn fused(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
         ]
     };
     let form = |(text, flush, saturate, relu): &(&str, bool, bool, bool)| {
-        let mode = Mode { flush: *flush, saturate: *saturate, relu: *relu, round: Round::Nearest };
-        let f =
-            move |sources| each(format, pair, sources, |it| arithmetic(format, Operation::MultiplyAdd, mode, &it[..3]));
+        let mode = Mode {
+            flush: *flush,
+            saturate: *saturate,
+            relu: *relu,
+            round: Round::Nearest,
+        };
+        let f = move |sources| {
+            each(format, pair, sources, |it| {
+                arithmetic(format, Operation::MultiplyAdd, mode, &it[..3])
+            })
+        };
         let form = Form::new(format!("fma.rn{text}.{scalar}"), o, [o, o, o], f);
         form.needs(if format == BF16 || *relu { 80 } else { 75 })
     };
-    flags.iter().map(form).chain(forgetful(format, pair, scalar, o)).collect()
+    flags
+        .iter()
+        .map(form)
+        .chain(forgetful(format, pair, scalar, o))
+        .collect()
 }
 
 /// The out-of-bounds NaN of tensor copies, in both formats and with either sign.
@@ -104,21 +164,43 @@ const BEYOND: u64 = 0x7ff7;
 /// `.oob`: the result is zero if a factor is the out-of-bounds NaN, which every other factor is here.
 fn forgetful(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
     let mut forms = Vec::new();
-    for ((text, relu), factor) in [(".oob", false), (".oob.relu", true)].into_iter().flat_map(|it| [(it, 0), (it, 1)]) {
-        let mode = Mode { relu, ..Mode::new(Round::Nearest) };
+    for ((text, relu), factor) in [(".oob", false), (".oob.relu", true)]
+        .into_iter()
+        .flat_map(|it| [(it, 0), (it, 1)])
+    {
+        let mode = Mode {
+            relu,
+            ..Mode::new(Round::Nearest)
+        };
         let f = move |sources| {
             each(format, pair, sources, |it| {
                 let mut it = [it[0], it[1], it[2]];
                 it[factor] |= BEYOND;
                 let is_beyond = it[..2].iter().any(|bits| bits & 0x7fff == BEYOND);
-                if is_beyond { 0 } else { arithmetic(format, Operation::MultiplyAdd, mode, &it) }
+                if is_beyond {
+                    0
+                } else {
+                    arithmetic(format, Operation::MultiplyAdd, mode, &it)
+                }
             })
         };
-        let (bits, made, mask) = if pair { (32, "%rx", "0x7ff77ff7") } else { (16, "%hx", "0x7ff7") };
-        let operands = if factor == 0 { format!("{made}, $b, $c") } else { format!("$a, {made}, $c") };
+        let (bits, made, mask) = if pair {
+            (32, "%rx", "0x7ff77ff7")
+        } else {
+            (16, "%hx", "0x7ff7")
+        };
+        let operands = if factor == 0 {
+            format!("{made}, $b, $c")
+        } else {
+            format!("$a, {made}, $c")
+        };
         let source = ["$a", "$b"][factor];
-        let code = format!("or.b{bits} {made}, {source}, {mask}; fma.rn{text}.{scalar} $d, {operands};");
-        let name = format!("fma.rn{text}.{scalar} {}", ["of the first factor", "of the second factor"][factor]);
+        let code =
+            format!("or.b{bits} {made}, {source}, {mask}; fma.rn{text}.{scalar} $d, {operands};");
+        let name = format!(
+            "fma.rn{text}.{scalar} {}",
+            ["of the first factor", "of the second factor"][factor]
+        );
         forms.push(Form::new(name, o, [o, o, o], f).code(code).needs(90));
     }
     forms

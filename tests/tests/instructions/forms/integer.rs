@@ -26,22 +26,32 @@ pub(super) fn forms() -> Vec<Form> {
 fn plain(t: Integer) -> Vec<Form> {
     let (name, o) = (t.name(), operand(t.bits));
     let binary = |opcode: &str, f: fn(Integer, i128, i128) -> i128| {
-        Form::new(format!("{opcode}.{name}"), o, [o, o], move |[a, b, ..]| t.wrap(f(t, t.value(a), t.value(b))))
+        Form::new(format!("{opcode}.{name}"), o, [o, o], move |[a, b, ..]| {
+            t.wrap(f(t, t.value(a), t.value(b)))
+        })
     };
     let mut forms = vec![
         binary("add", |_, a, b| a + b),
         binary("sub", |_, a, b| a - b),
         binary("min", |_, a, b| a.min(b)),
         binary("max", |_, a, b| a.max(b)),
-        Form::new(format!("div.{name}"), o, [o, o], move |[a, b, ..]| t.quotient(a, b)),
-        Form::new(format!("rem.{name}"), o, [o, o], move |[a, b, ..]| t.remainder(a, b)),
+        Form::new(format!("div.{name}"), o, [o, o], move |[a, b, ..]| {
+            t.quotient(a, b)
+        }),
+        Form::new(format!("rem.{name}"), o, [o, o], move |[a, b, ..]| {
+            t.remainder(a, b)
+        }),
         Form::new(format!("sad.{name}"), o, [o, o, o], move |[a, b, c, _]| {
             t.wrap((t.value(a) - t.value(b)).abs() + t.value(c))
         }),
     ];
     if t.signed {
-        forms.push(Form::new(format!("abs.{name}"), o, [o], move |[a, ..]| t.wrap(t.value(a).abs())));
-        forms.push(Form::new(format!("neg.{name}"), o, [o], move |[a, ..]| t.wrap(-t.value(a))));
+        forms.push(Form::new(format!("abs.{name}"), o, [o], move |[a, ..]| {
+            t.wrap(t.value(a).abs())
+        }));
+        forms.push(Form::new(format!("neg.{name}"), o, [o], move |[a, ..]| {
+            t.wrap(-t.value(a))
+        }));
     }
     forms
 }
@@ -50,21 +60,39 @@ fn products(t: Integer) -> Vec<Form> {
     let (name, o) = (t.name(), operand(t.bits));
     let low = move |a: u64, b: u64| t.value(a).wrapping_mul(t.value(b));
     let mut forms = vec![
-        Form::new(format!("mul.lo.{name}"), o, [o, o], move |[a, b, ..]| t.wrap(low(a, b))),
-        Form::new(format!("mul.hi.{name}"), o, [o, o], move |[a, b, ..]| t.wrap(t.high_product(a, b))),
-        Form::new(format!("mad.lo.{name}"), o, [o, o, o], move |[a, b, c, _]| {
-            t.wrap(low(a, b).wrapping_add(t.value(c)))
+        Form::new(format!("mul.lo.{name}"), o, [o, o], move |[a, b, ..]| {
+            t.wrap(low(a, b))
         }),
-        Form::new(format!("mad.hi.{name}"), o, [o, o, o], move |[a, b, c, _]| {
-            t.wrap(t.high_product(a, b) + t.value(c))
+        Form::new(format!("mul.hi.{name}"), o, [o, o], move |[a, b, ..]| {
+            t.wrap(t.high_product(a, b))
         }),
+        Form::new(
+            format!("mad.lo.{name}"),
+            o,
+            [o, o, o],
+            move |[a, b, c, _]| t.wrap(low(a, b).wrapping_add(t.value(c))),
+        ),
+        Form::new(
+            format!("mad.hi.{name}"),
+            o,
+            [o, o, o],
+            move |[a, b, c, _]| t.wrap(t.high_product(a, b) + t.value(c)),
+        ),
     ];
     if t.bits < 64 {
         let (w, wide) = (t.wide(), operand(2 * t.bits));
-        forms.push(Form::new(format!("mul.wide.{name}"), wide, [o, o], move |[a, b, ..]| w.wrap(low(a, b))));
-        forms.push(Form::new(format!("mad.wide.{name}"), wide, [o, o, wide], move |[a, b, c, _]| {
-            w.wrap(low(a, b) + w.value(c))
-        }));
+        forms.push(Form::new(
+            format!("mul.wide.{name}"),
+            wide,
+            [o, o],
+            move |[a, b, ..]| w.wrap(low(a, b)),
+        ));
+        forms.push(Form::new(
+            format!("mad.wide.{name}"),
+            wide,
+            [o, o, wide],
+            move |[a, b, c, _]| w.wrap(low(a, b) + w.value(c)),
+        ));
     }
     forms
 }
@@ -72,9 +100,18 @@ fn products(t: Integer) -> Vec<Form> {
 fn saturating() -> [Form; 3] {
     let v = |bits| S32.value(bits);
     [
-        Form::new("add.sat.s32", B32, [B32, B32], move |[a, b, ..]| S32.clamp(v(a) + v(b))),
-        Form::new("sub.sat.s32", B32, [B32, B32], move |[a, b, ..]| S32.clamp(v(a) - v(b))),
-        Form::new("mad.hi.sat.s32", B32, [B32, B32, B32], move |[a, b, c, _]| S32.clamp(S32.high_product(a, b) + v(c))),
+        Form::new("add.sat.s32", B32, [B32, B32], move |[a, b, ..]| {
+            S32.clamp(v(a) + v(b))
+        }),
+        Form::new("sub.sat.s32", B32, [B32, B32], move |[a, b, ..]| {
+            S32.clamp(v(a) - v(b))
+        }),
+        Form::new(
+            "mad.hi.sat.s32",
+            B32,
+            [B32, B32, B32],
+            move |[a, b, c, _]| S32.clamp(S32.high_product(a, b) + v(c)),
+        ),
     ]
 }
 
@@ -83,17 +120,38 @@ fn products_of_24_bits(t: Integer) -> Vec<Form> {
     let narrow = Integer { bits: 24, ..t };
     let product = move |a: u64, b: u64| narrow.value(a) * narrow.value(b);
     let mut forms = vec![
-        Form::new(format!("mul24.lo.{name}"), B32, [B32, B32], move |[a, b, ..]| t.wrap(product(a, b))),
-        Form::new(format!("mul24.hi.{name}"), B32, [B32, B32], move |[a, b, ..]| t.wrap(product(a, b) >> 16)),
-        Form::new(format!("mad24.lo.{name}"), B32, [B32; 3], move |[a, b, c, _]| t.wrap(product(a, b) + t.value(c))),
-        Form::new(format!("mad24.hi.{name}"), B32, [B32; 3], move |[a, b, c, _]| {
-            t.wrap((product(a, b) >> 16) + t.value(c))
-        }),
+        Form::new(
+            format!("mul24.lo.{name}"),
+            B32,
+            [B32, B32],
+            move |[a, b, ..]| t.wrap(product(a, b)),
+        ),
+        Form::new(
+            format!("mul24.hi.{name}"),
+            B32,
+            [B32, B32],
+            move |[a, b, ..]| t.wrap(product(a, b) >> 16),
+        ),
+        Form::new(
+            format!("mad24.lo.{name}"),
+            B32,
+            [B32; 3],
+            move |[a, b, c, _]| t.wrap(product(a, b) + t.value(c)),
+        ),
+        Form::new(
+            format!("mad24.hi.{name}"),
+            B32,
+            [B32; 3],
+            move |[a, b, c, _]| t.wrap((product(a, b) >> 16) + t.value(c)),
+        ),
     ];
     if t.signed {
-        forms.push(Form::new("mad24.hi.sat.s32", B32, [B32; 3], move |[a, b, c, _]| {
-            t.clamp((product(a, b) >> 16) + t.value(c))
-        }));
+        forms.push(Form::new(
+            "mad24.hi.sat.s32",
+            B32,
+            [B32; 3],
+            move |[a, b, c, _]| t.clamp((product(a, b) >> 16) + t.value(c)),
+        ));
     }
     forms
 }
@@ -114,14 +172,20 @@ fn halves() -> Vec<Form> {
     let pairs = operations.into_iter().map(|(name, signed, f)| {
         let t = Integer { bits: 16, signed };
         let half = move |a: u64, b: u64| t.wrap(f(t.value(a), t.value(b)));
-        let form =
-            Form::new(name, Halves, [Halves, Halves], move |[a, b, ..]| half(a, b) | half(a >> 16, b >> 16) << 16);
+        let form = Form::new(name, Halves, [Halves, Halves], move |[a, b, ..]| {
+            half(a, b) | half(a >> 16, b >> 16) << 16
+        });
         form.needs(90)
     });
-    let single: [(&str, Function); 2] =
-        [("min.relu.s32", |a, b| a.min(b).max(0)), ("max.relu.s32", |a, b| a.max(b).max(0))];
+    let single: [(&str, Function); 2] = [
+        ("min.relu.s32", |a, b| a.min(b).max(0)),
+        ("max.relu.s32", |a, b| a.max(b).max(0)),
+    ];
     let single = single.into_iter().map(|(name, f)| {
-        Form::new(name, B32, [B32, B32], move |[a, b, ..]| S32.wrap(f(S32.value(a), S32.value(b)))).needs(90)
+        Form::new(name, B32, [B32, B32], move |[a, b, ..]| {
+            S32.wrap(f(S32.value(a), S32.value(b)))
+        })
+        .needs(90)
     });
     pairs.chain(single).collect()
 }
@@ -134,16 +198,34 @@ fn dot_products() -> Vec<Form> {
             let letter = |signed| if signed { 's' } else { 'u' };
             let types = format!("{}32.{}32", letter(a_signed), letter(b_signed));
             let sum = move |a: u64, b: u64, c: u64, count: u32, first: u32| {
-                let (x, y) = (Integer { bits: 32 / count, signed: a_signed }, Integer { bits: 8, signed: b_signed });
-                let products = (0..count).map(|at| x.value(a >> (at * x.bits)) * y.value(b >> ((first + at) * 8)));
+                let (x, y) = (
+                    Integer {
+                        bits: 32 / count,
+                        signed: a_signed,
+                    },
+                    Integer {
+                        bits: 8,
+                        signed: b_signed,
+                    },
+                );
+                let products = (0..count)
+                    .map(|at| x.value(a >> (at * x.bits)) * y.value(b >> ((first + at) * 8)));
                 U32.wrap(products.sum::<i128>() + U32.value(c))
             };
-            forms.push(Form::new(format!("dp4a.{types}"), B32, [Bytes, Bytes, B32], move |[a, b, c, _]| {
-                sum(a, b, c, 4, 0)
-            }));
+            forms.push(Form::new(
+                format!("dp4a.{types}"),
+                B32,
+                [Bytes, Bytes, B32],
+                move |[a, b, c, _]| sum(a, b, c, 4, 0),
+            ));
             for (half, first) in [("lo", 0), ("hi", 2)] {
                 let name = format!("dp2a.{half}.{types}");
-                forms.push(Form::new(name, B32, [Halves, Bytes, B32], move |[a, b, c, _]| sum(a, b, c, 2, first)));
+                forms.push(Form::new(
+                    name,
+                    B32,
+                    [Halves, Bytes, B32],
+                    move |[a, b, c, _]| sum(a, b, c, 2, first),
+                ));
             }
         }
     }

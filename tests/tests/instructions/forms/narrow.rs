@@ -3,7 +3,9 @@
 use crate::form::Operand::{B16, B32};
 use crate::form::{BRAIN, BRAINS, FIVES, FOURS, Form, HALF, HALVES, SINGLE};
 use crate::reference::integer::{Integer, S32};
-use crate::reference::real::{BF16, Class, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, Round, TF32};
+use crate::reference::real::{
+    BF16, Class, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, Round, TF32,
+};
 use crate::reference::wide::Wide;
 
 pub(super) fn forms() -> Vec<Form> {
@@ -24,16 +26,27 @@ fn pairs() -> Vec<Form> {
         for (direction, round) in [("rn", Round::Nearest), ("rz", Round::Zero)] {
             for relu in [false, true] {
                 let narrow = move |bits: u64| {
-                    let sign = if F32.is_negative(bits) { format.sign() } else { 0 };
+                    let sign = if F32.is_negative(bits) {
+                        format.sign()
+                    } else {
+                        0
+                    };
                     let result = match F32.class(bits) {
                         Class::Nan => format.nan(&[]),
                         Class::Infinite => sign | format.infinity(),
-                        Class::Finite { .. } => format.round(&F32.wide(bits).expect("it is finite"), round),
+                        Class::Finite { .. } => {
+                            format.round(&F32.wide(bits).expect("it is finite"), round)
+                        }
                     };
                     if relu { format.relu(result) } else { result }
                 };
-                let name = format!("cvt.{direction}{}.{name}.f32", if relu { ".relu" } else { "" });
-                let form = Form::new(name, o, [SINGLE, SINGLE], move |[a, b, ..]| narrow(a) << 16 | narrow(b));
+                let name = format!(
+                    "cvt.{direction}{}.{name}.f32",
+                    if relu { ".relu" } else { "" }
+                );
+                let form = Form::new(name, o, [SINGLE, SINGLE], move |[a, b, ..]| {
+                    narrow(a) << 16 | narrow(b)
+                });
                 forms.push(form.needs(80));
             }
         }
@@ -76,24 +89,61 @@ struct Small {
 }
 
 const SMALL: [Small; 5] = [
-    Small { name: "e4m3x2", format: E4M3, largest: 0x7e, nan: 0x7f, architecture: 90 },
-    Small { name: "e5m2x2", format: E5M2, largest: 0x7b, nan: 0x7f, architecture: 90 },
-    Small { name: "e2m3x2", format: E2M3, largest: 0x1f, nan: 0x1f, architecture: 100 },
-    Small { name: "e3m2x2", format: E3M2, largest: 0x1f, nan: 0x1f, architecture: 100 },
-    Small { name: "e2m1x2", format: E2M1, largest: 0x7, nan: 0x7, architecture: 100 },
+    Small {
+        name: "e4m3x2",
+        format: E4M3,
+        largest: 0x7e,
+        nan: 0x7f,
+        architecture: 90,
+    },
+    Small {
+        name: "e5m2x2",
+        format: E5M2,
+        largest: 0x7b,
+        nan: 0x7f,
+        architecture: 90,
+    },
+    Small {
+        name: "e2m3x2",
+        format: E2M3,
+        largest: 0x1f,
+        nan: 0x1f,
+        architecture: 100,
+    },
+    Small {
+        name: "e3m2x2",
+        format: E3M2,
+        largest: 0x1f,
+        nan: 0x1f,
+        architecture: 100,
+    },
+    Small {
+        name: "e2m1x2",
+        format: E2M1,
+        largest: 0x7,
+        nan: 0x7,
+        architecture: 100,
+    },
 ];
 
 impl Small {
     /// Returns the nearest number of the format, never an infinity.
     fn narrow(self, from: Format, bits: u64, relu: bool) -> u64 {
-        let sign = if from.is_negative(bits) && !relu { self.format.sign() } else { 0 };
+        let sign = if from.is_negative(bits) && !relu {
+            self.format.sign()
+        } else {
+            0
+        };
         match from.class(bits) {
             Class::Nan => self.nan,
             _ if relu && from.is_negative(bits) => 0,
             Class::Infinite => sign | self.largest,
             Class::Finite { .. } => {
                 let number = from.wide(bits).expect("it is finite");
-                sign | self.format.round_magnitude(&number, Round::Nearest).min(self.largest)
+                sign | self
+                    .format
+                    .round_magnitude(&number, Round::Nearest)
+                    .min(self.largest)
             }
         }
     }
@@ -102,7 +152,11 @@ impl Small {
     fn widen(self, bits: u64, relu: bool) -> u64 {
         let bits = bits & (self.format.sign() | (self.format.sign() - 1));
         let magnitude = bits & !self.format.sign();
-        let sign = if self.format.is_negative(bits) { F16.sign() } else { 0 };
+        let sign = if self.format.is_negative(bits) {
+            F16.sign()
+        } else {
+            0
+        };
         let is_nan = match self.name {
             "e4m3x2" => magnitude == 0x7f,
             "e5m2x2" => magnitude > 0x7c,
@@ -112,7 +166,11 @@ impl Small {
             return F16.nan(&[]);
         }
         if self.name == "e5m2x2" && magnitude == 0x7c {
-            return if relu && sign != 0 { 0 } else { sign | F16.infinity() };
+            return if relu && sign != 0 {
+                0
+            } else {
+                sign | F16.infinity()
+            };
         }
         let Class::Finite { mantissa, exponent } = self.format.finite(bits) else {
             unreachable!("`finite` excludes the others")
@@ -126,36 +184,65 @@ impl Small {
 fn small() -> Vec<Form> {
     let mut forms = Vec::new();
     for small in SMALL {
-        let Small { name, architecture, format, .. } = small;
+        let Small {
+            name,
+            architecture,
+            format,
+            ..
+        } = small;
         let is_four = format.width == 4;
         let place = if is_four { 4 } else { 8 };
         let d = if is_four { B16 } else { FOURS };
         // The destination of a pair of 4-bit numbers is a byte.
         let text = |code: String| {
-            if is_four { format!("{{ .reg .b8 %y; {code} cvt.u16.u8 $d, %y; }}") } else { code }
+            if is_four {
+                format!("{{ .reg .b8 %y; {code} cvt.u16.u8 $d, %y; }}")
+            } else {
+                code
+            }
         };
         let result = if is_four { "%y" } else { "$d" };
         for (flags, relu) in [("", false), (".relu", true)] {
             let instruction = format!("cvt.rn.satfinite{flags}.{name}.f32");
-            let f = move |[a, b, ..]: [u64; 4]| small.narrow(F32, a, relu) << place | small.narrow(F32, b, relu);
+            let f = move |[a, b, ..]: [u64; 4]| {
+                small.narrow(F32, a, relu) << place | small.narrow(F32, b, relu)
+            };
             let code = text(format!("{instruction} {result}, $a, $b;"));
-            forms.push(Form::new(instruction, d, [SINGLE, SINGLE], f).code(code).needs(architecture));
+            forms.push(
+                Form::new(instruction, d, [SINGLE, SINGLE], f)
+                    .code(code)
+                    .needs(architecture),
+            );
             if format.width == 8 {
                 let f = move |[a, ..]: [u64; 4]| {
                     small.narrow(F16, a >> 16, relu) << 8 | small.narrow(F16, a & 0xffff, relu)
                 };
                 forms.push(
-                    Form::new(format!("cvt.rn.satfinite{flags}.{name}.f16x2"), d, [HALVES], f).needs(architecture),
+                    Form::new(
+                        format!("cvt.rn.satfinite{flags}.{name}.f16x2"),
+                        d,
+                        [HALVES],
+                        f,
+                    )
+                    .needs(architecture),
                 );
             }
-            let f = move |[a, ..]: [u64; 4]| small.widen(a >> place, relu) << 16 | small.widen(a, relu);
+            let f =
+                move |[a, ..]: [u64; 4]| small.widen(a >> place, relu) << 16 | small.widen(a, relu);
             let instruction = format!("cvt.rn{flags}.f16x2.{name}");
             let (source, code) = match name {
                 "e5m2x2" => (FIVES, format!("{instruction} $d, $a;")),
-                "e2m1x2" => (B16, format!("{{ .reg .b8 %y; cvt.u8.u16 %y, $a; {instruction} $d, %y; }}")),
+                "e2m1x2" => (
+                    B16,
+                    format!("{{ .reg .b8 %y; cvt.u8.u16 %y, $a; {instruction} $d, %y; }}"),
+                ),
                 _ => (FOURS, format!("{instruction} $d, $a;")),
             };
-            forms.push(Form::new(instruction, B32, [source], f).code(code).needs(architecture));
+            forms.push(
+                Form::new(instruction, B32, [source], f)
+                    .code(code)
+                    .needs(architecture),
+            );
         }
     }
     forms
@@ -164,13 +251,21 @@ fn small() -> Vec<Form> {
 /// `.satfinite` for formats with infinities: the largest number replaces them.
 fn finite() -> Vec<Form> {
     let narrow = |bits: u64, format: Format, round: Round, relu: bool| {
-        let sign = if F32.is_negative(bits) { format.sign() } else { 0 };
+        let sign = if F32.is_negative(bits) {
+            format.sign()
+        } else {
+            0
+        };
         let result = match F32.class(bits) {
             Class::Nan => return format.nan(&[]),
             Class::Infinite => sign | format.infinity(),
             Class::Finite { .. } => format.round(&F32.wide(bits).expect("it is finite"), round),
         };
-        let result = if result & !format.sign() == format.infinity() { result - 1 } else { result };
+        let result = if result & !format.sign() == format.infinity() {
+            result - 1
+        } else {
+            result
+        };
         if relu { format.relu(result) } else { result }
     };
     let mut forms = Vec::new();
@@ -183,9 +278,24 @@ fn finite() -> Vec<Form> {
         ] {
             let flags = if relu { "relu.satfinite" } else { "satfinite" };
             let f = move |[a, ..]: [u64; 4]| narrow(a, format, round, relu);
-            forms.push(Form::new(format!("cvt.{direction}.{flags}.{name}.f32"), one, [SINGLE], f).needs(80));
-            let f = move |[a, b, ..]: [u64; 4]| narrow(a, format, round, relu) << 16 | narrow(b, format, round, relu);
-            let pair = Form::new(format!("cvt.{direction}.{flags}.{name}x2.f32"), two, [SINGLE, SINGLE], f);
+            forms.push(
+                Form::new(
+                    format!("cvt.{direction}.{flags}.{name}.f32"),
+                    one,
+                    [SINGLE],
+                    f,
+                )
+                .needs(80),
+            );
+            let f = move |[a, b, ..]: [u64; 4]| {
+                narrow(a, format, round, relu) << 16 | narrow(b, format, round, relu)
+            };
+            let pair = Form::new(
+                format!("cvt.{direction}.{flags}.{name}x2.f32"),
+                two,
+                [SINGLE, SINGLE],
+                f,
+            );
             forms.push(pair.needs(80));
         }
     }
@@ -199,11 +309,15 @@ fn finite() -> Vec<Form> {
         let f = move |[a, ..]: [u64; 4]| match F32.class(a) {
             // As measured: the lower bits are truncated first, and a resulting infinity is replaced by the largest
             // number.
-            Class::Nan if round == Round::Away && a & 0x7f_e000 == 0 => a & 0x8000_0000 | 0x7f7f_e000,
+            Class::Nan if round == Round::Away && a & 0x7f_e000 == 0 => {
+                a & 0x8000_0000 | 0x7f7f_e000
+            }
             Class::Nan => 0x7fff_ffff,
             _ => narrow(a, TF32, round, relu) << 13,
         };
-        forms.push(Form::new(format!("cvt.{direction}.tf32.f32"), SINGLE, [SINGLE], f).needs(architecture));
+        forms.push(
+            Form::new(format!("cvt.{direction}.tf32.f32"), SINGLE, [SINGLE], f).needs(architecture),
+        );
     }
     forms
 }
@@ -211,7 +325,9 @@ fn finite() -> Vec<Form> {
 /// Returns the random bits of one number of `cvt.rs`, by their positions in the register, starting at the most
 /// significant one.
 fn bits_at(random: u64, places: impl IntoIterator<Item = u32>) -> u64 {
-    places.into_iter().fold(0, |bits, place| bits << 1 | random >> place & 1)
+    places
+        .into_iter()
+        .fold(0, |bits, place| bits << 1 | random >> place & 1)
 }
 
 /// Rounds down, or up if the sum of the random bits as a fraction and the discarded part is at least one.
@@ -222,14 +338,20 @@ fn at_random(format: Format, bits: u64, (random, width): (u64, u32)) -> u64 {
         Class::Finite { mantissa, exponent } => mantissa as f64 * f64::from(exponent).exp2(),
         _ => unreachable!("`finite` excludes the others"),
     };
-    let between = (f64::from(f32::from_bits(bits as u32)).abs() - value(below)) / (value(below + 1) - value(below));
+    let between = (f64::from(f32::from_bits(bits as u32)).abs() - value(below))
+        / (value(below + 1) - value(below));
     below + u64::from(between + random as f64 / f64::from(width).exp2() >= 1.0)
 }
 
 /// `cvt.rs`: stochastic rounding with the bits of another register.
 fn random() -> Vec<Form> {
     let mut forms = random_pairs();
-    let fp8: [Vec<u32>; 4] = [(16..32).collect(), (16..32).rev().collect(), (0..16).collect(), (0..16).rev().collect()];
+    let fp8: [Vec<u32>; 4] = [
+        (16..32).collect(),
+        (16..32).rev().collect(),
+        (0..16).collect(),
+        (0..16).rev().collect(),
+    ];
     let fp4 = [
         (8..16).chain(24..32).collect(),
         (24..32).rev().chain((8..16).rev()).collect(),
@@ -237,19 +359,29 @@ fn random() -> Vec<Form> {
         (16..24).rev().chain((0..8).rev()).collect::<Vec<u32>>(),
     ];
     for small in SMALL {
-        let (name, width) = (small.name.replace("x2", "x4"), if small.format.width == 4 { 4 } else { 8 });
+        let (name, width) = (
+            small.name.replace("x2", "x4"),
+            if small.format.width == 4 { 4 } else { 8 },
+        );
         for (flags, relu) in [("satfinite", false), ("relu.satfinite", true)] {
             let places = if width == 4 { fp4.clone() } else { fp8.clone() };
             let f = move |[a, b, c, random]: [u64; 4]| {
-                [a, b, c, a].into_iter().zip(&places).fold(0, |whole, (bits, places)| {
-                    let random = bits_at(random, places.iter().copied());
-                    whole << width | small.at_random(bits, (random, 16), relu)
-                })
+                [a, b, c, a]
+                    .into_iter()
+                    .zip(&places)
+                    .fold(0, |whole, (bits, places)| {
+                        let random = bits_at(random, places.iter().copied());
+                        whole << width | small.at_random(bits, (random, 16), relu)
+                    })
             };
             let d = if width == 4 { B16 } else { B32 };
             let instruction = format!("cvt.rs.{flags}.{name}.f32");
             let code = format!("{instruction} $d, {{$a, $b, $c, $a}}, $e;");
-            forms.push(Form::new(instruction, d, [SINGLE, SINGLE, SINGLE, B32], f).code(code).needs(100));
+            forms.push(
+                Form::new(instruction, d, [SINGLE, SINGLE, SINGLE, B32], f)
+                    .code(code)
+                    .needs(100),
+            );
         }
     }
     forms
@@ -257,12 +389,18 @@ fn random() -> Vec<Form> {
 
 impl Small {
     fn at_random(self, bits: u64, random: (u64, u32), relu: bool) -> u64 {
-        let sign = if F32.is_negative(bits) { self.format.sign() } else { 0 };
+        let sign = if F32.is_negative(bits) {
+            self.format.sign()
+        } else {
+            0
+        };
         match F32.class(bits) {
             Class::Nan => self.nan,
             _ if relu && sign != 0 => 0,
             Class::Infinite => sign | self.largest,
-            Class::Finite { .. } if f64::from(f32::from_bits(bits as u32)).abs() >= 65_536.0 => sign | self.largest,
+            Class::Finite { .. } if f64::from(f32::from_bits(bits as u32)).abs() >= 65_536.0 => {
+                sign | self.largest
+            }
             Class::Finite { .. } => sign | at_random(self.format, bits, random).min(self.largest),
         }
     }
@@ -270,29 +408,47 @@ impl Small {
 
 fn random_pairs() -> Vec<Form> {
     let mut forms = Vec::new();
-    for (name, format, d, width, largest) in
-        [("f16x2", F16, HALVES, 13, 65_536.0), ("bf16x2", BF16, BRAINS, 16, f64::INFINITY)]
-    {
+    for (name, format, d, width, largest) in [
+        ("f16x2", F16, HALVES, 13, 65_536.0),
+        ("bf16x2", BF16, BRAINS, 16, f64::INFINITY),
+    ] {
         for flags in ["", ".relu", ".satfinite", ".relu.satfinite"] {
             let (relu, finite) = (flags.contains("relu"), flags.contains("satfinite"));
             let narrow = move |bits: u64, random: u64| {
-                let sign = if F32.is_negative(bits) { format.sign() } else { 0 };
+                let sign = if F32.is_negative(bits) {
+                    format.sign()
+                } else {
+                    0
+                };
                 let magnitude = match F32.class(bits) {
                     Class::Nan => return format.nan(&[]),
                     _ if relu && sign != 0 => return 0,
                     Class::Infinite => format.infinity(),
-                    Class::Finite { .. } if f64::from(f32::from_bits(bits as u32)).abs() >= largest => {
+                    Class::Finite { .. }
+                        if f64::from(f32::from_bits(bits as u32)).abs() >= largest =>
+                    {
                         format.infinity()
                     }
-                    Class::Finite { .. } => at_random(format, bits, (random, width)).min(format.infinity()),
+                    Class::Finite { .. } => {
+                        at_random(format, bits, (random, width)).min(format.infinity())
+                    }
                 };
-                sign | if finite { magnitude.min(format.infinity() - 1) } else { magnitude }
+                sign | if finite {
+                    magnitude.min(format.infinity() - 1)
+                } else {
+                    magnitude
+                }
             };
             let f = move |[a, b, random, _]: [u64; 4]| {
                 let upper = bits_at(random, (16..16 + width).rev());
                 narrow(a, upper) << 16 | narrow(b, bits_at(random, (0..width).rev()))
             };
-            let form = Form::new(format!("cvt.rs{flags}.{name}.f32"), d, [SINGLE, SINGLE, B32], f);
+            let form = Form::new(
+                format!("cvt.rs{flags}.{name}.f32"),
+                d,
+                [SINGLE, SINGLE, B32],
+                f,
+            );
             forms.push(form.needs(100));
         }
     }
@@ -324,7 +480,16 @@ fn scales() -> Vec<Form> {
 
 /// `cvt.pack`: two integers next to the low bits of a third.
 fn packed_integers() -> Vec<Form> {
-    let types = [(16, false), (16, true), (8, false), (8, true), (4, false), (4, true), (2, false), (2, true)];
+    let types = [
+        (16, false),
+        (16, true),
+        (8, false),
+        (8, true),
+        (4, false),
+        (4, true),
+        (2, false),
+        (2, true),
+    ];
     let form = |(bits, signed)| {
         let t = Integer { bits, signed };
         let pair = move |a: u64, b: u64| t.clamp(S32.value(a)) << bits | t.clamp(S32.value(b));
@@ -333,7 +498,12 @@ fn packed_integers() -> Vec<Form> {
             return Form::new(name, B32, [B32, B32], move |[a, b, ..]| pair(a, b));
         }
         let f = move |[a, b, c, _]: [u64; 4]| pair(a, b) | c << (2 * bits) & 0xffff_ffff;
-        Form::new(format!("cvt.pack.sat.{}.s32.b32", t.name()), B32, [B32; 3], f)
+        Form::new(
+            format!("cvt.pack.sat.{}.s32.b32", t.name()),
+            B32,
+            [B32; 3],
+            f,
+        )
     };
     types.into_iter().map(form).collect::<Vec<Form>>()
 }

@@ -15,11 +15,23 @@ const OPERATIONS: [(&str, Function); 5] = [
 ];
 
 /// The types of the result and the sources.
-const TYPES: [[Integer; 3]; 5] = [[U32, U32, U32], [S32, S32, S32], [S32, U32, S32], [U32, S32, U32], [U32, S32, S32]];
+const TYPES: [[Integer; 3]; 5] = [
+    [U32, U32, U32],
+    [S32, S32, S32],
+    [S32, U32, S32],
+    [U32, S32, U32],
+    [U32, S32, S32],
+];
 
 /// The parts of a word by selector.
-const PARTS: [(&str, u32, u32); 6] =
-    [(".b0", 0, 8), (".b1", 8, 8), (".b2", 16, 8), (".b3", 24, 8), (".h0", 0, 16), (".h1", 16, 16)];
+const PARTS: [(&str, u32, u32); 6] = [
+    (".b0", 0, 8),
+    (".b1", 8, 8),
+    (".b2", 16, 8),
+    (".b3", 24, 8),
+    (".h0", 0, 16),
+    (".h1", 16, 16),
+];
 
 pub(super) fn forms() -> Vec<Form> {
     let mut forms = words();
@@ -53,13 +65,28 @@ fn words() -> Vec<Form> {
                 let [to, x, y] = types;
                 let result = move |a: u64, b: u64| {
                     let value = f(x.value(a), y.value(b));
-                    if saturates { to.value(to.clamp(value)) } else { value }
+                    if saturates {
+                        to.value(to.clamp(value))
+                    } else {
+                        value
+                    }
                 };
-                let name = format!("{opcode}.{}{}", names(types), if saturates { ".sat" } else { "" });
-                forms.push(Form::new(&name, B32, [B32, B32], move |[a, b, ..]| to.wrap(result(a, b))));
+                let name = format!(
+                    "{opcode}.{}{}",
+                    names(types),
+                    if saturates { ".sat" } else { "" }
+                );
+                forms.push(Form::new(&name, B32, [B32, B32], move |[a, b, ..]| {
+                    to.wrap(result(a, b))
+                }));
                 for operation in [".add", ".min", ".max"] {
                     let f = move |[a, b, c, _]: [u64; 4]| second(operation, to, result(a, b), c);
-                    forms.push(Form::new(format!("{name}{operation}"), B32, [B32, B32, B32], f));
+                    forms.push(Form::new(
+                        format!("{name}{operation}"),
+                        B32,
+                        [B32, B32, B32],
+                        f,
+                    ));
                 }
             }
         }
@@ -74,16 +101,24 @@ fn parts() -> Vec<Form> {
         let (other, other_shift, other_width) = PARTS[(index + 4) % PARTS.len()];
         for types in [TYPES[0], TYPES[1]] {
             let [to, x, y] = types;
-            let part =
-                |t: Integer, bits: u64, shift: u32, width: u32| Integer { bits: width, ..t }.value(bits >> shift);
+            let part = |t: Integer, bits: u64, shift: u32, width: u32| {
+                Integer { bits: width, ..t }.value(bits >> shift)
+            };
             let sum = move |a, b| part(x, a, shift, width) - part(y, b, other_shift, other_width);
             let name = format!("vsub.{} of {selector} and {other}", names(types));
             let code = format!("vsub.{} $d, $a{selector}, $b{other};", names(types));
-            forms.push(Form::new(name, B32, [B32, B32], move |[a, b, ..]| to.wrap(sum(a, b))).code(code));
+            forms.push(
+                Form::new(name, B32, [B32, B32], move |[a, b, ..]| to.wrap(sum(a, b))).code(code),
+            );
             let field = Integer { bits: width, ..to };
             let name = format!("vsub.{}.sat to {selector}", names(types));
-            let code = format!("vsub.{}.sat $d{selector}, $a{selector}, $b{other}, $c;", names(types));
-            let f = move |[a, b, c, _]: [u64; 4]| field.clamp(sum(a, b)) << shift | c & !(field.mask() << shift);
+            let code = format!(
+                "vsub.{}.sat $d{selector}, $a{selector}, $b{other}, $c;",
+                names(types)
+            );
+            let f = move |[a, b, c, _]: [u64; 4]| {
+                field.clamp(sum(a, b)) << shift | c & !(field.mask() << shift)
+            };
             forms.push(Form::new(name, B32, [B32, B32, B32], f).code(code));
         }
     }
@@ -97,9 +132,13 @@ fn shifts() -> Vec<Form> {
             let mode = if wraps { "wrap" } else { "clamp" };
             let count = move |b: u64| if wraps { b & 31 } else { b.min(32) };
             let left = format!("vshl.u32.{}.u32.{mode}", t.name());
-            forms.push(Form::new(left, B32, [B32, Count], move |[a, b, ..]| U32.wrap(t.value(a) << count(b))));
+            forms.push(Form::new(left, B32, [B32, Count], move |[a, b, ..]| {
+                U32.wrap(t.value(a) << count(b))
+            }));
             let right = format!("vshr.{0}.{0}.u32.{mode}", t.name());
-            forms.push(Form::new(right, B32, [B32, Count], move |[a, b, ..]| t.wrap(t.value(a) >> count(b))));
+            forms.push(Form::new(right, B32, [B32, Count], move |[a, b, ..]| {
+                t.wrap(t.value(a) >> count(b))
+            }));
         }
     }
     forms
@@ -134,7 +173,9 @@ fn products() -> Vec<Form> {
             let name = format!("vmad.{}{scale} of halves", names([to, x, y]));
             let code = format!("vmad.{}{scale} $d, $a.h0, $b.h1, $c;", names([to, x, y]));
             let half = |t: Integer, bits: u64| Integer { bits: 16, ..t }.value(bits);
-            let f = move |[a, b, c, _]: [u64; 4]| to.wrap((half(x, a) * half(y, b >> 16) + to.value(c)) >> shift);
+            let f = move |[a, b, c, _]: [u64; 4]| {
+                to.wrap((half(x, a) * half(y, b >> 16) + to.value(c)) >> shift)
+            };
             forms.push(Form::new(name, B32, [B32, B32, B32], f).code(code));
         }
     }
@@ -155,10 +196,20 @@ fn lanes() -> Vec<Form> {
                 for saturates in [false, true] {
                     let lane = move |a: u64, b: u64, index: u32| {
                         let value = f(x.value(a >> (index * bits)), y.value(b >> (index * bits)));
-                        if saturates { to.clamp(value) } else { to.wrap(value) }
+                        if saturates {
+                            to.clamp(value)
+                        } else {
+                            to.wrap(value)
+                        }
                     };
-                    let name = format!("{opcode}{count}.{}{}", names(types), if saturates { ".sat" } else { "" });
-                    let each = move |[a, b, ..]: [u64; 4]| (0..count).map(|at| lane(a, b, at) << (at * bits)).sum();
+                    let name = format!(
+                        "{opcode}{count}.{}{}",
+                        names(types),
+                        if saturates { ".sat" } else { "" }
+                    );
+                    let each = move |[a, b, ..]: [u64; 4]| {
+                        (0..count).map(|at| lane(a, b, at) << (at * bits)).sum()
+                    };
                     forms.push(Form::new(&name, B32, [o, o, B32], each));
                     if !saturates {
                         let f = move |[a, b, c, _]: [u64; 4]| {

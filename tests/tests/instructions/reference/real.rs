@@ -15,17 +15,57 @@ pub(crate) struct Format {
     pub(crate) least: i32,
 }
 
-pub(crate) const F16: Format = Format { width: 16, precision: 11, least: -24 };
-pub(crate) const BF16: Format = Format { width: 16, precision: 8, least: -133 };
-pub(crate) const F32: Format = Format { width: 32, precision: 24, least: -149 };
-pub(crate) const F64: Format = Format { width: 64, precision: 53, least: -1074 };
+pub(crate) const F16: Format = Format {
+    width: 16,
+    precision: 11,
+    least: -24,
+};
+pub(crate) const BF16: Format = Format {
+    width: 16,
+    precision: 8,
+    least: -133,
+};
+pub(crate) const F32: Format = Format {
+    width: 32,
+    precision: 24,
+    least: -149,
+};
+pub(crate) const F64: Format = Format {
+    width: 64,
+    precision: 53,
+    least: -1074,
+};
 /// The upper 19 bits of an f32.
-pub(crate) const TF32: Format = Format { width: 19, precision: 11, least: -136 };
-pub(crate) const E4M3: Format = Format { width: 8, precision: 4, least: -9 };
-pub(crate) const E5M2: Format = Format { width: 8, precision: 3, least: -16 };
-pub(crate) const E2M3: Format = Format { width: 6, precision: 4, least: -3 };
-pub(crate) const E3M2: Format = Format { width: 6, precision: 3, least: -4 };
-pub(crate) const E2M1: Format = Format { width: 4, precision: 2, least: -1 };
+pub(crate) const TF32: Format = Format {
+    width: 19,
+    precision: 11,
+    least: -136,
+};
+pub(crate) const E4M3: Format = Format {
+    width: 8,
+    precision: 4,
+    least: -9,
+};
+pub(crate) const E5M2: Format = Format {
+    width: 8,
+    precision: 3,
+    least: -16,
+};
+pub(crate) const E2M3: Format = Format {
+    width: 6,
+    precision: 4,
+    least: -3,
+};
+pub(crate) const E3M2: Format = Format {
+    width: 6,
+    precision: 3,
+    least: -4,
+};
+pub(crate) const E2M1: Format = Format {
+    width: 4,
+    precision: 2,
+    least: -1,
+};
 
 /// The rounding mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +102,12 @@ pub(crate) struct Mode {
 
 impl Mode {
     pub(crate) const fn new(round: Round) -> Self {
-        Self { round, flush: false, saturate: false, relu: false }
+        Self {
+            round,
+            flush: false,
+            saturate: false,
+            relu: false,
+        }
     }
 }
 
@@ -89,7 +134,9 @@ impl Format {
             return self.sign() - 1;
         }
         let first = operands.iter().find(|bits| self.is_nan(**bits));
-        first.map_or(self.sign() | self.infinity() | 1 << 51, |bits| bits | 1 << 51)
+        first.map_or(self.sign() | self.infinity() | 1 << 51, |bits| {
+            bits | 1 << 51
+        })
     }
 
     pub(crate) fn is_nan(self, bits: u64) -> bool {
@@ -103,7 +150,11 @@ impl Format {
     pub(crate) fn class(self, bits: u64) -> Class {
         let magnitude = bits & !self.sign();
         if magnitude >= self.infinity() {
-            return if magnitude == self.infinity() { Class::Infinite } else { Class::Nan };
+            return if magnitude == self.infinity() {
+                Class::Infinite
+            } else {
+                Class::Nan
+            };
         }
         self.finite(bits)
     }
@@ -114,17 +165,25 @@ impl Format {
         let hidden = 1 << (self.precision - 1);
         let fraction = magnitude & (hidden - 1);
         match (magnitude >> (self.precision - 1)) as i32 {
-            0 => Class::Finite { mantissa: fraction, exponent: self.least },
-            exponent => Class::Finite { mantissa: fraction | hidden, exponent: self.least + exponent - 1 },
+            0 => Class::Finite {
+                mantissa: fraction,
+                exponent: self.least,
+            },
+            exponent => Class::Finite {
+                mantissa: fraction | hidden,
+                exponent: self.least + exponent - 1,
+            },
         }
     }
 
     /// Returns the finite number, exactly.
     pub(crate) fn wide(self, bits: u64) -> Option<Wide> {
         match self.class(bits) {
-            Class::Finite { mantissa, exponent } => {
-                Some(Wide::new(self.is_negative(bits), u128::from(mantissa), exponent))
-            }
+            Class::Finite { mantissa, exponent } => Some(Wide::new(
+                self.is_negative(bits),
+                u128::from(mantissa),
+                exponent,
+            )),
             _ => None,
         }
     }
@@ -137,12 +196,20 @@ impl Format {
             Class::Finite { .. } if self == F64 => return f64::from_bits(bits),
             Class::Finite { mantissa, exponent } => mantissa as f64 * f64::from(exponent).exp2(),
         };
-        if self.is_negative(bits) { -magnitude } else { magnitude }
+        if self.is_negative(bits) {
+            -magnitude
+        } else {
+            magnitude
+        }
     }
 
     /// Flushes a subnormal number to a zero of the same sign.
     pub(crate) fn flush(self, bits: u64) -> u64 {
-        if bits & self.infinity() == 0 { bits & self.sign() } else { bits }
+        if bits & self.infinity() == 0 {
+            bits & self.sign()
+        } else {
+            bits
+        }
     }
 
     /// Returns the rounded magnitude, without a bound on the exponent.
@@ -189,12 +256,20 @@ impl Format {
     /// Clamps to [0, 1].
     pub(crate) fn saturate(self, bits: u64) -> u64 {
         let one = self.round(&Wide::integer(1), Round::Nearest);
-        if self.is_nan(bits) || self.is_negative(bits) { 0 } else { bits.min(one) }
+        if self.is_nan(bits) || self.is_negative(bits) {
+            0
+        } else {
+            bits.min(one)
+        }
     }
 
     /// Replaces a negative number by zero.
     pub(crate) fn relu(self, bits: u64) -> u64 {
-        if self.is_negative(bits) && !self.is_nan(bits) { 0 } else { bits }
+        if self.is_negative(bits) && !self.is_nan(bits) {
+            0
+        } else {
+            bits
+        }
     }
 }
 
@@ -210,18 +285,42 @@ pub(crate) enum Operation {
 }
 
 /// Returns the result of an arithmetic instruction.
-pub(crate) fn arithmetic(format: Format, operation: Operation, mode: Mode, operands: &[u64]) -> u64 {
-    let operands: Vec<u64> = operands.iter().map(|bits| if mode.flush { format.flush(*bits) } else { *bits }).collect();
+pub(crate) fn arithmetic(
+    format: Format,
+    operation: Operation,
+    mode: Mode,
+    operands: &[u64],
+) -> u64 {
+    let operands: Vec<u64> = operands
+        .iter()
+        .map(|bits| {
+            if mode.flush {
+                format.flush(*bits)
+            } else {
+                *bits
+            }
+        })
+        .collect();
     let result = match operation {
         Operation::Add => sum(format, mode.round, &operands, operands[0], operands[1]),
         Operation::Subtract if format.is_nan(operands[1]) => format.nan(&operands),
-        Operation::Subtract => sum(format, mode.round, &operands, operands[0], operands[1] ^ format.sign()),
+        Operation::Subtract => sum(
+            format,
+            mode.round,
+            &operands,
+            operands[0],
+            operands[1] ^ format.sign(),
+        ),
         Operation::Multiply => product(format, mode, &operands),
         Operation::MultiplyAdd => product_sum(format, mode, &operands),
         Operation::Divide => quotient(format, mode.round, &operands),
         Operation::Root => root(format, mode.round, &operands),
     };
-    let result = if mode.flush { format.flush(result) } else { result };
+    let result = if mode.flush {
+        format.flush(result)
+    } else {
+        result
+    };
     match mode {
         Mode { saturate: true, .. } => format.saturate(result),
         Mode { relu: true, .. } => format.relu(result),
@@ -243,8 +342,16 @@ fn sum(format: Format, round: Round, operands: &[u64], a: u64, b: u64) -> u64 {
 
 /// Returns the exact product of finite numbers.
 fn exact_product(format: Format, a: u64, b: u64) -> Option<Wide> {
-    let (Class::Finite { mantissa: x, exponent: m }, Class::Finite { mantissa: y, exponent: n }) =
-        (format.class(a), format.class(b))
+    let (
+        Class::Finite {
+            mantissa: x,
+            exponent: m,
+        },
+        Class::Finite {
+            mantissa: y,
+            exponent: n,
+        },
+    ) = (format.class(a), format.class(b))
     else {
         return None;
     };
@@ -270,11 +377,17 @@ fn product_sum(format: Format, mode: Mode, operands: &[u64]) -> u64 {
         return format.nan(operands);
     }
     match (exact_product(format, a, b), format.wide(c)) {
-        (Some(product), Some(c)) => format.round_product(&product.plus(c, mode.round == Round::Down), mode),
+        (Some(product), Some(c)) => {
+            format.round_product(&product.plus(c, mode.round == Round::Down), mode)
+        }
         (Some(_), None) => c,
         (None, _) => {
             let product = product(format, mode, &[a, b]);
-            if format.is_nan(product) { product } else { sum(format, mode.round, operands, product, c) }
+            if format.is_nan(product) {
+                product
+            } else {
+                sum(format, mode.round, operands, product, c)
+            }
         }
     }
 }
@@ -338,7 +451,13 @@ fn root(format: Format, round: Round, operands: &[u64]) -> u64 {
         return near;
     }
     let image = exact_product(format, near, near).expect("roots of finite numbers are finite");
-    between(format, round, false, near, image.compare_magnitudes(&format.wide(a).expect("it is finite")))
+    between(
+        format,
+        round,
+        false,
+        near,
+        image.compare_magnitudes(&format.wide(a).expect("it is finite")),
+    )
 }
 
 /// The modifiers of `min` and `max`.
@@ -367,10 +486,22 @@ pub(crate) fn extreme(format: Format, form: Extreme, a: u64, b: u64) -> u64 {
             // The bits of positive numbers are ordered as integers; those of negative numbers in reverse.
             let key = |bits: u64| {
                 let magnitude = (bits & !format.sign()).cast_signed();
-                if format.is_negative(bits) { -magnitude - 1 } else { magnitude }
+                if format.is_negative(bits) {
+                    -magnitude - 1
+                } else {
+                    magnitude
+                }
             };
-            if (key(a) < key(b)) == form.largest { b } else { a }
+            if (key(a) < key(b)) == form.largest {
+                b
+            } else {
+                a
+            }
         }
     };
-    if form.signs && !format.is_nan(picked) { picked | sign } else { picked }
+    if form.signs && !format.is_nan(picked) {
+        picked | sign
+    } else {
+        picked
+    }
 }

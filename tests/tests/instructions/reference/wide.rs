@@ -19,7 +19,8 @@ pub(crate) struct Wide {
 impl Wide {
     /// `mantissa * 2^exponent`.
     pub(crate) fn new(negative: bool, mantissa: u128, exponent: i32) -> Self {
-        let shift = usize::try_from(exponent + 64 * FRACTION as i32).expect("no format has a smaller exponent");
+        let shift = usize::try_from(exponent + 64 * FRACTION as i32)
+            .expect("no format has a smaller exponent");
         let mut magnitude = [0; WORDS];
         let halves = [mantissa as u64, (mantissa >> 64) as u64];
         for (index, half) in halves.into_iter().enumerate() {
@@ -30,7 +31,10 @@ impl Wide {
                 magnitude[word + 1] |= (placed >> 64) as u64;
             }
         }
-        Self { negative, magnitude }
+        Self {
+            negative,
+            magnitude,
+        }
     }
 
     /// Creates an integer.
@@ -40,18 +44,33 @@ impl Wide {
 
     /// Compares the magnitudes.
     pub(crate) fn compare_magnitudes(&self, other: &Self) -> Ordering {
-        self.magnitude.iter().rev().cmp(other.magnitude.iter().rev())
+        self.magnitude
+            .iter()
+            .rev()
+            .cmp(other.magnitude.iter().rev())
     }
 
     /// Returns the sum. A zero result of numbers with different signs is negative if `zero_is_negative`.
     pub(crate) fn plus(self, other: Self, zero_is_negative: bool) -> Self {
         if self.negative == other.negative {
-            return Self { negative: self.negative, magnitude: add(self.magnitude, other.magnitude) };
+            return Self {
+                negative: self.negative,
+                magnitude: add(self.magnitude, other.magnitude),
+            };
         }
         match self.compare_magnitudes(&other) {
-            Ordering::Equal => Self { negative: zero_is_negative, magnitude: [0; WORDS] },
-            Ordering::Greater => Self { negative: self.negative, magnitude: subtract(self.magnitude, other.magnitude) },
-            Ordering::Less => Self { negative: other.negative, magnitude: subtract(other.magnitude, self.magnitude) },
+            Ordering::Equal => Self {
+                negative: zero_is_negative,
+                magnitude: [0; WORDS],
+            },
+            Ordering::Greater => Self {
+                negative: self.negative,
+                magnitude: subtract(self.magnitude, other.magnitude),
+            },
+            Ordering::Less => Self {
+                negative: other.negative,
+                magnitude: subtract(other.magnitude, self.magnitude),
+            },
         }
     }
 
@@ -85,7 +104,9 @@ impl Wide {
     }
 
     fn bit(&self, place: usize) -> bool {
-        self.magnitude.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+        self.magnitude
+            .get(place / 64)
+            .is_some_and(|word| word >> (place % 64) & 1 == 1)
     }
 }
 

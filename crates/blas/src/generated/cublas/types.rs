@@ -145,7 +145,8 @@ pub use self::cudaDataType_t as cudaDataType;
 impl cudaEmulationMantissaControl_t {
     pub const CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC: cudaEmulationMantissaControl_t =
         cudaEmulationMantissaControl_t(0);
-    pub const CUDA_EMULATION_MANTISSA_CONTROL_FIXED: cudaEmulationMantissaControl_t = cudaEmulationMantissaControl_t(1);
+    pub const CUDA_EMULATION_MANTISSA_CONTROL_FIXED: cudaEmulationMantissaControl_t =
+        cudaEmulationMantissaControl_t(1);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -157,8 +158,14 @@ impl ::core::fmt::Debug for cudaEmulationMantissaControl_t {
             "cudaEmulationMantissaControl",
             self.0.into(),
             &[
-                (Self::CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC.0 as i64, "CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC"),
-                (Self::CUDA_EMULATION_MANTISSA_CONTROL_FIXED.0 as i64, "CUDA_EMULATION_MANTISSA_CONTROL_FIXED"),
+                (
+                    Self::CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC.0 as i64,
+                    "CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC",
+                ),
+                (
+                    Self::CUDA_EMULATION_MANTISSA_CONTROL_FIXED.0 as i64,
+                    "CUDA_EMULATION_MANTISSA_CONTROL_FIXED",
+                ),
             ],
         )
     }
@@ -196,7 +203,10 @@ impl ::core::fmt::Debug for cudaEmulationSpecialValuesSupport_t {
                     Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_INFINITY.0 as i64,
                     "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_INFINITY",
                 ),
-                (Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN.0 as i64, "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN"),
+                (
+                    Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN.0 as i64,
+                    "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN",
+                ),
             ],
         )
     }
@@ -247,16 +257,46 @@ impl ::core::fmt::Debug for cublasStatus_t {
             "cublasStatus_t",
             self.0.into(),
             &[
-                (Self::CUBLAS_STATUS_SUCCESS.0 as i64, "CUBLAS_STATUS_SUCCESS"),
-                (Self::CUBLAS_STATUS_NOT_INITIALIZED.0 as i64, "CUBLAS_STATUS_NOT_INITIALIZED"),
-                (Self::CUBLAS_STATUS_ALLOC_FAILED.0 as i64, "CUBLAS_STATUS_ALLOC_FAILED"),
-                (Self::CUBLAS_STATUS_INVALID_VALUE.0 as i64, "CUBLAS_STATUS_INVALID_VALUE"),
-                (Self::CUBLAS_STATUS_ARCH_MISMATCH.0 as i64, "CUBLAS_STATUS_ARCH_MISMATCH"),
-                (Self::CUBLAS_STATUS_MAPPING_ERROR.0 as i64, "CUBLAS_STATUS_MAPPING_ERROR"),
-                (Self::CUBLAS_STATUS_EXECUTION_FAILED.0 as i64, "CUBLAS_STATUS_EXECUTION_FAILED"),
-                (Self::CUBLAS_STATUS_INTERNAL_ERROR.0 as i64, "CUBLAS_STATUS_INTERNAL_ERROR"),
-                (Self::CUBLAS_STATUS_NOT_SUPPORTED.0 as i64, "CUBLAS_STATUS_NOT_SUPPORTED"),
-                (Self::CUBLAS_STATUS_LICENSE_ERROR.0 as i64, "CUBLAS_STATUS_LICENSE_ERROR"),
+                (
+                    Self::CUBLAS_STATUS_SUCCESS.0 as i64,
+                    "CUBLAS_STATUS_SUCCESS",
+                ),
+                (
+                    Self::CUBLAS_STATUS_NOT_INITIALIZED.0 as i64,
+                    "CUBLAS_STATUS_NOT_INITIALIZED",
+                ),
+                (
+                    Self::CUBLAS_STATUS_ALLOC_FAILED.0 as i64,
+                    "CUBLAS_STATUS_ALLOC_FAILED",
+                ),
+                (
+                    Self::CUBLAS_STATUS_INVALID_VALUE.0 as i64,
+                    "CUBLAS_STATUS_INVALID_VALUE",
+                ),
+                (
+                    Self::CUBLAS_STATUS_ARCH_MISMATCH.0 as i64,
+                    "CUBLAS_STATUS_ARCH_MISMATCH",
+                ),
+                (
+                    Self::CUBLAS_STATUS_MAPPING_ERROR.0 as i64,
+                    "CUBLAS_STATUS_MAPPING_ERROR",
+                ),
+                (
+                    Self::CUBLAS_STATUS_EXECUTION_FAILED.0 as i64,
+                    "CUBLAS_STATUS_EXECUTION_FAILED",
+                ),
+                (
+                    Self::CUBLAS_STATUS_INTERNAL_ERROR.0 as i64,
+                    "CUBLAS_STATUS_INTERNAL_ERROR",
+                ),
+                (
+                    Self::CUBLAS_STATUS_NOT_SUPPORTED.0 as i64,
+                    "CUBLAS_STATUS_NOT_SUPPORTED",
+                ),
+                (
+                    Self::CUBLAS_STATUS_LICENSE_ERROR.0 as i64,
+                    "CUBLAS_STATUS_LICENSE_ERROR",
+                ),
             ],
         )
     }
@@ -276,9 +316,18 @@ impl ::core::fmt::Debug for cublasFillMode_t {
             "cublasFillMode_t",
             self.0.into(),
             &[
-                (Self::CUBLAS_FILL_MODE_LOWER.0 as i64, "CUBLAS_FILL_MODE_LOWER"),
-                (Self::CUBLAS_FILL_MODE_UPPER.0 as i64, "CUBLAS_FILL_MODE_UPPER"),
-                (Self::CUBLAS_FILL_MODE_FULL.0 as i64, "CUBLAS_FILL_MODE_FULL"),
+                (
+                    Self::CUBLAS_FILL_MODE_LOWER.0 as i64,
+                    "CUBLAS_FILL_MODE_LOWER",
+                ),
+                (
+                    Self::CUBLAS_FILL_MODE_UPPER.0 as i64,
+                    "CUBLAS_FILL_MODE_UPPER",
+                ),
+                (
+                    Self::CUBLAS_FILL_MODE_FULL.0 as i64,
+                    "CUBLAS_FILL_MODE_FULL",
+                ),
             ],
         )
     }
@@ -362,8 +411,14 @@ impl ::core::fmt::Debug for cublasPointerMode_t {
             "cublasPointerMode_t",
             self.0.into(),
             &[
-                (Self::CUBLAS_POINTER_MODE_HOST.0 as i64, "CUBLAS_POINTER_MODE_HOST"),
-                (Self::CUBLAS_POINTER_MODE_DEVICE.0 as i64, "CUBLAS_POINTER_MODE_DEVICE"),
+                (
+                    Self::CUBLAS_POINTER_MODE_HOST.0 as i64,
+                    "CUBLAS_POINTER_MODE_HOST",
+                ),
+                (
+                    Self::CUBLAS_POINTER_MODE_DEVICE.0 as i64,
+                    "CUBLAS_POINTER_MODE_DEVICE",
+                ),
             ],
         )
     }
@@ -382,8 +437,14 @@ impl ::core::fmt::Debug for cublasAtomicsMode_t {
             "cublasAtomicsMode_t",
             self.0.into(),
             &[
-                (Self::CUBLAS_ATOMICS_NOT_ALLOWED.0 as i64, "CUBLAS_ATOMICS_NOT_ALLOWED"),
-                (Self::CUBLAS_ATOMICS_ALLOWED.0 as i64, "CUBLAS_ATOMICS_ALLOWED"),
+                (
+                    Self::CUBLAS_ATOMICS_NOT_ALLOWED.0 as i64,
+                    "CUBLAS_ATOMICS_NOT_ALLOWED",
+                ),
+                (
+                    Self::CUBLAS_ATOMICS_ALLOWED.0 as i64,
+                    "CUBLAS_ATOMICS_ALLOWED",
+                ),
             ],
         )
     }
@@ -470,23 +531,74 @@ impl ::core::fmt::Debug for cublasGemmAlgo_t {
                 (Self::CUBLAS_GEMM_ALGO21.0 as i64, "CUBLAS_GEMM_ALGO21"),
                 (Self::CUBLAS_GEMM_ALGO22.0 as i64, "CUBLAS_GEMM_ALGO22"),
                 (Self::CUBLAS_GEMM_ALGO23.0 as i64, "CUBLAS_GEMM_ALGO23"),
-                (Self::CUBLAS_GEMM_DEFAULT_TENSOR_OP.0 as i64, "CUBLAS_GEMM_DEFAULT_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO0_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO0_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO1_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO1_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO2_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO2_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO3_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO3_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO4_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO4_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO5_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO5_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO6_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO6_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO7_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO7_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO8_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO8_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO9_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO9_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO10_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO10_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO11_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO11_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO12_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO12_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO13_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO13_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO14_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO14_TENSOR_OP"),
-                (Self::CUBLAS_GEMM_ALGO15_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO15_TENSOR_OP"),
+                (
+                    Self::CUBLAS_GEMM_DEFAULT_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_DEFAULT_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO0_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO0_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO1_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO1_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO2_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO2_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO3_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO3_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO4_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO4_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO5_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO5_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO6_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO6_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO7_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO7_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO8_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO8_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO9_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO9_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO10_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO10_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO11_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO11_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO12_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO12_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO13_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO13_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO14_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO14_TENSOR_OP",
+                ),
+                (
+                    Self::CUBLAS_GEMM_ALGO15_TENSOR_OP.0 as i64,
+                    "CUBLAS_GEMM_ALGO15_TENSOR_OP",
+                ),
                 (Self::CUBLAS_GEMM_AUTOTUNE.0 as i64, "CUBLAS_GEMM_AUTOTUNE"),
             ],
         )
@@ -512,11 +624,23 @@ impl ::core::fmt::Debug for cublasMath_t {
             self.0.into(),
             &[
                 (Self::CUBLAS_DEFAULT_MATH.0 as i64, "CUBLAS_DEFAULT_MATH"),
-                (Self::CUBLAS_TENSOR_OP_MATH.0 as i64, "CUBLAS_TENSOR_OP_MATH"),
+                (
+                    Self::CUBLAS_TENSOR_OP_MATH.0 as i64,
+                    "CUBLAS_TENSOR_OP_MATH",
+                ),
                 (Self::CUBLAS_PEDANTIC_MATH.0 as i64, "CUBLAS_PEDANTIC_MATH"),
-                (Self::CUBLAS_TF32_TENSOR_OP_MATH.0 as i64, "CUBLAS_TF32_TENSOR_OP_MATH"),
-                (Self::CUBLAS_FP32_EMULATED_BF16X9_MATH.0 as i64, "CUBLAS_FP32_EMULATED_BF16X9_MATH"),
-                (Self::CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH.0 as i64, "CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH"),
+                (
+                    Self::CUBLAS_TF32_TENSOR_OP_MATH.0 as i64,
+                    "CUBLAS_TF32_TENSOR_OP_MATH",
+                ),
+                (
+                    Self::CUBLAS_FP32_EMULATED_BF16X9_MATH.0 as i64,
+                    "CUBLAS_FP32_EMULATED_BF16X9_MATH",
+                ),
+                (
+                    Self::CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH.0 as i64,
+                    "CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH",
+                ),
                 (
                     Self::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION.0 as i64,
                     "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION",
@@ -552,26 +676,56 @@ impl ::core::fmt::Debug for cublasComputeType_t {
             self.0.into(),
             &[
                 (Self::CUBLAS_COMPUTE_16F.0 as i64, "CUBLAS_COMPUTE_16F"),
-                (Self::CUBLAS_COMPUTE_16F_PEDANTIC.0 as i64, "CUBLAS_COMPUTE_16F_PEDANTIC"),
+                (
+                    Self::CUBLAS_COMPUTE_16F_PEDANTIC.0 as i64,
+                    "CUBLAS_COMPUTE_16F_PEDANTIC",
+                ),
                 (Self::CUBLAS_COMPUTE_32F.0 as i64, "CUBLAS_COMPUTE_32F"),
-                (Self::CUBLAS_COMPUTE_32F_PEDANTIC.0 as i64, "CUBLAS_COMPUTE_32F_PEDANTIC"),
-                (Self::CUBLAS_COMPUTE_32F_FAST_16F.0 as i64, "CUBLAS_COMPUTE_32F_FAST_16F"),
-                (Self::CUBLAS_COMPUTE_32F_FAST_16BF.0 as i64, "CUBLAS_COMPUTE_32F_FAST_16BF"),
-                (Self::CUBLAS_COMPUTE_32F_FAST_TF32.0 as i64, "CUBLAS_COMPUTE_32F_FAST_TF32"),
-                (Self::CUBLAS_COMPUTE_32F_EMULATED_16BFX9.0 as i64, "CUBLAS_COMPUTE_32F_EMULATED_16BFX9"),
+                (
+                    Self::CUBLAS_COMPUTE_32F_PEDANTIC.0 as i64,
+                    "CUBLAS_COMPUTE_32F_PEDANTIC",
+                ),
+                (
+                    Self::CUBLAS_COMPUTE_32F_FAST_16F.0 as i64,
+                    "CUBLAS_COMPUTE_32F_FAST_16F",
+                ),
+                (
+                    Self::CUBLAS_COMPUTE_32F_FAST_16BF.0 as i64,
+                    "CUBLAS_COMPUTE_32F_FAST_16BF",
+                ),
+                (
+                    Self::CUBLAS_COMPUTE_32F_FAST_TF32.0 as i64,
+                    "CUBLAS_COMPUTE_32F_FAST_TF32",
+                ),
+                (
+                    Self::CUBLAS_COMPUTE_32F_EMULATED_16BFX9.0 as i64,
+                    "CUBLAS_COMPUTE_32F_EMULATED_16BFX9",
+                ),
                 (Self::CUBLAS_COMPUTE_64F.0 as i64, "CUBLAS_COMPUTE_64F"),
-                (Self::CUBLAS_COMPUTE_64F_PEDANTIC.0 as i64, "CUBLAS_COMPUTE_64F_PEDANTIC"),
-                (Self::CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT.0 as i64, "CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT"),
+                (
+                    Self::CUBLAS_COMPUTE_64F_PEDANTIC.0 as i64,
+                    "CUBLAS_COMPUTE_64F_PEDANTIC",
+                ),
+                (
+                    Self::CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT.0 as i64,
+                    "CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT",
+                ),
                 (Self::CUBLAS_COMPUTE_32I.0 as i64, "CUBLAS_COMPUTE_32I"),
-                (Self::CUBLAS_COMPUTE_32I_PEDANTIC.0 as i64, "CUBLAS_COMPUTE_32I_PEDANTIC"),
+                (
+                    Self::CUBLAS_COMPUTE_32I_PEDANTIC.0 as i64,
+                    "CUBLAS_COMPUTE_32I_PEDANTIC",
+                ),
             ],
         )
     }
 }
 impl cublasEmulationStrategy_t {
-    pub const CUBLAS_EMULATION_STRATEGY_DEFAULT: cublasEmulationStrategy_t = cublasEmulationStrategy_t(0);
-    pub const CUBLAS_EMULATION_STRATEGY_PERFORMANT: cublasEmulationStrategy_t = cublasEmulationStrategy_t(1);
-    pub const CUBLAS_EMULATION_STRATEGY_EAGER: cublasEmulationStrategy_t = cublasEmulationStrategy_t(2);
+    pub const CUBLAS_EMULATION_STRATEGY_DEFAULT: cublasEmulationStrategy_t =
+        cublasEmulationStrategy_t(0);
+    pub const CUBLAS_EMULATION_STRATEGY_PERFORMANT: cublasEmulationStrategy_t =
+        cublasEmulationStrategy_t(1);
+    pub const CUBLAS_EMULATION_STRATEGY_EAGER: cublasEmulationStrategy_t =
+        cublasEmulationStrategy_t(2);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -583,9 +737,18 @@ impl ::core::fmt::Debug for cublasEmulationStrategy_t {
             "cublasEmulationStrategy_t",
             self.0.into(),
             &[
-                (Self::CUBLAS_EMULATION_STRATEGY_DEFAULT.0 as i64, "CUBLAS_EMULATION_STRATEGY_DEFAULT"),
-                (Self::CUBLAS_EMULATION_STRATEGY_PERFORMANT.0 as i64, "CUBLAS_EMULATION_STRATEGY_PERFORMANT"),
-                (Self::CUBLAS_EMULATION_STRATEGY_EAGER.0 as i64, "CUBLAS_EMULATION_STRATEGY_EAGER"),
+                (
+                    Self::CUBLAS_EMULATION_STRATEGY_DEFAULT.0 as i64,
+                    "CUBLAS_EMULATION_STRATEGY_DEFAULT",
+                ),
+                (
+                    Self::CUBLAS_EMULATION_STRATEGY_PERFORMANT.0 as i64,
+                    "CUBLAS_EMULATION_STRATEGY_PERFORMANT",
+                ),
+                (
+                    Self::CUBLAS_EMULATION_STRATEGY_EAGER.0 as i64,
+                    "CUBLAS_EMULATION_STRATEGY_EAGER",
+                ),
             ],
         )
     }
@@ -596,7 +759,8 @@ pub struct cublasContext {
     _unused: [u8; 0],
 }
 pub type cublasHandle_t = *mut cublasContext;
-pub type cublasLogCallback = ::core::option::Option<unsafe extern "C" fn(msg: *const ::core::ffi::c_char)>;
+pub type cublasLogCallback =
+    ::core::option::Option<unsafe extern "C" fn(msg: *const ::core::ffi::c_char)>;
 #[repr(C)]
 #[derive(Debug)]
 pub struct FILE {
@@ -1332,653 +1496,2594 @@ impl ::core::fmt::Debug for cublasLtMatmulTile_t {
             "cublasLtMatmulTile_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_MATMUL_TILE_UNDEFINED.0 as i64, "CUBLASLT_MATMUL_TILE_UNDEFINED"),
-                (Self::CUBLASLT_MATMUL_TILE_8x8.0 as i64, "CUBLASLT_MATMUL_TILE_8x8"),
-                (Self::CUBLASLT_MATMUL_TILE_8x16.0 as i64, "CUBLASLT_MATMUL_TILE_8x16"),
-                (Self::CUBLASLT_MATMUL_TILE_16x8.0 as i64, "CUBLASLT_MATMUL_TILE_16x8"),
-                (Self::CUBLASLT_MATMUL_TILE_8x32.0 as i64, "CUBLASLT_MATMUL_TILE_8x32"),
-                (Self::CUBLASLT_MATMUL_TILE_16x16.0 as i64, "CUBLASLT_MATMUL_TILE_16x16"),
-                (Self::CUBLASLT_MATMUL_TILE_32x8.0 as i64, "CUBLASLT_MATMUL_TILE_32x8"),
-                (Self::CUBLASLT_MATMUL_TILE_8x64.0 as i64, "CUBLASLT_MATMUL_TILE_8x64"),
-                (Self::CUBLASLT_MATMUL_TILE_16x32.0 as i64, "CUBLASLT_MATMUL_TILE_16x32"),
-                (Self::CUBLASLT_MATMUL_TILE_32x16.0 as i64, "CUBLASLT_MATMUL_TILE_32x16"),
-                (Self::CUBLASLT_MATMUL_TILE_64x8.0 as i64, "CUBLASLT_MATMUL_TILE_64x8"),
-                (Self::CUBLASLT_MATMUL_TILE_32x32.0 as i64, "CUBLASLT_MATMUL_TILE_32x32"),
-                (Self::CUBLASLT_MATMUL_TILE_32x64.0 as i64, "CUBLASLT_MATMUL_TILE_32x64"),
-                (Self::CUBLASLT_MATMUL_TILE_64x32.0 as i64, "CUBLASLT_MATMUL_TILE_64x32"),
-                (Self::CUBLASLT_MATMUL_TILE_32x128.0 as i64, "CUBLASLT_MATMUL_TILE_32x128"),
-                (Self::CUBLASLT_MATMUL_TILE_64x64.0 as i64, "CUBLASLT_MATMUL_TILE_64x64"),
-                (Self::CUBLASLT_MATMUL_TILE_128x32.0 as i64, "CUBLASLT_MATMUL_TILE_128x32"),
-                (Self::CUBLASLT_MATMUL_TILE_64x128.0 as i64, "CUBLASLT_MATMUL_TILE_64x128"),
-                (Self::CUBLASLT_MATMUL_TILE_128x64.0 as i64, "CUBLASLT_MATMUL_TILE_128x64"),
-                (Self::CUBLASLT_MATMUL_TILE_64x256.0 as i64, "CUBLASLT_MATMUL_TILE_64x256"),
-                (Self::CUBLASLT_MATMUL_TILE_128x128.0 as i64, "CUBLASLT_MATMUL_TILE_128x128"),
-                (Self::CUBLASLT_MATMUL_TILE_256x64.0 as i64, "CUBLASLT_MATMUL_TILE_256x64"),
-                (Self::CUBLASLT_MATMUL_TILE_64x512.0 as i64, "CUBLASLT_MATMUL_TILE_64x512"),
-                (Self::CUBLASLT_MATMUL_TILE_128x256.0 as i64, "CUBLASLT_MATMUL_TILE_128x256"),
-                (Self::CUBLASLT_MATMUL_TILE_256x128.0 as i64, "CUBLASLT_MATMUL_TILE_256x128"),
-                (Self::CUBLASLT_MATMUL_TILE_512x64.0 as i64, "CUBLASLT_MATMUL_TILE_512x64"),
-                (Self::CUBLASLT_MATMUL_TILE_64x96.0 as i64, "CUBLASLT_MATMUL_TILE_64x96"),
-                (Self::CUBLASLT_MATMUL_TILE_96x64.0 as i64, "CUBLASLT_MATMUL_TILE_96x64"),
-                (Self::CUBLASLT_MATMUL_TILE_96x128.0 as i64, "CUBLASLT_MATMUL_TILE_96x128"),
-                (Self::CUBLASLT_MATMUL_TILE_128x160.0 as i64, "CUBLASLT_MATMUL_TILE_128x160"),
-                (Self::CUBLASLT_MATMUL_TILE_160x128.0 as i64, "CUBLASLT_MATMUL_TILE_160x128"),
-                (Self::CUBLASLT_MATMUL_TILE_192x128.0 as i64, "CUBLASLT_MATMUL_TILE_192x128"),
-                (Self::CUBLASLT_MATMUL_TILE_128x192.0 as i64, "CUBLASLT_MATMUL_TILE_128x192"),
-                (Self::CUBLASLT_MATMUL_TILE_128x96.0 as i64, "CUBLASLT_MATMUL_TILE_128x96"),
-                (Self::CUBLASLT_MATMUL_TILE_32x256.0 as i64, "CUBLASLT_MATMUL_TILE_32x256"),
-                (Self::CUBLASLT_MATMUL_TILE_256x32.0 as i64, "CUBLASLT_MATMUL_TILE_256x32"),
-                (Self::CUBLASLT_MATMUL_TILE_8x128.0 as i64, "CUBLASLT_MATMUL_TILE_8x128"),
-                (Self::CUBLASLT_MATMUL_TILE_8x192.0 as i64, "CUBLASLT_MATMUL_TILE_8x192"),
-                (Self::CUBLASLT_MATMUL_TILE_8x256.0 as i64, "CUBLASLT_MATMUL_TILE_8x256"),
-                (Self::CUBLASLT_MATMUL_TILE_8x320.0 as i64, "CUBLASLT_MATMUL_TILE_8x320"),
-                (Self::CUBLASLT_MATMUL_TILE_8x384.0 as i64, "CUBLASLT_MATMUL_TILE_8x384"),
-                (Self::CUBLASLT_MATMUL_TILE_8x448.0 as i64, "CUBLASLT_MATMUL_TILE_8x448"),
-                (Self::CUBLASLT_MATMUL_TILE_8x512.0 as i64, "CUBLASLT_MATMUL_TILE_8x512"),
-                (Self::CUBLASLT_MATMUL_TILE_8x576.0 as i64, "CUBLASLT_MATMUL_TILE_8x576"),
-                (Self::CUBLASLT_MATMUL_TILE_8x640.0 as i64, "CUBLASLT_MATMUL_TILE_8x640"),
-                (Self::CUBLASLT_MATMUL_TILE_8x704.0 as i64, "CUBLASLT_MATMUL_TILE_8x704"),
-                (Self::CUBLASLT_MATMUL_TILE_8x768.0 as i64, "CUBLASLT_MATMUL_TILE_8x768"),
-                (Self::CUBLASLT_MATMUL_TILE_16x64.0 as i64, "CUBLASLT_MATMUL_TILE_16x64"),
-                (Self::CUBLASLT_MATMUL_TILE_16x128.0 as i64, "CUBLASLT_MATMUL_TILE_16x128"),
-                (Self::CUBLASLT_MATMUL_TILE_16x192.0 as i64, "CUBLASLT_MATMUL_TILE_16x192"),
-                (Self::CUBLASLT_MATMUL_TILE_16x256.0 as i64, "CUBLASLT_MATMUL_TILE_16x256"),
-                (Self::CUBLASLT_MATMUL_TILE_16x320.0 as i64, "CUBLASLT_MATMUL_TILE_16x320"),
-                (Self::CUBLASLT_MATMUL_TILE_16x384.0 as i64, "CUBLASLT_MATMUL_TILE_16x384"),
-                (Self::CUBLASLT_MATMUL_TILE_16x448.0 as i64, "CUBLASLT_MATMUL_TILE_16x448"),
-                (Self::CUBLASLT_MATMUL_TILE_16x512.0 as i64, "CUBLASLT_MATMUL_TILE_16x512"),
-                (Self::CUBLASLT_MATMUL_TILE_16x576.0 as i64, "CUBLASLT_MATMUL_TILE_16x576"),
-                (Self::CUBLASLT_MATMUL_TILE_16x640.0 as i64, "CUBLASLT_MATMUL_TILE_16x640"),
-                (Self::CUBLASLT_MATMUL_TILE_16x704.0 as i64, "CUBLASLT_MATMUL_TILE_16x704"),
-                (Self::CUBLASLT_MATMUL_TILE_16x768.0 as i64, "CUBLASLT_MATMUL_TILE_16x768"),
-                (Self::CUBLASLT_MATMUL_TILE_24x64.0 as i64, "CUBLASLT_MATMUL_TILE_24x64"),
-                (Self::CUBLASLT_MATMUL_TILE_24x128.0 as i64, "CUBLASLT_MATMUL_TILE_24x128"),
-                (Self::CUBLASLT_MATMUL_TILE_24x192.0 as i64, "CUBLASLT_MATMUL_TILE_24x192"),
-                (Self::CUBLASLT_MATMUL_TILE_24x256.0 as i64, "CUBLASLT_MATMUL_TILE_24x256"),
-                (Self::CUBLASLT_MATMUL_TILE_24x320.0 as i64, "CUBLASLT_MATMUL_TILE_24x320"),
-                (Self::CUBLASLT_MATMUL_TILE_24x384.0 as i64, "CUBLASLT_MATMUL_TILE_24x384"),
-                (Self::CUBLASLT_MATMUL_TILE_24x448.0 as i64, "CUBLASLT_MATMUL_TILE_24x448"),
-                (Self::CUBLASLT_MATMUL_TILE_24x512.0 as i64, "CUBLASLT_MATMUL_TILE_24x512"),
-                (Self::CUBLASLT_MATMUL_TILE_24x576.0 as i64, "CUBLASLT_MATMUL_TILE_24x576"),
-                (Self::CUBLASLT_MATMUL_TILE_24x640.0 as i64, "CUBLASLT_MATMUL_TILE_24x640"),
-                (Self::CUBLASLT_MATMUL_TILE_24x704.0 as i64, "CUBLASLT_MATMUL_TILE_24x704"),
-                (Self::CUBLASLT_MATMUL_TILE_24x768.0 as i64, "CUBLASLT_MATMUL_TILE_24x768"),
-                (Self::CUBLASLT_MATMUL_TILE_32x192.0 as i64, "CUBLASLT_MATMUL_TILE_32x192"),
-                (Self::CUBLASLT_MATMUL_TILE_32x320.0 as i64, "CUBLASLT_MATMUL_TILE_32x320"),
-                (Self::CUBLASLT_MATMUL_TILE_32x384.0 as i64, "CUBLASLT_MATMUL_TILE_32x384"),
-                (Self::CUBLASLT_MATMUL_TILE_32x448.0 as i64, "CUBLASLT_MATMUL_TILE_32x448"),
-                (Self::CUBLASLT_MATMUL_TILE_32x512.0 as i64, "CUBLASLT_MATMUL_TILE_32x512"),
-                (Self::CUBLASLT_MATMUL_TILE_32x576.0 as i64, "CUBLASLT_MATMUL_TILE_32x576"),
-                (Self::CUBLASLT_MATMUL_TILE_32x640.0 as i64, "CUBLASLT_MATMUL_TILE_32x640"),
-                (Self::CUBLASLT_MATMUL_TILE_32x704.0 as i64, "CUBLASLT_MATMUL_TILE_32x704"),
-                (Self::CUBLASLT_MATMUL_TILE_32x768.0 as i64, "CUBLASLT_MATMUL_TILE_32x768"),
-                (Self::CUBLASLT_MATMUL_TILE_40x64.0 as i64, "CUBLASLT_MATMUL_TILE_40x64"),
-                (Self::CUBLASLT_MATMUL_TILE_40x128.0 as i64, "CUBLASLT_MATMUL_TILE_40x128"),
-                (Self::CUBLASLT_MATMUL_TILE_40x192.0 as i64, "CUBLASLT_MATMUL_TILE_40x192"),
-                (Self::CUBLASLT_MATMUL_TILE_40x256.0 as i64, "CUBLASLT_MATMUL_TILE_40x256"),
-                (Self::CUBLASLT_MATMUL_TILE_40x320.0 as i64, "CUBLASLT_MATMUL_TILE_40x320"),
-                (Self::CUBLASLT_MATMUL_TILE_40x384.0 as i64, "CUBLASLT_MATMUL_TILE_40x384"),
-                (Self::CUBLASLT_MATMUL_TILE_40x448.0 as i64, "CUBLASLT_MATMUL_TILE_40x448"),
-                (Self::CUBLASLT_MATMUL_TILE_40x512.0 as i64, "CUBLASLT_MATMUL_TILE_40x512"),
-                (Self::CUBLASLT_MATMUL_TILE_40x576.0 as i64, "CUBLASLT_MATMUL_TILE_40x576"),
-                (Self::CUBLASLT_MATMUL_TILE_40x640.0 as i64, "CUBLASLT_MATMUL_TILE_40x640"),
-                (Self::CUBLASLT_MATMUL_TILE_40x704.0 as i64, "CUBLASLT_MATMUL_TILE_40x704"),
-                (Self::CUBLASLT_MATMUL_TILE_40x768.0 as i64, "CUBLASLT_MATMUL_TILE_40x768"),
-                (Self::CUBLASLT_MATMUL_TILE_48x64.0 as i64, "CUBLASLT_MATMUL_TILE_48x64"),
-                (Self::CUBLASLT_MATMUL_TILE_48x128.0 as i64, "CUBLASLT_MATMUL_TILE_48x128"),
-                (Self::CUBLASLT_MATMUL_TILE_48x192.0 as i64, "CUBLASLT_MATMUL_TILE_48x192"),
-                (Self::CUBLASLT_MATMUL_TILE_48x256.0 as i64, "CUBLASLT_MATMUL_TILE_48x256"),
-                (Self::CUBLASLT_MATMUL_TILE_48x320.0 as i64, "CUBLASLT_MATMUL_TILE_48x320"),
-                (Self::CUBLASLT_MATMUL_TILE_48x384.0 as i64, "CUBLASLT_MATMUL_TILE_48x384"),
-                (Self::CUBLASLT_MATMUL_TILE_48x448.0 as i64, "CUBLASLT_MATMUL_TILE_48x448"),
-                (Self::CUBLASLT_MATMUL_TILE_48x512.0 as i64, "CUBLASLT_MATMUL_TILE_48x512"),
-                (Self::CUBLASLT_MATMUL_TILE_48x576.0 as i64, "CUBLASLT_MATMUL_TILE_48x576"),
-                (Self::CUBLASLT_MATMUL_TILE_48x640.0 as i64, "CUBLASLT_MATMUL_TILE_48x640"),
-                (Self::CUBLASLT_MATMUL_TILE_48x704.0 as i64, "CUBLASLT_MATMUL_TILE_48x704"),
-                (Self::CUBLASLT_MATMUL_TILE_48x768.0 as i64, "CUBLASLT_MATMUL_TILE_48x768"),
-                (Self::CUBLASLT_MATMUL_TILE_56x64.0 as i64, "CUBLASLT_MATMUL_TILE_56x64"),
-                (Self::CUBLASLT_MATMUL_TILE_56x128.0 as i64, "CUBLASLT_MATMUL_TILE_56x128"),
-                (Self::CUBLASLT_MATMUL_TILE_56x192.0 as i64, "CUBLASLT_MATMUL_TILE_56x192"),
-                (Self::CUBLASLT_MATMUL_TILE_56x256.0 as i64, "CUBLASLT_MATMUL_TILE_56x256"),
-                (Self::CUBLASLT_MATMUL_TILE_56x320.0 as i64, "CUBLASLT_MATMUL_TILE_56x320"),
-                (Self::CUBLASLT_MATMUL_TILE_56x384.0 as i64, "CUBLASLT_MATMUL_TILE_56x384"),
-                (Self::CUBLASLT_MATMUL_TILE_56x448.0 as i64, "CUBLASLT_MATMUL_TILE_56x448"),
-                (Self::CUBLASLT_MATMUL_TILE_56x512.0 as i64, "CUBLASLT_MATMUL_TILE_56x512"),
-                (Self::CUBLASLT_MATMUL_TILE_56x576.0 as i64, "CUBLASLT_MATMUL_TILE_56x576"),
-                (Self::CUBLASLT_MATMUL_TILE_56x640.0 as i64, "CUBLASLT_MATMUL_TILE_56x640"),
-                (Self::CUBLASLT_MATMUL_TILE_56x704.0 as i64, "CUBLASLT_MATMUL_TILE_56x704"),
-                (Self::CUBLASLT_MATMUL_TILE_56x768.0 as i64, "CUBLASLT_MATMUL_TILE_56x768"),
-                (Self::CUBLASLT_MATMUL_TILE_64x192.0 as i64, "CUBLASLT_MATMUL_TILE_64x192"),
-                (Self::CUBLASLT_MATMUL_TILE_64x320.0 as i64, "CUBLASLT_MATMUL_TILE_64x320"),
-                (Self::CUBLASLT_MATMUL_TILE_64x384.0 as i64, "CUBLASLT_MATMUL_TILE_64x384"),
-                (Self::CUBLASLT_MATMUL_TILE_64x448.0 as i64, "CUBLASLT_MATMUL_TILE_64x448"),
-                (Self::CUBLASLT_MATMUL_TILE_64x576.0 as i64, "CUBLASLT_MATMUL_TILE_64x576"),
-                (Self::CUBLASLT_MATMUL_TILE_64x640.0 as i64, "CUBLASLT_MATMUL_TILE_64x640"),
-                (Self::CUBLASLT_MATMUL_TILE_64x704.0 as i64, "CUBLASLT_MATMUL_TILE_64x704"),
-                (Self::CUBLASLT_MATMUL_TILE_64x768.0 as i64, "CUBLASLT_MATMUL_TILE_64x768"),
-                (Self::CUBLASLT_MATMUL_TILE_72x64.0 as i64, "CUBLASLT_MATMUL_TILE_72x64"),
-                (Self::CUBLASLT_MATMUL_TILE_72x128.0 as i64, "CUBLASLT_MATMUL_TILE_72x128"),
-                (Self::CUBLASLT_MATMUL_TILE_72x192.0 as i64, "CUBLASLT_MATMUL_TILE_72x192"),
-                (Self::CUBLASLT_MATMUL_TILE_72x256.0 as i64, "CUBLASLT_MATMUL_TILE_72x256"),
-                (Self::CUBLASLT_MATMUL_TILE_72x320.0 as i64, "CUBLASLT_MATMUL_TILE_72x320"),
-                (Self::CUBLASLT_MATMUL_TILE_72x384.0 as i64, "CUBLASLT_MATMUL_TILE_72x384"),
-                (Self::CUBLASLT_MATMUL_TILE_72x448.0 as i64, "CUBLASLT_MATMUL_TILE_72x448"),
-                (Self::CUBLASLT_MATMUL_TILE_72x512.0 as i64, "CUBLASLT_MATMUL_TILE_72x512"),
-                (Self::CUBLASLT_MATMUL_TILE_72x576.0 as i64, "CUBLASLT_MATMUL_TILE_72x576"),
-                (Self::CUBLASLT_MATMUL_TILE_72x640.0 as i64, "CUBLASLT_MATMUL_TILE_72x640"),
-                (Self::CUBLASLT_MATMUL_TILE_80x64.0 as i64, "CUBLASLT_MATMUL_TILE_80x64"),
-                (Self::CUBLASLT_MATMUL_TILE_80x128.0 as i64, "CUBLASLT_MATMUL_TILE_80x128"),
-                (Self::CUBLASLT_MATMUL_TILE_80x192.0 as i64, "CUBLASLT_MATMUL_TILE_80x192"),
-                (Self::CUBLASLT_MATMUL_TILE_80x256.0 as i64, "CUBLASLT_MATMUL_TILE_80x256"),
-                (Self::CUBLASLT_MATMUL_TILE_80x320.0 as i64, "CUBLASLT_MATMUL_TILE_80x320"),
-                (Self::CUBLASLT_MATMUL_TILE_80x384.0 as i64, "CUBLASLT_MATMUL_TILE_80x384"),
-                (Self::CUBLASLT_MATMUL_TILE_80x448.0 as i64, "CUBLASLT_MATMUL_TILE_80x448"),
-                (Self::CUBLASLT_MATMUL_TILE_80x512.0 as i64, "CUBLASLT_MATMUL_TILE_80x512"),
-                (Self::CUBLASLT_MATMUL_TILE_80x576.0 as i64, "CUBLASLT_MATMUL_TILE_80x576"),
-                (Self::CUBLASLT_MATMUL_TILE_88x64.0 as i64, "CUBLASLT_MATMUL_TILE_88x64"),
-                (Self::CUBLASLT_MATMUL_TILE_88x128.0 as i64, "CUBLASLT_MATMUL_TILE_88x128"),
-                (Self::CUBLASLT_MATMUL_TILE_88x192.0 as i64, "CUBLASLT_MATMUL_TILE_88x192"),
-                (Self::CUBLASLT_MATMUL_TILE_88x256.0 as i64, "CUBLASLT_MATMUL_TILE_88x256"),
-                (Self::CUBLASLT_MATMUL_TILE_88x320.0 as i64, "CUBLASLT_MATMUL_TILE_88x320"),
-                (Self::CUBLASLT_MATMUL_TILE_88x384.0 as i64, "CUBLASLT_MATMUL_TILE_88x384"),
-                (Self::CUBLASLT_MATMUL_TILE_88x448.0 as i64, "CUBLASLT_MATMUL_TILE_88x448"),
-                (Self::CUBLASLT_MATMUL_TILE_88x512.0 as i64, "CUBLASLT_MATMUL_TILE_88x512"),
-                (Self::CUBLASLT_MATMUL_TILE_96x192.0 as i64, "CUBLASLT_MATMUL_TILE_96x192"),
-                (Self::CUBLASLT_MATMUL_TILE_96x256.0 as i64, "CUBLASLT_MATMUL_TILE_96x256"),
-                (Self::CUBLASLT_MATMUL_TILE_96x320.0 as i64, "CUBLASLT_MATMUL_TILE_96x320"),
-                (Self::CUBLASLT_MATMUL_TILE_96x384.0 as i64, "CUBLASLT_MATMUL_TILE_96x384"),
-                (Self::CUBLASLT_MATMUL_TILE_96x448.0 as i64, "CUBLASLT_MATMUL_TILE_96x448"),
-                (Self::CUBLASLT_MATMUL_TILE_96x512.0 as i64, "CUBLASLT_MATMUL_TILE_96x512"),
-                (Self::CUBLASLT_MATMUL_TILE_104x64.0 as i64, "CUBLASLT_MATMUL_TILE_104x64"),
-                (Self::CUBLASLT_MATMUL_TILE_104x128.0 as i64, "CUBLASLT_MATMUL_TILE_104x128"),
-                (Self::CUBLASLT_MATMUL_TILE_104x192.0 as i64, "CUBLASLT_MATMUL_TILE_104x192"),
-                (Self::CUBLASLT_MATMUL_TILE_104x256.0 as i64, "CUBLASLT_MATMUL_TILE_104x256"),
-                (Self::CUBLASLT_MATMUL_TILE_104x320.0 as i64, "CUBLASLT_MATMUL_TILE_104x320"),
-                (Self::CUBLASLT_MATMUL_TILE_104x384.0 as i64, "CUBLASLT_MATMUL_TILE_104x384"),
-                (Self::CUBLASLT_MATMUL_TILE_104x448.0 as i64, "CUBLASLT_MATMUL_TILE_104x448"),
-                (Self::CUBLASLT_MATMUL_TILE_112x64.0 as i64, "CUBLASLT_MATMUL_TILE_112x64"),
-                (Self::CUBLASLT_MATMUL_TILE_112x128.0 as i64, "CUBLASLT_MATMUL_TILE_112x128"),
-                (Self::CUBLASLT_MATMUL_TILE_112x192.0 as i64, "CUBLASLT_MATMUL_TILE_112x192"),
-                (Self::CUBLASLT_MATMUL_TILE_112x256.0 as i64, "CUBLASLT_MATMUL_TILE_112x256"),
-                (Self::CUBLASLT_MATMUL_TILE_112x320.0 as i64, "CUBLASLT_MATMUL_TILE_112x320"),
-                (Self::CUBLASLT_MATMUL_TILE_112x384.0 as i64, "CUBLASLT_MATMUL_TILE_112x384"),
-                (Self::CUBLASLT_MATMUL_TILE_120x64.0 as i64, "CUBLASLT_MATMUL_TILE_120x64"),
-                (Self::CUBLASLT_MATMUL_TILE_120x128.0 as i64, "CUBLASLT_MATMUL_TILE_120x128"),
-                (Self::CUBLASLT_MATMUL_TILE_120x192.0 as i64, "CUBLASLT_MATMUL_TILE_120x192"),
-                (Self::CUBLASLT_MATMUL_TILE_120x256.0 as i64, "CUBLASLT_MATMUL_TILE_120x256"),
-                (Self::CUBLASLT_MATMUL_TILE_120x320.0 as i64, "CUBLASLT_MATMUL_TILE_120x320"),
-                (Self::CUBLASLT_MATMUL_TILE_120x384.0 as i64, "CUBLASLT_MATMUL_TILE_120x384"),
-                (Self::CUBLASLT_MATMUL_TILE_128x320.0 as i64, "CUBLASLT_MATMUL_TILE_128x320"),
-                (Self::CUBLASLT_MATMUL_TILE_128x384.0 as i64, "CUBLASLT_MATMUL_TILE_128x384"),
-                (Self::CUBLASLT_MATMUL_TILE_136x64.0 as i64, "CUBLASLT_MATMUL_TILE_136x64"),
-                (Self::CUBLASLT_MATMUL_TILE_136x128.0 as i64, "CUBLASLT_MATMUL_TILE_136x128"),
-                (Self::CUBLASLT_MATMUL_TILE_136x192.0 as i64, "CUBLASLT_MATMUL_TILE_136x192"),
-                (Self::CUBLASLT_MATMUL_TILE_136x256.0 as i64, "CUBLASLT_MATMUL_TILE_136x256"),
-                (Self::CUBLASLT_MATMUL_TILE_136x320.0 as i64, "CUBLASLT_MATMUL_TILE_136x320"),
-                (Self::CUBLASLT_MATMUL_TILE_144x64.0 as i64, "CUBLASLT_MATMUL_TILE_144x64"),
-                (Self::CUBLASLT_MATMUL_TILE_144x128.0 as i64, "CUBLASLT_MATMUL_TILE_144x128"),
-                (Self::CUBLASLT_MATMUL_TILE_144x192.0 as i64, "CUBLASLT_MATMUL_TILE_144x192"),
-                (Self::CUBLASLT_MATMUL_TILE_144x256.0 as i64, "CUBLASLT_MATMUL_TILE_144x256"),
-                (Self::CUBLASLT_MATMUL_TILE_144x320.0 as i64, "CUBLASLT_MATMUL_TILE_144x320"),
-                (Self::CUBLASLT_MATMUL_TILE_152x64.0 as i64, "CUBLASLT_MATMUL_TILE_152x64"),
-                (Self::CUBLASLT_MATMUL_TILE_152x128.0 as i64, "CUBLASLT_MATMUL_TILE_152x128"),
-                (Self::CUBLASLT_MATMUL_TILE_152x192.0 as i64, "CUBLASLT_MATMUL_TILE_152x192"),
-                (Self::CUBLASLT_MATMUL_TILE_152x256.0 as i64, "CUBLASLT_MATMUL_TILE_152x256"),
-                (Self::CUBLASLT_MATMUL_TILE_152x320.0 as i64, "CUBLASLT_MATMUL_TILE_152x320"),
-                (Self::CUBLASLT_MATMUL_TILE_160x64.0 as i64, "CUBLASLT_MATMUL_TILE_160x64"),
-                (Self::CUBLASLT_MATMUL_TILE_160x192.0 as i64, "CUBLASLT_MATMUL_TILE_160x192"),
-                (Self::CUBLASLT_MATMUL_TILE_160x256.0 as i64, "CUBLASLT_MATMUL_TILE_160x256"),
-                (Self::CUBLASLT_MATMUL_TILE_168x64.0 as i64, "CUBLASLT_MATMUL_TILE_168x64"),
-                (Self::CUBLASLT_MATMUL_TILE_168x128.0 as i64, "CUBLASLT_MATMUL_TILE_168x128"),
-                (Self::CUBLASLT_MATMUL_TILE_168x192.0 as i64, "CUBLASLT_MATMUL_TILE_168x192"),
-                (Self::CUBLASLT_MATMUL_TILE_168x256.0 as i64, "CUBLASLT_MATMUL_TILE_168x256"),
-                (Self::CUBLASLT_MATMUL_TILE_176x64.0 as i64, "CUBLASLT_MATMUL_TILE_176x64"),
-                (Self::CUBLASLT_MATMUL_TILE_176x128.0 as i64, "CUBLASLT_MATMUL_TILE_176x128"),
-                (Self::CUBLASLT_MATMUL_TILE_176x192.0 as i64, "CUBLASLT_MATMUL_TILE_176x192"),
-                (Self::CUBLASLT_MATMUL_TILE_176x256.0 as i64, "CUBLASLT_MATMUL_TILE_176x256"),
-                (Self::CUBLASLT_MATMUL_TILE_184x64.0 as i64, "CUBLASLT_MATMUL_TILE_184x64"),
-                (Self::CUBLASLT_MATMUL_TILE_184x128.0 as i64, "CUBLASLT_MATMUL_TILE_184x128"),
-                (Self::CUBLASLT_MATMUL_TILE_184x192.0 as i64, "CUBLASLT_MATMUL_TILE_184x192"),
-                (Self::CUBLASLT_MATMUL_TILE_184x256.0 as i64, "CUBLASLT_MATMUL_TILE_184x256"),
-                (Self::CUBLASLT_MATMUL_TILE_192x64.0 as i64, "CUBLASLT_MATMUL_TILE_192x64"),
-                (Self::CUBLASLT_MATMUL_TILE_192x192.0 as i64, "CUBLASLT_MATMUL_TILE_192x192"),
-                (Self::CUBLASLT_MATMUL_TILE_192x256.0 as i64, "CUBLASLT_MATMUL_TILE_192x256"),
-                (Self::CUBLASLT_MATMUL_TILE_200x64.0 as i64, "CUBLASLT_MATMUL_TILE_200x64"),
-                (Self::CUBLASLT_MATMUL_TILE_200x128.0 as i64, "CUBLASLT_MATMUL_TILE_200x128"),
-                (Self::CUBLASLT_MATMUL_TILE_200x192.0 as i64, "CUBLASLT_MATMUL_TILE_200x192"),
-                (Self::CUBLASLT_MATMUL_TILE_208x64.0 as i64, "CUBLASLT_MATMUL_TILE_208x64"),
-                (Self::CUBLASLT_MATMUL_TILE_208x128.0 as i64, "CUBLASLT_MATMUL_TILE_208x128"),
-                (Self::CUBLASLT_MATMUL_TILE_208x192.0 as i64, "CUBLASLT_MATMUL_TILE_208x192"),
-                (Self::CUBLASLT_MATMUL_TILE_216x64.0 as i64, "CUBLASLT_MATMUL_TILE_216x64"),
-                (Self::CUBLASLT_MATMUL_TILE_216x128.0 as i64, "CUBLASLT_MATMUL_TILE_216x128"),
-                (Self::CUBLASLT_MATMUL_TILE_216x192.0 as i64, "CUBLASLT_MATMUL_TILE_216x192"),
-                (Self::CUBLASLT_MATMUL_TILE_224x64.0 as i64, "CUBLASLT_MATMUL_TILE_224x64"),
-                (Self::CUBLASLT_MATMUL_TILE_224x128.0 as i64, "CUBLASLT_MATMUL_TILE_224x128"),
-                (Self::CUBLASLT_MATMUL_TILE_224x192.0 as i64, "CUBLASLT_MATMUL_TILE_224x192"),
-                (Self::CUBLASLT_MATMUL_TILE_232x64.0 as i64, "CUBLASLT_MATMUL_TILE_232x64"),
-                (Self::CUBLASLT_MATMUL_TILE_232x128.0 as i64, "CUBLASLT_MATMUL_TILE_232x128"),
-                (Self::CUBLASLT_MATMUL_TILE_232x192.0 as i64, "CUBLASLT_MATMUL_TILE_232x192"),
-                (Self::CUBLASLT_MATMUL_TILE_240x64.0 as i64, "CUBLASLT_MATMUL_TILE_240x64"),
-                (Self::CUBLASLT_MATMUL_TILE_240x128.0 as i64, "CUBLASLT_MATMUL_TILE_240x128"),
-                (Self::CUBLASLT_MATMUL_TILE_240x192.0 as i64, "CUBLASLT_MATMUL_TILE_240x192"),
-                (Self::CUBLASLT_MATMUL_TILE_248x64.0 as i64, "CUBLASLT_MATMUL_TILE_248x64"),
-                (Self::CUBLASLT_MATMUL_TILE_248x128.0 as i64, "CUBLASLT_MATMUL_TILE_248x128"),
-                (Self::CUBLASLT_MATMUL_TILE_248x192.0 as i64, "CUBLASLT_MATMUL_TILE_248x192"),
-                (Self::CUBLASLT_MATMUL_TILE_256x192.0 as i64, "CUBLASLT_MATMUL_TILE_256x192"),
-                (Self::CUBLASLT_MATMUL_TILE_264x64.0 as i64, "CUBLASLT_MATMUL_TILE_264x64"),
-                (Self::CUBLASLT_MATMUL_TILE_264x128.0 as i64, "CUBLASLT_MATMUL_TILE_264x128"),
-                (Self::CUBLASLT_MATMUL_TILE_272x64.0 as i64, "CUBLASLT_MATMUL_TILE_272x64"),
-                (Self::CUBLASLT_MATMUL_TILE_272x128.0 as i64, "CUBLASLT_MATMUL_TILE_272x128"),
-                (Self::CUBLASLT_MATMUL_TILE_280x64.0 as i64, "CUBLASLT_MATMUL_TILE_280x64"),
-                (Self::CUBLASLT_MATMUL_TILE_280x128.0 as i64, "CUBLASLT_MATMUL_TILE_280x128"),
-                (Self::CUBLASLT_MATMUL_TILE_288x64.0 as i64, "CUBLASLT_MATMUL_TILE_288x64"),
-                (Self::CUBLASLT_MATMUL_TILE_288x128.0 as i64, "CUBLASLT_MATMUL_TILE_288x128"),
-                (Self::CUBLASLT_MATMUL_TILE_296x64.0 as i64, "CUBLASLT_MATMUL_TILE_296x64"),
-                (Self::CUBLASLT_MATMUL_TILE_296x128.0 as i64, "CUBLASLT_MATMUL_TILE_296x128"),
-                (Self::CUBLASLT_MATMUL_TILE_304x64.0 as i64, "CUBLASLT_MATMUL_TILE_304x64"),
-                (Self::CUBLASLT_MATMUL_TILE_304x128.0 as i64, "CUBLASLT_MATMUL_TILE_304x128"),
-                (Self::CUBLASLT_MATMUL_TILE_312x64.0 as i64, "CUBLASLT_MATMUL_TILE_312x64"),
-                (Self::CUBLASLT_MATMUL_TILE_312x128.0 as i64, "CUBLASLT_MATMUL_TILE_312x128"),
-                (Self::CUBLASLT_MATMUL_TILE_320x64.0 as i64, "CUBLASLT_MATMUL_TILE_320x64"),
-                (Self::CUBLASLT_MATMUL_TILE_320x128.0 as i64, "CUBLASLT_MATMUL_TILE_320x128"),
-                (Self::CUBLASLT_MATMUL_TILE_328x64.0 as i64, "CUBLASLT_MATMUL_TILE_328x64"),
-                (Self::CUBLASLT_MATMUL_TILE_328x128.0 as i64, "CUBLASLT_MATMUL_TILE_328x128"),
-                (Self::CUBLASLT_MATMUL_TILE_336x64.0 as i64, "CUBLASLT_MATMUL_TILE_336x64"),
-                (Self::CUBLASLT_MATMUL_TILE_336x128.0 as i64, "CUBLASLT_MATMUL_TILE_336x128"),
-                (Self::CUBLASLT_MATMUL_TILE_344x64.0 as i64, "CUBLASLT_MATMUL_TILE_344x64"),
-                (Self::CUBLASLT_MATMUL_TILE_344x128.0 as i64, "CUBLASLT_MATMUL_TILE_344x128"),
-                (Self::CUBLASLT_MATMUL_TILE_352x64.0 as i64, "CUBLASLT_MATMUL_TILE_352x64"),
-                (Self::CUBLASLT_MATMUL_TILE_352x128.0 as i64, "CUBLASLT_MATMUL_TILE_352x128"),
-                (Self::CUBLASLT_MATMUL_TILE_360x64.0 as i64, "CUBLASLT_MATMUL_TILE_360x64"),
-                (Self::CUBLASLT_MATMUL_TILE_360x128.0 as i64, "CUBLASLT_MATMUL_TILE_360x128"),
-                (Self::CUBLASLT_MATMUL_TILE_368x64.0 as i64, "CUBLASLT_MATMUL_TILE_368x64"),
-                (Self::CUBLASLT_MATMUL_TILE_368x128.0 as i64, "CUBLASLT_MATMUL_TILE_368x128"),
-                (Self::CUBLASLT_MATMUL_TILE_376x64.0 as i64, "CUBLASLT_MATMUL_TILE_376x64"),
-                (Self::CUBLASLT_MATMUL_TILE_376x128.0 as i64, "CUBLASLT_MATMUL_TILE_376x128"),
-                (Self::CUBLASLT_MATMUL_TILE_384x64.0 as i64, "CUBLASLT_MATMUL_TILE_384x64"),
-                (Self::CUBLASLT_MATMUL_TILE_384x128.0 as i64, "CUBLASLT_MATMUL_TILE_384x128"),
-                (Self::CUBLASLT_MATMUL_TILE_392x64.0 as i64, "CUBLASLT_MATMUL_TILE_392x64"),
-                (Self::CUBLASLT_MATMUL_TILE_400x64.0 as i64, "CUBLASLT_MATMUL_TILE_400x64"),
-                (Self::CUBLASLT_MATMUL_TILE_408x64.0 as i64, "CUBLASLT_MATMUL_TILE_408x64"),
-                (Self::CUBLASLT_MATMUL_TILE_416x64.0 as i64, "CUBLASLT_MATMUL_TILE_416x64"),
-                (Self::CUBLASLT_MATMUL_TILE_424x64.0 as i64, "CUBLASLT_MATMUL_TILE_424x64"),
-                (Self::CUBLASLT_MATMUL_TILE_432x64.0 as i64, "CUBLASLT_MATMUL_TILE_432x64"),
-                (Self::CUBLASLT_MATMUL_TILE_440x64.0 as i64, "CUBLASLT_MATMUL_TILE_440x64"),
-                (Self::CUBLASLT_MATMUL_TILE_448x64.0 as i64, "CUBLASLT_MATMUL_TILE_448x64"),
-                (Self::CUBLASLT_MATMUL_TILE_456x64.0 as i64, "CUBLASLT_MATMUL_TILE_456x64"),
-                (Self::CUBLASLT_MATMUL_TILE_464x64.0 as i64, "CUBLASLT_MATMUL_TILE_464x64"),
-                (Self::CUBLASLT_MATMUL_TILE_472x64.0 as i64, "CUBLASLT_MATMUL_TILE_472x64"),
-                (Self::CUBLASLT_MATMUL_TILE_480x64.0 as i64, "CUBLASLT_MATMUL_TILE_480x64"),
-                (Self::CUBLASLT_MATMUL_TILE_488x64.0 as i64, "CUBLASLT_MATMUL_TILE_488x64"),
-                (Self::CUBLASLT_MATMUL_TILE_496x64.0 as i64, "CUBLASLT_MATMUL_TILE_496x64"),
-                (Self::CUBLASLT_MATMUL_TILE_504x64.0 as i64, "CUBLASLT_MATMUL_TILE_504x64"),
-                (Self::CUBLASLT_MATMUL_TILE_520x64.0 as i64, "CUBLASLT_MATMUL_TILE_520x64"),
-                (Self::CUBLASLT_MATMUL_TILE_528x64.0 as i64, "CUBLASLT_MATMUL_TILE_528x64"),
-                (Self::CUBLASLT_MATMUL_TILE_536x64.0 as i64, "CUBLASLT_MATMUL_TILE_536x64"),
-                (Self::CUBLASLT_MATMUL_TILE_544x64.0 as i64, "CUBLASLT_MATMUL_TILE_544x64"),
-                (Self::CUBLASLT_MATMUL_TILE_552x64.0 as i64, "CUBLASLT_MATMUL_TILE_552x64"),
-                (Self::CUBLASLT_MATMUL_TILE_560x64.0 as i64, "CUBLASLT_MATMUL_TILE_560x64"),
-                (Self::CUBLASLT_MATMUL_TILE_568x64.0 as i64, "CUBLASLT_MATMUL_TILE_568x64"),
-                (Self::CUBLASLT_MATMUL_TILE_576x64.0 as i64, "CUBLASLT_MATMUL_TILE_576x64"),
-                (Self::CUBLASLT_MATMUL_TILE_584x64.0 as i64, "CUBLASLT_MATMUL_TILE_584x64"),
-                (Self::CUBLASLT_MATMUL_TILE_592x64.0 as i64, "CUBLASLT_MATMUL_TILE_592x64"),
-                (Self::CUBLASLT_MATMUL_TILE_600x64.0 as i64, "CUBLASLT_MATMUL_TILE_600x64"),
-                (Self::CUBLASLT_MATMUL_TILE_608x64.0 as i64, "CUBLASLT_MATMUL_TILE_608x64"),
-                (Self::CUBLASLT_MATMUL_TILE_616x64.0 as i64, "CUBLASLT_MATMUL_TILE_616x64"),
-                (Self::CUBLASLT_MATMUL_TILE_624x64.0 as i64, "CUBLASLT_MATMUL_TILE_624x64"),
-                (Self::CUBLASLT_MATMUL_TILE_632x64.0 as i64, "CUBLASLT_MATMUL_TILE_632x64"),
-                (Self::CUBLASLT_MATMUL_TILE_640x64.0 as i64, "CUBLASLT_MATMUL_TILE_640x64"),
-                (Self::CUBLASLT_MATMUL_TILE_648x64.0 as i64, "CUBLASLT_MATMUL_TILE_648x64"),
-                (Self::CUBLASLT_MATMUL_TILE_656x64.0 as i64, "CUBLASLT_MATMUL_TILE_656x64"),
-                (Self::CUBLASLT_MATMUL_TILE_664x64.0 as i64, "CUBLASLT_MATMUL_TILE_664x64"),
-                (Self::CUBLASLT_MATMUL_TILE_672x64.0 as i64, "CUBLASLT_MATMUL_TILE_672x64"),
-                (Self::CUBLASLT_MATMUL_TILE_680x64.0 as i64, "CUBLASLT_MATMUL_TILE_680x64"),
-                (Self::CUBLASLT_MATMUL_TILE_688x64.0 as i64, "CUBLASLT_MATMUL_TILE_688x64"),
-                (Self::CUBLASLT_MATMUL_TILE_696x64.0 as i64, "CUBLASLT_MATMUL_TILE_696x64"),
-                (Self::CUBLASLT_MATMUL_TILE_704x64.0 as i64, "CUBLASLT_MATMUL_TILE_704x64"),
-                (Self::CUBLASLT_MATMUL_TILE_712x64.0 as i64, "CUBLASLT_MATMUL_TILE_712x64"),
-                (Self::CUBLASLT_MATMUL_TILE_720x64.0 as i64, "CUBLASLT_MATMUL_TILE_720x64"),
-                (Self::CUBLASLT_MATMUL_TILE_728x64.0 as i64, "CUBLASLT_MATMUL_TILE_728x64"),
-                (Self::CUBLASLT_MATMUL_TILE_736x64.0 as i64, "CUBLASLT_MATMUL_TILE_736x64"),
-                (Self::CUBLASLT_MATMUL_TILE_744x64.0 as i64, "CUBLASLT_MATMUL_TILE_744x64"),
-                (Self::CUBLASLT_MATMUL_TILE_752x64.0 as i64, "CUBLASLT_MATMUL_TILE_752x64"),
-                (Self::CUBLASLT_MATMUL_TILE_760x64.0 as i64, "CUBLASLT_MATMUL_TILE_760x64"),
-                (Self::CUBLASLT_MATMUL_TILE_768x64.0 as i64, "CUBLASLT_MATMUL_TILE_768x64"),
-                (Self::CUBLASLT_MATMUL_TILE_64x16.0 as i64, "CUBLASLT_MATMUL_TILE_64x16"),
-                (Self::CUBLASLT_MATMUL_TILE_64x24.0 as i64, "CUBLASLT_MATMUL_TILE_64x24"),
-                (Self::CUBLASLT_MATMUL_TILE_64x40.0 as i64, "CUBLASLT_MATMUL_TILE_64x40"),
-                (Self::CUBLASLT_MATMUL_TILE_64x48.0 as i64, "CUBLASLT_MATMUL_TILE_64x48"),
-                (Self::CUBLASLT_MATMUL_TILE_64x56.0 as i64, "CUBLASLT_MATMUL_TILE_64x56"),
-                (Self::CUBLASLT_MATMUL_TILE_64x72.0 as i64, "CUBLASLT_MATMUL_TILE_64x72"),
-                (Self::CUBLASLT_MATMUL_TILE_64x80.0 as i64, "CUBLASLT_MATMUL_TILE_64x80"),
-                (Self::CUBLASLT_MATMUL_TILE_64x88.0 as i64, "CUBLASLT_MATMUL_TILE_64x88"),
-                (Self::CUBLASLT_MATMUL_TILE_64x104.0 as i64, "CUBLASLT_MATMUL_TILE_64x104"),
-                (Self::CUBLASLT_MATMUL_TILE_64x112.0 as i64, "CUBLASLT_MATMUL_TILE_64x112"),
-                (Self::CUBLASLT_MATMUL_TILE_64x120.0 as i64, "CUBLASLT_MATMUL_TILE_64x120"),
-                (Self::CUBLASLT_MATMUL_TILE_64x136.0 as i64, "CUBLASLT_MATMUL_TILE_64x136"),
-                (Self::CUBLASLT_MATMUL_TILE_64x144.0 as i64, "CUBLASLT_MATMUL_TILE_64x144"),
-                (Self::CUBLASLT_MATMUL_TILE_64x152.0 as i64, "CUBLASLT_MATMUL_TILE_64x152"),
-                (Self::CUBLASLT_MATMUL_TILE_64x160.0 as i64, "CUBLASLT_MATMUL_TILE_64x160"),
-                (Self::CUBLASLT_MATMUL_TILE_64x168.0 as i64, "CUBLASLT_MATMUL_TILE_64x168"),
-                (Self::CUBLASLT_MATMUL_TILE_64x176.0 as i64, "CUBLASLT_MATMUL_TILE_64x176"),
-                (Self::CUBLASLT_MATMUL_TILE_64x184.0 as i64, "CUBLASLT_MATMUL_TILE_64x184"),
-                (Self::CUBLASLT_MATMUL_TILE_64x200.0 as i64, "CUBLASLT_MATMUL_TILE_64x200"),
-                (Self::CUBLASLT_MATMUL_TILE_64x208.0 as i64, "CUBLASLT_MATMUL_TILE_64x208"),
-                (Self::CUBLASLT_MATMUL_TILE_64x216.0 as i64, "CUBLASLT_MATMUL_TILE_64x216"),
-                (Self::CUBLASLT_MATMUL_TILE_64x224.0 as i64, "CUBLASLT_MATMUL_TILE_64x224"),
-                (Self::CUBLASLT_MATMUL_TILE_64x232.0 as i64, "CUBLASLT_MATMUL_TILE_64x232"),
-                (Self::CUBLASLT_MATMUL_TILE_64x240.0 as i64, "CUBLASLT_MATMUL_TILE_64x240"),
-                (Self::CUBLASLT_MATMUL_TILE_64x248.0 as i64, "CUBLASLT_MATMUL_TILE_64x248"),
-                (Self::CUBLASLT_MATMUL_TILE_64x264.0 as i64, "CUBLASLT_MATMUL_TILE_64x264"),
-                (Self::CUBLASLT_MATMUL_TILE_64x272.0 as i64, "CUBLASLT_MATMUL_TILE_64x272"),
-                (Self::CUBLASLT_MATMUL_TILE_64x280.0 as i64, "CUBLASLT_MATMUL_TILE_64x280"),
-                (Self::CUBLASLT_MATMUL_TILE_64x288.0 as i64, "CUBLASLT_MATMUL_TILE_64x288"),
-                (Self::CUBLASLT_MATMUL_TILE_64x296.0 as i64, "CUBLASLT_MATMUL_TILE_64x296"),
-                (Self::CUBLASLT_MATMUL_TILE_64x304.0 as i64, "CUBLASLT_MATMUL_TILE_64x304"),
-                (Self::CUBLASLT_MATMUL_TILE_64x312.0 as i64, "CUBLASLT_MATMUL_TILE_64x312"),
-                (Self::CUBLASLT_MATMUL_TILE_64x328.0 as i64, "CUBLASLT_MATMUL_TILE_64x328"),
-                (Self::CUBLASLT_MATMUL_TILE_64x336.0 as i64, "CUBLASLT_MATMUL_TILE_64x336"),
-                (Self::CUBLASLT_MATMUL_TILE_64x344.0 as i64, "CUBLASLT_MATMUL_TILE_64x344"),
-                (Self::CUBLASLT_MATMUL_TILE_64x352.0 as i64, "CUBLASLT_MATMUL_TILE_64x352"),
-                (Self::CUBLASLT_MATMUL_TILE_64x360.0 as i64, "CUBLASLT_MATMUL_TILE_64x360"),
-                (Self::CUBLASLT_MATMUL_TILE_64x368.0 as i64, "CUBLASLT_MATMUL_TILE_64x368"),
-                (Self::CUBLASLT_MATMUL_TILE_64x376.0 as i64, "CUBLASLT_MATMUL_TILE_64x376"),
-                (Self::CUBLASLT_MATMUL_TILE_64x392.0 as i64, "CUBLASLT_MATMUL_TILE_64x392"),
-                (Self::CUBLASLT_MATMUL_TILE_64x400.0 as i64, "CUBLASLT_MATMUL_TILE_64x400"),
-                (Self::CUBLASLT_MATMUL_TILE_64x408.0 as i64, "CUBLASLT_MATMUL_TILE_64x408"),
-                (Self::CUBLASLT_MATMUL_TILE_64x416.0 as i64, "CUBLASLT_MATMUL_TILE_64x416"),
-                (Self::CUBLASLT_MATMUL_TILE_64x424.0 as i64, "CUBLASLT_MATMUL_TILE_64x424"),
-                (Self::CUBLASLT_MATMUL_TILE_64x432.0 as i64, "CUBLASLT_MATMUL_TILE_64x432"),
-                (Self::CUBLASLT_MATMUL_TILE_64x440.0 as i64, "CUBLASLT_MATMUL_TILE_64x440"),
-                (Self::CUBLASLT_MATMUL_TILE_64x456.0 as i64, "CUBLASLT_MATMUL_TILE_64x456"),
-                (Self::CUBLASLT_MATMUL_TILE_64x464.0 as i64, "CUBLASLT_MATMUL_TILE_64x464"),
-                (Self::CUBLASLT_MATMUL_TILE_64x472.0 as i64, "CUBLASLT_MATMUL_TILE_64x472"),
-                (Self::CUBLASLT_MATMUL_TILE_64x480.0 as i64, "CUBLASLT_MATMUL_TILE_64x480"),
-                (Self::CUBLASLT_MATMUL_TILE_64x488.0 as i64, "CUBLASLT_MATMUL_TILE_64x488"),
-                (Self::CUBLASLT_MATMUL_TILE_64x496.0 as i64, "CUBLASLT_MATMUL_TILE_64x496"),
-                (Self::CUBLASLT_MATMUL_TILE_64x504.0 as i64, "CUBLASLT_MATMUL_TILE_64x504"),
-                (Self::CUBLASLT_MATMUL_TILE_64x520.0 as i64, "CUBLASLT_MATMUL_TILE_64x520"),
-                (Self::CUBLASLT_MATMUL_TILE_64x528.0 as i64, "CUBLASLT_MATMUL_TILE_64x528"),
-                (Self::CUBLASLT_MATMUL_TILE_64x536.0 as i64, "CUBLASLT_MATMUL_TILE_64x536"),
-                (Self::CUBLASLT_MATMUL_TILE_64x544.0 as i64, "CUBLASLT_MATMUL_TILE_64x544"),
-                (Self::CUBLASLT_MATMUL_TILE_64x552.0 as i64, "CUBLASLT_MATMUL_TILE_64x552"),
-                (Self::CUBLASLT_MATMUL_TILE_64x560.0 as i64, "CUBLASLT_MATMUL_TILE_64x560"),
-                (Self::CUBLASLT_MATMUL_TILE_64x568.0 as i64, "CUBLASLT_MATMUL_TILE_64x568"),
-                (Self::CUBLASLT_MATMUL_TILE_64x584.0 as i64, "CUBLASLT_MATMUL_TILE_64x584"),
-                (Self::CUBLASLT_MATMUL_TILE_64x592.0 as i64, "CUBLASLT_MATMUL_TILE_64x592"),
-                (Self::CUBLASLT_MATMUL_TILE_64x600.0 as i64, "CUBLASLT_MATMUL_TILE_64x600"),
-                (Self::CUBLASLT_MATMUL_TILE_64x608.0 as i64, "CUBLASLT_MATMUL_TILE_64x608"),
-                (Self::CUBLASLT_MATMUL_TILE_64x616.0 as i64, "CUBLASLT_MATMUL_TILE_64x616"),
-                (Self::CUBLASLT_MATMUL_TILE_64x624.0 as i64, "CUBLASLT_MATMUL_TILE_64x624"),
-                (Self::CUBLASLT_MATMUL_TILE_64x632.0 as i64, "CUBLASLT_MATMUL_TILE_64x632"),
-                (Self::CUBLASLT_MATMUL_TILE_64x648.0 as i64, "CUBLASLT_MATMUL_TILE_64x648"),
-                (Self::CUBLASLT_MATMUL_TILE_64x656.0 as i64, "CUBLASLT_MATMUL_TILE_64x656"),
-                (Self::CUBLASLT_MATMUL_TILE_64x664.0 as i64, "CUBLASLT_MATMUL_TILE_64x664"),
-                (Self::CUBLASLT_MATMUL_TILE_64x672.0 as i64, "CUBLASLT_MATMUL_TILE_64x672"),
-                (Self::CUBLASLT_MATMUL_TILE_64x680.0 as i64, "CUBLASLT_MATMUL_TILE_64x680"),
-                (Self::CUBLASLT_MATMUL_TILE_64x688.0 as i64, "CUBLASLT_MATMUL_TILE_64x688"),
-                (Self::CUBLASLT_MATMUL_TILE_64x696.0 as i64, "CUBLASLT_MATMUL_TILE_64x696"),
-                (Self::CUBLASLT_MATMUL_TILE_64x712.0 as i64, "CUBLASLT_MATMUL_TILE_64x712"),
-                (Self::CUBLASLT_MATMUL_TILE_64x720.0 as i64, "CUBLASLT_MATMUL_TILE_64x720"),
-                (Self::CUBLASLT_MATMUL_TILE_64x728.0 as i64, "CUBLASLT_MATMUL_TILE_64x728"),
-                (Self::CUBLASLT_MATMUL_TILE_64x736.0 as i64, "CUBLASLT_MATMUL_TILE_64x736"),
-                (Self::CUBLASLT_MATMUL_TILE_64x744.0 as i64, "CUBLASLT_MATMUL_TILE_64x744"),
-                (Self::CUBLASLT_MATMUL_TILE_64x752.0 as i64, "CUBLASLT_MATMUL_TILE_64x752"),
-                (Self::CUBLASLT_MATMUL_TILE_64x760.0 as i64, "CUBLASLT_MATMUL_TILE_64x760"),
-                (Self::CUBLASLT_MATMUL_TILE_128x8.0 as i64, "CUBLASLT_MATMUL_TILE_128x8"),
-                (Self::CUBLASLT_MATMUL_TILE_128x16.0 as i64, "CUBLASLT_MATMUL_TILE_128x16"),
-                (Self::CUBLASLT_MATMUL_TILE_128x24.0 as i64, "CUBLASLT_MATMUL_TILE_128x24"),
-                (Self::CUBLASLT_MATMUL_TILE_128x40.0 as i64, "CUBLASLT_MATMUL_TILE_128x40"),
-                (Self::CUBLASLT_MATMUL_TILE_128x48.0 as i64, "CUBLASLT_MATMUL_TILE_128x48"),
-                (Self::CUBLASLT_MATMUL_TILE_128x56.0 as i64, "CUBLASLT_MATMUL_TILE_128x56"),
-                (Self::CUBLASLT_MATMUL_TILE_128x72.0 as i64, "CUBLASLT_MATMUL_TILE_128x72"),
-                (Self::CUBLASLT_MATMUL_TILE_128x80.0 as i64, "CUBLASLT_MATMUL_TILE_128x80"),
-                (Self::CUBLASLT_MATMUL_TILE_128x88.0 as i64, "CUBLASLT_MATMUL_TILE_128x88"),
-                (Self::CUBLASLT_MATMUL_TILE_128x104.0 as i64, "CUBLASLT_MATMUL_TILE_128x104"),
-                (Self::CUBLASLT_MATMUL_TILE_128x112.0 as i64, "CUBLASLT_MATMUL_TILE_128x112"),
-                (Self::CUBLASLT_MATMUL_TILE_128x120.0 as i64, "CUBLASLT_MATMUL_TILE_128x120"),
-                (Self::CUBLASLT_MATMUL_TILE_128x136.0 as i64, "CUBLASLT_MATMUL_TILE_128x136"),
-                (Self::CUBLASLT_MATMUL_TILE_128x144.0 as i64, "CUBLASLT_MATMUL_TILE_128x144"),
-                (Self::CUBLASLT_MATMUL_TILE_128x152.0 as i64, "CUBLASLT_MATMUL_TILE_128x152"),
-                (Self::CUBLASLT_MATMUL_TILE_128x168.0 as i64, "CUBLASLT_MATMUL_TILE_128x168"),
-                (Self::CUBLASLT_MATMUL_TILE_128x176.0 as i64, "CUBLASLT_MATMUL_TILE_128x176"),
-                (Self::CUBLASLT_MATMUL_TILE_128x184.0 as i64, "CUBLASLT_MATMUL_TILE_128x184"),
-                (Self::CUBLASLT_MATMUL_TILE_128x200.0 as i64, "CUBLASLT_MATMUL_TILE_128x200"),
-                (Self::CUBLASLT_MATMUL_TILE_128x208.0 as i64, "CUBLASLT_MATMUL_TILE_128x208"),
-                (Self::CUBLASLT_MATMUL_TILE_128x216.0 as i64, "CUBLASLT_MATMUL_TILE_128x216"),
-                (Self::CUBLASLT_MATMUL_TILE_128x224.0 as i64, "CUBLASLT_MATMUL_TILE_128x224"),
-                (Self::CUBLASLT_MATMUL_TILE_128x232.0 as i64, "CUBLASLT_MATMUL_TILE_128x232"),
-                (Self::CUBLASLT_MATMUL_TILE_128x240.0 as i64, "CUBLASLT_MATMUL_TILE_128x240"),
-                (Self::CUBLASLT_MATMUL_TILE_128x248.0 as i64, "CUBLASLT_MATMUL_TILE_128x248"),
-                (Self::CUBLASLT_MATMUL_TILE_128x264.0 as i64, "CUBLASLT_MATMUL_TILE_128x264"),
-                (Self::CUBLASLT_MATMUL_TILE_128x272.0 as i64, "CUBLASLT_MATMUL_TILE_128x272"),
-                (Self::CUBLASLT_MATMUL_TILE_128x280.0 as i64, "CUBLASLT_MATMUL_TILE_128x280"),
-                (Self::CUBLASLT_MATMUL_TILE_128x288.0 as i64, "CUBLASLT_MATMUL_TILE_128x288"),
-                (Self::CUBLASLT_MATMUL_TILE_128x296.0 as i64, "CUBLASLT_MATMUL_TILE_128x296"),
-                (Self::CUBLASLT_MATMUL_TILE_128x304.0 as i64, "CUBLASLT_MATMUL_TILE_128x304"),
-                (Self::CUBLASLT_MATMUL_TILE_128x312.0 as i64, "CUBLASLT_MATMUL_TILE_128x312"),
-                (Self::CUBLASLT_MATMUL_TILE_128x328.0 as i64, "CUBLASLT_MATMUL_TILE_128x328"),
-                (Self::CUBLASLT_MATMUL_TILE_128x336.0 as i64, "CUBLASLT_MATMUL_TILE_128x336"),
-                (Self::CUBLASLT_MATMUL_TILE_128x344.0 as i64, "CUBLASLT_MATMUL_TILE_128x344"),
-                (Self::CUBLASLT_MATMUL_TILE_128x352.0 as i64, "CUBLASLT_MATMUL_TILE_128x352"),
-                (Self::CUBLASLT_MATMUL_TILE_128x360.0 as i64, "CUBLASLT_MATMUL_TILE_128x360"),
-                (Self::CUBLASLT_MATMUL_TILE_128x368.0 as i64, "CUBLASLT_MATMUL_TILE_128x368"),
-                (Self::CUBLASLT_MATMUL_TILE_128x376.0 as i64, "CUBLASLT_MATMUL_TILE_128x376"),
-                (Self::CUBLASLT_MATMUL_TILE_128x392.0 as i64, "CUBLASLT_MATMUL_TILE_128x392"),
-                (Self::CUBLASLT_MATMUL_TILE_128x400.0 as i64, "CUBLASLT_MATMUL_TILE_128x400"),
-                (Self::CUBLASLT_MATMUL_TILE_128x408.0 as i64, "CUBLASLT_MATMUL_TILE_128x408"),
-                (Self::CUBLASLT_MATMUL_TILE_128x416.0 as i64, "CUBLASLT_MATMUL_TILE_128x416"),
-                (Self::CUBLASLT_MATMUL_TILE_128x424.0 as i64, "CUBLASLT_MATMUL_TILE_128x424"),
-                (Self::CUBLASLT_MATMUL_TILE_128x432.0 as i64, "CUBLASLT_MATMUL_TILE_128x432"),
-                (Self::CUBLASLT_MATMUL_TILE_128x440.0 as i64, "CUBLASLT_MATMUL_TILE_128x440"),
-                (Self::CUBLASLT_MATMUL_TILE_128x448.0 as i64, "CUBLASLT_MATMUL_TILE_128x448"),
-                (Self::CUBLASLT_MATMUL_TILE_128x456.0 as i64, "CUBLASLT_MATMUL_TILE_128x456"),
-                (Self::CUBLASLT_MATMUL_TILE_128x464.0 as i64, "CUBLASLT_MATMUL_TILE_128x464"),
-                (Self::CUBLASLT_MATMUL_TILE_128x472.0 as i64, "CUBLASLT_MATMUL_TILE_128x472"),
-                (Self::CUBLASLT_MATMUL_TILE_128x480.0 as i64, "CUBLASLT_MATMUL_TILE_128x480"),
-                (Self::CUBLASLT_MATMUL_TILE_128x488.0 as i64, "CUBLASLT_MATMUL_TILE_128x488"),
-                (Self::CUBLASLT_MATMUL_TILE_128x496.0 as i64, "CUBLASLT_MATMUL_TILE_128x496"),
-                (Self::CUBLASLT_MATMUL_TILE_128x504.0 as i64, "CUBLASLT_MATMUL_TILE_128x504"),
-                (Self::CUBLASLT_MATMUL_TILE_128x512.0 as i64, "CUBLASLT_MATMUL_TILE_128x512"),
-                (Self::CUBLASLT_MATMUL_TILE_192x8.0 as i64, "CUBLASLT_MATMUL_TILE_192x8"),
-                (Self::CUBLASLT_MATMUL_TILE_192x16.0 as i64, "CUBLASLT_MATMUL_TILE_192x16"),
-                (Self::CUBLASLT_MATMUL_TILE_192x24.0 as i64, "CUBLASLT_MATMUL_TILE_192x24"),
-                (Self::CUBLASLT_MATMUL_TILE_192x32.0 as i64, "CUBLASLT_MATMUL_TILE_192x32"),
-                (Self::CUBLASLT_MATMUL_TILE_192x40.0 as i64, "CUBLASLT_MATMUL_TILE_192x40"),
-                (Self::CUBLASLT_MATMUL_TILE_192x48.0 as i64, "CUBLASLT_MATMUL_TILE_192x48"),
-                (Self::CUBLASLT_MATMUL_TILE_192x56.0 as i64, "CUBLASLT_MATMUL_TILE_192x56"),
-                (Self::CUBLASLT_MATMUL_TILE_192x72.0 as i64, "CUBLASLT_MATMUL_TILE_192x72"),
-                (Self::CUBLASLT_MATMUL_TILE_192x80.0 as i64, "CUBLASLT_MATMUL_TILE_192x80"),
-                (Self::CUBLASLT_MATMUL_TILE_192x88.0 as i64, "CUBLASLT_MATMUL_TILE_192x88"),
-                (Self::CUBLASLT_MATMUL_TILE_192x96.0 as i64, "CUBLASLT_MATMUL_TILE_192x96"),
-                (Self::CUBLASLT_MATMUL_TILE_192x104.0 as i64, "CUBLASLT_MATMUL_TILE_192x104"),
-                (Self::CUBLASLT_MATMUL_TILE_192x112.0 as i64, "CUBLASLT_MATMUL_TILE_192x112"),
-                (Self::CUBLASLT_MATMUL_TILE_192x120.0 as i64, "CUBLASLT_MATMUL_TILE_192x120"),
-                (Self::CUBLASLT_MATMUL_TILE_192x136.0 as i64, "CUBLASLT_MATMUL_TILE_192x136"),
-                (Self::CUBLASLT_MATMUL_TILE_192x144.0 as i64, "CUBLASLT_MATMUL_TILE_192x144"),
-                (Self::CUBLASLT_MATMUL_TILE_192x152.0 as i64, "CUBLASLT_MATMUL_TILE_192x152"),
-                (Self::CUBLASLT_MATMUL_TILE_192x160.0 as i64, "CUBLASLT_MATMUL_TILE_192x160"),
-                (Self::CUBLASLT_MATMUL_TILE_192x168.0 as i64, "CUBLASLT_MATMUL_TILE_192x168"),
-                (Self::CUBLASLT_MATMUL_TILE_192x176.0 as i64, "CUBLASLT_MATMUL_TILE_192x176"),
-                (Self::CUBLASLT_MATMUL_TILE_192x184.0 as i64, "CUBLASLT_MATMUL_TILE_192x184"),
-                (Self::CUBLASLT_MATMUL_TILE_192x200.0 as i64, "CUBLASLT_MATMUL_TILE_192x200"),
-                (Self::CUBLASLT_MATMUL_TILE_192x208.0 as i64, "CUBLASLT_MATMUL_TILE_192x208"),
-                (Self::CUBLASLT_MATMUL_TILE_192x216.0 as i64, "CUBLASLT_MATMUL_TILE_192x216"),
-                (Self::CUBLASLT_MATMUL_TILE_192x224.0 as i64, "CUBLASLT_MATMUL_TILE_192x224"),
-                (Self::CUBLASLT_MATMUL_TILE_192x232.0 as i64, "CUBLASLT_MATMUL_TILE_192x232"),
-                (Self::CUBLASLT_MATMUL_TILE_192x240.0 as i64, "CUBLASLT_MATMUL_TILE_192x240"),
-                (Self::CUBLASLT_MATMUL_TILE_192x248.0 as i64, "CUBLASLT_MATMUL_TILE_192x248"),
-                (Self::CUBLASLT_MATMUL_TILE_192x264.0 as i64, "CUBLASLT_MATMUL_TILE_192x264"),
-                (Self::CUBLASLT_MATMUL_TILE_192x272.0 as i64, "CUBLASLT_MATMUL_TILE_192x272"),
-                (Self::CUBLASLT_MATMUL_TILE_192x280.0 as i64, "CUBLASLT_MATMUL_TILE_192x280"),
-                (Self::CUBLASLT_MATMUL_TILE_192x288.0 as i64, "CUBLASLT_MATMUL_TILE_192x288"),
-                (Self::CUBLASLT_MATMUL_TILE_192x296.0 as i64, "CUBLASLT_MATMUL_TILE_192x296"),
-                (Self::CUBLASLT_MATMUL_TILE_192x304.0 as i64, "CUBLASLT_MATMUL_TILE_192x304"),
-                (Self::CUBLASLT_MATMUL_TILE_192x312.0 as i64, "CUBLASLT_MATMUL_TILE_192x312"),
-                (Self::CUBLASLT_MATMUL_TILE_192x320.0 as i64, "CUBLASLT_MATMUL_TILE_192x320"),
-                (Self::CUBLASLT_MATMUL_TILE_192x328.0 as i64, "CUBLASLT_MATMUL_TILE_192x328"),
-                (Self::CUBLASLT_MATMUL_TILE_192x336.0 as i64, "CUBLASLT_MATMUL_TILE_192x336"),
-                (Self::CUBLASLT_MATMUL_TILE_256x8.0 as i64, "CUBLASLT_MATMUL_TILE_256x8"),
-                (Self::CUBLASLT_MATMUL_TILE_256x16.0 as i64, "CUBLASLT_MATMUL_TILE_256x16"),
-                (Self::CUBLASLT_MATMUL_TILE_256x24.0 as i64, "CUBLASLT_MATMUL_TILE_256x24"),
-                (Self::CUBLASLT_MATMUL_TILE_256x40.0 as i64, "CUBLASLT_MATMUL_TILE_256x40"),
-                (Self::CUBLASLT_MATMUL_TILE_256x48.0 as i64, "CUBLASLT_MATMUL_TILE_256x48"),
-                (Self::CUBLASLT_MATMUL_TILE_256x56.0 as i64, "CUBLASLT_MATMUL_TILE_256x56"),
-                (Self::CUBLASLT_MATMUL_TILE_256x72.0 as i64, "CUBLASLT_MATMUL_TILE_256x72"),
-                (Self::CUBLASLT_MATMUL_TILE_256x80.0 as i64, "CUBLASLT_MATMUL_TILE_256x80"),
-                (Self::CUBLASLT_MATMUL_TILE_256x88.0 as i64, "CUBLASLT_MATMUL_TILE_256x88"),
-                (Self::CUBLASLT_MATMUL_TILE_256x96.0 as i64, "CUBLASLT_MATMUL_TILE_256x96"),
-                (Self::CUBLASLT_MATMUL_TILE_256x104.0 as i64, "CUBLASLT_MATMUL_TILE_256x104"),
-                (Self::CUBLASLT_MATMUL_TILE_256x112.0 as i64, "CUBLASLT_MATMUL_TILE_256x112"),
-                (Self::CUBLASLT_MATMUL_TILE_256x120.0 as i64, "CUBLASLT_MATMUL_TILE_256x120"),
-                (Self::CUBLASLT_MATMUL_TILE_256x136.0 as i64, "CUBLASLT_MATMUL_TILE_256x136"),
-                (Self::CUBLASLT_MATMUL_TILE_256x144.0 as i64, "CUBLASLT_MATMUL_TILE_256x144"),
-                (Self::CUBLASLT_MATMUL_TILE_256x152.0 as i64, "CUBLASLT_MATMUL_TILE_256x152"),
-                (Self::CUBLASLT_MATMUL_TILE_256x160.0 as i64, "CUBLASLT_MATMUL_TILE_256x160"),
-                (Self::CUBLASLT_MATMUL_TILE_256x168.0 as i64, "CUBLASLT_MATMUL_TILE_256x168"),
-                (Self::CUBLASLT_MATMUL_TILE_256x176.0 as i64, "CUBLASLT_MATMUL_TILE_256x176"),
-                (Self::CUBLASLT_MATMUL_TILE_256x184.0 as i64, "CUBLASLT_MATMUL_TILE_256x184"),
-                (Self::CUBLASLT_MATMUL_TILE_256x200.0 as i64, "CUBLASLT_MATMUL_TILE_256x200"),
-                (Self::CUBLASLT_MATMUL_TILE_256x208.0 as i64, "CUBLASLT_MATMUL_TILE_256x208"),
-                (Self::CUBLASLT_MATMUL_TILE_256x216.0 as i64, "CUBLASLT_MATMUL_TILE_256x216"),
-                (Self::CUBLASLT_MATMUL_TILE_256x224.0 as i64, "CUBLASLT_MATMUL_TILE_256x224"),
-                (Self::CUBLASLT_MATMUL_TILE_256x232.0 as i64, "CUBLASLT_MATMUL_TILE_256x232"),
-                (Self::CUBLASLT_MATMUL_TILE_256x240.0 as i64, "CUBLASLT_MATMUL_TILE_256x240"),
-                (Self::CUBLASLT_MATMUL_TILE_256x248.0 as i64, "CUBLASLT_MATMUL_TILE_256x248"),
-                (Self::CUBLASLT_MATMUL_TILE_256x256.0 as i64, "CUBLASLT_MATMUL_TILE_256x256"),
-                (Self::CUBLASLT_MATMUL_TILE_320x8.0 as i64, "CUBLASLT_MATMUL_TILE_320x8"),
-                (Self::CUBLASLT_MATMUL_TILE_320x16.0 as i64, "CUBLASLT_MATMUL_TILE_320x16"),
-                (Self::CUBLASLT_MATMUL_TILE_320x24.0 as i64, "CUBLASLT_MATMUL_TILE_320x24"),
-                (Self::CUBLASLT_MATMUL_TILE_320x32.0 as i64, "CUBLASLT_MATMUL_TILE_320x32"),
-                (Self::CUBLASLT_MATMUL_TILE_320x40.0 as i64, "CUBLASLT_MATMUL_TILE_320x40"),
-                (Self::CUBLASLT_MATMUL_TILE_320x48.0 as i64, "CUBLASLT_MATMUL_TILE_320x48"),
-                (Self::CUBLASLT_MATMUL_TILE_320x56.0 as i64, "CUBLASLT_MATMUL_TILE_320x56"),
-                (Self::CUBLASLT_MATMUL_TILE_320x72.0 as i64, "CUBLASLT_MATMUL_TILE_320x72"),
-                (Self::CUBLASLT_MATMUL_TILE_320x80.0 as i64, "CUBLASLT_MATMUL_TILE_320x80"),
-                (Self::CUBLASLT_MATMUL_TILE_320x88.0 as i64, "CUBLASLT_MATMUL_TILE_320x88"),
-                (Self::CUBLASLT_MATMUL_TILE_320x96.0 as i64, "CUBLASLT_MATMUL_TILE_320x96"),
-                (Self::CUBLASLT_MATMUL_TILE_320x104.0 as i64, "CUBLASLT_MATMUL_TILE_320x104"),
-                (Self::CUBLASLT_MATMUL_TILE_320x112.0 as i64, "CUBLASLT_MATMUL_TILE_320x112"),
-                (Self::CUBLASLT_MATMUL_TILE_320x120.0 as i64, "CUBLASLT_MATMUL_TILE_320x120"),
-                (Self::CUBLASLT_MATMUL_TILE_320x136.0 as i64, "CUBLASLT_MATMUL_TILE_320x136"),
-                (Self::CUBLASLT_MATMUL_TILE_320x144.0 as i64, "CUBLASLT_MATMUL_TILE_320x144"),
-                (Self::CUBLASLT_MATMUL_TILE_320x152.0 as i64, "CUBLASLT_MATMUL_TILE_320x152"),
-                (Self::CUBLASLT_MATMUL_TILE_320x160.0 as i64, "CUBLASLT_MATMUL_TILE_320x160"),
-                (Self::CUBLASLT_MATMUL_TILE_320x168.0 as i64, "CUBLASLT_MATMUL_TILE_320x168"),
-                (Self::CUBLASLT_MATMUL_TILE_320x176.0 as i64, "CUBLASLT_MATMUL_TILE_320x176"),
-                (Self::CUBLASLT_MATMUL_TILE_320x184.0 as i64, "CUBLASLT_MATMUL_TILE_320x184"),
-                (Self::CUBLASLT_MATMUL_TILE_320x192.0 as i64, "CUBLASLT_MATMUL_TILE_320x192"),
-                (Self::CUBLASLT_MATMUL_TILE_320x200.0 as i64, "CUBLASLT_MATMUL_TILE_320x200"),
-                (Self::CUBLASLT_MATMUL_TILE_384x8.0 as i64, "CUBLASLT_MATMUL_TILE_384x8"),
-                (Self::CUBLASLT_MATMUL_TILE_384x16.0 as i64, "CUBLASLT_MATMUL_TILE_384x16"),
-                (Self::CUBLASLT_MATMUL_TILE_384x24.0 as i64, "CUBLASLT_MATMUL_TILE_384x24"),
-                (Self::CUBLASLT_MATMUL_TILE_384x32.0 as i64, "CUBLASLT_MATMUL_TILE_384x32"),
-                (Self::CUBLASLT_MATMUL_TILE_384x40.0 as i64, "CUBLASLT_MATMUL_TILE_384x40"),
-                (Self::CUBLASLT_MATMUL_TILE_384x48.0 as i64, "CUBLASLT_MATMUL_TILE_384x48"),
-                (Self::CUBLASLT_MATMUL_TILE_384x56.0 as i64, "CUBLASLT_MATMUL_TILE_384x56"),
-                (Self::CUBLASLT_MATMUL_TILE_384x72.0 as i64, "CUBLASLT_MATMUL_TILE_384x72"),
-                (Self::CUBLASLT_MATMUL_TILE_384x80.0 as i64, "CUBLASLT_MATMUL_TILE_384x80"),
-                (Self::CUBLASLT_MATMUL_TILE_384x88.0 as i64, "CUBLASLT_MATMUL_TILE_384x88"),
-                (Self::CUBLASLT_MATMUL_TILE_384x96.0 as i64, "CUBLASLT_MATMUL_TILE_384x96"),
-                (Self::CUBLASLT_MATMUL_TILE_384x104.0 as i64, "CUBLASLT_MATMUL_TILE_384x104"),
-                (Self::CUBLASLT_MATMUL_TILE_384x112.0 as i64, "CUBLASLT_MATMUL_TILE_384x112"),
-                (Self::CUBLASLT_MATMUL_TILE_384x120.0 as i64, "CUBLASLT_MATMUL_TILE_384x120"),
-                (Self::CUBLASLT_MATMUL_TILE_384x136.0 as i64, "CUBLASLT_MATMUL_TILE_384x136"),
-                (Self::CUBLASLT_MATMUL_TILE_384x144.0 as i64, "CUBLASLT_MATMUL_TILE_384x144"),
-                (Self::CUBLASLT_MATMUL_TILE_384x152.0 as i64, "CUBLASLT_MATMUL_TILE_384x152"),
-                (Self::CUBLASLT_MATMUL_TILE_384x160.0 as i64, "CUBLASLT_MATMUL_TILE_384x160"),
-                (Self::CUBLASLT_MATMUL_TILE_384x168.0 as i64, "CUBLASLT_MATMUL_TILE_384x168"),
-                (Self::CUBLASLT_MATMUL_TILE_448x8.0 as i64, "CUBLASLT_MATMUL_TILE_448x8"),
-                (Self::CUBLASLT_MATMUL_TILE_448x16.0 as i64, "CUBLASLT_MATMUL_TILE_448x16"),
-                (Self::CUBLASLT_MATMUL_TILE_448x24.0 as i64, "CUBLASLT_MATMUL_TILE_448x24"),
-                (Self::CUBLASLT_MATMUL_TILE_448x32.0 as i64, "CUBLASLT_MATMUL_TILE_448x32"),
-                (Self::CUBLASLT_MATMUL_TILE_448x40.0 as i64, "CUBLASLT_MATMUL_TILE_448x40"),
-                (Self::CUBLASLT_MATMUL_TILE_448x48.0 as i64, "CUBLASLT_MATMUL_TILE_448x48"),
-                (Self::CUBLASLT_MATMUL_TILE_448x56.0 as i64, "CUBLASLT_MATMUL_TILE_448x56"),
-                (Self::CUBLASLT_MATMUL_TILE_448x72.0 as i64, "CUBLASLT_MATMUL_TILE_448x72"),
-                (Self::CUBLASLT_MATMUL_TILE_448x80.0 as i64, "CUBLASLT_MATMUL_TILE_448x80"),
-                (Self::CUBLASLT_MATMUL_TILE_448x88.0 as i64, "CUBLASLT_MATMUL_TILE_448x88"),
-                (Self::CUBLASLT_MATMUL_TILE_448x96.0 as i64, "CUBLASLT_MATMUL_TILE_448x96"),
-                (Self::CUBLASLT_MATMUL_TILE_448x104.0 as i64, "CUBLASLT_MATMUL_TILE_448x104"),
-                (Self::CUBLASLT_MATMUL_TILE_448x112.0 as i64, "CUBLASLT_MATMUL_TILE_448x112"),
-                (Self::CUBLASLT_MATMUL_TILE_448x120.0 as i64, "CUBLASLT_MATMUL_TILE_448x120"),
-                (Self::CUBLASLT_MATMUL_TILE_448x128.0 as i64, "CUBLASLT_MATMUL_TILE_448x128"),
-                (Self::CUBLASLT_MATMUL_TILE_448x136.0 as i64, "CUBLASLT_MATMUL_TILE_448x136"),
-                (Self::CUBLASLT_MATMUL_TILE_448x144.0 as i64, "CUBLASLT_MATMUL_TILE_448x144"),
-                (Self::CUBLASLT_MATMUL_TILE_512x8.0 as i64, "CUBLASLT_MATMUL_TILE_512x8"),
-                (Self::CUBLASLT_MATMUL_TILE_512x16.0 as i64, "CUBLASLT_MATMUL_TILE_512x16"),
-                (Self::CUBLASLT_MATMUL_TILE_512x24.0 as i64, "CUBLASLT_MATMUL_TILE_512x24"),
-                (Self::CUBLASLT_MATMUL_TILE_512x32.0 as i64, "CUBLASLT_MATMUL_TILE_512x32"),
-                (Self::CUBLASLT_MATMUL_TILE_512x40.0 as i64, "CUBLASLT_MATMUL_TILE_512x40"),
-                (Self::CUBLASLT_MATMUL_TILE_512x48.0 as i64, "CUBLASLT_MATMUL_TILE_512x48"),
-                (Self::CUBLASLT_MATMUL_TILE_512x56.0 as i64, "CUBLASLT_MATMUL_TILE_512x56"),
-                (Self::CUBLASLT_MATMUL_TILE_512x72.0 as i64, "CUBLASLT_MATMUL_TILE_512x72"),
-                (Self::CUBLASLT_MATMUL_TILE_512x80.0 as i64, "CUBLASLT_MATMUL_TILE_512x80"),
-                (Self::CUBLASLT_MATMUL_TILE_512x88.0 as i64, "CUBLASLT_MATMUL_TILE_512x88"),
-                (Self::CUBLASLT_MATMUL_TILE_512x96.0 as i64, "CUBLASLT_MATMUL_TILE_512x96"),
-                (Self::CUBLASLT_MATMUL_TILE_512x104.0 as i64, "CUBLASLT_MATMUL_TILE_512x104"),
-                (Self::CUBLASLT_MATMUL_TILE_512x112.0 as i64, "CUBLASLT_MATMUL_TILE_512x112"),
-                (Self::CUBLASLT_MATMUL_TILE_512x120.0 as i64, "CUBLASLT_MATMUL_TILE_512x120"),
-                (Self::CUBLASLT_MATMUL_TILE_512x128.0 as i64, "CUBLASLT_MATMUL_TILE_512x128"),
-                (Self::CUBLASLT_MATMUL_TILE_576x8.0 as i64, "CUBLASLT_MATMUL_TILE_576x8"),
-                (Self::CUBLASLT_MATMUL_TILE_576x16.0 as i64, "CUBLASLT_MATMUL_TILE_576x16"),
-                (Self::CUBLASLT_MATMUL_TILE_576x24.0 as i64, "CUBLASLT_MATMUL_TILE_576x24"),
-                (Self::CUBLASLT_MATMUL_TILE_576x32.0 as i64, "CUBLASLT_MATMUL_TILE_576x32"),
-                (Self::CUBLASLT_MATMUL_TILE_576x40.0 as i64, "CUBLASLT_MATMUL_TILE_576x40"),
-                (Self::CUBLASLT_MATMUL_TILE_576x48.0 as i64, "CUBLASLT_MATMUL_TILE_576x48"),
-                (Self::CUBLASLT_MATMUL_TILE_576x56.0 as i64, "CUBLASLT_MATMUL_TILE_576x56"),
-                (Self::CUBLASLT_MATMUL_TILE_576x72.0 as i64, "CUBLASLT_MATMUL_TILE_576x72"),
-                (Self::CUBLASLT_MATMUL_TILE_576x80.0 as i64, "CUBLASLT_MATMUL_TILE_576x80"),
-                (Self::CUBLASLT_MATMUL_TILE_576x88.0 as i64, "CUBLASLT_MATMUL_TILE_576x88"),
-                (Self::CUBLASLT_MATMUL_TILE_576x96.0 as i64, "CUBLASLT_MATMUL_TILE_576x96"),
-                (Self::CUBLASLT_MATMUL_TILE_576x104.0 as i64, "CUBLASLT_MATMUL_TILE_576x104"),
-                (Self::CUBLASLT_MATMUL_TILE_576x112.0 as i64, "CUBLASLT_MATMUL_TILE_576x112"),
-                (Self::CUBLASLT_MATMUL_TILE_640x8.0 as i64, "CUBLASLT_MATMUL_TILE_640x8"),
-                (Self::CUBLASLT_MATMUL_TILE_640x16.0 as i64, "CUBLASLT_MATMUL_TILE_640x16"),
-                (Self::CUBLASLT_MATMUL_TILE_640x24.0 as i64, "CUBLASLT_MATMUL_TILE_640x24"),
-                (Self::CUBLASLT_MATMUL_TILE_640x32.0 as i64, "CUBLASLT_MATMUL_TILE_640x32"),
-                (Self::CUBLASLT_MATMUL_TILE_640x40.0 as i64, "CUBLASLT_MATMUL_TILE_640x40"),
-                (Self::CUBLASLT_MATMUL_TILE_640x48.0 as i64, "CUBLASLT_MATMUL_TILE_640x48"),
-                (Self::CUBLASLT_MATMUL_TILE_640x56.0 as i64, "CUBLASLT_MATMUL_TILE_640x56"),
-                (Self::CUBLASLT_MATMUL_TILE_640x72.0 as i64, "CUBLASLT_MATMUL_TILE_640x72"),
-                (Self::CUBLASLT_MATMUL_TILE_640x80.0 as i64, "CUBLASLT_MATMUL_TILE_640x80"),
-                (Self::CUBLASLT_MATMUL_TILE_640x88.0 as i64, "CUBLASLT_MATMUL_TILE_640x88"),
-                (Self::CUBLASLT_MATMUL_TILE_640x96.0 as i64, "CUBLASLT_MATMUL_TILE_640x96"),
-                (Self::CUBLASLT_MATMUL_TILE_704x8.0 as i64, "CUBLASLT_MATMUL_TILE_704x8"),
-                (Self::CUBLASLT_MATMUL_TILE_704x16.0 as i64, "CUBLASLT_MATMUL_TILE_704x16"),
-                (Self::CUBLASLT_MATMUL_TILE_704x24.0 as i64, "CUBLASLT_MATMUL_TILE_704x24"),
-                (Self::CUBLASLT_MATMUL_TILE_704x32.0 as i64, "CUBLASLT_MATMUL_TILE_704x32"),
-                (Self::CUBLASLT_MATMUL_TILE_704x40.0 as i64, "CUBLASLT_MATMUL_TILE_704x40"),
-                (Self::CUBLASLT_MATMUL_TILE_704x48.0 as i64, "CUBLASLT_MATMUL_TILE_704x48"),
-                (Self::CUBLASLT_MATMUL_TILE_704x56.0 as i64, "CUBLASLT_MATMUL_TILE_704x56"),
-                (Self::CUBLASLT_MATMUL_TILE_704x72.0 as i64, "CUBLASLT_MATMUL_TILE_704x72"),
-                (Self::CUBLASLT_MATMUL_TILE_704x80.0 as i64, "CUBLASLT_MATMUL_TILE_704x80"),
-                (Self::CUBLASLT_MATMUL_TILE_704x88.0 as i64, "CUBLASLT_MATMUL_TILE_704x88"),
-                (Self::CUBLASLT_MATMUL_TILE_768x8.0 as i64, "CUBLASLT_MATMUL_TILE_768x8"),
-                (Self::CUBLASLT_MATMUL_TILE_768x16.0 as i64, "CUBLASLT_MATMUL_TILE_768x16"),
-                (Self::CUBLASLT_MATMUL_TILE_768x24.0 as i64, "CUBLASLT_MATMUL_TILE_768x24"),
-                (Self::CUBLASLT_MATMUL_TILE_768x32.0 as i64, "CUBLASLT_MATMUL_TILE_768x32"),
-                (Self::CUBLASLT_MATMUL_TILE_768x40.0 as i64, "CUBLASLT_MATMUL_TILE_768x40"),
-                (Self::CUBLASLT_MATMUL_TILE_768x48.0 as i64, "CUBLASLT_MATMUL_TILE_768x48"),
-                (Self::CUBLASLT_MATMUL_TILE_768x56.0 as i64, "CUBLASLT_MATMUL_TILE_768x56"),
-                (Self::CUBLASLT_MATMUL_TILE_768x72.0 as i64, "CUBLASLT_MATMUL_TILE_768x72"),
-                (Self::CUBLASLT_MATMUL_TILE_768x80.0 as i64, "CUBLASLT_MATMUL_TILE_768x80"),
-                (Self::CUBLASLT_MATMUL_TILE_256x512.0 as i64, "CUBLASLT_MATMUL_TILE_256x512"),
-                (Self::CUBLASLT_MATMUL_TILE_256x1024.0 as i64, "CUBLASLT_MATMUL_TILE_256x1024"),
-                (Self::CUBLASLT_MATMUL_TILE_512x512.0 as i64, "CUBLASLT_MATMUL_TILE_512x512"),
-                (Self::CUBLASLT_MATMUL_TILE_512x1024.0 as i64, "CUBLASLT_MATMUL_TILE_512x1024"),
-                (Self::CUBLASLT_MATMUL_TILE_4x1.0 as i64, "CUBLASLT_MATMUL_TILE_4x1"),
-                (Self::CUBLASLT_MATMUL_TILE_8x1.0 as i64, "CUBLASLT_MATMUL_TILE_8x1"),
-                (Self::CUBLASLT_MATMUL_TILE_16x1.0 as i64, "CUBLASLT_MATMUL_TILE_16x1"),
-                (Self::CUBLASLT_MATMUL_TILE_24x1.0 as i64, "CUBLASLT_MATMUL_TILE_24x1"),
-                (Self::CUBLASLT_MATMUL_TILE_32x1.0 as i64, "CUBLASLT_MATMUL_TILE_32x1"),
-                (Self::CUBLASLT_MATMUL_TILE_40x1.0 as i64, "CUBLASLT_MATMUL_TILE_40x1"),
-                (Self::CUBLASLT_MATMUL_TILE_48x1.0 as i64, "CUBLASLT_MATMUL_TILE_48x1"),
-                (Self::CUBLASLT_MATMUL_TILE_64x1.0 as i64, "CUBLASLT_MATMUL_TILE_64x1"),
-                (Self::CUBLASLT_MATMUL_TILE_128x1.0 as i64, "CUBLASLT_MATMUL_TILE_128x1"),
-                (Self::CUBLASLT_MATMUL_TILE_192x1.0 as i64, "CUBLASLT_MATMUL_TILE_192x1"),
-                (Self::CUBLASLT_MATMUL_TILE_256x1.0 as i64, "CUBLASLT_MATMUL_TILE_256x1"),
-                (Self::CUBLASLT_MATMUL_TILE_END.0 as i64, "CUBLASLT_MATMUL_TILE_END"),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_UNDEFINED.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_UNDEFINED",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_96x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_96x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_96x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_96x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x160.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x160",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_160x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_160x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x640.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x640",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x704.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x704",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x768.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x768",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x640.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x640",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x704.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x704",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x768.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x768",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x640.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x640",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x704.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x704",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x768.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x768",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x640.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x640",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x704.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x704",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x768.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x768",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x640.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x640",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x704.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x704",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x768.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x768",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x640.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x640",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x704.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x704",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x768.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x768",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x640.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x640",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x704.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x704",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_56x768.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_56x768",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x640.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x640",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x704.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x704",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x768.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x768",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_72x640.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_72x640",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_80x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_80x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_80x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_80x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_80x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_80x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_80x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_80x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_80x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_80x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_80x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_80x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_80x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_80x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_80x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_80x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_80x576.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_80x576",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_88x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_88x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_88x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_88x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_88x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_88x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_88x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_88x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_88x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_88x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_88x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_88x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_88x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_88x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_88x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_88x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_96x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_96x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_96x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_96x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_96x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_96x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_96x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_96x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_96x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_96x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_96x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_96x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_104x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_104x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_104x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_104x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_104x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_104x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_104x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_104x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_104x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_104x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_104x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_104x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_104x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_104x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_112x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_112x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_112x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_112x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_112x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_112x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_112x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_112x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_112x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_112x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_112x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_112x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_120x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_120x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_120x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_120x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_120x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_120x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_120x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_120x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_120x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_120x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_120x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_120x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x384.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x384",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_136x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_136x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_136x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_136x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_136x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_136x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_136x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_136x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_136x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_136x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_144x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_144x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_144x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_144x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_144x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_144x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_144x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_144x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_144x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_144x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_152x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_152x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_152x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_152x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_152x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_152x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_152x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_152x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_152x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_152x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_160x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_160x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_160x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_160x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_160x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_160x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_168x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_168x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_168x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_168x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_168x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_168x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_168x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_168x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_176x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_176x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_176x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_176x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_176x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_176x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_176x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_176x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_184x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_184x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_184x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_184x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_184x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_184x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_184x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_184x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_200x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_200x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_200x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_200x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_200x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_200x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_208x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_208x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_208x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_208x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_208x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_208x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_216x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_216x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_216x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_216x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_216x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_216x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_224x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_224x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_224x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_224x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_224x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_224x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_232x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_232x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_232x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_232x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_232x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_232x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_240x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_240x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_240x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_240x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_240x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_240x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_248x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_248x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_248x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_248x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_248x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_248x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_264x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_264x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_264x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_264x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_272x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_272x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_272x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_272x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_280x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_280x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_280x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_280x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_288x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_288x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_288x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_288x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_296x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_296x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_296x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_296x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_304x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_304x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_304x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_304x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_312x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_312x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_312x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_312x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_328x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_328x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_328x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_328x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_336x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_336x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_336x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_336x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_344x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_344x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_344x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_344x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_352x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_352x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_352x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_352x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_360x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_360x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_360x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_360x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_368x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_368x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_368x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_368x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_376x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_376x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_376x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_376x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_392x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_392x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_400x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_400x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_408x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_408x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_416x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_416x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_424x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_424x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_432x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_432x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_440x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_440x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_456x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_456x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_464x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_464x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_472x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_472x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_480x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_480x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_488x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_488x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_496x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_496x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_504x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_504x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_520x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_520x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_528x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_528x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_536x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_536x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_544x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_544x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_552x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_552x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_560x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_560x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_568x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_568x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_584x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_584x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_592x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_592x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_600x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_600x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_608x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_608x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_616x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_616x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_624x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_624x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_632x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_632x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_648x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_648x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_656x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_656x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_664x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_664x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_672x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_672x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_680x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_680x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_688x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_688x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_696x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_696x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_712x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_712x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_720x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_720x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_728x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_728x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_736x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_736x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_744x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_744x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_752x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_752x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_760x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_760x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x64.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x64",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x104.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x104",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x112.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x112",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x120.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x120",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x136.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x136",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x144.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x144",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x152.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x152",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x160.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x160",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x168.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x168",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x176.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x176",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x184.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x184",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x200.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x200",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x208.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x208",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x216.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x216",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x224.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x224",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x232.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x232",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x240.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x240",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x248.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x248",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x264.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x264",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x272.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x272",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x280.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x280",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x288.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x288",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x296.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x296",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x304.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x304",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x312.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x312",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x328.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x328",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x336.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x336",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x344.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x344",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x352.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x352",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x360.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x360",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x368.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x368",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x376.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x376",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x392.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x392",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x400.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x400",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x408.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x408",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x416.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x416",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x424.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x424",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x432.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x432",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x440.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x440",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x456.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x456",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x464.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x464",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x472.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x472",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x480.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x480",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x488.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x488",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x496.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x496",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x504.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x504",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x520.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x520",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x528.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x528",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x536.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x536",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x544.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x544",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x552.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x552",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x560.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x560",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x568.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x568",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x584.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x584",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x592.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x592",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x600.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x600",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x608.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x608",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x616.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x616",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x624.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x624",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x632.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x632",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x648.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x648",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x656.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x656",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x664.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x664",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x672.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x672",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x680.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x680",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x688.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x688",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x696.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x696",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x712.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x712",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x720.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x720",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x728.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x728",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x736.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x736",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x744.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x744",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x752.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x752",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x760.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x760",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x104.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x104",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x112.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x112",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x120.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x120",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x136.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x136",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x144.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x144",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x152.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x152",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x168.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x168",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x176.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x176",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x184.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x184",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x200.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x200",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x208.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x208",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x216.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x216",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x224.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x224",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x232.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x232",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x240.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x240",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x248.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x248",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x264.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x264",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x272.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x272",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x280.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x280",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x288.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x288",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x296.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x296",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x304.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x304",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x312.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x312",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x328.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x328",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x336.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x336",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x344.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x344",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x352.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x352",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x360.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x360",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x368.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x368",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x376.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x376",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x392.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x392",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x400.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x400",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x408.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x408",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x416.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x416",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x424.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x424",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x432.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x432",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x440.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x440",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x448.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x448",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x456.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x456",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x464.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x464",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x472.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x472",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x480.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x480",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x488.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x488",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x496.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x496",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x504.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x504",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x104.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x104",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x112.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x112",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x120.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x120",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x136.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x136",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x144.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x144",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x152.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x152",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x160.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x160",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x168.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x168",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x176.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x176",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x184.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x184",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x200.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x200",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x208.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x208",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x216.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x216",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x224.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x224",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x232.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x232",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x240.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x240",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x248.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x248",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x264.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x264",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x272.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x272",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x280.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x280",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x288.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x288",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x296.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x296",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x304.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x304",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x312.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x312",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x320.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x320",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x328.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x328",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x336.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x336",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x104.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x104",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x112.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x112",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x120.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x120",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x136.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x136",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x144.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x144",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x152.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x152",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x160.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x160",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x168.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x168",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x176.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x176",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x184.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x184",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x200.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x200",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x208.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x208",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x216.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x216",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x224.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x224",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x232.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x232",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x240.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x240",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x248.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x248",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x256.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x256",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x104.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x104",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x112.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x112",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x120.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x120",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x136.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x136",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x144.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x144",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x152.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x152",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x160.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x160",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x168.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x168",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x176.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x176",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x184.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x184",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x192.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x192",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_320x200.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_320x200",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x104.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x104",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x112.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x112",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x120.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x120",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x136.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x136",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x144.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x144",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x152.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x152",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x160.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x160",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_384x168.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_384x168",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x104.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x104",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x112.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x112",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x120.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x120",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x136.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x136",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_448x144.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_448x144",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x104.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x104",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x112.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x112",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x120.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x120",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x128.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x128",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x104.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x104",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_576x112.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_576x112",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_640x96.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_640x96",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_704x88.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_704x88",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x8.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x8",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x16.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x16",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x24.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x24",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x32.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x32",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x40.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x40",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x48.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x48",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x56.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x56",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x72.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x72",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_768x80.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_768x80",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x1024.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x1024",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x512.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x512",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_512x1024.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_512x1024",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_4x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_4x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_8x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_8x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_16x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_16x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_24x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_24x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_32x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_32x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_40x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_40x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_48x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_48x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_64x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_64x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_128x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_128x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_192x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_192x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_256x1.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_256x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_TILE_END.0 as i64,
+                    "CUBLASLT_MATMUL_TILE_END",
+                ),
             ],
         )
     }
@@ -2033,44 +4138,158 @@ impl ::core::fmt::Debug for cublasLtMatmulStages_t {
             "cublasLtMatmulStages_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_MATMUL_STAGES_UNDEFINED.0 as i64, "CUBLASLT_MATMUL_STAGES_UNDEFINED"),
-                (Self::CUBLASLT_MATMUL_STAGES_16x1.0 as i64, "CUBLASLT_MATMUL_STAGES_16x1"),
-                (Self::CUBLASLT_MATMUL_STAGES_16x2.0 as i64, "CUBLASLT_MATMUL_STAGES_16x2"),
-                (Self::CUBLASLT_MATMUL_STAGES_16x3.0 as i64, "CUBLASLT_MATMUL_STAGES_16x3"),
-                (Self::CUBLASLT_MATMUL_STAGES_16x4.0 as i64, "CUBLASLT_MATMUL_STAGES_16x4"),
-                (Self::CUBLASLT_MATMUL_STAGES_16x5.0 as i64, "CUBLASLT_MATMUL_STAGES_16x5"),
-                (Self::CUBLASLT_MATMUL_STAGES_16x6.0 as i64, "CUBLASLT_MATMUL_STAGES_16x6"),
-                (Self::CUBLASLT_MATMUL_STAGES_32x1.0 as i64, "CUBLASLT_MATMUL_STAGES_32x1"),
-                (Self::CUBLASLT_MATMUL_STAGES_32x2.0 as i64, "CUBLASLT_MATMUL_STAGES_32x2"),
-                (Self::CUBLASLT_MATMUL_STAGES_32x3.0 as i64, "CUBLASLT_MATMUL_STAGES_32x3"),
-                (Self::CUBLASLT_MATMUL_STAGES_32x4.0 as i64, "CUBLASLT_MATMUL_STAGES_32x4"),
-                (Self::CUBLASLT_MATMUL_STAGES_32x5.0 as i64, "CUBLASLT_MATMUL_STAGES_32x5"),
-                (Self::CUBLASLT_MATMUL_STAGES_32x6.0 as i64, "CUBLASLT_MATMUL_STAGES_32x6"),
-                (Self::CUBLASLT_MATMUL_STAGES_64x1.0 as i64, "CUBLASLT_MATMUL_STAGES_64x1"),
-                (Self::CUBLASLT_MATMUL_STAGES_64x2.0 as i64, "CUBLASLT_MATMUL_STAGES_64x2"),
-                (Self::CUBLASLT_MATMUL_STAGES_64x3.0 as i64, "CUBLASLT_MATMUL_STAGES_64x3"),
-                (Self::CUBLASLT_MATMUL_STAGES_64x4.0 as i64, "CUBLASLT_MATMUL_STAGES_64x4"),
-                (Self::CUBLASLT_MATMUL_STAGES_64x5.0 as i64, "CUBLASLT_MATMUL_STAGES_64x5"),
-                (Self::CUBLASLT_MATMUL_STAGES_64x6.0 as i64, "CUBLASLT_MATMUL_STAGES_64x6"),
-                (Self::CUBLASLT_MATMUL_STAGES_128x1.0 as i64, "CUBLASLT_MATMUL_STAGES_128x1"),
-                (Self::CUBLASLT_MATMUL_STAGES_128x2.0 as i64, "CUBLASLT_MATMUL_STAGES_128x2"),
-                (Self::CUBLASLT_MATMUL_STAGES_128x3.0 as i64, "CUBLASLT_MATMUL_STAGES_128x3"),
-                (Self::CUBLASLT_MATMUL_STAGES_128x4.0 as i64, "CUBLASLT_MATMUL_STAGES_128x4"),
-                (Self::CUBLASLT_MATMUL_STAGES_128x5.0 as i64, "CUBLASLT_MATMUL_STAGES_128x5"),
-                (Self::CUBLASLT_MATMUL_STAGES_128x6.0 as i64, "CUBLASLT_MATMUL_STAGES_128x6"),
-                (Self::CUBLASLT_MATMUL_STAGES_32x10.0 as i64, "CUBLASLT_MATMUL_STAGES_32x10"),
-                (Self::CUBLASLT_MATMUL_STAGES_8x4.0 as i64, "CUBLASLT_MATMUL_STAGES_8x4"),
-                (Self::CUBLASLT_MATMUL_STAGES_16x10.0 as i64, "CUBLASLT_MATMUL_STAGES_16x10"),
-                (Self::CUBLASLT_MATMUL_STAGES_8x5.0 as i64, "CUBLASLT_MATMUL_STAGES_8x5"),
-                (Self::CUBLASLT_MATMUL_STAGES_8x3.0 as i64, "CUBLASLT_MATMUL_STAGES_8x3"),
-                (Self::CUBLASLT_MATMUL_STAGES_8xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_8xAUTO"),
-                (Self::CUBLASLT_MATMUL_STAGES_16xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_16xAUTO"),
-                (Self::CUBLASLT_MATMUL_STAGES_32xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_32xAUTO"),
-                (Self::CUBLASLT_MATMUL_STAGES_64xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_64xAUTO"),
-                (Self::CUBLASLT_MATMUL_STAGES_128xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_128xAUTO"),
-                (Self::CUBLASLT_MATMUL_STAGES_256xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_256xAUTO"),
-                (Self::CUBLASLT_MATMUL_STAGES_768xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_768xAUTO"),
-                (Self::CUBLASLT_MATMUL_STAGES_END.0 as i64, "CUBLASLT_MATMUL_STAGES_END"),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_UNDEFINED.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_UNDEFINED",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_16x1.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_16x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_16x2.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_16x2",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_16x3.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_16x3",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_16x4.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_16x4",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_16x5.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_16x5",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_16x6.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_16x6",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_32x1.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_32x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_32x2.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_32x2",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_32x3.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_32x3",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_32x4.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_32x4",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_32x5.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_32x5",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_32x6.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_32x6",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_64x1.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_64x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_64x2.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_64x2",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_64x3.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_64x3",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_64x4.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_64x4",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_64x5.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_64x5",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_64x6.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_64x6",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_128x1.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_128x1",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_128x2.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_128x2",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_128x3.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_128x3",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_128x4.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_128x4",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_128x5.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_128x5",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_128x6.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_128x6",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_32x10.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_32x10",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_8x4.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_8x4",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_16x10.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_16x10",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_8x5.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_8x5",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_8x3.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_8x3",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_8xAUTO.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_8xAUTO",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_16xAUTO.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_16xAUTO",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_32xAUTO.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_32xAUTO",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_64xAUTO.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_64xAUTO",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_128xAUTO.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_128xAUTO",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_256xAUTO.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_256xAUTO",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_768xAUTO.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_768xAUTO",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_STAGES_END.0 as i64,
+                    "CUBLASLT_MATMUL_STAGES_END",
+                ),
             ],
         )
     }
@@ -2139,69 +4358,231 @@ impl ::core::fmt::Debug for cublasLtClusterShape_t {
             "cublasLtClusterShape_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_CLUSTER_SHAPE_AUTO.0 as i64, "CUBLASLT_CLUSTER_SHAPE_AUTO"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_2x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_4x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_4x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x2x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_2x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x2x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_4x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_4x2x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x4x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x4x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_2x4x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x4x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_4x4x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_4x4x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_8x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_8x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x8x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x8x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_8x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_8x2x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_2x8x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x8x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_16x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_16x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x16x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x16x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_3x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_5x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_5x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_6x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_6x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_7x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_7x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_9x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_9x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_10x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_10x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_11x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_11x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_12x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_12x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_13x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_13x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_14x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_14x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_15x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_15x1x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_3x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x2x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_5x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_5x2x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_6x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_6x2x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_7x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_7x2x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x3x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_2x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x3x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_3x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x3x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_4x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_4x3x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_5x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_5x3x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_3x4x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x4x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x5x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x5x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_2x5x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x5x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_3x5x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x5x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x6x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x6x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_2x6x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x6x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x7x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x7x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_2x7x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x7x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x9x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x9x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x10x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x10x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x11x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x11x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x12x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x12x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x13x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x13x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x14x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x14x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_1x15x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x15x1"),
-                (Self::CUBLASLT_CLUSTER_SHAPE_END.0 as i64, "CUBLASLT_CLUSTER_SHAPE_END"),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_AUTO.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_AUTO",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_2x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_2x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_4x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_4x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x2x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x2x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_2x2x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_2x2x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_4x2x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_4x2x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x4x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x4x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_2x4x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_2x4x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_4x4x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_4x4x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_8x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_8x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x8x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x8x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_8x2x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_8x2x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_2x8x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_2x8x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_16x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_16x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x16x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x16x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_3x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_3x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_5x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_5x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_6x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_6x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_7x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_7x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_9x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_9x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_10x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_10x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_11x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_11x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_12x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_12x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_13x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_13x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_14x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_14x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_15x1x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_15x1x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_3x2x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_3x2x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_5x2x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_5x2x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_6x2x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_6x2x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_7x2x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_7x2x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x3x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x3x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_2x3x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_2x3x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_3x3x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_3x3x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_4x3x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_4x3x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_5x3x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_5x3x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_3x4x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_3x4x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x5x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x5x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_2x5x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_2x5x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_3x5x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_3x5x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x6x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x6x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_2x6x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_2x6x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x7x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x7x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_2x7x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_2x7x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x9x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x9x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x10x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x10x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x11x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x11x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x12x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x12x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x13x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x13x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x14x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x14x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_1x15x1.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_1x15x1",
+                ),
+                (
+                    Self::CUBLASLT_CLUSTER_SHAPE_END.0 as i64,
+                    "CUBLASLT_CLUSTER_SHAPE_END",
+                ),
             ],
         )
     }
 }
 impl cublasLtMatmulInnerShape_t {
-    pub const CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED: cublasLtMatmulInnerShape_t = cublasLtMatmulInnerShape_t(0);
-    pub const CUBLASLT_MATMUL_INNER_SHAPE_MMA884: cublasLtMatmulInnerShape_t = cublasLtMatmulInnerShape_t(1);
-    pub const CUBLASLT_MATMUL_INNER_SHAPE_MMA1684: cublasLtMatmulInnerShape_t = cublasLtMatmulInnerShape_t(2);
-    pub const CUBLASLT_MATMUL_INNER_SHAPE_MMA1688: cublasLtMatmulInnerShape_t = cublasLtMatmulInnerShape_t(3);
-    pub const CUBLASLT_MATMUL_INNER_SHAPE_MMA16816: cublasLtMatmulInnerShape_t = cublasLtMatmulInnerShape_t(4);
-    pub const CUBLASLT_MATMUL_INNER_SHAPE_END: cublasLtMatmulInnerShape_t = cublasLtMatmulInnerShape_t(5);
+    pub const CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED: cublasLtMatmulInnerShape_t =
+        cublasLtMatmulInnerShape_t(0);
+    pub const CUBLASLT_MATMUL_INNER_SHAPE_MMA884: cublasLtMatmulInnerShape_t =
+        cublasLtMatmulInnerShape_t(1);
+    pub const CUBLASLT_MATMUL_INNER_SHAPE_MMA1684: cublasLtMatmulInnerShape_t =
+        cublasLtMatmulInnerShape_t(2);
+    pub const CUBLASLT_MATMUL_INNER_SHAPE_MMA1688: cublasLtMatmulInnerShape_t =
+        cublasLtMatmulInnerShape_t(3);
+    pub const CUBLASLT_MATMUL_INNER_SHAPE_MMA16816: cublasLtMatmulInnerShape_t =
+        cublasLtMatmulInnerShape_t(4);
+    pub const CUBLASLT_MATMUL_INNER_SHAPE_END: cublasLtMatmulInnerShape_t =
+        cublasLtMatmulInnerShape_t(5);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2213,31 +4594,57 @@ impl ::core::fmt::Debug for cublasLtMatmulInnerShape_t {
             "cublasLtMatmulInnerShape_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED"),
-                (Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA884.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_MMA884"),
-                (Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA1684.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_MMA1684"),
-                (Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA1688.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_MMA1688"),
-                (Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA16816.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_MMA16816"),
-                (Self::CUBLASLT_MATMUL_INNER_SHAPE_END.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_END"),
+                (
+                    Self::CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED.0 as i64,
+                    "CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA884.0 as i64,
+                    "CUBLASLT_MATMUL_INNER_SHAPE_MMA884",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA1684.0 as i64,
+                    "CUBLASLT_MATMUL_INNER_SHAPE_MMA1684",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA1688.0 as i64,
+                    "CUBLASLT_MATMUL_INNER_SHAPE_MMA1688",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA16816.0 as i64,
+                    "CUBLASLT_MATMUL_INNER_SHAPE_MMA16816",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_INNER_SHAPE_END.0 as i64,
+                    "CUBLASLT_MATMUL_INNER_SHAPE_END",
+                ),
             ],
         )
     }
 }
 impl cublasLtMatmulMatrixScale_t {
-    pub const CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F: cublasLtMatmulMatrixScale_t = cublasLtMatmulMatrixScale_t(0);
-    pub const CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3: cublasLtMatmulMatrixScale_t = cublasLtMatmulMatrixScale_t(1);
-    pub const CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0: cublasLtMatmulMatrixScale_t = cublasLtMatmulMatrixScale_t(2);
-    pub const CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F: cublasLtMatmulMatrixScale_t = cublasLtMatmulMatrixScale_t(3);
-    pub const CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F: cublasLtMatmulMatrixScale_t = cublasLtMatmulMatrixScale_t(4);
-    pub const CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F: cublasLtMatmulMatrixScale_t = cublasLtMatmulMatrixScale_t(5);
+    pub const CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F: cublasLtMatmulMatrixScale_t =
+        cublasLtMatmulMatrixScale_t(0);
+    pub const CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3: cublasLtMatmulMatrixScale_t =
+        cublasLtMatmulMatrixScale_t(1);
+    pub const CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0: cublasLtMatmulMatrixScale_t =
+        cublasLtMatmulMatrixScale_t(2);
+    pub const CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F: cublasLtMatmulMatrixScale_t =
+        cublasLtMatmulMatrixScale_t(3);
+    pub const CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F: cublasLtMatmulMatrixScale_t =
+        cublasLtMatmulMatrixScale_t(4);
+    pub const CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F: cublasLtMatmulMatrixScale_t =
+        cublasLtMatmulMatrixScale_t(5);
     pub const CUBLASLT_MATMUL_MATRIX_SCALE_PER_BATCH_SCALAR_32F: cublasLtMatmulMatrixScale_t =
         cublasLtMatmulMatrixScale_t(6);
     pub const CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_MN_K4_UE8M0: cublasLtMatmulMatrixScale_t =
         cublasLtMatmulMatrixScale_t(12);
     pub const CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_MN_K4_UE8M0: cublasLtMatmulMatrixScale_t =
         cublasLtMatmulMatrixScale_t(13);
-    pub const CUBLASLT_MATMUL_MATRIX_SCALE_END: cublasLtMatmulMatrixScale_t = cublasLtMatmulMatrixScale_t(14);
-    pub const CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED: cublasLtMatmulMatrixScale_t = cublasLtMatmulMatrixScale_t(127);
+    pub const CUBLASLT_MATMUL_MATRIX_SCALE_END: cublasLtMatmulMatrixScale_t =
+        cublasLtMatmulMatrixScale_t(14);
+    pub const CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED: cublasLtMatmulMatrixScale_t =
+        cublasLtMatmulMatrixScale_t(127);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2249,14 +4656,26 @@ impl ::core::fmt::Debug for cublasLtMatmulMatrixScale_t {
             "cublasLtMatmulMatrixScale_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F"),
-                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3"),
-                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0"),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0",
+                ),
                 (
                     Self::CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F.0 as i64,
                     "CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F",
                 ),
-                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F"),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F",
+                ),
                 (
                     Self::CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F.0 as i64,
                     "CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F",
@@ -2273,8 +4692,14 @@ impl ::core::fmt::Debug for cublasLtMatmulMatrixScale_t {
                     Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_MN_K4_UE8M0.0 as i64,
                     "CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_MN_K4_UE8M0",
                 ),
-                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_END.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_END"),
-                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED"),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_END.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_END",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED",
+                ),
             ],
         )
     }
@@ -2283,8 +4708,10 @@ impl cublasLtPointerMode_t {
     pub const CUBLASLT_POINTER_MODE_HOST: cublasLtPointerMode_t = cublasLtPointerMode_t(0);
     pub const CUBLASLT_POINTER_MODE_DEVICE: cublasLtPointerMode_t = cublasLtPointerMode_t(1);
     pub const CUBLASLT_POINTER_MODE_DEVICE_VECTOR: cublasLtPointerMode_t = cublasLtPointerMode_t(2);
-    pub const CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO: cublasLtPointerMode_t = cublasLtPointerMode_t(3);
-    pub const CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST: cublasLtPointerMode_t = cublasLtPointerMode_t(4);
+    pub const CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO: cublasLtPointerMode_t =
+        cublasLtPointerMode_t(3);
+    pub const CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST: cublasLtPointerMode_t =
+        cublasLtPointerMode_t(4);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2296,9 +4723,18 @@ impl ::core::fmt::Debug for cublasLtPointerMode_t {
             "cublasLtPointerMode_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_POINTER_MODE_HOST.0 as i64, "CUBLASLT_POINTER_MODE_HOST"),
-                (Self::CUBLASLT_POINTER_MODE_DEVICE.0 as i64, "CUBLASLT_POINTER_MODE_DEVICE"),
-                (Self::CUBLASLT_POINTER_MODE_DEVICE_VECTOR.0 as i64, "CUBLASLT_POINTER_MODE_DEVICE_VECTOR"),
+                (
+                    Self::CUBLASLT_POINTER_MODE_HOST.0 as i64,
+                    "CUBLASLT_POINTER_MODE_HOST",
+                ),
+                (
+                    Self::CUBLASLT_POINTER_MODE_DEVICE.0 as i64,
+                    "CUBLASLT_POINTER_MODE_DEVICE",
+                ),
+                (
+                    Self::CUBLASLT_POINTER_MODE_DEVICE_VECTOR.0 as i64,
+                    "CUBLASLT_POINTER_MODE_DEVICE_VECTOR",
+                ),
                 (
                     Self::CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO.0 as i64,
                     "CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO",
@@ -2312,9 +4748,12 @@ impl ::core::fmt::Debug for cublasLtPointerMode_t {
     }
 }
 impl cublasLtPointerModeMask_t {
-    pub const CUBLASLT_POINTER_MODE_MASK_HOST: cublasLtPointerModeMask_t = cublasLtPointerModeMask_t(1);
-    pub const CUBLASLT_POINTER_MODE_MASK_DEVICE: cublasLtPointerModeMask_t = cublasLtPointerModeMask_t(2);
-    pub const CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR: cublasLtPointerModeMask_t = cublasLtPointerModeMask_t(4);
+    pub const CUBLASLT_POINTER_MODE_MASK_HOST: cublasLtPointerModeMask_t =
+        cublasLtPointerModeMask_t(1);
+    pub const CUBLASLT_POINTER_MODE_MASK_DEVICE: cublasLtPointerModeMask_t =
+        cublasLtPointerModeMask_t(2);
+    pub const CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR: cublasLtPointerModeMask_t =
+        cublasLtPointerModeMask_t(4);
     pub const CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_ZERO: cublasLtPointerModeMask_t =
         cublasLtPointerModeMask_t(8);
     pub const CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_HOST: cublasLtPointerModeMask_t =
@@ -2330,9 +4769,18 @@ impl ::core::fmt::Debug for cublasLtPointerModeMask_t {
             "cublasLtPointerModeMask_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_POINTER_MODE_MASK_HOST.0 as i64, "CUBLASLT_POINTER_MODE_MASK_HOST"),
-                (Self::CUBLASLT_POINTER_MODE_MASK_DEVICE.0 as i64, "CUBLASLT_POINTER_MODE_MASK_DEVICE"),
-                (Self::CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR.0 as i64, "CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR"),
+                (
+                    Self::CUBLASLT_POINTER_MODE_MASK_HOST.0 as i64,
+                    "CUBLASLT_POINTER_MODE_MASK_HOST",
+                ),
+                (
+                    Self::CUBLASLT_POINTER_MODE_MASK_DEVICE.0 as i64,
+                    "CUBLASLT_POINTER_MODE_MASK_DEVICE",
+                ),
+                (
+                    Self::CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR.0 as i64,
+                    "CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR",
+                ),
                 (
                     Self::CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_ZERO.0 as i64,
                     "CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_ZERO",
@@ -2366,8 +4814,14 @@ impl ::core::fmt::Debug for cublasLtOrder_t {
                 (Self::CUBLASLT_ORDER_COL.0 as i64, "CUBLASLT_ORDER_COL"),
                 (Self::CUBLASLT_ORDER_ROW.0 as i64, "CUBLASLT_ORDER_ROW"),
                 (Self::CUBLASLT_ORDER_COL32.0 as i64, "CUBLASLT_ORDER_COL32"),
-                (Self::CUBLASLT_ORDER_COL4_4R2_8C.0 as i64, "CUBLASLT_ORDER_COL4_4R2_8C"),
-                (Self::CUBLASLT_ORDER_COL32_2R_4R4.0 as i64, "CUBLASLT_ORDER_COL32_2R_4R4"),
+                (
+                    Self::CUBLASLT_ORDER_COL4_4R2_8C.0 as i64,
+                    "CUBLASLT_ORDER_COL4_4R2_8C",
+                ),
+                (
+                    Self::CUBLASLT_ORDER_COL32_2R_4R4.0 as i64,
+                    "CUBLASLT_ORDER_COL32_2R_4R4",
+                ),
             ],
         )
     }
@@ -2387,9 +4841,18 @@ impl ::core::fmt::Debug for cublasLtBatchMode_t {
             "cublasLtBatchMode_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_BATCH_MODE_STRIDED.0 as i64, "CUBLASLT_BATCH_MODE_STRIDED"),
-                (Self::CUBLASLT_BATCH_MODE_POINTER_ARRAY.0 as i64, "CUBLASLT_BATCH_MODE_POINTER_ARRAY"),
-                (Self::CUBLASLT_BATCH_MODE_GROUPED.0 as i64, "CUBLASLT_BATCH_MODE_GROUPED"),
+                (
+                    Self::CUBLASLT_BATCH_MODE_STRIDED.0 as i64,
+                    "CUBLASLT_BATCH_MODE_STRIDED",
+                ),
+                (
+                    Self::CUBLASLT_BATCH_MODE_POINTER_ARRAY.0 as i64,
+                    "CUBLASLT_BATCH_MODE_POINTER_ARRAY",
+                ),
+                (
+                    Self::CUBLASLT_BATCH_MODE_GROUPED.0 as i64,
+                    "CUBLASLT_BATCH_MODE_GROUPED",
+                ),
             ],
         )
     }
@@ -2408,33 +4871,47 @@ impl ::core::fmt::Debug for cublasLtIntegerWidth_t {
             "cublasLtIntegerWidth_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_INTEGER_WIDTH_32.0 as i64, "CUBLASLT_INTEGER_WIDTH_32"),
-                (Self::CUBLASLT_INTEGER_WIDTH_64.0 as i64, "CUBLASLT_INTEGER_WIDTH_64"),
+                (
+                    Self::CUBLASLT_INTEGER_WIDTH_32.0 as i64,
+                    "CUBLASLT_INTEGER_WIDTH_32",
+                ),
+                (
+                    Self::CUBLASLT_INTEGER_WIDTH_64.0 as i64,
+                    "CUBLASLT_INTEGER_WIDTH_64",
+                ),
             ],
         )
     }
 }
 impl cublasLtMatrixLayoutAttribute_t {
-    pub const CUBLASLT_MATRIX_LAYOUT_TYPE: cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(0);
-    pub const CUBLASLT_MATRIX_LAYOUT_ORDER: cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(1);
-    pub const CUBLASLT_MATRIX_LAYOUT_ROWS: cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(2);
-    pub const CUBLASLT_MATRIX_LAYOUT_COLS: cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(3);
-    pub const CUBLASLT_MATRIX_LAYOUT_LD: cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(4);
-    pub const CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(5);
+    pub const CUBLASLT_MATRIX_LAYOUT_TYPE: cublasLtMatrixLayoutAttribute_t =
+        cublasLtMatrixLayoutAttribute_t(0);
+    pub const CUBLASLT_MATRIX_LAYOUT_ORDER: cublasLtMatrixLayoutAttribute_t =
+        cublasLtMatrixLayoutAttribute_t(1);
+    pub const CUBLASLT_MATRIX_LAYOUT_ROWS: cublasLtMatrixLayoutAttribute_t =
+        cublasLtMatrixLayoutAttribute_t(2);
+    pub const CUBLASLT_MATRIX_LAYOUT_COLS: cublasLtMatrixLayoutAttribute_t =
+        cublasLtMatrixLayoutAttribute_t(3);
+    pub const CUBLASLT_MATRIX_LAYOUT_LD: cublasLtMatrixLayoutAttribute_t =
+        cublasLtMatrixLayoutAttribute_t(4);
+    pub const CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: cublasLtMatrixLayoutAttribute_t =
+        cublasLtMatrixLayoutAttribute_t(5);
     pub const CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET: cublasLtMatrixLayoutAttribute_t =
         cublasLtMatrixLayoutAttribute_t(6);
-    pub const CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET: cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(7);
-    pub const CUBLASLT_MATRIX_LAYOUT_BATCH_MODE: cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(8);
+    pub const CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET: cublasLtMatrixLayoutAttribute_t =
+        cublasLtMatrixLayoutAttribute_t(7);
+    pub const CUBLASLT_MATRIX_LAYOUT_BATCH_MODE: cublasLtMatrixLayoutAttribute_t =
+        cublasLtMatrixLayoutAttribute_t(8);
     pub const CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_ARRAY: cublasLtMatrixLayoutAttribute_t =
         cublasLtMatrixLayoutAttribute_t(9);
     pub const CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY: cublasLtMatrixLayoutAttribute_t =
         cublasLtMatrixLayoutAttribute_t(10);
     pub const CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY: cublasLtMatrixLayoutAttribute_t =
         cublasLtMatrixLayoutAttribute_t(11);
-    pub const CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_COLS_ARRAY_INTEGER_WIDTH: cublasLtMatrixLayoutAttribute_t =
-        cublasLtMatrixLayoutAttribute_t(12);
-    pub const CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY_INTEGER_WIDTH: cublasLtMatrixLayoutAttribute_t =
-        cublasLtMatrixLayoutAttribute_t(13);
+    pub const CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_COLS_ARRAY_INTEGER_WIDTH:
+        cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(12);
+    pub const CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY_INTEGER_WIDTH:
+        cublasLtMatrixLayoutAttribute_t = cublasLtMatrixLayoutAttribute_t(13);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2446,21 +4923,54 @@ impl ::core::fmt::Debug for cublasLtMatrixLayoutAttribute_t {
             "cublasLtMatrixLayoutAttribute_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_MATRIX_LAYOUT_TYPE.0 as i64, "CUBLASLT_MATRIX_LAYOUT_TYPE"),
-                (Self::CUBLASLT_MATRIX_LAYOUT_ORDER.0 as i64, "CUBLASLT_MATRIX_LAYOUT_ORDER"),
-                (Self::CUBLASLT_MATRIX_LAYOUT_ROWS.0 as i64, "CUBLASLT_MATRIX_LAYOUT_ROWS"),
-                (Self::CUBLASLT_MATRIX_LAYOUT_COLS.0 as i64, "CUBLASLT_MATRIX_LAYOUT_COLS"),
-                (Self::CUBLASLT_MATRIX_LAYOUT_LD.0 as i64, "CUBLASLT_MATRIX_LAYOUT_LD"),
-                (Self::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT.0 as i64, "CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT"),
+                (
+                    Self::CUBLASLT_MATRIX_LAYOUT_TYPE.0 as i64,
+                    "CUBLASLT_MATRIX_LAYOUT_TYPE",
+                ),
+                (
+                    Self::CUBLASLT_MATRIX_LAYOUT_ORDER.0 as i64,
+                    "CUBLASLT_MATRIX_LAYOUT_ORDER",
+                ),
+                (
+                    Self::CUBLASLT_MATRIX_LAYOUT_ROWS.0 as i64,
+                    "CUBLASLT_MATRIX_LAYOUT_ROWS",
+                ),
+                (
+                    Self::CUBLASLT_MATRIX_LAYOUT_COLS.0 as i64,
+                    "CUBLASLT_MATRIX_LAYOUT_COLS",
+                ),
+                (
+                    Self::CUBLASLT_MATRIX_LAYOUT_LD.0 as i64,
+                    "CUBLASLT_MATRIX_LAYOUT_LD",
+                ),
+                (
+                    Self::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT.0 as i64,
+                    "CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT",
+                ),
                 (
                     Self::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET.0 as i64,
                     "CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET",
                 ),
-                (Self::CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET.0 as i64, "CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET"),
-                (Self::CUBLASLT_MATRIX_LAYOUT_BATCH_MODE.0 as i64, "CUBLASLT_MATRIX_LAYOUT_BATCH_MODE"),
-                (Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_ARRAY.0 as i64, "CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_ARRAY"),
-                (Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY.0 as i64, "CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY"),
-                (Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY.0 as i64, "CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY"),
+                (
+                    Self::CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET.0 as i64,
+                    "CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET",
+                ),
+                (
+                    Self::CUBLASLT_MATRIX_LAYOUT_BATCH_MODE.0 as i64,
+                    "CUBLASLT_MATRIX_LAYOUT_BATCH_MODE",
+                ),
+                (
+                    Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_ARRAY.0 as i64,
+                    "CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_ARRAY",
+                ),
+                (
+                    Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY.0 as i64,
+                    "CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY",
+                ),
+                (
+                    Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY.0 as i64,
+                    "CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY",
+                ),
                 (
                     Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_COLS_ARRAY_INTEGER_WIDTH.0 as i64,
                     "CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_COLS_ARRAY_INTEGER_WIDTH",
@@ -2474,42 +4984,64 @@ impl ::core::fmt::Debug for cublasLtMatrixLayoutAttribute_t {
     }
 }
 impl cublasLtMatmulDescAttributes_t {
-    pub const CUBLASLT_MATMUL_DESC_COMPUTE_TYPE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(0);
-    pub const CUBLASLT_MATMUL_DESC_SCALE_TYPE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(1);
-    pub const CUBLASLT_MATMUL_DESC_POINTER_MODE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(2);
-    pub const CUBLASLT_MATMUL_DESC_TRANSA: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(3);
-    pub const CUBLASLT_MATMUL_DESC_TRANSB: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(4);
-    pub const CUBLASLT_MATMUL_DESC_TRANSC: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(5);
-    pub const CUBLASLT_MATMUL_DESC_FILL_MODE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(6);
-    pub const CUBLASLT_MATMUL_DESC_EPILOGUE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(7);
-    pub const CUBLASLT_MATMUL_DESC_BIAS_POINTER: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(8);
+    pub const CUBLASLT_MATMUL_DESC_COMPUTE_TYPE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(0);
+    pub const CUBLASLT_MATMUL_DESC_SCALE_TYPE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(1);
+    pub const CUBLASLT_MATMUL_DESC_POINTER_MODE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(2);
+    pub const CUBLASLT_MATMUL_DESC_TRANSA: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(3);
+    pub const CUBLASLT_MATMUL_DESC_TRANSB: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(4);
+    pub const CUBLASLT_MATMUL_DESC_TRANSC: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(5);
+    pub const CUBLASLT_MATMUL_DESC_FILL_MODE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(6);
+    pub const CUBLASLT_MATMUL_DESC_EPILOGUE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(7);
+    pub const CUBLASLT_MATMUL_DESC_BIAS_POINTER: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(8);
     pub const CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE: cublasLtMatmulDescAttributes_t =
         cublasLtMatmulDescAttributes_t(10);
     pub const CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: cublasLtMatmulDescAttributes_t =
         cublasLtMatmulDescAttributes_t(11);
-    pub const CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(12);
+    pub const CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(12);
     pub const CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE: cublasLtMatmulDescAttributes_t =
         cublasLtMatmulDescAttributes_t(13);
     pub const CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE: cublasLtMatmulDescAttributes_t =
         cublasLtMatmulDescAttributes_t(14);
-    pub const CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(15);
-    pub const CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(17);
-    pub const CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(18);
-    pub const CUBLASLT_MATMUL_DESC_C_SCALE_POINTER: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(19);
-    pub const CUBLASLT_MATMUL_DESC_D_SCALE_POINTER: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(20);
-    pub const CUBLASLT_MATMUL_DESC_AMAX_D_POINTER: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(21);
+    pub const CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(15);
+    pub const CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(17);
+    pub const CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(18);
+    pub const CUBLASLT_MATMUL_DESC_C_SCALE_POINTER: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(19);
+    pub const CUBLASLT_MATMUL_DESC_D_SCALE_POINTER: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(20);
+    pub const CUBLASLT_MATMUL_DESC_AMAX_D_POINTER: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(21);
     pub const CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE: cublasLtMatmulDescAttributes_t =
         cublasLtMatmulDescAttributes_t(22);
     pub const CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER: cublasLtMatmulDescAttributes_t =
         cublasLtMatmulDescAttributes_t(23);
     pub const CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER: cublasLtMatmulDescAttributes_t =
         cublasLtMatmulDescAttributes_t(24);
-    pub const CUBLASLT_MATMUL_DESC_FAST_ACCUM: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(25);
-    pub const CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(26);
-    pub const CUBLASLT_MATMUL_DESC_A_SCALE_MODE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(31);
-    pub const CUBLASLT_MATMUL_DESC_B_SCALE_MODE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(32);
-    pub const CUBLASLT_MATMUL_DESC_C_SCALE_MODE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(33);
-    pub const CUBLASLT_MATMUL_DESC_D_SCALE_MODE: cublasLtMatmulDescAttributes_t = cublasLtMatmulDescAttributes_t(34);
+    pub const CUBLASLT_MATMUL_DESC_FAST_ACCUM: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(25);
+    pub const CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(26);
+    pub const CUBLASLT_MATMUL_DESC_A_SCALE_MODE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(31);
+    pub const CUBLASLT_MATMUL_DESC_B_SCALE_MODE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(32);
+    pub const CUBLASLT_MATMUL_DESC_C_SCALE_MODE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(33);
+    pub const CUBLASLT_MATMUL_DESC_D_SCALE_MODE: cublasLtMatmulDescAttributes_t =
+        cublasLtMatmulDescAttributes_t(34);
     pub const CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE: cublasLtMatmulDescAttributes_t =
         cublasLtMatmulDescAttributes_t(35);
     pub const CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER: cublasLtMatmulDescAttributes_t =
@@ -2535,18 +5067,54 @@ impl ::core::fmt::Debug for cublasLtMatmulDescAttributes_t {
             "cublasLtMatmulDescAttributes_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE.0 as i64, "CUBLASLT_MATMUL_DESC_COMPUTE_TYPE"),
-                (Self::CUBLASLT_MATMUL_DESC_SCALE_TYPE.0 as i64, "CUBLASLT_MATMUL_DESC_SCALE_TYPE"),
-                (Self::CUBLASLT_MATMUL_DESC_POINTER_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_POINTER_MODE"),
-                (Self::CUBLASLT_MATMUL_DESC_TRANSA.0 as i64, "CUBLASLT_MATMUL_DESC_TRANSA"),
-                (Self::CUBLASLT_MATMUL_DESC_TRANSB.0 as i64, "CUBLASLT_MATMUL_DESC_TRANSB"),
-                (Self::CUBLASLT_MATMUL_DESC_TRANSC.0 as i64, "CUBLASLT_MATMUL_DESC_TRANSC"),
-                (Self::CUBLASLT_MATMUL_DESC_FILL_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_FILL_MODE"),
-                (Self::CUBLASLT_MATMUL_DESC_EPILOGUE.0 as i64, "CUBLASLT_MATMUL_DESC_EPILOGUE"),
-                (Self::CUBLASLT_MATMUL_DESC_BIAS_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_BIAS_POINTER"),
-                (Self::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE.0 as i64, "CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE"),
-                (Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER"),
-                (Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.0 as i64, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD"),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_COMPUTE_TYPE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_SCALE_TYPE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_SCALE_TYPE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_POINTER_MODE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_POINTER_MODE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_TRANSA.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_TRANSA",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_TRANSB.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_TRANSB",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_TRANSC.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_TRANSC",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_FILL_MODE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_FILL_MODE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_EPILOGUE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_EPILOGUE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_BIAS_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_BIAS_POINTER",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD",
+                ),
                 (
                     Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE.0 as i64,
                     "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE",
@@ -2555,12 +5123,30 @@ impl ::core::fmt::Debug for cublasLtMatmulDescAttributes_t {
                     Self::CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE.0 as i64,
                     "CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE",
                 ),
-                (Self::CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET.0 as i64, "CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET"),
-                (Self::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_A_SCALE_POINTER"),
-                (Self::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_B_SCALE_POINTER"),
-                (Self::CUBLASLT_MATMUL_DESC_C_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_C_SCALE_POINTER"),
-                (Self::CUBLASLT_MATMUL_DESC_D_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_D_SCALE_POINTER"),
-                (Self::CUBLASLT_MATMUL_DESC_AMAX_D_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_AMAX_D_POINTER"),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_A_SCALE_POINTER",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_B_SCALE_POINTER",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_C_SCALE_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_C_SCALE_POINTER",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_D_SCALE_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_D_SCALE_POINTER",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_AMAX_D_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_AMAX_D_POINTER",
+                ),
                 (
                     Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE.0 as i64,
                     "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE",
@@ -2573,21 +5159,54 @@ impl ::core::fmt::Debug for cublasLtMatmulDescAttributes_t {
                     Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER.0 as i64,
                     "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER",
                 ),
-                (Self::CUBLASLT_MATMUL_DESC_FAST_ACCUM.0 as i64, "CUBLASLT_MATMUL_DESC_FAST_ACCUM"),
-                (Self::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE.0 as i64, "CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE"),
-                (Self::CUBLASLT_MATMUL_DESC_A_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_A_SCALE_MODE"),
-                (Self::CUBLASLT_MATMUL_DESC_B_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_B_SCALE_MODE"),
-                (Self::CUBLASLT_MATMUL_DESC_C_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_C_SCALE_MODE"),
-                (Self::CUBLASLT_MATMUL_DESC_D_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_D_SCALE_MODE"),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_FAST_ACCUM.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_FAST_ACCUM",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_A_SCALE_MODE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_A_SCALE_MODE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_B_SCALE_MODE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_B_SCALE_MODE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_C_SCALE_MODE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_C_SCALE_MODE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_D_SCALE_MODE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_D_SCALE_MODE",
+                ),
                 (
                     Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE.0 as i64,
                     "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE",
                 ),
-                (Self::CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER"),
-                (Self::CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE"),
-                (Self::CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR.0 as i64, "CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR"),
-                (Self::CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE.0 as i64, "CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE"),
-                (Self::CUBLASLT_MATMUL_DESC_BETA_BATCH_STRIDE.0 as i64, "CUBLASLT_MATMUL_DESC_BETA_BATCH_STRIDE"),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_BETA_BATCH_STRIDE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_BETA_BATCH_STRIDE",
+                ),
                 (
                     Self::CUBLASLT_MATMUL_DESC_BATCH_INVARIANCE_FLAGS.0 as i64,
                     "CUBLASLT_MATMUL_DESC_BATCH_INVARIANCE_FLAGS",
@@ -2622,13 +5241,34 @@ impl ::core::fmt::Debug for cublasLtMatmulBatchInvarianceFlags_t {
             "cublasLtMatmulBatchInvarianceFlags_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_BATCH_INVARIANCE_DISABLED.0 as i64, "CUBLASLT_BATCH_INVARIANCE_DISABLED"),
-                (Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_2B.0 as i64, "CUBLASLT_BATCH_INVARIANCE_ALIGN_2B"),
-                (Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_4B.0 as i64, "CUBLASLT_BATCH_INVARIANCE_ALIGN_4B"),
-                (Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_8B.0 as i64, "CUBLASLT_BATCH_INVARIANCE_ALIGN_8B"),
-                (Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_16B.0 as i64, "CUBLASLT_BATCH_INVARIANCE_ALIGN_16B"),
-                (Self::CUBLASLT_BATCH_INVARIANCE_AUTO.0 as i64, "CUBLASLT_BATCH_INVARIANCE_AUTO"),
-                (Self::CUBLASLT_BATCH_INVARIANCE_UNSET.0 as i64, "CUBLASLT_BATCH_INVARIANCE_UNSET"),
+                (
+                    Self::CUBLASLT_BATCH_INVARIANCE_DISABLED.0 as i64,
+                    "CUBLASLT_BATCH_INVARIANCE_DISABLED",
+                ),
+                (
+                    Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_2B.0 as i64,
+                    "CUBLASLT_BATCH_INVARIANCE_ALIGN_2B",
+                ),
+                (
+                    Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_4B.0 as i64,
+                    "CUBLASLT_BATCH_INVARIANCE_ALIGN_4B",
+                ),
+                (
+                    Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_8B.0 as i64,
+                    "CUBLASLT_BATCH_INVARIANCE_ALIGN_8B",
+                ),
+                (
+                    Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_16B.0 as i64,
+                    "CUBLASLT_BATCH_INVARIANCE_ALIGN_16B",
+                ),
+                (
+                    Self::CUBLASLT_BATCH_INVARIANCE_AUTO.0 as i64,
+                    "CUBLASLT_BATCH_INVARIANCE_AUTO",
+                ),
+                (
+                    Self::CUBLASLT_BATCH_INVARIANCE_UNSET.0 as i64,
+                    "CUBLASLT_BATCH_INVARIANCE_UNSET",
+                ),
             ],
         )
     }
@@ -2653,13 +5293,22 @@ impl ::core::fmt::Debug for cublasLtMatrixTransformDescAttributes_t {
             "cublasLtMatrixTransformDescAttributes_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE.0 as i64, "CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE"),
+                (
+                    Self::CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE.0 as i64,
+                    "CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE",
+                ),
                 (
                     Self::CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE.0 as i64,
                     "CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE",
                 ),
-                (Self::CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA.0 as i64, "CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA"),
-                (Self::CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB.0 as i64, "CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB"),
+                (
+                    Self::CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA.0 as i64,
+                    "CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA",
+                ),
+                (
+                    Self::CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB.0 as i64,
+                    "CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB",
+                ),
             ],
         )
     }
@@ -2669,14 +5318,14 @@ impl cublasLtEmulationDescAttributes_t {
         cublasLtEmulationDescAttributes_t(0);
     pub const CUBLASLT_EMULATION_DESC_SPECIAL_VALUES_SUPPORT: cublasLtEmulationDescAttributes_t =
         cublasLtEmulationDescAttributes_t(1);
-    pub const CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_CONTROL: cublasLtEmulationDescAttributes_t =
-        cublasLtEmulationDescAttributes_t(2);
-    pub const CUBLASLT_EMULATION_DESC_FIXEDPOINT_MAX_MANTISSA_BIT_COUNT: cublasLtEmulationDescAttributes_t =
-        cublasLtEmulationDescAttributes_t(3);
-    pub const CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_OFFSET: cublasLtEmulationDescAttributes_t =
-        cublasLtEmulationDescAttributes_t(4);
-    pub const CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_COUNT_POINTER: cublasLtEmulationDescAttributes_t =
-        cublasLtEmulationDescAttributes_t(5);
+    pub const CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_CONTROL:
+        cublasLtEmulationDescAttributes_t = cublasLtEmulationDescAttributes_t(2);
+    pub const CUBLASLT_EMULATION_DESC_FIXEDPOINT_MAX_MANTISSA_BIT_COUNT:
+        cublasLtEmulationDescAttributes_t = cublasLtEmulationDescAttributes_t(3);
+    pub const CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_OFFSET:
+        cublasLtEmulationDescAttributes_t = cublasLtEmulationDescAttributes_t(4);
+    pub const CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_COUNT_POINTER:
+        cublasLtEmulationDescAttributes_t = cublasLtEmulationDescAttributes_t(5);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2688,7 +5337,10 @@ impl ::core::fmt::Debug for cublasLtEmulationDescAttributes_t {
             "cublasLtEmulationDescAttributes_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_EMULATION_DESC_STRATEGY.0 as i64, "CUBLASLT_EMULATION_DESC_STRATEGY"),
+                (
+                    Self::CUBLASLT_EMULATION_DESC_STRATEGY.0 as i64,
+                    "CUBLASLT_EMULATION_DESC_STRATEGY",
+                ),
                 (
                     Self::CUBLASLT_EMULATION_DESC_SPECIAL_VALUES_SUPPORT.0 as i64,
                     "CUBLASLT_EMULATION_DESC_SPECIAL_VALUES_SUPPORT",
@@ -2714,11 +5366,16 @@ impl ::core::fmt::Debug for cublasLtEmulationDescAttributes_t {
     }
 }
 impl cublasLtReductionScheme_t {
-    pub const CUBLASLT_REDUCTION_SCHEME_NONE: cublasLtReductionScheme_t = cublasLtReductionScheme_t(0);
-    pub const CUBLASLT_REDUCTION_SCHEME_INPLACE: cublasLtReductionScheme_t = cublasLtReductionScheme_t(1);
-    pub const CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: cublasLtReductionScheme_t = cublasLtReductionScheme_t(2);
-    pub const CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE: cublasLtReductionScheme_t = cublasLtReductionScheme_t(4);
-    pub const CUBLASLT_REDUCTION_SCHEME_MASK: cublasLtReductionScheme_t = cublasLtReductionScheme_t(7);
+    pub const CUBLASLT_REDUCTION_SCHEME_NONE: cublasLtReductionScheme_t =
+        cublasLtReductionScheme_t(0);
+    pub const CUBLASLT_REDUCTION_SCHEME_INPLACE: cublasLtReductionScheme_t =
+        cublasLtReductionScheme_t(1);
+    pub const CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: cublasLtReductionScheme_t =
+        cublasLtReductionScheme_t(2);
+    pub const CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE: cublasLtReductionScheme_t =
+        cublasLtReductionScheme_t(4);
+    pub const CUBLASLT_REDUCTION_SCHEME_MASK: cublasLtReductionScheme_t =
+        cublasLtReductionScheme_t(7);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2730,11 +5387,26 @@ impl ::core::fmt::Debug for cublasLtReductionScheme_t {
             "cublasLtReductionScheme_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_REDUCTION_SCHEME_NONE.0 as i64, "CUBLASLT_REDUCTION_SCHEME_NONE"),
-                (Self::CUBLASLT_REDUCTION_SCHEME_INPLACE.0 as i64, "CUBLASLT_REDUCTION_SCHEME_INPLACE"),
-                (Self::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE.0 as i64, "CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE"),
-                (Self::CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE.0 as i64, "CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE"),
-                (Self::CUBLASLT_REDUCTION_SCHEME_MASK.0 as i64, "CUBLASLT_REDUCTION_SCHEME_MASK"),
+                (
+                    Self::CUBLASLT_REDUCTION_SCHEME_NONE.0 as i64,
+                    "CUBLASLT_REDUCTION_SCHEME_NONE",
+                ),
+                (
+                    Self::CUBLASLT_REDUCTION_SCHEME_INPLACE.0 as i64,
+                    "CUBLASLT_REDUCTION_SCHEME_INPLACE",
+                ),
+                (
+                    Self::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE.0 as i64,
+                    "CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE",
+                ),
+                (
+                    Self::CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE.0 as i64,
+                    "CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE",
+                ),
+                (
+                    Self::CUBLASLT_REDUCTION_SCHEME_MASK.0 as i64,
+                    "CUBLASLT_REDUCTION_SCHEME_MASK",
+                ),
             ],
         )
     }
@@ -2767,29 +5439,78 @@ impl ::core::fmt::Debug for cublasLtEpilogue_t {
             "cublasLtEpilogue_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_EPILOGUE_DEFAULT.0 as i64, "CUBLASLT_EPILOGUE_DEFAULT"),
-                (Self::CUBLASLT_EPILOGUE_RELU.0 as i64, "CUBLASLT_EPILOGUE_RELU"),
-                (Self::CUBLASLT_EPILOGUE_RELU_AUX.0 as i64, "CUBLASLT_EPILOGUE_RELU_AUX"),
-                (Self::CUBLASLT_EPILOGUE_BIAS.0 as i64, "CUBLASLT_EPILOGUE_BIAS"),
-                (Self::CUBLASLT_EPILOGUE_RELU_BIAS.0 as i64, "CUBLASLT_EPILOGUE_RELU_BIAS"),
-                (Self::CUBLASLT_EPILOGUE_RELU_AUX_BIAS.0 as i64, "CUBLASLT_EPILOGUE_RELU_AUX_BIAS"),
-                (Self::CUBLASLT_EPILOGUE_DRELU.0 as i64, "CUBLASLT_EPILOGUE_DRELU"),
-                (Self::CUBLASLT_EPILOGUE_DRELU_BGRAD.0 as i64, "CUBLASLT_EPILOGUE_DRELU_BGRAD"),
-                (Self::CUBLASLT_EPILOGUE_GELU.0 as i64, "CUBLASLT_EPILOGUE_GELU"),
-                (Self::CUBLASLT_EPILOGUE_GELU_AUX.0 as i64, "CUBLASLT_EPILOGUE_GELU_AUX"),
-                (Self::CUBLASLT_EPILOGUE_GELU_BIAS.0 as i64, "CUBLASLT_EPILOGUE_GELU_BIAS"),
-                (Self::CUBLASLT_EPILOGUE_GELU_AUX_BIAS.0 as i64, "CUBLASLT_EPILOGUE_GELU_AUX_BIAS"),
-                (Self::CUBLASLT_EPILOGUE_DGELU.0 as i64, "CUBLASLT_EPILOGUE_DGELU"),
-                (Self::CUBLASLT_EPILOGUE_DGELU_BGRAD.0 as i64, "CUBLASLT_EPILOGUE_DGELU_BGRAD"),
-                (Self::CUBLASLT_EPILOGUE_BGRADA.0 as i64, "CUBLASLT_EPILOGUE_BGRADA"),
-                (Self::CUBLASLT_EPILOGUE_BGRADB.0 as i64, "CUBLASLT_EPILOGUE_BGRADB"),
+                (
+                    Self::CUBLASLT_EPILOGUE_DEFAULT.0 as i64,
+                    "CUBLASLT_EPILOGUE_DEFAULT",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_RELU.0 as i64,
+                    "CUBLASLT_EPILOGUE_RELU",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_RELU_AUX.0 as i64,
+                    "CUBLASLT_EPILOGUE_RELU_AUX",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_BIAS.0 as i64,
+                    "CUBLASLT_EPILOGUE_BIAS",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_RELU_BIAS.0 as i64,
+                    "CUBLASLT_EPILOGUE_RELU_BIAS",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_RELU_AUX_BIAS.0 as i64,
+                    "CUBLASLT_EPILOGUE_RELU_AUX_BIAS",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_DRELU.0 as i64,
+                    "CUBLASLT_EPILOGUE_DRELU",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_DRELU_BGRAD.0 as i64,
+                    "CUBLASLT_EPILOGUE_DRELU_BGRAD",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_GELU.0 as i64,
+                    "CUBLASLT_EPILOGUE_GELU",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_GELU_AUX.0 as i64,
+                    "CUBLASLT_EPILOGUE_GELU_AUX",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_GELU_BIAS.0 as i64,
+                    "CUBLASLT_EPILOGUE_GELU_BIAS",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_GELU_AUX_BIAS.0 as i64,
+                    "CUBLASLT_EPILOGUE_GELU_AUX_BIAS",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_DGELU.0 as i64,
+                    "CUBLASLT_EPILOGUE_DGELU",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_DGELU_BGRAD.0 as i64,
+                    "CUBLASLT_EPILOGUE_DGELU_BGRAD",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_BGRADA.0 as i64,
+                    "CUBLASLT_EPILOGUE_BGRADA",
+                ),
+                (
+                    Self::CUBLASLT_EPILOGUE_BGRADB.0 as i64,
+                    "CUBLASLT_EPILOGUE_BGRADB",
+                ),
             ],
         )
     }
 }
 impl cublasLtMatmulSearch_t {
     pub const CUBLASLT_SEARCH_BEST_FIT: cublasLtMatmulSearch_t = cublasLtMatmulSearch_t(0);
-    pub const CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID: cublasLtMatmulSearch_t = cublasLtMatmulSearch_t(1);
+    pub const CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID: cublasLtMatmulSearch_t =
+        cublasLtMatmulSearch_t(1);
     pub const CUBLASLT_SEARCH_RESERVED_02: cublasLtMatmulSearch_t = cublasLtMatmulSearch_t(2);
     pub const CUBLASLT_SEARCH_RESERVED_03: cublasLtMatmulSearch_t = cublasLtMatmulSearch_t(3);
     pub const CUBLASLT_SEARCH_RESERVED_04: cublasLtMatmulSearch_t = cublasLtMatmulSearch_t(4);
@@ -2809,16 +5530,46 @@ impl ::core::fmt::Debug for cublasLtMatmulSearch_t {
             "cublasLtMatmulSearch_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_SEARCH_BEST_FIT.0 as i64, "CUBLASLT_SEARCH_BEST_FIT"),
-                (Self::CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID.0 as i64, "CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID"),
-                (Self::CUBLASLT_SEARCH_RESERVED_02.0 as i64, "CUBLASLT_SEARCH_RESERVED_02"),
-                (Self::CUBLASLT_SEARCH_RESERVED_03.0 as i64, "CUBLASLT_SEARCH_RESERVED_03"),
-                (Self::CUBLASLT_SEARCH_RESERVED_04.0 as i64, "CUBLASLT_SEARCH_RESERVED_04"),
-                (Self::CUBLASLT_SEARCH_RESERVED_05.0 as i64, "CUBLASLT_SEARCH_RESERVED_05"),
-                (Self::CUBLASLT_SEARCH_RESERVED_06.0 as i64, "CUBLASLT_SEARCH_RESERVED_06"),
-                (Self::CUBLASLT_SEARCH_RESERVED_07.0 as i64, "CUBLASLT_SEARCH_RESERVED_07"),
-                (Self::CUBLASLT_SEARCH_RESERVED_08.0 as i64, "CUBLASLT_SEARCH_RESERVED_08"),
-                (Self::CUBLASLT_SEARCH_RESERVED_09.0 as i64, "CUBLASLT_SEARCH_RESERVED_09"),
+                (
+                    Self::CUBLASLT_SEARCH_BEST_FIT.0 as i64,
+                    "CUBLASLT_SEARCH_BEST_FIT",
+                ),
+                (
+                    Self::CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID.0 as i64,
+                    "CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID",
+                ),
+                (
+                    Self::CUBLASLT_SEARCH_RESERVED_02.0 as i64,
+                    "CUBLASLT_SEARCH_RESERVED_02",
+                ),
+                (
+                    Self::CUBLASLT_SEARCH_RESERVED_03.0 as i64,
+                    "CUBLASLT_SEARCH_RESERVED_03",
+                ),
+                (
+                    Self::CUBLASLT_SEARCH_RESERVED_04.0 as i64,
+                    "CUBLASLT_SEARCH_RESERVED_04",
+                ),
+                (
+                    Self::CUBLASLT_SEARCH_RESERVED_05.0 as i64,
+                    "CUBLASLT_SEARCH_RESERVED_05",
+                ),
+                (
+                    Self::CUBLASLT_SEARCH_RESERVED_06.0 as i64,
+                    "CUBLASLT_SEARCH_RESERVED_06",
+                ),
+                (
+                    Self::CUBLASLT_SEARCH_RESERVED_07.0 as i64,
+                    "CUBLASLT_SEARCH_RESERVED_07",
+                ),
+                (
+                    Self::CUBLASLT_SEARCH_RESERVED_08.0 as i64,
+                    "CUBLASLT_SEARCH_RESERVED_08",
+                ),
+                (
+                    Self::CUBLASLT_SEARCH_RESERVED_09.0 as i64,
+                    "CUBLASLT_SEARCH_RESERVED_09",
+                ),
             ],
         )
     }
@@ -2842,12 +5593,12 @@ impl cublasLtMatmulPreferenceAttributes_t {
         cublasLtMatmulPreferenceAttributes_t(9);
     pub const CUBLASLT_MATMUL_PREF_IMPL_MASK: cublasLtMatmulPreferenceAttributes_t =
         cublasLtMatmulPreferenceAttributes_t(12);
-    pub const CUBLASLT_MATMUL_PREF_GROUPED_AVERAGE_REDUCTION_DIM: cublasLtMatmulPreferenceAttributes_t =
-        cublasLtMatmulPreferenceAttributes_t(13);
-    pub const CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_ROWS: cublasLtMatmulPreferenceAttributes_t =
-        cublasLtMatmulPreferenceAttributes_t(14);
-    pub const CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_COLS: cublasLtMatmulPreferenceAttributes_t =
-        cublasLtMatmulPreferenceAttributes_t(15);
+    pub const CUBLASLT_MATMUL_PREF_GROUPED_AVERAGE_REDUCTION_DIM:
+        cublasLtMatmulPreferenceAttributes_t = cublasLtMatmulPreferenceAttributes_t(13);
+    pub const CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_ROWS:
+        cublasLtMatmulPreferenceAttributes_t = cublasLtMatmulPreferenceAttributes_t(14);
+    pub const CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_COLS:
+        cublasLtMatmulPreferenceAttributes_t = cublasLtMatmulPreferenceAttributes_t(15);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -2859,8 +5610,14 @@ impl ::core::fmt::Debug for cublasLtMatmulPreferenceAttributes_t {
             "cublasLtMatmulPreferenceAttributes_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_MATMUL_PREF_SEARCH_MODE.0 as i64, "CUBLASLT_MATMUL_PREF_SEARCH_MODE"),
-                (Self::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES.0 as i64, "CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES"),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_SEARCH_MODE.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_SEARCH_MODE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES",
+                ),
                 (
                     Self::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK.0 as i64,
                     "CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK",
@@ -2881,8 +5638,14 @@ impl ::core::fmt::Debug for cublasLtMatmulPreferenceAttributes_t {
                     Self::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES.0 as i64,
                     "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES",
                 ),
-                (Self::CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT.0 as i64, "CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT"),
-                (Self::CUBLASLT_MATMUL_PREF_IMPL_MASK.0 as i64, "CUBLASLT_MATMUL_PREF_IMPL_MASK"),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_IMPL_MASK.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_IMPL_MASK",
+                ),
                 (
                     Self::CUBLASLT_MATMUL_PREF_GROUPED_AVERAGE_REDUCTION_DIM.0 as i64,
                     "CUBLASLT_MATMUL_PREF_GROUPED_AVERAGE_REDUCTION_DIM",
@@ -2933,8 +5696,10 @@ impl cublasLtMatmulAlgoCapAttributes_t {
         cublasLtMatmulAlgoCapAttributes_t(3);
     pub const CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT: cublasLtMatmulAlgoCapAttributes_t =
         cublasLtMatmulAlgoCapAttributes_t(4);
-    pub const CUBLASLT_ALGO_CAP_UPLO_SUPPORT: cublasLtMatmulAlgoCapAttributes_t = cublasLtMatmulAlgoCapAttributes_t(5);
-    pub const CUBLASLT_ALGO_CAP_TILE_IDS: cublasLtMatmulAlgoCapAttributes_t = cublasLtMatmulAlgoCapAttributes_t(6);
+    pub const CUBLASLT_ALGO_CAP_UPLO_SUPPORT: cublasLtMatmulAlgoCapAttributes_t =
+        cublasLtMatmulAlgoCapAttributes_t(5);
+    pub const CUBLASLT_ALGO_CAP_TILE_IDS: cublasLtMatmulAlgoCapAttributes_t =
+        cublasLtMatmulAlgoCapAttributes_t(6);
     pub const CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX: cublasLtMatmulAlgoCapAttributes_t =
         cublasLtMatmulAlgoCapAttributes_t(7);
     pub const CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER: cublasLtMatmulAlgoCapAttributes_t =
@@ -2943,8 +5708,10 @@ impl cublasLtMatmulAlgoCapAttributes_t {
         cublasLtMatmulAlgoCapAttributes_t(11);
     pub const CUBLASLT_ALGO_CAP_EPILOGUE_MASK: cublasLtMatmulAlgoCapAttributes_t =
         cublasLtMatmulAlgoCapAttributes_t(12);
-    pub const CUBLASLT_ALGO_CAP_STAGES_IDS: cublasLtMatmulAlgoCapAttributes_t = cublasLtMatmulAlgoCapAttributes_t(13);
-    pub const CUBLASLT_ALGO_CAP_LD_NEGATIVE: cublasLtMatmulAlgoCapAttributes_t = cublasLtMatmulAlgoCapAttributes_t(14);
+    pub const CUBLASLT_ALGO_CAP_STAGES_IDS: cublasLtMatmulAlgoCapAttributes_t =
+        cublasLtMatmulAlgoCapAttributes_t(13);
+    pub const CUBLASLT_ALGO_CAP_LD_NEGATIVE: cublasLtMatmulAlgoCapAttributes_t =
+        cublasLtMatmulAlgoCapAttributes_t(14);
     pub const CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: cublasLtMatmulAlgoCapAttributes_t =
         cublasLtMatmulAlgoCapAttributes_t(15);
     pub const CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES: cublasLtMatmulAlgoCapAttributes_t =
@@ -2957,8 +5724,8 @@ impl cublasLtMatmulAlgoCapAttributes_t {
         cublasLtMatmulAlgoCapAttributes_t(19);
     pub const CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT: cublasLtMatmulAlgoCapAttributes_t =
         cublasLtMatmulAlgoCapAttributes_t(21);
-    pub const CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT: cublasLtMatmulAlgoCapAttributes_t =
-        cublasLtMatmulAlgoCapAttributes_t(22);
+    pub const CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT:
+        cublasLtMatmulAlgoCapAttributes_t = cublasLtMatmulAlgoCapAttributes_t(22);
     pub const CUBLASLT_ALGO_CAP_POINTER_ARRAY_GROUPED_SUPPORT: cublasLtMatmulAlgoCapAttributes_t =
         cublasLtMatmulAlgoCapAttributes_t(23);
 }
@@ -2972,27 +5739,78 @@ impl ::core::fmt::Debug for cublasLtMatmulAlgoCapAttributes_t {
             "cublasLtMatmulAlgoCapAttributes_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_ALGO_CAP_SPLITK_SUPPORT.0 as i64, "CUBLASLT_ALGO_CAP_SPLITK_SUPPORT"),
-                (Self::CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK.0 as i64, "CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK"),
-                (Self::CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT.0 as i64, "CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT"),
-                (Self::CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT.0 as i64, "CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT"),
+                (
+                    Self::CUBLASLT_ALGO_CAP_SPLITK_SUPPORT.0 as i64,
+                    "CUBLASLT_ALGO_CAP_SPLITK_SUPPORT",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK.0 as i64,
+                    "CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT.0 as i64,
+                    "CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT.0 as i64,
+                    "CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT",
+                ),
                 (
                     Self::CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT.0 as i64,
                     "CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT",
                 ),
-                (Self::CUBLASLT_ALGO_CAP_UPLO_SUPPORT.0 as i64, "CUBLASLT_ALGO_CAP_UPLO_SUPPORT"),
-                (Self::CUBLASLT_ALGO_CAP_TILE_IDS.0 as i64, "CUBLASLT_ALGO_CAP_TILE_IDS"),
-                (Self::CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX.0 as i64, "CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX"),
-                (Self::CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER.0 as i64, "CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER"),
-                (Self::CUBLASLT_ALGO_CAP_POINTER_MODE_MASK.0 as i64, "CUBLASLT_ALGO_CAP_POINTER_MODE_MASK"),
-                (Self::CUBLASLT_ALGO_CAP_EPILOGUE_MASK.0 as i64, "CUBLASLT_ALGO_CAP_EPILOGUE_MASK"),
-                (Self::CUBLASLT_ALGO_CAP_STAGES_IDS.0 as i64, "CUBLASLT_ALGO_CAP_STAGES_IDS"),
-                (Self::CUBLASLT_ALGO_CAP_LD_NEGATIVE.0 as i64, "CUBLASLT_ALGO_CAP_LD_NEGATIVE"),
-                (Self::CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS.0 as i64, "CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS"),
-                (Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES.0 as i64, "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES"),
-                (Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES.0 as i64, "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES"),
-                (Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES.0 as i64, "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES"),
-                (Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES.0 as i64, "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES"),
+                (
+                    Self::CUBLASLT_ALGO_CAP_UPLO_SUPPORT.0 as i64,
+                    "CUBLASLT_ALGO_CAP_UPLO_SUPPORT",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_TILE_IDS.0 as i64,
+                    "CUBLASLT_ALGO_CAP_TILE_IDS",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX.0 as i64,
+                    "CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER.0 as i64,
+                    "CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_POINTER_MODE_MASK.0 as i64,
+                    "CUBLASLT_ALGO_CAP_POINTER_MODE_MASK",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_EPILOGUE_MASK.0 as i64,
+                    "CUBLASLT_ALGO_CAP_EPILOGUE_MASK",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_STAGES_IDS.0 as i64,
+                    "CUBLASLT_ALGO_CAP_STAGES_IDS",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_LD_NEGATIVE.0 as i64,
+                    "CUBLASLT_ALGO_CAP_LD_NEGATIVE",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS.0 as i64,
+                    "CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES.0 as i64,
+                    "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES.0 as i64,
+                    "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES.0 as i64,
+                    "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES.0 as i64,
+                    "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES",
+                ),
                 (
                     Self::CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT.0 as i64,
                     "CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT",
@@ -3010,7 +5828,8 @@ impl ::core::fmt::Debug for cublasLtMatmulAlgoCapAttributes_t {
     }
 }
 impl cublasLtMatmulAlgoConfigAttributes_t {
-    pub const CUBLASLT_ALGO_CONFIG_ID: cublasLtMatmulAlgoConfigAttributes_t = cublasLtMatmulAlgoConfigAttributes_t(0);
+    pub const CUBLASLT_ALGO_CONFIG_ID: cublasLtMatmulAlgoConfigAttributes_t =
+        cublasLtMatmulAlgoConfigAttributes_t(0);
     pub const CUBLASLT_ALGO_CONFIG_TILE_ID: cublasLtMatmulAlgoConfigAttributes_t =
         cublasLtMatmulAlgoConfigAttributes_t(1);
     pub const CUBLASLT_ALGO_CONFIG_SPLITK_NUM: cublasLtMatmulAlgoConfigAttributes_t =
@@ -3038,15 +5857,42 @@ impl ::core::fmt::Debug for cublasLtMatmulAlgoConfigAttributes_t {
             "cublasLtMatmulAlgoConfigAttributes_t",
             self.0.into(),
             &[
-                (Self::CUBLASLT_ALGO_CONFIG_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_ID"),
-                (Self::CUBLASLT_ALGO_CONFIG_TILE_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_TILE_ID"),
-                (Self::CUBLASLT_ALGO_CONFIG_SPLITK_NUM.0 as i64, "CUBLASLT_ALGO_CONFIG_SPLITK_NUM"),
-                (Self::CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME.0 as i64, "CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME"),
-                (Self::CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING.0 as i64, "CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING"),
-                (Self::CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION.0 as i64, "CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION"),
-                (Self::CUBLASLT_ALGO_CONFIG_STAGES_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_STAGES_ID"),
-                (Self::CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID"),
-                (Self::CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID"),
+                (
+                    Self::CUBLASLT_ALGO_CONFIG_ID.0 as i64,
+                    "CUBLASLT_ALGO_CONFIG_ID",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CONFIG_TILE_ID.0 as i64,
+                    "CUBLASLT_ALGO_CONFIG_TILE_ID",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CONFIG_SPLITK_NUM.0 as i64,
+                    "CUBLASLT_ALGO_CONFIG_SPLITK_NUM",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME.0 as i64,
+                    "CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING.0 as i64,
+                    "CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION.0 as i64,
+                    "CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CONFIG_STAGES_ID.0 as i64,
+                    "CUBLASLT_ALGO_CONFIG_STAGES_ID",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID.0 as i64,
+                    "CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID.0 as i64,
+                    "CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID",
+                ),
             ],
         )
     }

@@ -2,7 +2,10 @@
 
 use curium_driver::ComputeCapability;
 
-use super::{ElementType, INPUT_GRANULARITY, MASK_GRANULARITY, Matmul, Problem, Scales, StoredMatrix, TypedLayout};
+use super::{
+    ElementType, INPUT_GRANULARITY, MASK_GRANULARITY, Matmul, Problem, Scales, StoredMatrix,
+    TypedLayout,
+};
 use crate::error::{Result, ShapeError};
 use crate::lt::Epilogue;
 use crate::lt::epilogue::Auxiliary;
@@ -18,7 +21,10 @@ impl Matmul {
         self.check_batches()?;
         self.check_auxiliary()?;
         if !self.alignment.is_power_of_two() {
-            return Err(refused(format!("the alignment is not a power of two ({} bytes)", self.alignment)));
+            return Err(refused(format!(
+                "the alignment is not a power of two ({} bytes)",
+                self.alignment
+            )));
         }
         let problem = self.problem();
         if self.a.element.is_fp8() {
@@ -31,7 +37,12 @@ impl Matmul {
     }
 
     fn check_types(&self, capability: ComputeCapability) -> Result<()> {
-        let (a, b, c, d) = (self.a.element, self.b.element, self.c_type(), self.d.element);
+        let (a, b, c, d) = (
+            self.a.element,
+            self.b.element,
+            self.c_type(),
+            self.d.element,
+        );
         if !self.compute.supports((a, b), c, d) {
             let problem = format!(
                 "unsupported by cuBLASLt (a is {a}, b is {b}, c is {c}, d is {d}, computed in {})",
@@ -41,29 +52,46 @@ impl Matmul {
         }
         let needed = if a.is_fp8() { (8, 9) } else { (0, 0) };
         if (capability.major, capability.minor) < needed {
-            let problem = format!("unsupported by the device ({a} needs compute capability 8.9, this is {capability})");
+            let problem = format!(
+                "unsupported by the device ({a} needs compute capability 8.9, this is {capability})"
+            );
             return Err(refused(problem));
         }
         if self.has_device_factors && d.is_fp8() && self.c.is_none() {
-            return Err(refused(format!("factors in device memory require a separate c (d is {d})")));
+            return Err(refused(format!(
+                "factors in device memory require a separate c (d is {d})"
+            )));
         }
         if !self.scales.is_empty() && !a.is_fp8() {
-            return Err(refused(format!("scales require factors of 8-bit floats (a is {a})")));
+            return Err(refused(format!(
+                "scales require factors of 8-bit floats (a is {a})"
+            )));
         }
         let of_result = self.scales.intersection(Scales::D | Scales::AMAX_D);
         if !of_result.is_empty() && !d.is_fp8() {
-            return Err(refused(format!("{of_result:?} requires a result of 8-bit floats (d is {d})")));
+            return Err(refused(format!(
+                "{of_result:?} requires a result of 8-bit floats (d is {d})"
+            )));
         }
         if self.scales.contains(Scales::C) && !self.c_type().is_fp8() {
-            return Err(refused(format!("a scale of c requires an addend of 8-bit floats (c is {c})")));
+            return Err(refused(format!(
+                "a scale of c requires an addend of 8-bit floats (c is {c})"
+            )));
         }
         Ok(())
     }
 
     fn check_shapes(&self) -> Result<()> {
         for (name, matrix) in self.matrices() {
-            if matrix.layout.span().is_none_or(|span| i64::try_from(span).is_err()) {
-                return Err(refused(format!("invalid layout of {name} ({})", matrix.layout)));
+            if matrix
+                .layout
+                .span()
+                .is_none_or(|span| i64::try_from(span).is_err())
+            {
+                return Err(refused(format!(
+                    "invalid layout of {name} ({})",
+                    matrix.layout
+                )));
             }
             let least = Stored::new(matrix.layout).length;
             if matrix.layout.leading_dimension() < least {
@@ -78,7 +106,10 @@ impl Matmul {
         if (k, m, n) != (inner, d.0, d.1) || self.c.is_some_and(|c| shape(c) != d) {
             return Err(refused(format!("the shapes do not agree ({self})")));
         }
-        if self.c.is_some_and(|c| c.layout.order() != self.d.layout.order()) {
+        if self
+            .c
+            .is_some_and(|c| c.layout.order() != self.d.layout.order())
+        {
             return Err(refused(format!("c and d have different orders ({self})")));
         }
         if k == 0 && !self.is_empty() {
@@ -92,24 +123,43 @@ impl Matmul {
             return Err(refused(format!("too many products ({})", self.batch_count)));
         }
         let (stored, stride) = (Stored::new(self.d.layout), self.d.stride);
-        if self.batch_count > 1 && stored.span() > stride && !interleave(stored, stride, self.batch_count) {
+        if self.batch_count > 1
+            && stored.span() > stride
+            && !interleave(stored, stride, self.batch_count)
+        {
             let span = stored.span();
-            return Err(refused(format!("the results overlap (stride {stride}, each has {span} elements)")));
+            return Err(refused(format!(
+                "the results overlap (stride {stride}, each has {span} elements)"
+            )));
         }
         for (name, matrix) in self.matrices() {
-            let last = matrix.stride.checked_mul(self.batch_count.saturating_sub(1));
+            let last = matrix
+                .stride
+                .checked_mul(self.batch_count.saturating_sub(1));
             let end = last.and_then(|last| last.checked_add(Stored::new(matrix.layout).span()));
             if end.is_none_or(|end| i64::try_from(end).is_err()) {
-                return Err(refused(format!("the batch of {name} is too large (stride {})", matrix.stride)));
+                return Err(refused(format!(
+                    "the batch of {name} is too large (stride {})",
+                    matrix.stride
+                )));
             }
         }
         Ok(())
     }
 
     fn check_auxiliary(&self) -> Result<()> {
-        let Some((_, kind)) = self.epilogue.auxiliary() else { return Ok(()) };
-        let granularity = if kind == Auxiliary::Mask { MASK_GRANULARITY } else { INPUT_GRANULARITY };
-        let (leading, length) = (self.auxiliary_leading_dimension(), self.problem().d.stored.length);
+        let Some((_, kind)) = self.epilogue.auxiliary() else {
+            return Ok(());
+        };
+        let granularity = if kind == Auxiliary::Mask {
+            MASK_GRANULARITY
+        } else {
+            INPUT_GRANULARITY
+        };
+        let (leading, length) = (
+            self.auxiliary_leading_dimension(),
+            self.problem().d.stored.length,
+        );
         if leading >= length && leading.is_multiple_of(granularity) {
             return Ok(());
         }
@@ -122,7 +172,10 @@ impl Matmul {
     /// Checks the rules of cuBLASLt for 8-bit integers.
     fn check_i8(&self, problem: &Problem) -> Result<()> {
         if self.epilogue != Epilogue::None {
-            return Err(refused(format!("unsupported by cuBLASLt (i8 with the epilogue {:?})", self.epilogue)));
+            return Err(refused(format!(
+                "unsupported by cuBLASLt (i8 with the epilogue {:?})",
+                self.epilogue
+            )));
         }
         let (m, k) = (problem.d.stored.length, problem.a.stored.columns());
         let sizes = [
@@ -134,35 +187,52 @@ impl Matmul {
         ];
         for (what, size) in sizes {
             if !size.is_multiple_of(4) {
-                return Err(refused(format!("the {what} is {size}; for i8, it must be a multiple of 4")));
+                return Err(refused(format!(
+                    "the {what} is {size}; for i8, it must be a multiple of 4"
+                )));
             }
         }
         expect_inner_contiguous(problem, "i8")
     }
 
     fn matrices(&self) -> impl Iterator<Item = (&'static str, TypedLayout)> {
-        [("a", Some(self.a)), ("b", Some(self.b)), ("c", self.c), ("d", Some(self.d))]
-            .into_iter()
-            .filter_map(|(name, matrix)| Some((name, matrix?)))
+        [
+            ("a", Some(self.a)),
+            ("b", Some(self.b)),
+            ("c", self.c),
+            ("d", Some(self.d)),
+        ]
+        .into_iter()
+        .filter_map(|(name, matrix)| Some((name, matrix?)))
     }
 }
 
 /// Returns `true` if the matrices interleave: between two columns of the first matrix, each other matrix has one column. Attention heads
 /// have this layout.
 fn interleave(stored: Stored, stride: usize, count: usize) -> bool {
-    let end = stride.checked_mul(count - 1).and_then(|last| last.checked_add(stored.length));
+    let end = stride
+        .checked_mul(count - 1)
+        .and_then(|last| last.checked_add(stored.length));
     stride >= stored.length && end.is_some_and(|end| end <= stored.leading_dimension)
 }
 
 /// Checks the rules of cuBLASLt for 8-bit floats.
 fn check_fp8(problem: &Problem, capability: ComputeCapability) -> Result<()> {
     let (m, k) = (problem.d.stored.length, problem.a.stored.columns());
-    for (what, size) in [("number of consecutive elements of the result", m), ("inner dimension", k)] {
+    for (what, size) in [
+        ("number of consecutive elements of the result", m),
+        ("inner dimension", k),
+    ] {
         if !size.is_multiple_of(16) {
-            return Err(refused(format!("the {what} is {size}; for 8-bit floats, it must be a multiple of 16")));
+            return Err(refused(format!(
+                "the {what} is {size}; for 8-bit floats, it must be a multiple of 16"
+            )));
         }
     }
-    for StoredMatrix { element, stored, .. } in [problem.a, problem.b, problem.c, problem.d] {
+    for StoredMatrix {
+        element, stored, ..
+    } in [problem.a, problem.b, problem.c, problem.d]
+    {
         let bytes = stored.leading_dimension * element.bytes();
         if !bytes.is_multiple_of(16) {
             let leading = stored.leading_dimension;
@@ -172,7 +242,11 @@ fn check_fp8(problem: &Problem, capability: ComputeCapability) -> Result<()> {
         }
     }
     // Blackwell of data centers also multiplies other orders.
-    if matches!(capability.major, 10 | 11) { Ok(()) } else { expect_inner_contiguous(problem, "8-bit floats") }
+    if matches!(capability.major, 10 | 11) {
+        Ok(())
+    } else {
+        expect_inner_contiguous(problem, "8-bit floats")
+    }
 }
 
 /// Checks that the elements of each factor that are multiplied with each other follow each other: `a` by rows, `b` by columns.
@@ -180,7 +254,9 @@ fn expect_inner_contiguous(problem: &Problem, what: &str) -> Result<()> {
     if problem.a.stored.is_transposed && !problem.b.stored.is_transposed {
         return Ok(());
     }
-    Err(refused(format!("unsupported by cuBLASLt ({what} in this order); store `a` by rows and `b` by columns")))
+    Err(refused(format!(
+        "unsupported by cuBLASLt ({what} in this order); store `a` by rows and `b` by columns"
+    )))
 }
 
 fn refused(problem: impl Into<Box<str>>) -> crate::Error {

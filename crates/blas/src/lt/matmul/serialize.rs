@@ -35,10 +35,27 @@ impl Reader<'_> {
 
 impl TypedLayout {
     fn to_numbers(self) -> [u64; 6] {
-        let Self { element, layout, stride } = self;
+        let Self {
+            element,
+            layout,
+            stride,
+        } = self;
         let is_row_major = u64::from(layout.order() == Order::RowMajor);
-        let sizes = [layout.rows(), layout.columns(), layout.leading_dimension(), stride].map(|size| size as u64);
-        [u64::from(element.to_raw().0), is_row_major, sizes[0], sizes[1], sizes[2], sizes[3]]
+        let sizes = [
+            layout.rows(),
+            layout.columns(),
+            layout.leading_dimension(),
+            stride,
+        ]
+        .map(|size| size as u64);
+        [
+            u64::from(element.to_raw().0),
+            is_row_major,
+            sizes[0],
+            sizes[1],
+            sizes[2],
+            sizes[3],
+        ]
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -50,7 +67,11 @@ impl TypedLayout {
         } else {
             MatrixLayout::column_major(rows, columns)
         };
-        Some(Self { element, layout: layout.with_leading_dimension(reader.size()?), stride: reader.size()? })
+        Some(Self {
+            element,
+            layout: layout.with_leading_dimension(reader.size()?),
+            stride: reader.size()?,
+        })
     }
 }
 
@@ -63,18 +84,37 @@ impl Matmul {
         }
         numbers.push(self.c.is_some().into());
         numbers.extend(self.c.into_iter().flat_map(TypedLayout::to_numbers));
-        numbers.extend([self.batch_count as u64, u64::from(self.compute.to_raw().0), self.has_device_factors.into()]);
+        numbers.extend([
+            self.batch_count as u64,
+            u64::from(self.compute.to_raw().0),
+            self.has_device_factors.into(),
+        ]);
         numbers.push(u64::from(self.epilogue.to_raw().0));
         numbers.push(self.bias.map_or(0, |bias| u64::from(bias.to_raw().0) + 1));
-        numbers.push(self.auxiliary_leading_dimension.map_or(0, |leading| leading as u64 + 1));
-        numbers.extend([self.scales.bits().into(), self.is_accumulated_fast.into(), self.alignment as u64]);
+        numbers.push(
+            self.auxiliary_leading_dimension
+                .map_or(0, |leading| leading as u64 + 1),
+        );
+        numbers.extend([
+            self.scales.bits().into(),
+            self.is_accumulated_fast.into(),
+            self.alignment as u64,
+        ]);
         numbers.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
     /// Reads a description; `None` for other bytes.
     pub(in crate::lt) fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let (a, b, d) = (TypedLayout::read(reader)?, TypedLayout::read(reader)?, TypedLayout::read(reader)?);
-        let c = if reader.flag()? { Some(TypedLayout::read(reader)?) } else { None };
+        let (a, b, d) = (
+            TypedLayout::read(reader)?,
+            TypedLayout::read(reader)?,
+            TypedLayout::read(reader)?,
+        );
+        let c = if reader.flag()? {
+            Some(TypedLayout::read(reader)?)
+        } else {
+            None
+        };
         Some(Self {
             a,
             b,
@@ -131,7 +171,11 @@ mod tests {
             assert_eq!(Matmul::read(&mut reader), Some(matmul));
             assert!(reader.0.is_empty());
             for end in 0..bytes.len() {
-                assert_eq!(Matmul::read(&mut Reader(&bytes[..end])), None, "{end} bytes");
+                assert_eq!(
+                    Matmul::read(&mut Reader(&bytes[..end])),
+                    None,
+                    "{end} bytes"
+                );
             }
         }
     }

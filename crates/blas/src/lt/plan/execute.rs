@@ -44,24 +44,51 @@ impl MatmulPlan {
         operands.check(OPERATION, &self.requirements, self.required)?;
         self.check_stream(stream)?;
         let factors = self.factors(operands.factors)?;
-        let Some((descriptors, algorithm)) = &mut self.prepared else { return Ok(()) };
+        let Some((descriptors, algorithm)) = &mut self.prepared else {
+            return Ok(());
+        };
         for role in descriptors.addressed.iter() {
             descriptors.set_address(role, operands.address(role))?;
         }
         let (alpha, beta) = match self.matmul.has_device_factors() {
-            true => (address(operands.address(Role::Alpha)), address(operands.address(Role::Beta))),
-            false => ((&raw const factors.0).cast::<c_void>(), (&raw const factors.1).cast()),
+            true => (
+                address(operands.address(Role::Alpha)),
+                address(operands.address(Role::Beta)),
+            ),
+            false => (
+                (&raw const factors.0).cast::<c_void>(),
+                (&raw const factors.1).cast(),
+            ),
         };
         let (mut first, mut second) = (Role::A, Role::B);
         if descriptors.is_transposed {
             std::mem::swap(&mut first, &mut second);
         }
-        let c = if self.matmul.adds_to_d() { Role::D } else { Role::C };
-        let (a, b, c) = (operands.address(first), operands.address(second), operands.address(c));
+        let c = if self.matmul.adds_to_d() {
+            Role::D
+        } else {
+            Role::C
+        };
+        let (a, b, c) = (
+            operands.address(first),
+            operands.address(second),
+            operands.address(c),
+        );
         let (d, workspace) = (operands.address(Role::D), operands.address(Role::Workspace));
-        let (raw, bytes, on) = (algorithm.as_raw(), algorithm.workspace_bytes, stream.as_raw().cast());
+        let (raw, bytes, on) = (
+            algorithm.as_raw(),
+            algorithm.workspace_bytes,
+            stream.as_raw().cast(),
+        );
         let workspace = if bytes == 0 { 0 } else { workspace };
-        let Descriptors { operation, a: of_a, b: of_b, c: of_c, d: of_d, .. } = descriptors;
+        let Descriptors {
+            operation,
+            a: of_a,
+            b: of_b,
+            c: of_c,
+            d: of_d,
+            ..
+        } = descriptors;
         let lt = &self.lt;
         let _entered = lt.context().enter()?;
         let mut guard = AccessGuard::new(stream)?;
@@ -104,7 +131,10 @@ impl MatmulPlan {
         if stream.context().as_raw() == self.lt.context().as_raw() {
             return Ok(());
         }
-        Err(ShapeError::refused(OPERATION, "the stream belongs to another context than the plan"))
+        Err(ShapeError::refused(
+            OPERATION,
+            "the stream belongs to another context than the plan",
+        ))
     }
 
     /// Converts the factors of the host to their type.
@@ -120,10 +150,14 @@ impl MatmulPlan {
     fn other_factors(&self, factors: Factors, ty: ElementType) -> Result<(Factor, Factor)> {
         let Factors { alpha, beta } = factors;
         if factors != Factors::UNIT && self.matmul.has_device_factors() {
-            return Err(ShapeError::refused(OPERATION, "the plan takes its factors from device memory"));
+            return Err(ShapeError::refused(
+                OPERATION,
+                "the plan takes its factors from device memory",
+            ));
         }
         if beta != 0.0 && self.matmul.d().element().is_fp8() && self.matmul.c().is_none() {
-            let problem = format!("beta is {beta}, and the plan has no c; add a c to the description");
+            let problem =
+                format!("beta is {beta}, and the plan has no c; add a c to the description");
             return Err(ShapeError::refused(OPERATION, problem));
         }
         Ok((factor(alpha, ty)?, factor(beta, ty)?))
@@ -138,7 +172,12 @@ fn factor(value: f64, ty: ElementType) -> Result<Factor> {
         ElementType::I32 if f64::from(value as i32) == value => {
             bytes[..4].copy_from_slice(&(value as i32).to_ne_bytes());
         }
-        ElementType::I32 => return Err(ShapeError::refused(OPERATION, format!("the factor is not an i32 ({value})"))),
+        ElementType::I32 => {
+            return Err(ShapeError::refused(
+                OPERATION,
+                format!("the factor is not an i32 ({value})"),
+            ));
+        }
         _ => return Ok(Factor::of_f32(value as f32)),
     }
     Ok(Factor(bytes))

@@ -19,7 +19,16 @@ pub(in crate::lt) struct Target([u64; 5]);
 impl Target {
     pub(in crate::lt) fn of(lt: &BlasLt) -> Self {
         let (version, capability) = (lt.library().version(), lt.capability());
-        Self([version.major, version.minor, version.patch, capability.major, capability.minor].map(u64::from))
+        Self(
+            [
+                version.major,
+                version.minor,
+                version.patch,
+                capability.major,
+                capability.minor,
+            ]
+            .map(u64::from),
+        )
     }
 
     pub(in crate::lt) fn numbers(self) -> [u64; 5] {
@@ -59,7 +68,12 @@ impl MatmulPlan {
     #[doc(alias = "cublasLtMatmulAlgoCheck")]
     pub unsafe fn from_bytes(lt: &BlasLt, bytes: &[u8]) -> Result<Self> {
         curium_driver::extend::refuse_wait(OPERATION)?;
-        let damaged = || PlanError::refused(OPERATION, format!("not a serialized plan ({} bytes)", bytes.len()));
+        let damaged = || {
+            PlanError::refused(
+                OPERATION,
+                format!("not a serialized plan ({} bytes)", bytes.len()),
+            )
+        };
         let (record, sum) = bytes.split_last_chunk().ok_or_else(damaged)?;
         if checksum(record) != u64::from_le_bytes(*sum) {
             return Err(damaged());
@@ -75,13 +89,23 @@ impl MatmulPlan {
         let algorithm = algorithm(&mut reader).ok_or_else(damaged)?;
         let matmul = Matmul::read(&mut reader).ok_or_else(damaged)?;
         matmul.check(lt.capability())?;
-        let Some(raw) = algorithm else { return Ok(Self::with(lt, &matmul, None)) };
+        let Some(raw) = algorithm else {
+            return Ok(Self::with(lt, &matmul, None));
+        };
         let descriptors = Descriptors::new(lt, &matmul)?;
         // SAFETY: the caller guarantees that the bytes are those of a plan, and the version is that of the library.
         let found = unsafe { Algorithm::check(lt, &descriptors, raw) }?;
-        let problem =
-            || PlanError::refused(OPERATION, format!("the library does not support the algorithm ({matmul})"));
-        Ok(Self::with(lt, &matmul, Some((descriptors, found.ok_or_else(problem)?))))
+        let problem = || {
+            PlanError::refused(
+                OPERATION,
+                format!("the library does not support the algorithm ({matmul})"),
+            )
+        };
+        Ok(Self::with(
+            lt,
+            &matmul,
+            Some((descriptors, found.ok_or_else(problem)?)),
+        ))
     }
 }
 
@@ -110,11 +134,17 @@ fn other_target(stored: Target, here: Target) -> crate::Error {
     let text = |Target([major, minor, patch, capability, of]): Target| {
         format!("cuBLASLt {major}.{minor}.{patch} and compute capability {capability}.{of}")
     };
-    let problem = format!("the plan is for {}, this is {}; create a new plan", text(stored), text(here));
+    let problem = format!(
+        "the plan is for {}, this is {}; create a new plan",
+        text(stored),
+        text(here)
+    );
     PlanError::refused(OPERATION, problem)
 }
 
 /// Returns the FNV-1a hash of bytes.
 fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

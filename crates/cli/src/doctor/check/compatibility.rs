@@ -22,7 +22,9 @@ pub(super) fn not_supported(environment: &Environment) -> Finding {
         "remove the package `cuda-compat-…`, and update the driver instead",
         "in an NVIDIA container, use an image for an older CUDA, or update the host's driver",
     ];
-    let what = format!("{path} is for forward compatibility, which works on data center GPUs only, not on this one");
+    let what = format!(
+        "{path} is for forward compatibility, which works on data center GPUs only, not on this one"
+    );
     Finding::failure("forward-compatibility", what, fixes)
 }
 
@@ -33,8 +35,13 @@ pub(super) fn mismatch(environment: &Environment) -> Finding {
             "update the driver: the forward compatibility package requires at least the driver branch that NVIDIA's table lists for it",
             "remove the folder `compat` from LD_LIBRARY_PATH, and use the driver's own library",
         ];
-        let what = "the forward compatibility library does not match the loaded kernel module".to_owned();
-        return Finding::failure("forward-compatibility", what + &versions(environment), fixes);
+        let what =
+            "the forward compatibility library does not match the loaded kernel module".to_owned();
+        return Finding::failure(
+            "forward-compatibility",
+            what + &versions(environment),
+            fixes,
+        );
     }
     let fixes = [
         "restart the machine: the old kernel module is still loaded after an update of the driver",
@@ -48,9 +55,15 @@ pub(super) fn mismatch(environment: &Environment) -> Finding {
 
 fn versions(environment: &Environment) -> String {
     let known = |version: Option<&str>| version.unwrap_or("unknown").to_owned();
-    format!(": library {}, module {}", known(environment.library_version()), known(environment.module_version()))
+    format!(
+        ": library {}, module {}",
+        known(environment.library_version()),
+        known(environment.module_version())
+    )
 }
 
 fn is_compat(environment: &Environment) -> bool {
-    environment.library_path().is_some_and(|path| path.contains("/compat/"))
+    environment
+        .library_path()
+        .is_some_and(|path| path.contains("/compat/"))
 }

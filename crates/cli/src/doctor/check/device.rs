@@ -9,12 +9,17 @@ const CHECK: &str = "device";
 
 /// Reports the result of the test kernel on a device.
 pub(super) fn check((ordinal, device): (usize, &DeviceTrial)) -> Finding {
-    let DeviceTrial { name, compute_capability, outcome } = device;
+    let DeviceTrial {
+        name,
+        compute_capability,
+        outcome,
+    } = device;
     let called = format!("device {ordinal}, {name} (compute capability {compute_capability})");
     match outcome {
-        Ok(milliseconds) => {
-            Finding::good(CHECK, format!("{called}: test kernel passed ({milliseconds} ms including initialization)"))
-        }
+        Ok(milliseconds) => Finding::good(
+            CHECK,
+            format!("{called}: test kernel passed ({milliseconds} ms including initialization)"),
+        ),
         Err(failure) => explain(&called, failure),
     }
 }
@@ -51,7 +56,9 @@ fn explain(called: &str, failure: &Failure) -> Finding {
         | CUresult::CUDA_ERROR_INVALID_PTX => Finding::failure(
             "ptx",
             what,
-            ["the driver rejected simple PTX: reinstall or update it, and check CUDA_DISABLE_PTX_JIT"],
+            [
+                "the driver rejected simple PTX: reinstall or update it, and check CUDA_DISABLE_PTX_JIT",
+            ],
         ),
         CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND => Finding::failure(
             "jit",
@@ -61,6 +68,10 @@ fn explain(called: &str, failure: &Failure) -> Finding {
                 "in a container, NVIDIA_DRIVER_CAPABILITIES must contain `compute`",
             ],
         ),
-        _ => Finding::failure(CHECK, what, ["check `sudo dmesg` for NVRM and Xid messages, and `nvidia-smi -q`"]),
+        _ => Finding::failure(
+            CHECK,
+            what,
+            ["check `sudo dmesg` for NVRM and Xid messages, and `nvidia-smi -q`"],
+        ),
     }
 }

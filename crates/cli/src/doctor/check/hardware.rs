@@ -10,14 +10,19 @@ pub(super) fn explain(environment: &Environment, _: &[Attempt]) -> Option<Findin
 
 /// Reports that the PCI bus has no NVIDIA GPU.
 pub(super) fn no_gpu(environment: &Environment) -> Option<Finding> {
-    let is_told = environment.has("nvidia-pci-gpus") && !environment.is_wsl() && !environment.is_jetson();
+    let is_told =
+        environment.has("nvidia-pci-gpus") && !environment.is_wsl() && !environment.is_jetson();
     (is_told && environment.pci_gpus().is_empty()).then(|| {
         let fixes = [
             "use the simulator, with `--device sim`",
             "in a cloud, use a machine with a GPU; in a virtual machine, pass the GPU through",
             "if there is a GPU: check its power and slot, and `lspci -d 10de:`",
         ];
-        Finding::failure("hardware", "there is no NVIDIA GPU on the PCI bus of this machine", fixes)
+        Finding::failure(
+            "hardware",
+            "there is no NVIDIA GPU on the PCI bus of this machine",
+            fixes,
+        )
     })
 }
 
@@ -27,7 +32,11 @@ pub(super) fn no_module(environment: &Environment) -> Option<Finding> {
         return None;
     }
     let gpus = environment.pci_gpus().join(", ");
-    if environment.folder("/proc/modules").iter().any(|name| name == "nouveau") {
+    if environment
+        .folder("/proc/modules")
+        .iter()
+        .any(|name| name == "nouveau")
+    {
         let fixes = [
             "install the NVIDIA driver, which blacklists nouveau, and restart",
             "if it is installed: add `blacklist nouveau` to a file in /etc/modprobe.d, rebuild the initramfs, and restart",

@@ -14,7 +14,10 @@ pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     match &environment.library {
         Library::Loaded { version, path } => {
             let path = path.as_deref().unwrap_or("the driver's library");
-            vec![Finding::good(CHECK, format!("{path} is loaded, a driver for CUDA {version}"))]
+            vec![Finding::good(
+                CHECK,
+                format!("{path} is loaded, a driver for CUDA {version}"),
+            )]
         }
         Library::Failed(attempts) => vec![explain(environment, attempts), tried(attempts)],
     }
@@ -36,26 +39,44 @@ fn explain(environment: &Environment, attempts: &[Attempt]) -> Finding {
         module_alone,
         hardware::explain,
     ];
-    explanations.iter().find_map(|explanation| explanation(environment, attempts)).unwrap_or_else(not_installed)
+    explanations
+        .iter()
+        .find_map(|explanation| explanation(environment, attempts))
+        .unwrap_or_else(not_installed)
 }
 
 fn tried(attempts: &[Attempt]) -> Finding {
     // The system's message often begins with the path.
-    let reason = |attempt: &Attempt| attempt.reason.replacen(&format!("{}: ", attempt.path), "", 1);
-    let lines = attempts.iter().map(|attempt| format!("\n{}: {}", attempt.path, reason(attempt)));
-    Finding::note("tried", format!("paths tried:{}", lines.collect::<String>()))
+    let reason = |attempt: &Attempt| {
+        attempt
+            .reason
+            .replacen(&format!("{}: ", attempt.path), "", 1)
+    };
+    let lines = attempts
+        .iter()
+        .map(|attempt| format!("\n{}: {}", attempt.path, reason(attempt)));
+    Finding::note(
+        "tried",
+        format!("paths tried:{}", lines.collect::<String>()),
+    )
 }
 
 fn no_platform(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
     let system = environment.system.as_str();
     (!matches!(system, "linux" | "windows" | "")).then(|| {
         let fixes = ["use the simulator, with `--device sim`, or a machine with Linux or Windows"];
-        Finding::failure("platform", format!("CUDA has no driver for {system}"), fixes)
+        Finding::failure(
+            "platform",
+            format!("CUDA has no driver for {system}"),
+            fixes,
+        )
     })
 }
 
 fn chosen(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
-    let path = environment.variable("CURIUM_DRIVER_PATH").filter(|path| !path.is_empty())?;
+    let path = environment
+        .variable("CURIUM_DRIVER_PATH")
+        .filter(|path| !path.is_empty())?;
     let fixes = [
         "unset CURIUM_DRIVER_PATH, so that the usual folders are searched",
         "set it to a libcuda.so.1, or to the folder that contains one",
@@ -70,7 +91,11 @@ fn chosen(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
 fn too_old(_: &Environment, attempts: &[Attempt]) -> Option<Finding> {
     let attempt = with(attempts, Rejection::TooOld)?;
     let fixes = ["update the NVIDIA driver to 520 or newer, which is the first for CUDA 11.8"];
-    Some(Finding::failure("driver-version", format!("{} is {}", attempt.path, attempt.reason), fixes))
+    Some(Finding::failure(
+        "driver-version",
+        format!("{} is {}", attempt.path, attempt.reason),
+        fixes,
+    ))
 }
 
 fn stub(_: &Environment, attempts: &[Attempt]) -> Option<Finding> {
@@ -79,7 +104,14 @@ fn stub(_: &Environment, attempts: &[Attempt]) -> Option<Finding> {
         "install the NVIDIA driver: the toolkit does not contain it",
         "remove the toolkit's `stubs` folder from LD_LIBRARY_PATH and /etc/ld.so.conf.d",
     ];
-    Some(Finding::failure("stub", format!("the only library found is {}: {}", attempt.path, attempt.reason), fixes))
+    Some(Finding::failure(
+        "stub",
+        format!(
+            "the only library found is {}: {}",
+            attempt.path, attempt.reason
+        ),
+        fixes,
+    ))
 }
 
 fn wsl(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
@@ -129,9 +161,13 @@ fn container(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
         return None;
     }
     if let Some(capabilities) = environment.variable("NVIDIA_DRIVER_CAPABILITIES")
-        && !capabilities.split(',').any(|capability| matches!(capability, "compute" | "all"))
+        && !capabilities
+            .split(',')
+            .any(|capability| matches!(capability, "compute" | "all"))
     {
-        let what = format!("NVIDIA_DRIVER_CAPABILITIES is {capabilities:?}: the container gets no libcuda.so.1");
+        let what = format!(
+            "NVIDIA_DRIVER_CAPABILITIES is {capabilities:?}: the container gets no libcuda.so.1"
+        );
         return Some(Finding::failure(
             "container",
             what,
@@ -153,14 +189,19 @@ fn container(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
         "Kubernetes: the device plugin of NVIDIA, and `resources: limits: nvidia.com/gpu: 1` in the pod",
         "do not install a driver in the image: it must be the host's",
     ];
-    Some(Finding::failure("container", "this is a container, and the host's driver is not passed into it", fixes))
+    Some(Finding::failure(
+        "container",
+        "this is a container, and the host's driver is not passed into it",
+        fixes,
+    ))
 }
 
 /// Reports a library outside the search path of the system's loader.
 fn elsewhere(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
     let holds = |entry: &Entry| matches!(entry, Entry::Folder(names) if names.iter().any(|name| name.starts_with("libcuda.so.")));
     let (folder, _) = environment.files.iter().find(|(_, entry)| holds(entry))?;
-    let what = format!("{folder} contains a driver library, but the system's loader does not search it");
+    let what =
+        format!("{folder} contains a driver library, but the system's loader does not search it");
     let fixes = [
         &format!("set CURIUM_DRIVER_PATH={folder}"),
         "add the folder to the search path: a line in /etc/ld.so.conf.d, then `sudo ldconfig`",
@@ -170,16 +211,27 @@ fn elsewhere(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
 
 /// Reports a library for another architecture, or with missing dependencies.
 fn wrong_kind(environment: &Environment, attempts: &[Attempt]) -> Option<Finding> {
-    let of_other_processor = attempts
-        .iter()
-        .find(|attempt| attempt.reason.contains("wrong ELF class") || attempt.reason.contains("ELFCLASS"));
+    let of_other_processor = attempts.iter().find(|attempt| {
+        attempt.reason.contains("wrong ELF class") || attempt.reason.contains("ELFCLASS")
+    });
     if let Some(attempt) = of_other_processor {
-        let what = format!("{} is not for {}: {}", attempt.path, environment.architecture, attempt.reason);
-        return Some(Finding::failure(CHECK, what, ["install the 64-bit library of the driver"]));
+        let what = format!(
+            "{} is not for {}: {}",
+            attempt.path, environment.architecture, attempt.reason
+        );
+        return Some(Finding::failure(
+            CHECK,
+            what,
+            ["install the 64-bit library of the driver"],
+        ));
     }
-    let incomplete = |attempt: &&Attempt| attempt.rejection == Rejection::Unloadable && !is_absence(attempt);
+    let incomplete =
+        |attempt: &&Attempt| attempt.rejection == Rejection::Unloadable && !is_absence(attempt);
     let attempt = attempts.iter().find(incomplete)?;
-    let what = format!("{} exists, but cannot be loaded: {}", attempt.path, attempt.reason);
+    let what = format!(
+        "{} exists, but cannot be loaded: {}",
+        attempt.path, attempt.reason
+    );
     Some(Finding::failure(
         CHECK,
         what,
@@ -191,14 +243,16 @@ fn wrong_kind(environment: &Environment, attempts: &[Attempt]) -> Option<Finding
 fn is_absence(attempt: &Attempt) -> bool {
     let name = attempt.path.rsplit(['/', '\\']).next().unwrap_or_default();
     attempt.reason.contains(name)
-        && (attempt.reason.contains("No such file") || attempt.reason.contains("could not be found"))
+        && (attempt.reason.contains("No such file")
+            || attempt.reason.contains("could not be found"))
 }
 
 fn module_alone(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
     let version = environment.module_version()?;
     let branch = version.split('.').next().unwrap_or_default();
-    let what =
-        format!("the kernel module of the driver is loaded, version {version}, but its libcuda.so.1 is not installed");
+    let what = format!(
+        "the kernel module of the driver is loaded, version {version}, but its libcuda.so.1 is not installed"
+    );
     let fixes = [
         &format!(
             "Debian and Ubuntu: `sudo apt install libnvidia-compute-{branch}`, or `libcuda1`, of exactly this version"
@@ -217,5 +271,7 @@ fn not_installed() -> Finding {
 }
 
 fn with(attempts: &[Attempt], rejection: Rejection) -> Option<&Attempt> {
-    attempts.iter().find(|attempt| attempt.rejection == rejection)
+    attempts
+        .iter()
+        .find(|attempt| attempt.rejection == rejection)
 }

@@ -14,7 +14,9 @@ pub(super) fn explain(environment: &Environment) -> Option<Finding> {
     if instances == 0 {
         return folders(environment).next().map(|_| none_made());
     }
-    let denied = environment.nodes("/dev/nvidia-caps/").find(|(_, access)| *access != Access::Granted);
+    let denied = environment
+        .nodes("/dev/nvidia-caps/")
+        .find(|(_, access)| *access != Access::Granted);
     Some(match denied {
         Some((node, _)) => may_not(node),
         None => not_passed(instances),
@@ -23,7 +25,10 @@ pub(super) fn explain(environment: &Environment) -> Option<Finding> {
 
 /// Reports that a process sees one MIG instance at most.
 pub(super) fn note(environment: &Environment) -> Option<Finding> {
-    let instance = environment.devices.iter().find(|device| device.name.contains("MIG"))?;
+    let instance = environment
+        .devices
+        .iter()
+        .find(|device| device.name.contains("MIG"))?;
     let what = format!(
         "{} is a MIG instance: a process sees one of them at most, chosen with CUDA_VISIBLE_DEVICES=MIG-…, and none has peer access",
         instance.name
@@ -37,7 +42,11 @@ fn none_made() -> Finding {
         "or disable MIG: `sudo nvidia-smi -mig 0`, and reset the GPU or restart",
         "`nvidia-smi -q -d MIG` shows the mode; if MIG is off, check `sudo dmesg`",
     ];
-    Finding::failure(CHECK, "the GPU supports MIG and has no instance: CUDA sees no device if MIG is on", fixes)
+    Finding::failure(
+        CHECK,
+        "the GPU supports MIG and has no instance: CUDA sees no device if MIG is on",
+        fixes,
+    )
 }
 
 fn may_not(node: &str) -> Finding {
@@ -57,14 +66,26 @@ fn not_passed(instances: usize) -> Finding {
         "name one: CUDA_VISIBLE_DEVICES=MIG-…, with a name that `nvidia-smi -L` shows",
         "instances of the GPU also need compute instances: `sudo nvidia-smi mig -cci`",
     ];
-    Finding::failure(CHECK, format!("there are {instances} MIG instances, and none is visible to this process"), fixes)
+    Finding::failure(
+        CHECK,
+        format!("there are {instances} MIG instances, and none is visible to this process"),
+        fixes,
+    )
 }
 
 fn instances(environment: &Environment) -> usize {
-    folders(environment).map(|folder| environment.folder(folder).len()).sum()
+    folders(environment)
+        .map(|folder| environment.folder(folder).len())
+        .sum()
 }
 
 fn folders(environment: &Environment) -> impl Iterator<Item = &str> {
-    let is_folder = |path: &&String| path.starts_with("/proc/driver/nvidia/capabilities/gpu") && path.ends_with("/mig");
-    environment.files.keys().filter(is_folder).map(String::as_str)
+    let is_folder = |path: &&String| {
+        path.starts_with("/proc/driver/nvidia/capabilities/gpu") && path.ends_with("/mig")
+    };
+    environment
+        .files
+        .keys()
+        .filter(is_folder)
+        .map(String::as_str)
 }

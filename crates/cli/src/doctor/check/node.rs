@@ -13,9 +13,18 @@ pub(super) fn explain(environment: &Environment) -> Option<Finding> {
         .or_else(|| with_access(environment, Access::Broken, broken))
 }
 
-fn with_access(environment: &Environment, access: Access, explain: fn(&str) -> Finding) -> Option<Finding> {
-    let nodes = environment.nodes("/dev/").filter(|(path, _)| !path.starts_with("/dev/nvidia-caps"));
-    let names: Vec<_> = nodes.filter(|(_, found)| *found == access).map(|(path, _)| path).collect();
+fn with_access(
+    environment: &Environment,
+    access: Access,
+    explain: fn(&str) -> Finding,
+) -> Option<Finding> {
+    let nodes = environment
+        .nodes("/dev/")
+        .filter(|(path, _)| !path.starts_with("/dev/nvidia-caps"));
+    let names: Vec<_> = nodes
+        .filter(|(_, found)| *found == access)
+        .map(|(path, _)| path)
+        .collect();
     (!names.is_empty()).then(|| explain(&names.join(", ")))
 }
 
@@ -25,7 +34,11 @@ fn denied(names: &str) -> Finding {
         "join the group, usually `sudo usermod -aG video,render $USER`, and log in again",
         "NVreg_DeviceFileMode in /etc/modprobe.d sets their mode; the default is 666",
     ];
-    Finding::failure("permissions", format!("this user has no permission to read and write {names}"), fixes)
+    Finding::failure(
+        "permissions",
+        format!("this user has no permission to read and write {names}"),
+        fixes,
+    )
 }
 
 fn forbidden(names: &str) -> Finding {
@@ -60,7 +73,10 @@ fn missing(environment: &Environment) -> Option<Finding> {
     if missing.is_empty() {
         return None;
     }
-    let what = format!("the kernel module is loaded, but {} is absent", missing.join(", "));
+    let what = format!(
+        "the kernel module is loaded, but {} is absent",
+        missing.join(", ")
+    );
     if environment.is_container() {
         let fixes = [
             "pass it into the container: `--gpus all`, or `--device /dev/nvidia-uvm --device /dev/nvidiactl --device /dev/nvidia0`",

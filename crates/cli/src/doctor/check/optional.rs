@@ -6,30 +6,53 @@ use crate::doctor::finding::Finding;
 /// Reports each library: its version and file, or the package that has it.
 pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     if environment.libraries.is_empty() {
-        let what = "NVIDIA's libraries were not checked; a build with `--features full` checks them";
+        let what =
+            "NVIDIA's libraries were not checked; a build with `--features full` checks them";
         return vec![Finding::note("libraries", what)];
     }
     let cuda = cuda_major(environment);
-    environment.libraries.iter().map(|library| finding(library, cuda)).collect()
+    environment
+        .libraries
+        .iter()
+        .map(|library| finding(library, cuda))
+        .collect()
 }
 
 fn finding(library: &OptionalLibrary, cuda: Option<u32>) -> Finding {
-    let OptionalLibrary { name, version, path, rejected } = library;
+    let OptionalLibrary {
+        name,
+        version,
+        path,
+        rejected,
+    } = library;
     let packages = packages(name, cuda);
     let Some(version) = version else {
         let mut what = format!("{name} was not found; only programs that use it need it");
         if !rejected.is_empty() {
-            what = format!("{name} does not load; only programs that use it need it\n{}", rejected.join("\n"));
+            what = format!(
+                "{name} does not load; only programs that use it need it\n{}",
+                rejected.join("\n")
+            );
         }
         let install = format!("{packages}, or install the CUDA toolkit");
-        let variable = format!("or set CURIUM_{}_PATH to the library or its folder", name.to_uppercase());
-        return Finding { fixes: vec![install, variable], ..Finding::note("libraries", what) };
+        let variable = format!(
+            "or set CURIUM_{}_PATH to the library or its folder",
+            name.to_uppercase()
+        );
+        return Finding {
+            fixes: vec![install, variable],
+            ..Finding::note("libraries", what)
+        };
     };
-    let at = path.as_ref().map_or_else(String::new, |path| format!(" ({path})"));
+    let at = path
+        .as_ref()
+        .map_or_else(String::new, |path| format!(" ({path})"));
     let needed = needed_cuda(name, version);
     match (needed, cuda) {
         (Some(needed), Some(cuda)) if needed > cuda => {
-            let what = format!("{name} {version}{at} is for CUDA {needed}, and the driver supports CUDA {cuda} only");
+            let what = format!(
+                "{name} {version}{at} is for CUDA {needed}, and the driver supports CUDA {cuda} only"
+            );
             Finding {
                 fixes: vec![packages, "or update the driver".to_owned()],
                 ..Finding::warning("libraries", what, [])
@@ -41,7 +64,9 @@ fn finding(library: &OptionalLibrary, cuda: Option<u32>) -> Finding {
 
 /// Returns the major CUDA version that the driver supports.
 fn cuda_major(environment: &Environment) -> Option<u32> {
-    let Library::Loaded { version, .. } = &environment.library else { return None };
+    let Library::Loaded { version, .. } = &environment.library else {
+        return None;
+    };
     major(version)
 }
 

@@ -19,7 +19,11 @@ pub(super) fn check(environment: &Environment) -> Option<Finding> {
         );
         return Some(Finding::note(CHECK, what));
     }
-    let pairs: Vec<_> = environment.peers_denied.iter().map(|(from, to)| format!("{from} to {to}")).collect();
+    let pairs: Vec<_> = environment
+        .peers_denied
+        .iter()
+        .map(|(from, to)| format!("{from} to {to}"))
+        .collect();
     if pairs.is_empty() {
         return None;
     }
@@ -27,7 +31,10 @@ pub(super) fn check(environment: &Environment) -> Option<Finding> {
     Some(if is_checked(environment) && environment.has_iommu() {
         blocked(&denied)
     } else {
-        Finding::note(CHECK, format!("{denied}: copies between them go through host memory"))
+        Finding::note(
+            CHECK,
+            format!("{denied}: copies between them go through host memory"),
+        )
     })
 }
 
@@ -47,7 +54,15 @@ fn blocked(denied: &str) -> Finding {
 
 /// Returns `true` if the driver checks IOMMU and ACS.
 fn is_checked(environment: &Environment) -> bool {
-    let Library::Loaded { version, .. } = &environment.library else { return false };
-    let Some((major, minor)) = version.split_once('.') else { return false };
-    major.parse().ok().zip(minor.parse().ok()).is_some_and(|version: (u32, u32)| version >= CHECKED_SINCE)
+    let Library::Loaded { version, .. } = &environment.library else {
+        return false;
+    };
+    let Some((major, minor)) = version.split_once('.') else {
+        return false;
+    };
+    major
+        .parse()
+        .ok()
+        .zip(minor.parse().ok())
+        .is_some_and(|version: (u32, u32)| version >= CHECKED_SINCE)
 }

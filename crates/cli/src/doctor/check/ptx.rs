@@ -8,24 +8,45 @@ const CHECK: &str = "ptx";
 
 /// Reports the PTX versions once a driver is loaded.
 pub(super) fn check(environment: &Environment) -> Vec<Finding> {
-    let Library::Loaded { version, .. } = &environment.library else { return Vec::new() };
-    let mut findings: Vec<_> = newest_for(version).into_iter().map(|newest| takes(version, newest)).collect();
-    findings.extend(environment.nvrtc.as_deref().map(|nvrtc| compiler(version, nvrtc)));
+    let Library::Loaded { version, .. } = &environment.library else {
+        return Vec::new();
+    };
+    let mut findings: Vec<_> = newest_for(version)
+        .into_iter()
+        .map(|newest| takes(version, newest))
+        .collect();
+    findings.extend(
+        environment
+            .nvrtc
+            .as_deref()
+            .map(|nvrtc| compiler(version, nvrtc)),
+    );
     if let Some(header) = &environment.ptx {
         findings.extend(file(version, header));
-        findings.extend(environment.devices.iter().filter_map(|device| target(header, device)));
+        findings.extend(
+            environment
+                .devices
+                .iter()
+                .filter_map(|device| target(header, device)),
+        );
     }
     findings
 }
 
 fn takes(cuda: &str, (major, minor): (u32, u32)) -> Finding {
-    Finding::note(CHECK, format!("a driver for CUDA {cuda} accepts PTX up to version {major}.{minor}"))
+    Finding::note(
+        CHECK,
+        format!("a driver for CUDA {cuda} accepts PTX up to version {major}.{minor}"),
+    )
 }
 
 /// Reports an NVRTC that is newer than the driver: it generates PTX of its own version.
 fn compiler(driver: &str, nvrtc: &str) -> Finding {
     if pair(nvrtc) <= pair(driver) {
-        return Finding::good("nvrtc", format!("NVRTC of CUDA {nvrtc} is found, and the driver accepts its PTX"));
+        return Finding::good(
+            "nvrtc",
+            format!("NVRTC of CUDA {nvrtc} is found, and the driver accepts its PTX"),
+        );
     }
     let fixes = [
         "compile to a cubin for the device's own architecture, which requires no newer driver",
@@ -43,7 +64,10 @@ fn compiler(driver: &str, nvrtc: &str) -> Finding {
 fn file(driver: &str, header: &Header) -> Option<Finding> {
     let (major, minor) = header.version;
     let needed = cuda_for(header.version);
-    let name = format!("the PTX is of version {major}.{minor} for {}", header.target);
+    let name = format!(
+        "the PTX is of version {major}.{minor} for {}",
+        header.target
+    );
     if newest_for(driver).is_some_and(|newest| header.version > newest) {
         let cuda = needed.map_or("a newer CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
         let fixes = [
@@ -56,7 +80,10 @@ fn file(driver: &str, header: &Header) -> Option<Finding> {
             fixes,
         ));
     }
-    Some(Finding::good(CHECK, format!("{name}: the driver accepts this version")))
+    Some(Finding::good(
+        CHECK,
+        format!("{name}: the driver accepts this version"),
+    ))
 }
 
 /// Reports a device that the file does not target.
@@ -67,8 +94,17 @@ fn target(header: &Header, device: &DeviceTrial) -> Option<Finding> {
         return None;
     }
     let (target, name) = (&header.target, &device.name);
-    let what = format!("the PTX is for {target}, and {name} has compute capability {}", device.compute_capability);
-    let older = format!("compile for the oldest device in use, such as compute_{}{}", found.0, found.1);
-    let fixes = [&older as &str, "targets that end with a letter run on no newer architecture: compile without it"];
+    let what = format!(
+        "the PTX is for {target}, and {name} has compute capability {}",
+        device.compute_capability
+    );
+    let older = format!(
+        "compile for the oldest device in use, such as compute_{}{}",
+        found.0, found.1
+    );
+    let fixes = [
+        &older as &str,
+        "targets that end with a letter run on no newer architecture: compile without it",
+    ];
     Some(Finding::failure(CHECK, what, fixes))
 }

@@ -12,7 +12,11 @@ pub(super) fn notes(environment: &Environment) -> Vec<Finding> {
     let mut findings = Vec::new();
     if is("CUDA_LAUNCH_BLOCKING", "1") {
         let what = "CUDA_LAUNCH_BLOCKING is 1: every launch blocks until its kernel is complete";
-        findings.push(Finding::warning("setting", what, ["unset it unless you are searching for a failing kernel"]));
+        findings.push(Finding::warning(
+            "setting",
+            what,
+            ["unset it unless you are searching for a failing kernel"],
+        ));
     }
     if is("CUDA_CACHE_DISABLE", "1") {
         let what = "CUDA_CACHE_DISABLE is 1: PTX is compiled at every start of a program";
@@ -23,12 +27,19 @@ pub(super) fn notes(environment: &Environment) -> Vec<Finding> {
         findings.push(Finding::warning("setting", what, ["unset it"]));
     }
     if is("CUDA_MODULE_LOADING", "EAGER") {
-        findings
-            .push(Finding::note("setting", "CUDA_MODULE_LOADING is EAGER: every kernel of a module is loaded at once"));
+        findings.push(Finding::note(
+            "setting",
+            "CUDA_MODULE_LOADING is EAGER: every kernel of a module is loaded at once",
+        ));
     }
-    if let Some(value) = environment.variable("LD_PRELOAD").filter(|value| !value.is_empty()) {
-        findings
-            .push(Finding::note("setting", format!("LD_PRELOAD is {value:?}: it may intercept calls to the driver")));
+    if let Some(value) = environment
+        .variable("LD_PRELOAD")
+        .filter(|value| !value.is_empty())
+    {
+        findings.push(Finding::note(
+            "setting",
+            format!("LD_PRELOAD is {value:?}: it may intercept calls to the driver"),
+        ));
     }
     findings
 }

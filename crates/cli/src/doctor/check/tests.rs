@@ -18,8 +18,16 @@ fn bare() -> Environment {
         library: failed("libcuda.so.1", Rejection::Unloadable, ABSENT),
         ..Environment::default()
     };
-    put(&mut environment, "/proc/version", Entry::Text("Linux version 6.8.0 (gcc)".to_owned()));
-    put(&mut environment, "nvidia-pci-gpus", names(&["0000:01:00.0"]));
+    put(
+        &mut environment,
+        "/proc/version",
+        Entry::Text("Linux version 6.8.0 (gcc)".to_owned()),
+    );
+    put(
+        &mut environment,
+        "nvidia-pci-gpus",
+        names(&["0000:01:00.0"]),
+    );
     environment
 }
 
@@ -27,8 +35,16 @@ fn bare() -> Environment {
 fn healthy() -> Environment {
     let mut environment = bare();
     let module = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86.15  Thu Jan 23 2025";
-    put(&mut environment, "/proc/driver/nvidia/version", Entry::Text(module.to_owned()));
-    put(&mut environment, "/proc/driver/nvidia/gpus", names(&["0000:01:00.0"]));
+    put(
+        &mut environment,
+        "/proc/driver/nvidia/version",
+        Entry::Text(module.to_owned()),
+    );
+    put(
+        &mut environment,
+        "/proc/driver/nvidia/gpus",
+        names(&["0000:01:00.0"]),
+    );
     for node in ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"] {
         put(&mut environment, node, Entry::Node(Access::Granted));
     }
@@ -40,7 +56,11 @@ fn healthy() -> Environment {
 
 /// A healthy machine whose driver does not start.
 fn not_starting(code: u32) -> Environment {
-    Environment { start: Some(Start::Failed(failure(code))), devices: Vec::new(), ..healthy() }
+    Environment {
+        start: Some(Start::Failed(failure(code))),
+        devices: Vec::new(),
+        ..healthy()
+    }
 }
 
 fn no_device() -> Environment {
@@ -48,19 +68,33 @@ fn no_device() -> Environment {
 }
 
 fn failed(path: &str, rejection: Rejection, reason: &str) -> Library {
-    Library::Failed(vec![Attempt { path: path.to_owned(), rejection, reason: reason.to_owned() }])
+    Library::Failed(vec![Attempt {
+        path: path.to_owned(),
+        rejection,
+        reason: reason.to_owned(),
+    }])
 }
 
 fn loaded(version: &str, path: &str) -> Library {
-    Library::Loaded { version: version.to_owned(), path: Some(path.to_owned()) }
+    Library::Loaded {
+        version: version.to_owned(),
+        path: Some(path.to_owned()),
+    }
 }
 
 fn failure(code: u32) -> Failure {
-    Failure { code, text: format!("cuInit: failed ({code})") }
+    Failure {
+        code,
+        text: format!("cuInit: failed ({code})"),
+    }
 }
 
 fn device(name: &str, compute_capability: &str, outcome: Result<u64, Failure>) -> DeviceTrial {
-    DeviceTrial { name: name.to_owned(), compute_capability: compute_capability.to_owned(), outcome }
+    DeviceTrial {
+        name: name.to_owned(),
+        compute_capability: compute_capability.to_owned(),
+        outcome,
+    }
 }
 
 fn names(names: &[&str]) -> Entry {
@@ -72,33 +106,57 @@ fn put(environment: &mut Environment, path: &str, entry: Entry) {
 }
 
 fn set(environment: &mut Environment, name: &str, value: &str) {
-    environment.variables.insert(name.to_owned(), value.to_owned());
+    environment
+        .variables
+        .insert(name.to_owned(), value.to_owned());
 }
 
 /// Asserts that the only failure is of `check`, that its problem contains `what`, and that one of its fixes contains
 /// `fix`.
 #[track_caller]
 fn assert_failure(environment: &Environment, check: &str, what: &str, fix: &str) {
-    let failures: Vec<_> = findings(environment).into_iter().filter(|it| it.severity == Severity::Failure).collect();
-    let [failure] = &failures[..] else { panic!("one failure was expected: {failures:#?}") };
+    let failures: Vec<_> = findings(environment)
+        .into_iter()
+        .filter(|it| it.severity == Severity::Failure)
+        .collect();
+    let [failure] = &failures[..] else {
+        panic!("one failure was expected: {failures:#?}")
+    };
     assert_eq!(failure.check, check, "{failure:#?}");
     assert!(failure.what.contains(what), "{failure:#?}");
-    assert!(failure.fixes.iter().any(|it| it.contains(fix)), "{failure:#?}");
+    assert!(
+        failure.fixes.iter().any(|it| it.contains(fix)),
+        "{failure:#?}"
+    );
 }
 
 /// Returns the finding of `check`, and asserts that there is no failure.
 #[track_caller]
 fn finding(environment: &Environment, check: &str) -> Finding {
     let findings = findings(environment);
-    assert!(findings.iter().all(|it| it.severity != Severity::Failure), "{findings:#?}");
-    findings.iter().find(|it| it.check == check).unwrap_or_else(|| panic!("{check} is absent: {findings:#?}")).clone()
+    assert!(
+        findings.iter().all(|it| it.severity != Severity::Failure),
+        "{findings:#?}"
+    );
+    findings
+        .iter()
+        .find(|it| it.check == check)
+        .unwrap_or_else(|| panic!("{check} is absent: {findings:#?}"))
+        .clone()
 }
 
 #[test]
 fn healthy_machine_has_nothing_to_mend() {
     let findings = findings(&healthy());
-    assert!(findings.iter().all(|finding| finding.fixes.is_empty()), "{findings:#?}");
-    assert!(findings.iter().any(|finding| finding.check == "device" && finding.severity == Severity::Good));
+    assert!(
+        findings.iter().all(|finding| finding.fixes.is_empty()),
+        "{findings:#?}"
+    );
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding.check == "device" && finding.severity == Severity::Good)
+    );
 }
 
 #[test]
@@ -124,53 +182,117 @@ fn machine_without_a_gpu_is_advised_to_use_the_simulator() {
 fn machine_whose_bus_cannot_be_read_is_advised_to_install_a_driver() {
     let mut environment = bare();
     environment.files.remove("nvidia-pci-gpus");
-    assert_failure(&environment, "library", "no NVIDIA driver", "install the NVIDIA driver");
+    assert_failure(
+        &environment,
+        "library",
+        "no NVIDIA driver",
+        "install the NVIDIA driver",
+    );
 }
 
 #[test]
 fn kernel_module_without_its_library_is_advised_of_the_version() {
-    let environment = Environment { library: bare().library, start: None, devices: Vec::new(), ..healthy() };
-    assert_failure(&environment, "library", "570.86.15", "libnvidia-compute-570");
+    let environment = Environment {
+        library: bare().library,
+        start: None,
+        devices: Vec::new(),
+        ..healthy()
+    };
+    assert_failure(
+        &environment,
+        "library",
+        "570.86.15",
+        "libnvidia-compute-570",
+    );
 }
 
 #[test]
 fn stub_of_the_toolkit_is_no_driver() {
-    let stub = failed("libcuda.so", Rejection::Stub, "the CUDA toolkit's stub library");
-    assert_failure(&Environment { library: stub, ..bare() }, "stub", "libcuda.so", "`stubs` folder");
+    let stub = failed(
+        "libcuda.so",
+        Rejection::Stub,
+        "the CUDA toolkit's stub library",
+    );
+    assert_failure(
+        &Environment {
+            library: stub,
+            ..bare()
+        },
+        "stub",
+        "libcuda.so",
+        "`stubs` folder",
+    );
 }
 
 #[test]
 fn driver_that_is_too_old_is_to_be_updated() {
-    let library = failed("libcuda.so.1", Rejection::TooOld, "a driver for CUDA 11.4 (CUDA 11.8 or newer is required)");
-    assert_failure(&Environment { library, ..bare() }, "driver-version", "11.4", "520");
+    let library = failed(
+        "libcuda.so.1",
+        Rejection::TooOld,
+        "a driver for CUDA 11.4 (CUDA 11.8 or newer is required)",
+    );
+    assert_failure(
+        &Environment { library, ..bare() },
+        "driver-version",
+        "11.4",
+        "520",
+    );
 }
 
 #[test]
 fn path_that_the_user_chose_is_named() {
     let mut environment = bare();
     set(&mut environment, "CURIUM_DRIVER_PATH", "/opt/none");
-    assert_failure(&environment, "library", "/opt/none", "unset CURIUM_DRIVER_PATH");
+    assert_failure(
+        &environment,
+        "library",
+        "/opt/none",
+        "unset CURIUM_DRIVER_PATH",
+    );
 }
 
 #[test]
 fn library_that_the_loader_does_not_find_is_named() {
     let mut environment = bare();
-    put(&mut environment, "/usr/lib64-nvidia", names(&["libcuda.so", "libcuda.so.1"]));
-    assert_failure(&environment, "library", "/usr/lib64-nvidia", "CURIUM_DRIVER_PATH=/usr/lib64-nvidia");
+    put(
+        &mut environment,
+        "/usr/lib64-nvidia",
+        names(&["libcuda.so", "libcuda.so.1"]),
+    );
+    assert_failure(
+        &environment,
+        "library",
+        "/usr/lib64-nvidia",
+        "CURIUM_DRIVER_PATH=/usr/lib64-nvidia",
+    );
 }
 
 #[test]
 fn library_that_lacks_another_is_to_be_installed_again() {
-    let reason = "libnvidia-ptxjitcompiler.so.1: cannot open shared object file: No such file or directory";
+    let reason =
+        "libnvidia-ptxjitcompiler.so.1: cannot open shared object file: No such file or directory";
     let library = failed("/usr/lib/libcuda.so.1", Rejection::Unloadable, reason);
-    assert_failure(&Environment { library, ..bare() }, "library", "libnvidia-ptxjitcompiler", "reinstall the driver");
+    assert_failure(
+        &Environment { library, ..bare() },
+        "library",
+        "libnvidia-ptxjitcompiler",
+        "reinstall the driver",
+    );
 }
 
 #[test]
 fn library_for_another_processor_is_detected() {
-    let library =
-        failed("/usr/lib/libcuda.so.1", Rejection::Unloadable, "/usr/lib/libcuda.so.1: wrong ELF class: ELFCLASS32");
-    assert_failure(&Environment { library, ..bare() }, "library", "not for x86_64", "64-bit");
+    let library = failed(
+        "/usr/lib/libcuda.so.1",
+        Rejection::Unloadable,
+        "/usr/lib/libcuda.so.1: wrong ELF class: ELFCLASS32",
+    );
+    assert_failure(
+        &Environment { library, ..bare() },
+        "library",
+        "not for x86_64",
+        "64-bit",
+    );
 }
 
 #[test]
@@ -178,8 +300,18 @@ fn container_without_the_toolkit_is_advised_for_each_engine() {
     for mark in ["/.dockerenv", "/run/.containerenv"] {
         let mut environment = bare();
         put(&mut environment, mark, Entry::Present);
-        assert_failure(&environment, "container", "not passed into it", "--gpus all");
-        assert_failure(&environment, "container", "not passed into it", "nvidia.com/gpu=all");
+        assert_failure(
+            &environment,
+            "container",
+            "not passed into it",
+            "--gpus all",
+        );
+        assert_failure(
+            &environment,
+            "container",
+            "not passed into it",
+            "nvidia.com/gpu=all",
+        );
     }
 }
 
@@ -188,14 +320,23 @@ fn container_on_a_machine_without_a_gpu_is_advised_of_both() {
     let mut environment = bare();
     put(&mut environment, "/.dockerenv", Entry::Present);
     put(&mut environment, "nvidia-pci-gpus", names(&[]));
-    assert_failure(&environment, "container", "without an NVIDIA GPU on the PCI bus", "--device sim");
+    assert_failure(
+        &environment,
+        "container",
+        "without an NVIDIA GPU on the PCI bus",
+        "--device sim",
+    );
 }
 
 #[test]
 fn container_without_the_compute_capability_is_advised() {
     let mut environment = bare();
     put(&mut environment, "/.dockerenv", Entry::Present);
-    set(&mut environment, "NVIDIA_DRIVER_CAPABILITIES", "graphics,utility");
+    set(
+        &mut environment,
+        "NVIDIA_DRIVER_CAPABILITIES",
+        "graphics,utility",
+    );
     assert_failure(&environment, "container", "graphics,utility", "compute");
 }
 
@@ -203,17 +344,33 @@ fn container_without_the_compute_capability_is_advised() {
 fn container_with_the_library_and_no_node_was_given_no_gpu() {
     let mut environment = no_device();
     put(&mut environment, "/.dockerenv", Entry::Present);
-    environment.files.retain(|path, _| !path.starts_with("/dev/"));
-    assert_failure(&environment, "container", "without the device node", "--gpus all");
+    environment
+        .files
+        .retain(|path, _| !path.starts_with("/dev/"));
+    assert_failure(
+        &environment,
+        "container",
+        "without the device node",
+        "--gpus all",
+    );
     set(&mut environment, "NVIDIA_VISIBLE_DEVICES", "void");
-    assert_failure(&environment, "container", "\"void\"", "NVIDIA_VISIBLE_DEVICES=all");
+    assert_failure(
+        &environment,
+        "container",
+        "\"void\"",
+        "NVIDIA_VISIBLE_DEVICES=all",
+    );
 }
 
 #[test]
 fn nodes_that_the_user_may_not_open_are_named() {
     for code in [100, 999] {
         let mut environment = not_starting(code);
-        put(&mut environment, "/dev/nvidia0", Entry::Node(Access::Denied));
+        put(
+            &mut environment,
+            "/dev/nvidia0",
+            Entry::Node(Access::Denied),
+        );
         assert_failure(&environment, "permissions", "/dev/nvidia0", "usermod");
     }
 }
@@ -222,28 +379,50 @@ fn nodes_that_the_user_may_not_open_are_named() {
 fn device_nodes_that_the_container_forbids_are_detected() {
     let mut environment = no_device();
     put(&mut environment, "/.dockerenv", Entry::Present);
-    put(&mut environment, "/dev/nvidiactl", Entry::Node(Access::Forbidden));
-    assert_failure(&environment, "permissions", "regardless of the file mode", "--gpus all");
+    put(
+        &mut environment,
+        "/dev/nvidiactl",
+        Entry::Node(Access::Forbidden),
+    );
+    assert_failure(
+        &environment,
+        "permissions",
+        "regardless of the file mode",
+        "--gpus all",
+    );
 }
 
 #[test]
 fn absent_node_of_unified_memory_is_made_by_a_command() {
     let mut environment = not_starting(999);
     environment.files.remove("/dev/nvidia-uvm");
-    assert_failure(&environment, "device-nodes", "/dev/nvidia-uvm is absent", "nvidia-modprobe");
+    assert_failure(
+        &environment,
+        "device-nodes",
+        "/dev/nvidia-uvm is absent",
+        "nvidia-modprobe",
+    );
 }
 
 #[test]
 fn wsl_without_a_gpu_node_is_of_the_first_version() {
     let mut environment = bare();
-    put(&mut environment, "/proc/version", Entry::Text("Linux version 4.4.0-Microsoft".to_owned()));
+    put(
+        &mut environment,
+        "/proc/version",
+        Entry::Text("Linux version 4.4.0-Microsoft".to_owned()),
+    );
     assert_failure(&environment, "wsl", "/dev/dxg", "wsl --set-version");
 }
 
 #[test]
 fn wsl_without_the_library_needs_the_driver_of_windows() {
     let mut environment = bare();
-    put(&mut environment, "/proc/version", Entry::Text("Linux version 5.15.0-microsoft-standard-WSL2".to_owned()));
+    put(
+        &mut environment,
+        "/proc/version",
+        Entry::Text("Linux version 5.15.0-microsoft-standard-WSL2".to_owned()),
+    );
     put(&mut environment, "/dev/dxg", Entry::Node(Access::Granted));
     assert_failure(&environment, "wsl", "libcuda.so.1", "driver in Windows");
     environment.library = loaded("12.8", "/usr/lib/wsl/lib/libcuda.so.1.1");
@@ -254,26 +433,51 @@ fn wsl_without_the_library_needs_the_driver_of_windows() {
 #[test]
 fn jetson_and_nixos_have_packages_of_their_own() {
     let mut environment = bare();
-    put(&mut environment, "/etc/nv_tegra_release", Entry::Text("# R36".to_owned()));
+    put(
+        &mut environment,
+        "/etc/nv_tegra_release",
+        Entry::Text("# R36".to_owned()),
+    );
     assert_failure(&environment, "jetson", "JetPack", "nvidia-l4t-cuda");
     let mut environment = bare();
     put(&mut environment, "/etc/NIXOS", Entry::Present);
-    assert_failure(&environment, "nixos", "/run/opengl-driver/lib", "hardware.graphics.enable");
+    assert_failure(
+        &environment,
+        "nixos",
+        "/run/opengl-driver/lib",
+        "hardware.graphics.enable",
+    );
 }
 
 #[test]
 fn system_without_cuda_is_reported() {
-    assert_failure(&Environment { system: "macos".to_owned(), ..bare() }, "platform", "macos", "simulator");
+    assert_failure(
+        &Environment {
+            system: "macos".to_owned(),
+            ..bare()
+        },
+        "platform",
+        "macos",
+        "simulator",
+    );
 }
 
 #[test]
 fn variable_that_hides_every_device_is_named() {
-    for (value, what) in
-        [("", "list is empty"), ("-1", "names no device"), ("1", "there are 1 GPUs"), ("GPU-0", "GPU-0")]
-    {
+    for (value, what) in [
+        ("", "list is empty"),
+        ("-1", "names no device"),
+        ("1", "there are 1 GPUs"),
+        ("GPU-0", "GPU-0"),
+    ] {
         let mut environment = no_device();
         set(&mut environment, "CUDA_VISIBLE_DEVICES", value);
-        assert_failure(&environment, "visible-devices", what, "unset CUDA_VISIBLE_DEVICES");
+        assert_failure(
+            &environment,
+            "visible-devices",
+            what,
+            "unset CUDA_VISIBLE_DEVICES",
+        );
     }
 }
 
@@ -281,7 +485,11 @@ fn variable_that_hides_every_device_is_named() {
 fn variable_that_hides_some_devices_is_a_note() {
     let mut environment = healthy();
     set(&mut environment, "CUDA_VISIBLE_DEVICES", "0");
-    assert!(finding(&environment, "visible-devices").what.contains("sees 1 of 1"));
+    assert!(
+        finding(&environment, "visible-devices")
+            .what
+            .contains("sees 1 of 1")
+    );
 }
 
 #[test]
@@ -294,45 +502,104 @@ fn variable_that_hides_nothing_is_not_blamed() {
 #[test]
 fn divided_gpu_without_an_instance_needs_one() {
     let mut environment = no_device();
-    put(&mut environment, "/proc/driver/nvidia/capabilities/gpu0/mig", names(&[]));
+    put(
+        &mut environment,
+        "/proc/driver/nvidia/capabilities/gpu0/mig",
+        names(&[]),
+    );
     assert_failure(&environment, "mig", "no instance", "nvidia-smi mig -cgi");
 }
 
 #[test]
 fn instance_that_the_user_may_not_use_is_named() {
     let mut environment = no_device();
-    put(&mut environment, "/proc/driver/nvidia/capabilities/gpu0/mig", names(&["gi1"]));
-    assert_failure(&environment, "mig", "1 MIG instances", "CUDA_VISIBLE_DEVICES=MIG-");
-    put(&mut environment, "/dev/nvidia-caps/nvidia-cap21", Entry::Node(Access::Denied));
-    assert_failure(&environment, "mig", "/dev/nvidia-caps/nvidia-cap21", "chmod");
+    put(
+        &mut environment,
+        "/proc/driver/nvidia/capabilities/gpu0/mig",
+        names(&["gi1"]),
+    );
+    assert_failure(
+        &environment,
+        "mig",
+        "1 MIG instances",
+        "CUDA_VISIBLE_DEVICES=MIG-",
+    );
+    put(
+        &mut environment,
+        "/dev/nvidia-caps/nvidia-cap21",
+        Entry::Node(Access::Denied),
+    );
+    assert_failure(
+        &environment,
+        "mig",
+        "/dev/nvidia-caps/nvidia-cap21",
+        "chmod",
+    );
 }
 
 #[test]
 fn instance_in_use_is_a_note() {
     let devices = vec![device("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "9.0", Ok(100))];
-    assert!(finding(&Environment { devices, ..healthy() }, "mig").what.contains("one of them at most"));
+    assert!(
+        finding(
+            &Environment {
+                devices,
+                ..healthy()
+            },
+            "mig"
+        )
+        .what
+        .contains("one of them at most")
+    );
 }
 
 #[test]
 fn library_and_module_of_different_versions_are_both_named() {
-    let environment = Environment { library: loaded("12.9", "/usr/lib/libcuda.so.575.57.08"), ..not_starting(803) };
-    assert_failure(&environment, "driver-mismatch", "library 575.57.08, module 570.86.15", "restart the machine");
+    let environment = Environment {
+        library: loaded("12.9", "/usr/lib/libcuda.so.575.57.08"),
+        ..not_starting(803)
+    };
+    assert_failure(
+        &environment,
+        "driver-mismatch",
+        "library 575.57.08, module 570.86.15",
+        "restart the machine",
+    );
 }
 
 #[test]
 fn forward_compatibility_where_it_does_not_work_is_to_be_removed() {
     let path = "/usr/local/cuda-13.0/compat/libcuda.so.580.65.06";
     for code in [803, 804] {
-        let environment = Environment { library: loaded("13.0", path), ..not_starting(code) };
-        assert_failure(&environment, "forward-compatibility", "forward compatibility", "`compat` from LD_LIBRARY_PATH");
+        let environment = Environment {
+            library: loaded("13.0", path),
+            ..not_starting(code)
+        };
+        assert_failure(
+            &environment,
+            "forward-compatibility",
+            "forward compatibility",
+            "`compat` from LD_LIBRARY_PATH",
+        );
     }
-    let environment = Environment { library: loaded("13.0", path), ..healthy() };
-    assert_eq!(finding(&environment, "forward-compatibility").severity, Severity::Note);
+    let environment = Environment {
+        library: loaded("13.0", path),
+        ..healthy()
+    };
+    assert_eq!(
+        finding(&environment, "forward-compatibility").severity,
+        Severity::Note
+    );
 }
 
 #[test]
 fn machine_with_switches_needs_the_fabric_manager() {
-    assert_failure(&not_starting(802), "fabric", "fabric manager", "nvidia-fabricmanager");
+    assert_failure(
+        &not_starting(802),
+        "fabric",
+        "fabric manager",
+        "nvidia-fabricmanager",
+    );
 }
 
 #[test]
@@ -346,7 +613,11 @@ fn service_that_cannot_be_reached_is_to_be_started_or_left() {
 fn unexplained_failure_is_shown_with_the_drivers_message() {
     let environment = not_starting(999);
     assert_failure(&environment, "start", "does not initialize", "dmesg");
-    assert!(findings(&environment).iter().any(|one| one.check == "driver-message" && one.what.contains("999")));
+    assert!(
+        findings(&environment)
+            .iter()
+            .any(|one| one.check == "driver-message" && one.what.contains("999"))
+    );
 }
 
 #[test]
@@ -359,35 +630,84 @@ fn device_that_fails_is_explained_by_its_code() {
         (719, "device", "dmesg"),
     ] {
         let devices = vec![device("NVIDIA H100", "9.0", Err(failure(code)))];
-        assert_failure(&Environment { devices, ..healthy() }, check, "device 0, NVIDIA H100", fix);
+        assert_failure(
+            &Environment {
+                devices,
+                ..healthy()
+            },
+            check,
+            "device 0, NVIDIA H100",
+            fix,
+        );
     }
 }
 
 #[test]
 fn one_device_of_two_that_fails_is_a_failure() {
-    let devices = vec![device("A", "9.0", Ok(1)), device("B", "9.0", Err(failure(46)))];
-    assert_failure(&Environment { devices, ..healthy() }, "exclusive", "device 1, B", "nvidia-smi");
+    let devices = vec![
+        device("A", "9.0", Ok(1)),
+        device("B", "9.0", Err(failure(46))),
+    ];
+    assert_failure(
+        &Environment {
+            devices,
+            ..healthy()
+        },
+        "exclusive",
+        "device 1, B",
+        "nvidia-smi",
+    );
 }
 
 #[test]
 fn compiler_that_is_newer_than_the_driver_is_a_warning() {
-    let environment = Environment { nvrtc: Some("13.0".to_owned()), ..healthy() };
+    let environment = Environment {
+        nvrtc: Some("13.0".to_owned()),
+        ..healthy()
+    };
     let found = finding(&environment, "nvrtc");
     assert_eq!(found.severity, Severity::Warning);
-    assert!(found.fixes.iter().any(|fix| fix.contains("CUDA 12.8 or older")), "{found:#?}");
-    let environment = Environment { nvrtc: Some("12.8".to_owned()), ..healthy() };
+    assert!(
+        found
+            .fixes
+            .iter()
+            .any(|fix| fix.contains("CUDA 12.8 or older")),
+        "{found:#?}"
+    );
+    let environment = Environment {
+        nvrtc: Some("12.8".to_owned()),
+        ..healthy()
+    };
     assert_eq!(finding(&environment, "nvrtc").severity, Severity::Good);
 }
 
 #[test]
 fn ptx_that_is_too_new_for_the_driver_is_a_failure() {
-    let with =
-        |version, target: &str| Environment { ptx: Some(Header { version, target: target.to_owned() }), ..healthy() };
-    assert_failure(&with((8, 8), "sm_90"), "ptx", "driver for CUDA 12.8 is too old", "one for CUDA 12.9");
-    assert_failure(&with((8, 7), "sm_100"), "ptx", "NVIDIA H100 has compute capability 9.0", "compute_90");
+    let with = |version, target: &str| Environment {
+        ptx: Some(Header {
+            version,
+            target: target.to_owned(),
+        }),
+        ..healthy()
+    };
+    assert_failure(
+        &with((8, 8), "sm_90"),
+        "ptx",
+        "driver for CUDA 12.8 is too old",
+        "one for CUDA 12.9",
+    );
+    assert_failure(
+        &with((8, 7), "sm_100"),
+        "ptx",
+        "NVIDIA H100 has compute capability 9.0",
+        "compute_90",
+    );
     assert_failure(&with((8, 7), "sm_80a"), "ptx", "sm_80a", "without it");
     for target in ["sm_90a", "sm_90", "sm_52"] {
-        assert_eq!(finding(&with((8, 7), target), "ptx").severity, Severity::Note);
+        assert_eq!(
+            finding(&with((8, 7), target), "ptx").severity,
+            Severity::Note
+        );
     }
 }
 

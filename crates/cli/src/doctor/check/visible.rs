@@ -24,12 +24,17 @@ pub(super) fn hides_all(environment: &Environment) -> Option<Finding> {
 /// Reports that the variable is set.
 pub(super) fn note(environment: &Environment) -> Option<Finding> {
     let value = environment.variable(VARIABLE)?;
-    let Some(Start::Devices(count @ 1..)) = environment.start else { return None };
+    let Some(Start::Devices(count @ 1..)) = environment.start else {
+        return None;
+    };
     let of = match environment.module_gpus() {
         0 => String::new(),
         gpus => format!(" of {gpus}"),
     };
-    Some(Finding::note("visible-devices", format!("{VARIABLE} is {value:?}: this process sees {count}{of}")))
+    Some(Finding::note(
+        "visible-devices",
+        format!("{VARIABLE} is {value:?}: this process sees {count}{of}"),
+    ))
 }
 
 /// Explains why `value` hides all of `gpus` GPUs, if it does. CUDA ignores the list from the first invalid entry on.
@@ -39,15 +44,23 @@ fn reason(value: &str, gpus: usize) -> Option<String> {
         return Some("the list is empty".to_owned());
     }
     if first.starts_with("GPU-") || first.starts_with("MIG-") {
-        return Some(format!("no accessible GPU or MIG instance is called {first}"));
+        return Some(format!(
+            "no accessible GPU or MIG instance is called {first}"
+        ));
     }
     match first.parse::<i64>() {
-        Ok(number) if number < 0 => Some(format!("{first} names no device, and CUDA ignores the rest")),
+        Ok(number) if number < 0 => Some(format!(
+            "{first} names no device, and CUDA ignores the rest"
+        )),
         Ok(number) if gpus > 0 && usize::try_from(number).is_ok_and(|number| number >= gpus) => {
-            Some(format!("there are {gpus} GPUs, numbered from 0, so {first} names none, and CUDA ignores the rest"))
+            Some(format!(
+                "there are {gpus} GPUs, numbered from 0, so {first} names none, and CUDA ignores the rest"
+            ))
         }
         Ok(_) => None,
-        Err(_) => Some(format!("{first:?} names no device, and CUDA ignores the rest")),
+        Err(_) => Some(format!(
+            "{first:?} names no device, and CUDA ignores the rest"
+        )),
     }
 }
 

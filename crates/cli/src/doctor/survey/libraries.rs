@@ -25,7 +25,12 @@ pub(super) fn load(environment: &mut Environment) {
     environment.nvrtc = Nvrtc::load().ok().map(|nvrtc| nvrtc.version().to_string());
     environment.libraries = vec![
         library!("cuBLAS", "libcublas.so", blas::CuBlas, blas::Error::Load),
-        library!("cuBLASLt", "libcublasLt.so", blas::lt::CuBlasLt, blas::Error::Load),
+        library!(
+            "cuBLASLt",
+            "libcublasLt.so",
+            blas::lt::CuBlasLt,
+            blas::Error::Load
+        ),
         library!("cuRAND", "libcurand.so", rand::CuRand, rand::Error::Load),
         library!("cuFFT", "libcufft.so", fft::CuFft, fft::Error::Load),
         library!("NCCL", "libnccl.so", nccl::Nccl, nccl::Error::Load),
@@ -40,15 +45,25 @@ fn library<E>(
 ) -> OptionalLibrary {
     let name = name.to_owned();
     match found {
-        Ok(version) => {
-            OptionalLibrary { name, version: Some(version), path: loaded::library(prefix), rejected: Vec::new() }
-        }
-        Err(error) => OptionalLibrary { name, version: None, path: None, rejected: rejected(error) },
+        Ok(version) => OptionalLibrary {
+            name,
+            version: Some(version),
+            path: loaded::library(prefix),
+            rejected: Vec::new(),
+        },
+        Err(error) => OptionalLibrary {
+            name,
+            version: None,
+            path: None,
+            rejected: rejected(error),
+        },
     }
 }
 
 /// Returns the reasons why files were rejected that exist. Names that are nowhere are no reason.
 fn rejections(error: &LoadError) -> Vec<String> {
     let attempts = error.attempts.iter().map(ToString::to_string);
-    attempts.filter(|attempt| !attempt.contains("No such file or directory")).collect()
+    attempts
+        .filter(|attempt| !attempt.contains("No such file or directory"))
+        .collect()
 }

@@ -23,12 +23,32 @@ pub(super) struct Attention {
 }
 
 type Forward = (Read<bf16>, Write<bf16>, Write<f32>, u32, f32, u32);
-type BackwardQueries = (Read<bf16>, Read<bf16>, Read<bf16>, Read<f32>, Write<f32>, Write<bf16>, u32, f32, u32);
-type BackwardKeys = (Read<bf16>, Read<bf16>, Read<f32>, Read<f32>, Write<bf16>, u32, f32, u32);
+type BackwardQueries = (
+    Read<bf16>,
+    Read<bf16>,
+    Read<bf16>,
+    Read<f32>,
+    Write<f32>,
+    Write<bf16>,
+    u32,
+    f32,
+    u32,
+);
+type BackwardKeys = (
+    Read<bf16>,
+    Read<bf16>,
+    Read<f32>,
+    Read<f32>,
+    Write<bf16>,
+    u32,
+    f32,
+    u32,
+);
 
 impl Attention {
     pub(super) fn load(stream: &Stream, shape: Shape) -> Result<Self> {
-        let [forward, backward] = [FORWARD, BACKWARD].map(|ptx| Library::from_ptx(stream.context(), ptx));
+        let [forward, backward] =
+            [FORWARD, BACKWARD].map(|ptx| Library::from_ptx(stream.context(), ptx));
         let (forward, backward) = (forward?, backward?);
         let name = |kernel: &str| format!("{kernel}_{}", shape.head());
         let attention = Self {
@@ -38,9 +58,15 @@ impl Attention {
             shape,
         };
         let device = stream.device();
-        attention.forward.set_max_dynamic_shared_bytes(device, attention.row_bytes())?;
-        attention.backward_queries.set_max_dynamic_shared_bytes(device, attention.row_bytes())?;
-        attention.backward_keys.set_max_dynamic_shared_bytes(device, attention.column_bytes())?;
+        attention
+            .forward
+            .set_max_dynamic_shared_bytes(device, attention.row_bytes())?;
+        attention
+            .backward_queries
+            .set_max_dynamic_shared_bytes(device, attention.row_bytes())?;
+        attention
+            .backward_keys
+            .set_max_dynamic_shared_bytes(device, attention.column_bytes())?;
         Ok(attention)
     }
 
@@ -56,7 +82,10 @@ impl Attention {
         let (length, scale, is_causal) = self.numbers()?;
         let arguments = (qkv, context, log_sums, length, scale, is_causal);
         // SAFETY: the kernel accesses as many elements as checked above, and as much shared memory as configured.
-        Ok(unsafe { self.forward.launch(stream, self.config(self.row_bytes())?, arguments) }?)
+        Ok(unsafe {
+            self.forward
+                .launch(stream, self.config(self.row_bytes())?, arguments)
+        }?)
     }
 
     /// Computes the gradients of the queries, keys and values from `dy`, that of the context. Stores the product of each row of the context
@@ -70,14 +99,34 @@ impl Attention {
         deltas: &mut DeviceBuffer<f32>,
         gradients: &mut Buffer,
     ) -> Result<()> {
-        let lengths = [(qkv.len(), 3), (context.len(), 1), (dy.len(), 1), (gradients.len(), 3)];
+        let lengths = [
+            (qkv.len(), 3),
+            (context.len(), 1),
+            (dy.len(), 1),
+            (gradients.len(), 3),
+        ];
         self.expect(lengths, [log_sums.len(), deltas.len()])?;
         let (length, scale, is_causal) = self.numbers()?;
-        let (of_queries, of_keys) = (self.config(self.row_bytes())?, self.config(self.column_bytes())?);
-        let arguments = (qkv, context, dy, log_sums, &mut *deltas, &mut *gradients, length, scale, is_causal);
+        let (of_queries, of_keys) = (
+            self.config(self.row_bytes())?,
+            self.config(self.column_bytes())?,
+        );
+        let arguments = (
+            qkv,
+            context,
+            dy,
+            log_sums,
+            &mut *deltas,
+            &mut *gradients,
+            length,
+            scale,
+            is_causal,
+        );
         // SAFETY: the kernel accesses as many elements as checked above, and as much shared memory as configured.
         unsafe { self.backward_queries.launch(stream, of_queries, arguments) }?;
-        let arguments = (qkv, dy, log_sums, &*deltas, gradients, length, scale, is_causal);
+        let arguments = (
+            qkv, dy, log_sums, &*deltas, gradients, length, scale, is_causal,
+        );
         // SAFETY: as above.
         Ok(unsafe { self.backward_keys.launch(stream, of_keys, arguments) }?)
     }
@@ -88,7 +137,9 @@ impl Attention {
         inputs: [(usize, usize); INPUTS],
         rows: [usize; ROWS],
     ) -> Result<()> {
-        let Shape { sequence, width, .. } = self.shape;
+        let Shape {
+            sequence, width, ..
+        } = self.shape;
         expect(inputs.map(|(length, multiple)| (length, multiple * self.shape.rows() * width)))?;
         expect(rows.map(|length| (length, self.shape.all_heads() * sequence)))
     }
@@ -96,13 +147,20 @@ impl Attention {
     /// Returns the length of the sequence, the factor of scores, and whether the mask is causal.
     fn numbers(&self) -> Result<(u32, f32, u32)> {
         let scale = 1.0 / (self.shape.head() as f32).sqrt();
-        Ok((u32::try_from(self.shape.sequence)?, scale, u32::from(self.shape.is_causal)))
+        Ok((
+            u32::try_from(self.shape.sequence)?,
+            scale,
+            u32::from(self.shape.is_causal),
+        ))
     }
 
     /// Returns the configuration with a block for each head of all samples and each tile of its rows.
     fn config(&self, shared_bytes: u32) -> Result<LaunchConfig> {
         let tiles = self.shape.sequence.div_ceil(self.rows() as usize);
-        let grid = (u32::try_from(self.shape.all_heads())?, u32::try_from(tiles)?);
+        let grid = (
+            u32::try_from(self.shape.all_heads())?,
+            u32::try_from(tiles)?,
+        );
         Ok(LaunchConfig::new(grid, THREADS).with_shared_bytes(shared_bytes))
     }
 

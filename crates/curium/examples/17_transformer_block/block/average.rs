@@ -11,11 +11,17 @@ pub(super) fn average<const N: usize>(
     stream: &Stream,
     gradients: [&mut Buffer; N],
 ) -> Result<()> {
-    let Some(communicator) = ranks else { return Ok(()) };
+    let Some(communicator) = ranks else {
+        return Ok(());
+    };
     let library = communicator.library().clone();
     Ok(library.group(|group| {
         gradients.into_iter().try_for_each(|gradient| {
-            group.enqueue(communicator, stream, Operation::all_reduce_in_place(gradient, Reduction::Average))
+            group.enqueue(
+                communicator,
+                stream,
+                Operation::all_reduce_in_place(gradient, Reduction::Average),
+            )
         })
     })?)
 }

@@ -29,16 +29,41 @@ pub(super) struct Kernels {
     partial_rows: u32,
 }
 
-type LayerNorm = (Read<bf16>, Read<bf16>, Read<bf16>, Write<bf16>, Write<f32>, u32, u32);
+type LayerNorm = (
+    Read<bf16>,
+    Read<bf16>,
+    Read<bf16>,
+    Write<bf16>,
+    Write<f32>,
+    u32,
+    u32,
+);
 type SumPartial = (Read<f32>, Read<f32>, Write<bf16>, Write<bf16>, u32, u32);
-type LayerNormBackward =
-    (Read<bf16>, Read<bf16>, Read<f32>, Read<bf16>, Read<bf16>, Write<bf16>, Write<f32>, Write<f32>, u32, u32);
+type LayerNormBackward = (
+    Read<bf16>,
+    Read<bf16>,
+    Read<f32>,
+    Read<bf16>,
+    Read<bf16>,
+    Write<bf16>,
+    Write<f32>,
+    Write<f32>,
+    u32,
+    u32,
+);
 
 impl Kernels {
     pub(super) fn load(stream: &Stream, shape: Shape) -> Result<Self> {
         let library = Library::from_ptx(stream.context(), PTX)?;
-        let name = |kernel: &str| format!("{kernel}_{}", shape.width.div_ceil(ELEMENTS).next_power_of_two());
-        let multiprocessors = stream.device().attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)?;
+        let name = |kernel: &str| {
+            format!(
+                "{kernel}_{}",
+                shape.width.div_ceil(ELEMENTS).next_power_of_two()
+            )
+        };
+        let multiprocessors = stream
+            .device()
+            .attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)?;
         let blocks = u32::try_from(shape.rows())?.div_ceil(WARPS);
         Ok(Self {
             layer_norm: library.kernel(&name("layer_norm"))?,
@@ -64,9 +89,16 @@ impl Kernels {
         statistics: &mut DeviceBuffer<f32>,
     ) -> Result<()> {
         let (rows, width) = (self.shape.rows(), self.shape.width);
-        expect([(x.len(), rows * width), (gain.len(), width), (bias.len(), width)])?;
+        expect([
+            (x.len(), rows * width),
+            (gain.len(), width),
+            (bias.len(), width),
+        ])?;
         expect([(y.len(), rows * width), (statistics.len(), 2 * rows)])?;
-        let (config, sizes) = (for_rows(rows)?, (u32::try_from(rows)?, u32::try_from(width)?));
+        let (config, sizes) = (
+            for_rows(rows)?,
+            (u32::try_from(rows)?, u32::try_from(width)?),
+        );
         let arguments = (x, gain, bias, y, statistics, sizes.0, sizes.1);
         // SAFETY: the kernel accesses as many elements as checked above.
         Ok(unsafe { self.layer_norm.launch(stream, config, arguments) }?)
@@ -87,12 +119,25 @@ impl Kernels {
     ) -> Result<()> {
         let (rows, width) = (self.shape.rows(), self.shape.width);
         let (all, sums) = (rows * width, self.partial_rows() * width);
-        expect([(dy.len(), all), (x.len(), all), (residual.len(), all), (dx.len(), all)])?;
+        expect([
+            (dy.len(), all),
+            (x.len(), all),
+            (residual.len(), all),
+            (dx.len(), all),
+        ])?;
         expect([(statistics.len(), 2 * rows), (gain.len(), width)])?;
         expect([(partial.gain.len(), sums), (partial.bias.len(), sums)])?;
-        let (config, sizes) = (LaunchConfig::new(self.partial_rows, (LANES, WARPS)), (rows as u32, width as u32));
-        let Partial { gain: of_gain, bias: of_bias } = partial;
-        let arguments = (dy, x, statistics, gain, residual, dx, of_gain, of_bias, sizes.0, sizes.1);
+        let (config, sizes) = (
+            LaunchConfig::new(self.partial_rows, (LANES, WARPS)),
+            (rows as u32, width as u32),
+        );
+        let Partial {
+            gain: of_gain,
+            bias: of_bias,
+        } = partial;
+        let arguments = (
+            dy, x, statistics, gain, residual, dx, of_gain, of_bias, sizes.0, sizes.1,
+        );
         // SAFETY: the kernel accesses as many elements as checked above, and stores one row of sums for each block.
         Ok(unsafe { self.layer_norm_backward.launch(stream, config, arguments) }?)
     }
@@ -106,9 +151,21 @@ impl Kernels {
         bias: &mut Buffer,
     ) -> Result<()> {
         let (width, sums) = (self.shape.width, self.partial_rows() * self.shape.width);
-        expect([(partial.gain.len(), sums), (partial.bias.len(), sums), (gain.len(), width), (bias.len(), width)])?;
+        expect([
+            (partial.gain.len(), sums),
+            (partial.bias.len(), sums),
+            (gain.len(), width),
+            (bias.len(), width),
+        ])?;
         let config = LaunchConfig::new(((width as u32).div_ceil(LANES), 2), (LANES, LANES));
-        let arguments = (&partial.gain, &partial.bias, gain, bias, self.partial_rows, width as u32);
+        let arguments = (
+            &partial.gain,
+            &partial.bias,
+            gain,
+            bias,
+            self.partial_rows,
+            width as u32,
+        );
         // SAFETY: the kernel accesses as many elements as checked above.
         Ok(unsafe { self.sum_partial.launch(stream, config, arguments) }?)
     }
@@ -116,13 +173,21 @@ impl Kernels {
 
 /// Returns the configuration with a warp for each row.
 fn for_rows(rows: usize) -> Result<LaunchConfig> {
-    Ok(LaunchConfig::new(u32::try_from(rows)?.div_ceil(WARPS), (LANES, WARPS)))
+    Ok(LaunchConfig::new(
+        u32::try_from(rows)?.div_ceil(WARPS),
+        (LANES, WARPS),
+    ))
 }
 
 /// Checks that memory has as many elements as a kernel accesses.
 pub(super) fn expect<const COUNT: usize>(lengths: [(usize, usize); COUNT]) -> Result<()> {
-    match lengths.into_iter().find(|(length, expected)| length != expected) {
-        Some((length, expected)) => Err(format!("block: memory has {length} elements instead of {expected}").into()),
+    match lengths
+        .into_iter()
+        .find(|(length, expected)| length != expected)
+    {
+        Some((length, expected)) => {
+            Err(format!("block: memory has {length} elements instead of {expected}").into())
+        }
         None => Ok(()),
     }
 }

@@ -99,18 +99,28 @@ struct Partial {
 impl Block {
     /// Allocates the block on `stream`, chooses the algorithms of its products, and uploads the parameters, the input and the gradient of
     /// the output.
-    pub(crate) fn new(lt: &BlasLt, stream: &Stream, shape: Shape, tuning: Tuning, sample: &Sample) -> Result<Self> {
+    pub(crate) fn new(
+        lt: &BlasLt,
+        stream: &Stream,
+        shape: Shape,
+        tuning: Tuning,
+        sample: &Sample,
+    ) -> Result<Self> {
         shape.check()?;
         let kernels = Kernels::load(stream, shape)?;
         let products = Products::new(lt, stream, shape, tuning)?;
         let elements = |count: usize| Buffer::uninit(stream, count);
         let upload = |values: &[bf16]| Buffer::from_slice(stream, values);
         let (of_input, of_hidden) = (shape.rows() * shape.width, shape.rows() * shape.hidden());
-        let for_queries = || DeviceBuffer::<f32>::uninit(stream, shape.all_heads() * shape.sequence);
+        let for_queries =
+            || DeviceBuffer::<f32>::uninit(stream, shape.all_heads() * shape.sequence);
         let statistics = || DeviceBuffer::uninit(stream, 2 * shape.rows());
         let partial = || -> Result<_> {
             let sums = || DeviceBuffer::uninit(stream, kernels.partial_rows() * shape.width);
-            Ok(Partial { gain: sums()?, bias: sums()? })
+            Ok(Partial {
+                gain: sums()?,
+                bias: sums()?,
+            })
         };
         Ok(Self {
             parameters: sample.parameters.try_map(|values| upload(values))?,
@@ -152,7 +162,10 @@ impl Block {
 
     /// Sets the ranks over which the backward pass averages the gradients of parameters.
     pub(crate) fn with_ranks(self, communicator: Communicator) -> Self {
-        Self { ranks: Some(communicator), ..self }
+        Self {
+            ranks: Some(communicator),
+            ..self
+        }
     }
 
     /// Captures the forward pass, or both passes, as one graph, which allocates nothing.
@@ -160,7 +173,11 @@ impl Block {
         Graph::capture(context, |scope| {
             self.forward(scope)?;
             if has_backward {
-                let reducing = if self.ranks.is_some() { scope.fork()? } else { Stream::clone(scope) };
+                let reducing = if self.ranks.is_some() {
+                    scope.fork()?
+                } else {
+                    Stream::clone(scope)
+                };
                 self.backward(scope, &reducing)?;
             }
             Ok(())

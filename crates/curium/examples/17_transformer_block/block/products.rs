@@ -55,9 +55,17 @@ impl Products {
         Ok(Self {
             qkv: plan(layer(rows, width, 3 * width).with_epilogue(Epilogue::Bias))?,
             // The addend is the residual.
-            projection: plan(layer(rows, width, width).with_c(input).with_epilogue(Epilogue::Bias))?,
+            projection: plan(
+                layer(rows, width, width)
+                    .with_c(input)
+                    .with_epilogue(Epilogue::Bias),
+            )?,
             up: plan(layer(rows, width, hidden).with_epilogue(Epilogue::GeluAuxiliaryBias))?,
-            down: plan(layer(rows, hidden, width).with_c(input).with_epilogue(Epilogue::Bias))?,
+            down: plan(
+                layer(rows, hidden, width)
+                    .with_c(input)
+                    .with_epilogue(Epilogue::Bias),
+            )?,
             gradient: GradientProducts::new(shape, &mut plan)?,
             workspace_bytes,
         })
@@ -69,12 +77,20 @@ impl GradientProducts {
         let (rows, width, hidden) = (shape.rows(), shape.width, shape.hidden());
         Ok(Self {
             hidden: plan(layer_input(rows, hidden, width).with_epilogue(Epilogue::GeluGradient))?,
-            down_weight: plan(layer_weight(rows, hidden, width).with_epilogue(Epilogue::BiasGradientA))?,
+            down_weight: plan(
+                layer_weight(rows, hidden, width).with_epilogue(Epilogue::BiasGradientA),
+            )?,
             normalized2: plan(layer_input(rows, width, hidden))?,
-            up_weight: plan(layer_weight(rows, width, hidden).with_epilogue(Epilogue::BiasGradientA))?,
-            projection_weight: plan(layer_weight(rows, width, width).with_epilogue(Epilogue::BiasGradientA))?,
+            up_weight: plan(
+                layer_weight(rows, width, hidden).with_epilogue(Epilogue::BiasGradientA),
+            )?,
+            projection_weight: plan(
+                layer_weight(rows, width, width).with_epilogue(Epilogue::BiasGradientA),
+            )?,
             context: plan(layer_input(rows, width, width))?,
-            qkv_weight: plan(layer_weight(rows, width, 3 * width).with_epilogue(Epilogue::BiasGradientA))?,
+            qkv_weight: plan(
+                layer_weight(rows, width, 3 * width).with_epilogue(Epilogue::BiasGradientA),
+            )?,
             normalized1: plan(layer_input(rows, width, 3 * width))?,
         })
     }
@@ -90,15 +106,27 @@ fn transposed(matrix: TypedLayout) -> TypedLayout {
 
 /// Describes the output of a layer: the input times the transposed weight.
 fn layer(rows: usize, inputs: usize, outputs: usize) -> Matmul {
-    Matmul::new(matrix(rows, inputs), transposed(matrix(outputs, inputs)), matrix(rows, outputs))
+    Matmul::new(
+        matrix(rows, inputs),
+        transposed(matrix(outputs, inputs)),
+        matrix(rows, outputs),
+    )
 }
 
 /// Describes the gradient of the input of a layer: the gradient of the output times the weight.
 fn layer_input(rows: usize, inputs: usize, outputs: usize) -> Matmul {
-    Matmul::new(matrix(rows, outputs), matrix(outputs, inputs), matrix(rows, inputs))
+    Matmul::new(
+        matrix(rows, outputs),
+        matrix(outputs, inputs),
+        matrix(rows, inputs),
+    )
 }
 
 /// Describes the gradient of the weight of a layer: the transposed gradient of the output times the input.
 fn layer_weight(rows: usize, inputs: usize, outputs: usize) -> Matmul {
-    Matmul::new(transposed(matrix(rows, outputs)), matrix(rows, inputs), matrix(outputs, inputs))
+    Matmul::new(
+        transposed(matrix(rows, outputs)),
+        matrix(rows, inputs),
+        matrix(outputs, inputs),
+    )
 }

@@ -59,12 +59,20 @@ impl Shape {
 
     /// Checks that there are kernels for the sizes.
     pub(super) fn check(self) -> Result<()> {
-        let Self { batch, sequence, width, heads, .. } = self;
+        let Self {
+            batch,
+            sequence,
+            width,
+            heads,
+            ..
+        } = self;
         if [batch, sequence, width, heads].contains(&0) {
             return Err(format!("block: a size is 0 ({self:?})").into());
         }
         if !width.is_multiple_of(heads) || !HEADS.contains(&self.head()) {
-            return Err(format!("block: the width of a head must be one of {HEADS:?} ({self:?})").into());
+            return Err(
+                format!("block: the width of a head must be one of {HEADS:?} ({self:?})").into(),
+            );
         }
         if width > WIDEST {
             return Err(format!("block: the width is at most {WIDEST} ({self:?})").into());

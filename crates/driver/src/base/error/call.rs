@@ -39,14 +39,29 @@ impl CallError {
         let (name, description) = code::names(driver, code);
         let hint = hint::hint(driver, code);
         let driver_log = driver.logged(function, code, &description);
-        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, driver_log, hint }
+        Self {
+            function,
+            code,
+            name,
+            description,
+            subject: Cow::Borrowed(""),
+            log: None,
+            driver_log,
+            hint,
+        }
     }
 
     /// Creates the error of a function that succeeded but returned a null handle.
     pub(crate) fn null_handle(driver: &Driver, function: Function) -> Self {
         let description = Cow::Borrowed("reported success and returned a null handle");
-        let hint = Cow::Borrowed("the driver library is damaged, a stub, or an incomplete replacement of the driver");
-        Self { description, hint: Some(hint), ..Self::new(driver, function, CUresult::CUDA_SUCCESS) }
+        let hint = Cow::Borrowed(
+            "the driver library is damaged, a stub, or an incomplete replacement of the driver",
+        );
+        Self {
+            description,
+            hint: Some(hint),
+            ..Self::new(driver, function, CUresult::CUDA_SUCCESS)
+        }
     }
 
     /// Returns the class of the failure.
@@ -55,7 +70,8 @@ impl CallError {
         match (self.function, self.code) {
             // Here `LAUNCH_TIMEOUT` means that no frame arrived.
             (
-                Function::cuEGLStreamConsumerAcquireFrame | Function::cuEGLStreamProducerReturnFrame,
+                Function::cuEGLStreamConsumerAcquireFrame
+                | Function::cuEGLStreamProducerReturnFrame,
                 CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
             ) => ErrorClass::Resource,
             // The function returned a null handle.
@@ -73,7 +89,11 @@ impl CallError {
 
     /// Writes the description, or a placeholder.
     fn write_description(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.description.is_empty() { "unknown error" } else { &self.description })
+        formatter.write_str(if self.description.is_empty() {
+            "unknown error"
+        } else {
+            &self.description
+        })
     }
 
     /// Writes the operands, the name and the number of the code, in parentheses.
@@ -103,7 +123,11 @@ impl Report for CallError {
             formatter.write_str(" (")?;
             self.write_code(formatter)?;
             write!(formatter, "); reported by {}", self.function)?;
-            return if self.subject.is_empty() { Ok(()) } else { write!(formatter, " ({})", self.subject) };
+            return if self.subject.is_empty() {
+                Ok(())
+            } else {
+                write!(formatter, " ({})", self.subject)
+            };
         }
         write!(formatter, "{}: ", self.function)?;
         self.write_description(formatter)?;
@@ -111,9 +135,13 @@ impl Report for CallError {
     }
 
     fn notes(&self) -> Vec<Note<'_>> {
-        let lost = (self.class() == ErrorClass::Sticky)
-            .then_some(Cow::Borrowed("the context is lost, and later calls that use it fail too: restart the process"));
-        lost.into_iter().chain(self.hint.as_deref().map(Cow::Borrowed)).map(Note::Hint).collect()
+        let lost = (self.class() == ErrorClass::Sticky).then_some(Cow::Borrowed(
+            "the context is lost, and later calls that use it fail too: restart the process",
+        ));
+        lost.into_iter()
+            .chain(self.hint.as_deref().map(Cow::Borrowed))
+            .map(Note::Hint)
+            .collect()
     }
 
     fn logs(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

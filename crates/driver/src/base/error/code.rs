@@ -79,8 +79,14 @@ pub(super) fn is_of_work(code: CUresult) -> bool {
 
 /// Returns the driver's name and description of `code`; both are empty if the driver does not define it.
 pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<'static, str>) {
-    let name = driver.api().cuGetErrorName.and_then(|function| text(function, code));
-    let description = driver.api().cuGetErrorString.and_then(|function| text(function, code));
+    let name = driver
+        .api()
+        .cuGetErrorName
+        .and_then(|function| text(function, code));
+    let description = driver
+        .api()
+        .cuGetErrorString
+        .and_then(|function| text(function, code));
     (name.unwrap_or_default(), description.unwrap_or_default())
 }
 

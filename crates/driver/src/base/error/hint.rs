@@ -28,9 +28,13 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
             "the system limits the time of kernels on a device that draws a desktop: split the work into shorter kernels, or use a device \
              without one; on Windows the limit is `TdrDelay` in the registry",
         )),
-        _ if is_of_a_kernel(code) && std::env::var_os("CUDA_LAUNCH_BLOCKING").is_none_or(|value| value != "1") => Some(
-            Cow::Borrowed("to find the kernel, set CUDA_LAUNCH_BLOCKING=1, or use compute-sanitizer or the simulator"),
-        ),
+        _ if is_of_a_kernel(code)
+            && std::env::var_os("CUDA_LAUNCH_BLOCKING").is_none_or(|value| value != "1") =>
+        {
+            Some(Cow::Borrowed(
+                "to find the kernel, set CUDA_LAUNCH_BLOCKING=1, or use compute-sanitizer or the simulator",
+            ))
+        }
         _ => None,
     }
 }
@@ -52,11 +56,20 @@ fn is_of_a_kernel(code: CUresult) -> bool {
 
 fn no_device() -> Cow<'static, str> {
     match std::env::var("CUDA_VISIBLE_DEVICES") {
-        Ok(devices) => return Cow::Owned(format!("CUDA_VISIBLE_DEVICES is {devices:?}, which may hide every device")),
-        Err(std::env::VarError::NotUnicode(_)) => return Cow::Borrowed("CUDA_VISIBLE_DEVICES is not UTF-8"),
+        Ok(devices) => {
+            return Cow::Owned(format!(
+                "CUDA_VISIBLE_DEVICES is {devices:?}, which may hide every device"
+            ));
+        }
+        Err(std::env::VarError::NotUnicode(_)) => {
+            return Cow::Borrowed("CUDA_VISIBLE_DEVICES is not UTF-8");
+        }
         Err(std::env::VarError::NotPresent) => {}
     }
-    if cfg!(target_os = "linux") && !Path::new("/dev/nvidiactl").exists() && !Path::new("/dev/dxg").exists() {
+    if cfg!(target_os = "linux")
+        && !Path::new("/dev/nvidiactl").exists()
+        && !Path::new("/dev/dxg").exists()
+    {
         return Cow::Borrowed(
             "/dev/nvidiactl does not exist: load the kernel module, or start the container with a GPU",
         );

@@ -56,7 +56,11 @@ impl Error {
     #[cold]
     #[must_use]
     pub fn refused_memory(requested: usize, limit: Option<usize>, used: Option<usize>) -> Self {
-        let error = OutOfMemoryError { limit, used, ..OutOfMemoryError::bare(requested) };
+        let error = OutOfMemoryError {
+            limit,
+            used,
+            ..OutOfMemoryError::bare(requested)
+        };
         Self::OutOfMemory(Box::new(error))
     }
 
@@ -107,11 +111,19 @@ impl Report for OutOfMemoryError {
     fn notes(&self) -> Vec<Note<'_>> {
         let attempts: Vec<_> = self.attempts.iter().map(ToString::to_string).collect();
         let tried = (!attempts.is_empty()).then(|| Note::Tried(attempts.join(", ")));
-        self.call.as_ref().map(Report::notes).unwrap_or_default().into_iter().chain(tried).collect()
+        self.call
+            .as_ref()
+            .map(Report::notes)
+            .unwrap_or_default()
+            .into_iter()
+            .chain(tried)
+            .collect()
     }
 
     fn logs(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.call.as_ref().map_or(Ok(()), |call| call.logs(formatter))
+        self.call
+            .as_ref()
+            .map_or(Ok(()), |call| call.logs(formatter))
     }
 }
 
@@ -120,7 +132,12 @@ impl OutOfMemoryError {
     /// caller requested.
     fn write_request(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let requested = format!("{} bytes", self.requested);
-        match self.call.as_ref().map(|call| &*call.subject).filter(|subject| !subject.is_empty()) {
+        match self
+            .call
+            .as_ref()
+            .map(|call| &*call.subject)
+            .filter(|subject| !subject.is_empty())
+        {
             Some(subject) if subject.starts_with(&requested) => formatter.write_str(subject),
             Some(subject) => write!(formatter, "{subject} for a request of {requested}"),
             None => formatter.write_str(&requested),
@@ -129,7 +146,9 @@ impl OutOfMemoryError {
 
     fn write_figures(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.limit, self.used) {
-            (Some(limit), Some(used)) => write!(formatter, ", {used} of {limit} bytes of the limit in use")?,
+            (Some(limit), Some(used)) => {
+                write!(formatter, ", {used} of {limit} bytes of the limit in use")?
+            }
             (Some(limit), None) => write!(formatter, ", limit {limit} bytes")?,
             (None, Some(used)) => write!(formatter, ", {used} bytes in use")?,
             (None, None) => {}
@@ -140,7 +159,9 @@ impl OutOfMemoryError {
         if let (Some(used), Some(reserved)) = (self.pool_used, self.pool_reserved) {
             write!(formatter, ", {used} of {reserved} bytes of the pool in use")?;
         }
-        self.largest_free.map_or(Ok(()), |largest| write!(formatter, ", largest free block {largest} bytes"))
+        self.largest_free.map_or(Ok(()), |largest| {
+            write!(formatter, ", largest free block {largest} bytes")
+        })
     }
 }
 

@@ -39,7 +39,8 @@ impl Note<'_> {
 
 /// Splits `problem (facts); hint`.
 pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
-    text.split_once("; ").map_or((text, None), |(problem, hint)| (problem, Some(hint)))
+    text.split_once("; ")
+        .map_or((text, None), |(problem, hint)| (problem, Some(hint)))
 }
 
 /// An adaptor that writes a report on one line, for `#[error]` of `thiserror`.

@@ -49,7 +49,10 @@ impl<T> Returned<T> {
 
     /// Applies `convert` to the value.
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Returned<U> {
-        Returned { value: convert(self.value), error: self.error }
+        Returned {
+            value: convert(self.value),
+            error: self.error,
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use curium_sys::CUdevice_attribute;
 
 use super::DeviceAttribute;
 use super::value::{
-    ComputeMode, DecompressAlgorithms, EndpointHandleTypes, MemoryHandleTypes, NumaConfig, RdmaFlushOptions,
-    RdmaWritesOrdering,
+    ComputeMode, DecompressAlgorithms, EndpointHandleTypes, MemoryHandleTypes, NumaConfig,
+    RdmaFlushOptions, RdmaWritesOrdering,
 };
 
 macro_rules! attributes {

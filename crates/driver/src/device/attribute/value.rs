@@ -2,8 +2,9 @@
 
 use bitflags::bitflags;
 use curium_sys::{
-    CUGPUDirectRDMAWritesOrdering, CUcomputemode, CUdeviceNumaConfig, CUflushGPUDirectRDMAWritesOptions,
-    CUlogicalEndpointIpcHandleType, CUmemAllocationHandleType, CUmemDecompressAlgorithm,
+    CUGPUDirectRDMAWritesOrdering, CUcomputemode, CUdeviceNumaConfig,
+    CUflushGPUDirectRDMAWritesOptions, CUlogicalEndpointIpcHandleType, CUmemAllocationHandleType,
+    CUmemDecompressAlgorithm,
 };
 
 use super::AttributeValue;
@@ -155,7 +156,9 @@ impl AttributeValue for RdmaWritesOrdering {
         match CUGPUDirectRDMAWritesOrdering(raw.cast_unsigned()) {
             CUGPUDirectRDMAWritesOrdering::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE => Self::None,
             CUGPUDirectRDMAWritesOrdering::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER => Self::Owner,
-            CUGPUDirectRDMAWritesOrdering::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES => Self::AllDevices,
+            CUGPUDirectRDMAWritesOrdering::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES => {
+                Self::AllDevices
+            }
             CUGPUDirectRDMAWritesOrdering(other) => Self::Unknown(other),
         }
     }
@@ -183,7 +186,10 @@ mod tests {
     fn values_of_newer_drivers_are_kept() {
         assert_eq!(ComputeMode::from_raw(9), ComputeMode::Unknown(9));
         assert_eq!(NumaConfig::from_raw(9), NumaConfig::Unknown(9));
-        assert_eq!(RdmaWritesOrdering::from_raw(300), RdmaWritesOrdering::Unknown(300));
+        assert_eq!(
+            RdmaWritesOrdering::from_raw(300),
+            RdmaWritesOrdering::Unknown(300)
+        );
         assert_eq!(MemoryHandleTypes::from_raw(0x109).bits(), 0x109);
     }
 

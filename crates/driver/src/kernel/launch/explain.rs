@@ -12,7 +12,12 @@ type Advice = Option<Cow<'static, str>>;
 
 /// Adds the configuration to the error of a launch, and the exceeded limit, if any.
 #[cold]
-pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &LaunchConfig) -> Error {
+pub(crate) fn explain(
+    error: Error,
+    kernel: &Inner,
+    device: &Device,
+    config: &LaunchConfig,
+) -> Error {
     if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) && config.is_empty() {
         return Error::argument("Kernel::launch", format!("a dimension is zero ({config})"));
     }
@@ -39,34 +44,80 @@ pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &La
 fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     let LaunchConfig { grid, block, .. } = *config;
     let asked = [
-        (block.total(), "threads in a block", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-        (block.x.into(), "threads of a block along x", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
-        (block.y.into(), "threads of a block along y", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
-        (block.z.into(), "threads of a block along z", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z),
-        (grid.x.into(), "blocks along x", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
-        (grid.y.into(), "blocks along y", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
-        (grid.z.into(), "blocks along z", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z),
+        (
+            block.total(),
+            "threads in a block",
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+        ),
+        (
+            block.x.into(),
+            "threads of a block along x",
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+        ),
+        (
+            block.y.into(),
+            "threads of a block along y",
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+        ),
+        (
+            block.z.into(),
+            "threads of a block along z",
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+        ),
+        (
+            grid.x.into(),
+            "blocks along x",
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+        ),
+        (
+            grid.y.into(),
+            "blocks along y",
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+        ),
+        (
+            grid.z.into(),
+            "blocks along z",
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+        ),
     ];
     asked.into_iter().find_map(|(asked, what, attribute)| {
         let limit = limit(device, attribute)?;
-        (asked > limit).then(|| Cow::Owned(format!("the device supports {limit} {what}, but {asked} were requested")))
+        (asked > limit).then(|| {
+            Cow::Owned(format!(
+                "the device supports {limit} {what}, but {asked} were requested"
+            ))
+        })
     })
 }
 
 /// Returns the limit on shared memory that `config` and the kernel's static shared memory exceed together, and the
 /// function that raises it.
 fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
-    let own = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
-    let own = own.ok().and_then(|own| u128::try_from(own).ok()).unwrap_or_default();
+    let own = kernel.attribute(
+        device,
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+    );
+    let own = own
+        .ok()
+        .and_then(|own| u128::try_from(own).ok())
+        .unwrap_or_default();
     let asked = own + u128::from(config.shared_bytes);
-    let without = limit(device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?;
+    let without = limit(
+        device,
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
+    )?;
     if asked <= without {
         return None;
     }
-    let most = limit(device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-        .filter(|most| asked <= *most);
+    let most = limit(
+        device,
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+    )
+    .filter(|most| asked <= *most);
     Some(Cow::Owned(match most {
-        None => format!("the device supports {without} bytes of shared memory per block, but {asked} were requested"),
+        None => format!(
+            "the device supports {without} bytes of shared memory per block, but {asked} were requested"
+        ),
         Some(most) => format!(
             "the device supports {without} bytes of shared memory per block, but {asked} were requested: up to {most} with \
              `Kernel::set_max_dynamic_shared_bytes`"
@@ -76,7 +127,12 @@ fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig)
 
 /// Returns the maximum number of threads per block of this kernel, if `config` exceeds it.
 fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
-    let limit = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).ok()?;
+    let limit = kernel
+        .attribute(
+            device,
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+        )
+        .ok()?;
     let (limit, asked) = (u128::try_from(limit).ok()?, config.block.total());
     (asked > limit).then(|| {
         let registers = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or_default();

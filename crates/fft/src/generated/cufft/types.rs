@@ -189,12 +189,24 @@ impl ::core::fmt::Debug for cufftResult_t {
                 (Self::CUFFT_UNALIGNED_DATA.0 as i64, "CUFFT_UNALIGNED_DATA"),
                 (Self::CUFFT_INVALID_DEVICE.0 as i64, "CUFFT_INVALID_DEVICE"),
                 (Self::CUFFT_NO_WORKSPACE.0 as i64, "CUFFT_NO_WORKSPACE"),
-                (Self::CUFFT_NOT_IMPLEMENTED.0 as i64, "CUFFT_NOT_IMPLEMENTED"),
+                (
+                    Self::CUFFT_NOT_IMPLEMENTED.0 as i64,
+                    "CUFFT_NOT_IMPLEMENTED",
+                ),
                 (Self::CUFFT_NOT_SUPPORTED.0 as i64, "CUFFT_NOT_SUPPORTED"),
-                (Self::CUFFT_MISSING_DEPENDENCY.0 as i64, "CUFFT_MISSING_DEPENDENCY"),
+                (
+                    Self::CUFFT_MISSING_DEPENDENCY.0 as i64,
+                    "CUFFT_MISSING_DEPENDENCY",
+                ),
                 (Self::CUFFT_NVRTC_FAILURE.0 as i64, "CUFFT_NVRTC_FAILURE"),
-                (Self::CUFFT_NVJITLINK_FAILURE.0 as i64, "CUFFT_NVJITLINK_FAILURE"),
-                (Self::CUFFT_NVSHMEM_FAILURE.0 as i64, "CUFFT_NVSHMEM_FAILURE"),
+                (
+                    Self::CUFFT_NVJITLINK_FAILURE.0 as i64,
+                    "CUFFT_NVJITLINK_FAILURE",
+                ),
+                (
+                    Self::CUFFT_NVSHMEM_FAILURE.0 as i64,
+                    "CUFFT_NVSHMEM_FAILURE",
+                ),
             ],
         )
     }
@@ -245,7 +257,10 @@ impl ::core::fmt::Debug for cufftCompatibility_t {
             formatter,
             "cufftCompatibility",
             self.0.into(),
-            &[(Self::CUFFT_COMPATIBILITY_FFTW_PADDING.0 as i64, "CUFFT_COMPATIBILITY_FFTW_PADDING")],
+            &[(
+                Self::CUFFT_COMPATIBILITY_FFTW_PADDING.0 as i64,
+                "CUFFT_COMPATIBILITY_FFTW_PADDING",
+            )],
         )
     }
 }
@@ -267,13 +282,22 @@ impl ::core::fmt::Debug for cufftProperty_t {
             "cufftProperty",
             self.0.into(),
             &[
-                (Self::NVFFT_PLAN_PROPERTY_INT64_PATIENT_JIT.0 as i64, "NVFFT_PLAN_PROPERTY_INT64_PATIENT_JIT"),
+                (
+                    Self::NVFFT_PLAN_PROPERTY_INT64_PATIENT_JIT.0 as i64,
+                    "NVFFT_PLAN_PROPERTY_INT64_PATIENT_JIT",
+                ),
                 (
                     Self::NVFFT_PLAN_PROPERTY_INT64_MAX_NUM_HOST_THREADS.0 as i64,
                     "NVFFT_PLAN_PROPERTY_INT64_MAX_NUM_HOST_THREADS",
                 ),
-                (Self::NVFFT_PLAN_PROPERTY_INT64_BLUESTEIN_ONLY.0 as i64, "NVFFT_PLAN_PROPERTY_INT64_BLUESTEIN_ONLY"),
-                (Self::NVFFT_PLAN_PROPERTY_INT64_DISABLE_FMA.0 as i64, "NVFFT_PLAN_PROPERTY_INT64_DISABLE_FMA"),
+                (
+                    Self::NVFFT_PLAN_PROPERTY_INT64_BLUESTEIN_ONLY.0 as i64,
+                    "NVFFT_PLAN_PROPERTY_INT64_BLUESTEIN_ONLY",
+                ),
+                (
+                    Self::NVFFT_PLAN_PROPERTY_INT64_DISABLE_FMA.0 as i64,
+                    "NVFFT_PLAN_PROPERTY_INT64_DISABLE_FMA",
+                ),
             ],
         )
     }
@@ -370,14 +394,38 @@ impl ::core::fmt::Debug for cufftXtSubFormat_t {
             "cufftXtSubFormat",
             self.0.into(),
             &[
-                (Self::CUFFT_XT_FORMAT_INPUT.0 as i64, "CUFFT_XT_FORMAT_INPUT"),
-                (Self::CUFFT_XT_FORMAT_OUTPUT.0 as i64, "CUFFT_XT_FORMAT_OUTPUT"),
-                (Self::CUFFT_XT_FORMAT_INPLACE.0 as i64, "CUFFT_XT_FORMAT_INPLACE"),
-                (Self::CUFFT_XT_FORMAT_INPLACE_SHUFFLED.0 as i64, "CUFFT_XT_FORMAT_INPLACE_SHUFFLED"),
-                (Self::CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED.0 as i64, "CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED"),
-                (Self::CUFFT_XT_FORMAT_DISTRIBUTED_INPUT.0 as i64, "CUFFT_XT_FORMAT_DISTRIBUTED_INPUT"),
-                (Self::CUFFT_XT_FORMAT_DISTRIBUTED_OUTPUT.0 as i64, "CUFFT_XT_FORMAT_DISTRIBUTED_OUTPUT"),
-                (Self::CUFFT_FORMAT_UNDEFINED.0 as i64, "CUFFT_FORMAT_UNDEFINED"),
+                (
+                    Self::CUFFT_XT_FORMAT_INPUT.0 as i64,
+                    "CUFFT_XT_FORMAT_INPUT",
+                ),
+                (
+                    Self::CUFFT_XT_FORMAT_OUTPUT.0 as i64,
+                    "CUFFT_XT_FORMAT_OUTPUT",
+                ),
+                (
+                    Self::CUFFT_XT_FORMAT_INPLACE.0 as i64,
+                    "CUFFT_XT_FORMAT_INPLACE",
+                ),
+                (
+                    Self::CUFFT_XT_FORMAT_INPLACE_SHUFFLED.0 as i64,
+                    "CUFFT_XT_FORMAT_INPLACE_SHUFFLED",
+                ),
+                (
+                    Self::CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED.0 as i64,
+                    "CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED",
+                ),
+                (
+                    Self::CUFFT_XT_FORMAT_DISTRIBUTED_INPUT.0 as i64,
+                    "CUFFT_XT_FORMAT_DISTRIBUTED_INPUT",
+                ),
+                (
+                    Self::CUFFT_XT_FORMAT_DISTRIBUTED_OUTPUT.0 as i64,
+                    "CUFFT_XT_FORMAT_DISTRIBUTED_OUTPUT",
+                ),
+                (
+                    Self::CUFFT_FORMAT_UNDEFINED.0 as i64,
+                    "CUFFT_FORMAT_UNDEFINED",
+                ),
             ],
         )
     }
@@ -399,9 +447,18 @@ impl ::core::fmt::Debug for cufftXtCopyType_t {
             "cufftXtCopyType",
             self.0.into(),
             &[
-                (Self::CUFFT_COPY_HOST_TO_DEVICE.0 as i64, "CUFFT_COPY_HOST_TO_DEVICE"),
-                (Self::CUFFT_COPY_DEVICE_TO_HOST.0 as i64, "CUFFT_COPY_DEVICE_TO_HOST"),
-                (Self::CUFFT_COPY_DEVICE_TO_DEVICE.0 as i64, "CUFFT_COPY_DEVICE_TO_DEVICE"),
+                (
+                    Self::CUFFT_COPY_HOST_TO_DEVICE.0 as i64,
+                    "CUFFT_COPY_HOST_TO_DEVICE",
+                ),
+                (
+                    Self::CUFFT_COPY_DEVICE_TO_HOST.0 as i64,
+                    "CUFFT_COPY_DEVICE_TO_HOST",
+                ),
+                (
+                    Self::CUFFT_COPY_DEVICE_TO_DEVICE.0 as i64,
+                    "CUFFT_COPY_DEVICE_TO_DEVICE",
+                ),
                 (Self::CUFFT_COPY_UNDEFINED.0 as i64, "CUFFT_COPY_UNDEFINED"),
             ],
         )
@@ -422,8 +479,14 @@ impl ::core::fmt::Debug for cufftXtQueryType_t {
             "cufftXtQueryType",
             self.0.into(),
             &[
-                (Self::CUFFT_QUERY_1D_FACTORS.0 as i64, "CUFFT_QUERY_1D_FACTORS"),
-                (Self::CUFFT_QUERY_UNDEFINED.0 as i64, "CUFFT_QUERY_UNDEFINED"),
+                (
+                    Self::CUFFT_QUERY_1D_FACTORS.0 as i64,
+                    "CUFFT_QUERY_1D_FACTORS",
+                ),
+                (
+                    Self::CUFFT_QUERY_UNDEFINED.0 as i64,
+                    "CUFFT_QUERY_UNDEFINED",
+                ),
             ],
         )
     }
@@ -481,9 +544,15 @@ impl ::core::fmt::Debug for cufftXtWorkAreaPolicy_t {
             "cufftXtWorkAreaPolicy",
             self.0.into(),
             &[
-                (Self::CUFFT_WORKAREA_MINIMAL.0 as i64, "CUFFT_WORKAREA_MINIMAL"),
+                (
+                    Self::CUFFT_WORKAREA_MINIMAL.0 as i64,
+                    "CUFFT_WORKAREA_MINIMAL",
+                ),
                 (Self::CUFFT_WORKAREA_USER.0 as i64, "CUFFT_WORKAREA_USER"),
-                (Self::CUFFT_WORKAREA_PERFORMANCE.0 as i64, "CUFFT_WORKAREA_PERFORMANCE"),
+                (
+                    Self::CUFFT_WORKAREA_PERFORMANCE.0 as i64,
+                    "CUFFT_WORKAREA_PERFORMANCE",
+                ),
             ],
         )
     }
@@ -511,13 +580,25 @@ impl ::core::fmt::Debug for cufftXtCallbackType_t {
             self.0.into(),
             &[
                 (Self::CUFFT_CB_LD_COMPLEX.0 as i64, "CUFFT_CB_LD_COMPLEX"),
-                (Self::CUFFT_CB_LD_COMPLEX_DOUBLE.0 as i64, "CUFFT_CB_LD_COMPLEX_DOUBLE"),
+                (
+                    Self::CUFFT_CB_LD_COMPLEX_DOUBLE.0 as i64,
+                    "CUFFT_CB_LD_COMPLEX_DOUBLE",
+                ),
                 (Self::CUFFT_CB_LD_REAL.0 as i64, "CUFFT_CB_LD_REAL"),
-                (Self::CUFFT_CB_LD_REAL_DOUBLE.0 as i64, "CUFFT_CB_LD_REAL_DOUBLE"),
+                (
+                    Self::CUFFT_CB_LD_REAL_DOUBLE.0 as i64,
+                    "CUFFT_CB_LD_REAL_DOUBLE",
+                ),
                 (Self::CUFFT_CB_ST_COMPLEX.0 as i64, "CUFFT_CB_ST_COMPLEX"),
-                (Self::CUFFT_CB_ST_COMPLEX_DOUBLE.0 as i64, "CUFFT_CB_ST_COMPLEX_DOUBLE"),
+                (
+                    Self::CUFFT_CB_ST_COMPLEX_DOUBLE.0 as i64,
+                    "CUFFT_CB_ST_COMPLEX_DOUBLE",
+                ),
                 (Self::CUFFT_CB_ST_REAL.0 as i64, "CUFFT_CB_ST_REAL"),
-                (Self::CUFFT_CB_ST_REAL_DOUBLE.0 as i64, "CUFFT_CB_ST_REAL_DOUBLE"),
+                (
+                    Self::CUFFT_CB_ST_REAL_DOUBLE.0 as i64,
+                    "CUFFT_CB_ST_REAL_DOUBLE",
+                ),
                 (Self::CUFFT_CB_UNDEFINED.0 as i64, "CUFFT_CB_UNDEFINED"),
             ],
         )

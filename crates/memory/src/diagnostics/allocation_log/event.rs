@@ -97,7 +97,11 @@ impl EventKind {
 
 impl From<&'static Location<'static>> for CallSite {
     fn from(location: &'static Location<'static>) -> Self {
-        Self { file: location.file().into(), line: location.line(), column: location.column() }
+        Self {
+            file: location.file().into(),
+            line: location.line(),
+            column: location.column(),
+        }
     }
 }
 
@@ -116,7 +120,15 @@ impl FromStr for AllocationEvent {
         let alignment = number(field("alignment")?, "alignment")?;
         let stream = number(field("stream")?, "stream")?;
         let site = fields.next().map(str::parse).transpose()?;
-        Ok(Self { kind, nanoseconds, address, bytes, alignment, stream, site })
+        Ok(Self {
+            kind,
+            nanoseconds,
+            address,
+            bytes,
+            alignment,
+            stream,
+            site,
+        })
     }
 }
 
@@ -128,7 +140,11 @@ impl FromStr for CallSite {
         let mut part = || parts.next().unwrap_or_default();
         let (column, line, file) = (part().parse(), part().parse(), part());
         match (line, column) {
-            (Ok(line), Ok(column)) if !file.is_empty() => Ok(Self { file: file.to_owned().into(), line, column }),
+            (Ok(line), Ok(column)) if !file.is_empty() => Ok(Self {
+                file: file.to_owned().into(),
+                line,
+                column,
+            }),
             _ => Err(format!("invalid call site {text:?}")),
         }
     }
@@ -136,9 +152,22 @@ impl FromStr for CallSite {
 
 impl fmt::Display for AllocationEvent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, nanoseconds, address, bytes, alignment, stream, site } = self;
-        write!(formatter, "{nanoseconds} {} {address:#x} {bytes} {alignment} {stream}", kind.name())?;
-        site.as_ref().map_or(Ok(()), |site| write!(formatter, " {site}"))
+        let Self {
+            kind,
+            nanoseconds,
+            address,
+            bytes,
+            alignment,
+            stream,
+            site,
+        } = self;
+        write!(
+            formatter,
+            "{nanoseconds} {} {address:#x} {bytes} {alignment} {stream}",
+            kind.name()
+        )?;
+        site.as_ref()
+            .map_or(Ok(()), |site| write!(formatter, " {site}"))
     }
 }
 
@@ -153,6 +182,8 @@ fn number<T: FromStr>(text: &str, name: &str) -> Result<T, String> {
 }
 
 fn address(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix("0x").ok_or_else(|| format!("invalid address {text:?}"))?;
+    let digits = text
+        .strip_prefix("0x")
+        .ok_or_else(|| format!("invalid address {text:?}"))?;
     u64::from_str_radix(digits, 16).map_err(|_| format!("invalid address {text:?}"))
 }

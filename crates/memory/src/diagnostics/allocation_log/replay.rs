@@ -76,7 +76,12 @@ impl<R: Resource> Playing<'_, R> {
         match event.kind {
             EventKind::Allocate => self.allocate(event, stream),
             EventKind::Fail => match self.attempt(event, &stream)? {
-                Some(pointer) => self.free(&Block { pointer, bytes: event.bytes, alignment: event.alignment, stream }),
+                Some(pointer) => self.free(&Block {
+                    pointer,
+                    bytes: event.bytes,
+                    alignment: event.alignment,
+                    stream,
+                }),
                 None => Ok(()),
             },
             EventKind::Free => match self.live.remove(&event.address) {
@@ -95,11 +100,18 @@ impl<R: Resource> Playing<'_, R> {
     }
 
     fn allocate(&mut self, event: &AllocationEvent, stream: Stream) -> Result<()> {
-        let Some(pointer) = self.attempt(event, &stream)? else { return Ok(()) };
+        let Some(pointer) = self.attempt(event, &stream)? else {
+            return Ok(());
+        };
         self.replay.allocations += 1;
         self.live_bytes += event.bytes as u64;
         self.replay.peak_bytes = self.replay.peak_bytes.max(self.live_bytes);
-        let block = Block { pointer, bytes: event.bytes, alignment: event.alignment, stream };
+        let block = Block {
+            pointer,
+            bytes: event.bytes,
+            alignment: event.alignment,
+            stream,
+        };
         match self.live.insert(event.address, block) {
             // The free is missing from the log.
             Some(before) => {
@@ -111,7 +123,11 @@ impl<R: Resource> Playing<'_, R> {
     }
 
     /// Allocates memory; returns `None` if out of memory.
-    fn attempt(&mut self, event: &AllocationEvent, stream: &Stream) -> Result<Option<DevicePointer<u8>>> {
+    fn attempt(
+        &mut self,
+        event: &AllocationEvent,
+        stream: &Stream,
+    ) -> Result<Option<DevicePointer<u8>>> {
         match self.resource.allocate(stream, event.bytes, event.alignment) {
             Ok(pointer) => Ok(Some(pointer)),
             Err(error) if error.is_out_of_memory() => {
@@ -124,7 +140,10 @@ impl<R: Resource> Playing<'_, R> {
 
     fn free(&self, block: &Block) -> Result<()> {
         // SAFETY: the block came from this resource with this size and alignment on this stream, and is not in use.
-        unsafe { self.resource.deallocate(&block.stream, block.pointer, block.bytes, block.alignment) }
+        unsafe {
+            self.resource
+                .deallocate(&block.stream, block.pointer, block.bytes, block.alignment)
+        }
     }
 
     fn stream(&mut self, number: u64) -> Result<Stream> {
@@ -139,6 +158,8 @@ impl<R: Resource> Playing<'_, R> {
     fn end(&mut self) -> Result<()> {
         let left = std::mem::take(&mut self.live);
         self.replay.left = left.len() as u64;
-        left.values().map(|block| self.free(block)).fold(Ok(()), Result::and)
+        left.values()
+            .map(|block| self.free(block))
+            .fold(Ok(()), Result::and)
     }
 }

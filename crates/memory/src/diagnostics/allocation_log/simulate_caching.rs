@@ -39,10 +39,15 @@ impl AllocationLog {
             heap: Heap::default(),
             caches: HashMap::new(),
             live: HashMap::new(),
-            step: (segment_bytes as u64).next_multiple_of(GRANULE).max(GRANULE),
+            step: (segment_bytes as u64)
+                .next_multiple_of(GRANULE)
+                .max(GRANULE),
             sample: CacheSample::default(),
         };
-        self.events.iter().map(|event| simulated.play(event)).collect()
+        self.events
+            .iter()
+            .map(|event| simulated.play(event))
+            .collect()
     }
 }
 
@@ -61,8 +66,13 @@ impl SimulatedCache {
 
     fn allocate(&mut self, stream: StreamId, event: &AllocationEvent) {
         self.free(stream, event.address);
-        let (size, alignment) = (BlockSize::of(event.bytes), (event.alignment as u64).max(GRANULE));
-        let held = (alignment == GRANULE).then(|| self.cache(stream).take(size)).flatten();
+        let (size, alignment) = (
+            BlockSize::of(event.bytes),
+            (event.alignment as u64).max(GRANULE),
+        );
+        let held = (alignment == GRANULE)
+            .then(|| self.cache(stream).take(size))
+            .flatten();
         let place = held.unwrap_or_else(|| self.search(stream, size, alignment));
         self.live.insert(event.address, (place, size, event.bytes));
         self.sample.live_bytes += event.bytes as u64;
@@ -70,7 +80,9 @@ impl SimulatedCache {
     }
 
     fn free(&mut self, stream: StreamId, address: u64) {
-        let Some((place, size, bytes)) = self.live.remove(&address) else { return };
+        let Some((place, size, bytes)) = self.live.remove(&address) else {
+            return;
+        };
         self.sample.live_bytes -= bytes as u64;
         self.sample.block_bytes -= size.bytes();
         if self.cache(stream).put(size, place) {
@@ -109,11 +121,20 @@ impl SimulatedCache {
 
     fn take_block(&mut self, stream: StreamId, class: SizeClass) -> Option<u64> {
         let mut blocks = Vec::new();
-        self.heap.take_blocks(stream, class, ThreadCache::capacity(class).div_ceil(2), &mut blocks);
+        self.heap.take_blocks(
+            stream,
+            class,
+            ThreadCache::capacity(class).div_ceil(2),
+            &mut blocks,
+        );
         let place = blocks.pop()?;
         let cache = self.cache(stream);
-        let rest: Vec<u64> = blocks.into_iter().filter(|block| !cache.put(BlockSize::Class(class), *block)).collect();
-        rest.into_iter().for_each(|block| self.heap.free(stream, BlockSize::Class(class), block));
+        let rest: Vec<u64> = blocks
+            .into_iter()
+            .filter(|block| !cache.put(BlockSize::Class(class), *block))
+            .collect();
+        rest.into_iter()
+            .for_each(|block| self.heap.free(stream, BlockSize::Class(class), block));
         Some(place)
     }
 
@@ -142,18 +163,33 @@ mod tests {
         let mut text = String::from("curium allocation log 1\n");
         for round in 0..3 {
             for block in 1..=8 {
-                text.push_str(&format!("{round} allocate {:#x} {mib} 256 1\n", block * mib));
+                text.push_str(&format!(
+                    "{round} allocate {:#x} {mib} 256 1\n",
+                    block * mib
+                ));
             }
             for block in 1..=8 {
                 text.push_str(&format!("{round} free {:#x} {mib} 256 1\n", block * mib));
             }
-            text.push_str(&format!("{round} allocate 0x1 {} 256 2\n{round} free 0x1 {0} 256 2\n", 8 * mib));
+            text.push_str(&format!(
+                "{round} allocate 0x1 {} 256 2\n{round} free 0x1 {0} 256 2\n",
+                8 * mib
+            ));
         }
         let log: AllocationLog = text.parse().expect("the log is well formed");
         let samples = log.simulate_caching(2 << 20);
         let peak = samples.iter().map(|sample| sample.live_bytes).max();
         assert_eq!(peak, Some(8 * mib));
-        assert!(samples.iter().all(|sample| sample.live_bytes <= sample.block_bytes));
-        assert_eq!(samples.last().map(|sample| (sample.live_bytes, sample.reserved_bytes)), Some((0, 8 * mib)));
+        assert!(
+            samples
+                .iter()
+                .all(|sample| sample.live_bytes <= sample.block_bytes)
+        );
+        assert_eq!(
+            samples
+                .last()
+                .map(|sample| (sample.live_bytes, sample.reserved_bytes)),
+            Some((0, 8 * mib))
+        );
     }
 }

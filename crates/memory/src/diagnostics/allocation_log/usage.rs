@@ -29,14 +29,23 @@ impl AllocationLog {
             match event.kind {
                 EventKind::Allocate => {
                     live_bytes += event.bytes as u64;
-                    live_bytes -= live.insert(event.address, event.bytes as u64).unwrap_or_default();
+                    live_bytes -= live
+                        .insert(event.address, event.bytes as u64)
+                        .unwrap_or_default();
                 }
                 EventKind::Free => live_bytes -= live.remove(&event.address).unwrap_or_default(),
                 _ => {}
             }
             let first = live.first_key_value().map_or(0, |(address, _)| *address);
-            let end = live.last_key_value().map_or(0, |(address, bytes)| address + bytes);
-            UsageSample { nanoseconds: event.nanoseconds, live_bytes, live: live.len() as u64, span_bytes: end - first }
+            let end = live
+                .last_key_value()
+                .map_or(0, |(address, bytes)| address + bytes);
+            UsageSample {
+                nanoseconds: event.nanoseconds,
+                live_bytes,
+                live: live.len() as u64,
+                span_bytes: end - first,
+            }
         });
         samples.collect()
     }
@@ -48,12 +57,25 @@ mod tests {
 
     #[test]
     fn usage_follows_the_events() {
-        let log: AllocationLog = "curium allocation log 1\n1 allocate 0x1000 100 1 1\n2 allocate 0x2000 50 1 1\n\
+        let log: AllocationLog =
+            "curium allocation log 1\n1 allocate 0x1000 100 1 1\n2 allocate 0x2000 50 1 1\n\
              3 free 0x1000 100 1 1\n4 free 0x9000 7 1 1\n5 fail 0x0 7 1 1\n"
-            .parse()
-            .expect("the log is well formed");
-        let usage: Vec<_> =
-            log.usage().iter().map(|sample| (sample.live_bytes, sample.live, sample.span_bytes)).collect();
-        assert_eq!(usage, [(100, 1, 100), (150, 2, 0x1000 + 50), (50, 1, 50), (50, 1, 50), (50, 1, 50)]);
+                .parse()
+                .expect("the log is well formed");
+        let usage: Vec<_> = log
+            .usage()
+            .iter()
+            .map(|sample| (sample.live_bytes, sample.live, sample.span_bytes))
+            .collect();
+        assert_eq!(
+            usage,
+            [
+                (100, 1, 100),
+                (150, 2, 0x1000 + 50),
+                (50, 1, 50),
+                (50, 1, 50),
+                (50, 1, 50)
+            ]
+        );
     }
 }

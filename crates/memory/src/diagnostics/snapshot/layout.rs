@@ -45,7 +45,10 @@ impl Span {
 
     /// Returns the granules of memory.
     fn of(address: u64, bytes: u64) -> Self {
-        Self { start: address, end: address + bytes.next_multiple_of(GRANULE).max(GRANULE) }
+        Self {
+            start: address,
+            end: address + bytes.next_multiple_of(GRANULE).max(GRANULE),
+        }
     }
 
     fn contains(self, other: Self) -> bool {
@@ -55,7 +58,12 @@ impl Span {
 
 impl From<AllocationEvent> for Block {
     fn from(event: AllocationEvent) -> Self {
-        Self { address: event.address, bytes: event.bytes as u64, stream: event.stream, site: event.site }
+        Self {
+            address: event.address,
+            bytes: event.bytes as u64,
+            stream: event.stream,
+            site: event.site,
+        }
     }
 }
 
@@ -74,7 +82,10 @@ impl From<&LiveAllocation> for Block {
 pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     let mut left = Vec::new();
     for event in events {
-        let span = Span { start: event.address, end: event.address + event.bytes as u64 };
+        let span = Span {
+            start: event.address,
+            end: event.address + event.bytes as u64,
+        };
         match event.kind {
             EventKind::AllocateSegment | EventKind::MapSegment => left.push(span),
             EventKind::FreeSegment | EventKind::UnmapSegment => left.retain(|other| *other != span),
@@ -88,29 +99,43 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
 /// Returns the segments with all blocks. `live` must be sorted by address. Memory of blocks and events outside all
 /// known segments becomes its own segment, so that the viewer can place every event.
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
-    let used = live.iter().map(|block| Span::of(block.address, block.bytes));
-    let placed = events.iter().filter(|event| matches!(event.kind, EventKind::Allocate | EventKind::Free));
+    let used = live
+        .iter()
+        .map(|block| Span::of(block.address, block.bytes));
+    let placed = events
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::Allocate | EventKind::Free));
     let seen = placed.map(|event| Span::of(event.address, event.bytes as u64));
     let passing = events.iter().filter(|event| event.kind.is_segment_event());
-    let passing = passing.map(|event| Span { start: event.address, end: event.address + event.bytes as u64 });
+    let passing = passing.map(|event| Span {
+        start: event.address,
+        end: event.address + event.bytes as u64,
+    });
     // With mapped segments, an allocation may span adjacent ones.
     let join = joining(events);
     let places = merged(known.iter().copied().chain(passing).collect(), join);
-    let unknown = used.chain(seen).filter(|span| !places.iter().any(|place| place.contains(*span)));
+    let unknown = used
+        .chain(seen)
+        .filter(|span| !places.iter().any(|place| place.contains(*span)));
     let spans = merged(known.iter().copied().chain(unknown).collect(), join);
     let mut rest = live;
     let segment = |span: Span| {
         let count = rest.partition_point(|block| block.address < span.end);
         let (inside, behind) = rest.split_at(count);
         rest = behind;
-        Segment { span, blocks: blocks(span, inside) }
+        Segment {
+            span,
+            blocks: blocks(span, inside),
+        }
     };
     spans.into_iter().map(segment).collect()
 }
 
 /// Returns `true` if adjacent segments form one, because they are mapped.
 pub(super) fn joining(events: &[AllocationEvent]) -> bool {
-    events.iter().any(|event| matches!(event.kind, EventKind::MapSegment | EventKind::UnmapSegment))
+    events
+        .iter()
+        .any(|event| matches!(event.kind, EventKind::MapSegment | EventKind::UnmapSegment))
 }
 
 /// Returns the spans by address. Overlapping ones are merged, and adjacent ones if `join` is `true`.
@@ -138,7 +163,14 @@ fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
         blocks.extend(free(next, block.address));
         let (address, size) = (block.address, end - block.address);
         let Block { stream, site, .. } = block.clone();
-        blocks.push(Placed { address, size, requested: block.bytes.min(size), stream, is_live: true, site });
+        blocks.push(Placed {
+            address,
+            size,
+            requested: block.bytes.min(size),
+            stream,
+            is_live: true,
+            site,
+        });
         next = end;
     }
     blocks.extend(free(next, span.end));
@@ -147,7 +179,14 @@ fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
 
 fn free(start: u64, end: u64) -> Option<Placed> {
     let size = end.checked_sub(start).filter(|size| *size != 0)?;
-    Some(Placed { address: start, size, requested: 0, stream: 0, is_live: false, site: None })
+    Some(Placed {
+        address: start,
+        size,
+        requested: 0,
+        stream: 0,
+        is_live: false,
+        site: None,
+    })
 }
 
 #[cfg(test)]
@@ -155,22 +194,50 @@ mod tests {
     use super::*;
 
     fn block(address: u64, bytes: u64) -> Block {
-        Block { address, bytes, stream: 1, site: None }
+        Block {
+            address,
+            bytes,
+            stream: 1,
+            site: None,
+        }
     }
 
     #[test]
     fn blocks_fill_their_segments() {
-        let known = [Span { start: 0x1000, end: 0x3000 }];
+        let known = [Span {
+            start: 0x1000,
+            end: 0x3000,
+        }];
         let live = [block(0x1200, 100), block(0x1400, 0x600), block(0x8000, 1)];
         let segments = segments(&known, &live, &[]);
-        let spans: Vec<_> = segments.iter().map(|segment| (segment.span.start, segment.span.end)).collect();
+        let spans: Vec<_> = segments
+            .iter()
+            .map(|segment| (segment.span.start, segment.span.end))
+            .collect();
         assert_eq!(spans, [(0x1000, 0x3000), (0x8000, 0x8200)]);
         for segment in &segments {
             let sizes: u64 = segment.blocks.iter().map(|block| block.size).sum();
             assert_eq!(sizes, segment.span.length());
-            assert!(segment.blocks.windows(2).all(|pair| pair[0].address + pair[0].size == pair[1].address));
+            assert!(
+                segment
+                    .blocks
+                    .windows(2)
+                    .all(|pair| pair[0].address + pair[0].size == pair[1].address)
+            );
         }
-        let live: Vec<_> = segments[0].blocks.iter().map(|block| (block.size, block.is_live)).collect();
-        assert_eq!(live, [(0x200, false), (0x200, true), (0x600, true), (0x1600, false)]);
+        let live: Vec<_> = segments[0]
+            .blocks
+            .iter()
+            .map(|block| (block.size, block.is_live))
+            .collect();
+        assert_eq!(
+            live,
+            [
+                (0x200, false),
+                (0x200, true),
+                (0x600, true),
+                (0x1600, false)
+            ]
+        );
     }
 }

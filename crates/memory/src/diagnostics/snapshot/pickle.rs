@@ -25,7 +25,9 @@ const BATCH: usize = 1000;
 
 impl Pickle {
     pub(super) fn new() -> Self {
-        Self { bytes: PROTOCOL.to_vec() }
+        Self {
+            bytes: PROTOCOL.to_vec(),
+        }
     }
 
     pub(super) fn finish(mut self) -> Vec<u8> {
@@ -89,7 +91,8 @@ impl Pickle {
         let bytes = value.to_le_bytes();
         let length = if value >> 63 == 0 { 8 } else { 9 };
         self.bytes.extend([LONG1, length]);
-        self.bytes.extend(bytes.into_iter().chain([0]).take(usize::from(length)));
+        self.bytes
+            .extend(bytes.into_iter().chain([0]).take(usize::from(length)));
     }
 }
 
@@ -107,8 +110,16 @@ mod tests {
     fn numbers_are_written_as_python_writes_them() {
         assert_eq!(number(255), [0x80, 2, b'K', 255, b'.']);
         assert_eq!(number(256), [0x80, 2, b'J', 0, 1, 0, 0, b'.']);
-        assert_eq!(number(1 << 31), [0x80, 2, 0x8a, 8, 0, 0, 0, 0x80, 0, 0, 0, 0, b'.']);
-        assert_eq!(number(u64::MAX), [0x80, 2, 0x8a, 9, 255, 255, 255, 255, 255, 255, 255, 255, 0, b'.']);
+        assert_eq!(
+            number(1 << 31),
+            [0x80, 2, 0x8a, 8, 0, 0, 0, 0x80, 0, 0, 0, 0, b'.']
+        );
+        assert_eq!(
+            number(u64::MAX),
+            [
+                0x80, 2, 0x8a, 9, 255, 255, 255, 255, 255, 255, 255, 255, 0, b'.'
+            ]
+        );
     }
 
     #[test]

@@ -5,12 +5,16 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use curium_driver::extend::{Exclusive, dropping, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+use curium_driver::extend::{
+    Exclusive, dropping, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible,
+};
 use curium_driver::{Context, ContextKind, DevicePointer, Error, Result, Stream};
 
 use super::pending_frees::PendingFrees;
 use super::{CachingOptions, CachingStatistics};
-use crate::cache::{BlockSize, CentralHeap, Epoch, GRANULE, Heap, LocalCache, Segment, StreamId, Usage};
+use crate::cache::{
+    BlockSize, CentralHeap, Epoch, GRANULE, Heap, LocalCache, Segment, StreamId, Usage,
+};
 #[cfg(feature = "diagnostics")]
 use crate::resource::segment_change::{SegmentChange, SegmentChanges};
 use crate::resource::segments::{Segments, leak_rest};
@@ -66,7 +70,10 @@ impl Allocator {
             options: *options,
             is_private: false,
             heap: Arc::new(segments.heap()),
-            reserve: Exclusive::new(Reserve { segments, streams: HashMap::new() }),
+            reserve: Exclusive::new(Reserve {
+                segments,
+                streams: HashMap::new(),
+            }),
             growths: AtomicU64::new(0),
             deferrals: AtomicU64::new(0),
             upstream,
@@ -101,10 +108,17 @@ impl Allocator {
         }
         let cache = self.cache(stream, "CachingResource::allocate")?;
         let (size, alignment) = (BlockSize::of(bytes), alignment as u64);
-        let need = Need { stream: StreamId(stream.identity()), size, alignment, cache: cache.as_deref() };
+        let need = Need {
+            stream: StreamId(stream.identity()),
+            size,
+            alignment,
+            cache: cache.as_deref(),
+        };
         let address = match self.take(need) {
             Some(address) => address,
-            None => self.search(need).map_err(|error| self.explain(error, stream, need, bytes))?,
+            None => self
+                .search(need)
+                .map_err(|error| self.explain(error, stream, need, bytes))?,
         };
         self.heap.count_allocation(bytes);
         Ok(DevicePointer::from_raw(address))
@@ -128,7 +142,11 @@ impl Allocator {
         } else {
             // Creates a cache for later deallocations of the thread.
             self.cache(stream, "CachingResource::deallocate")?;
-            self.heap.give(StreamId(stream.identity()), BlockSize::of(bytes), [pointer.as_raw()]);
+            self.heap.give(
+                StreamId(stream.identity()),
+                BlockSize::of(bytes),
+                [pointer.as_raw()],
+            );
         }
         self.heap.count_free(bytes);
         Ok(())
@@ -149,11 +167,15 @@ impl Allocator {
         const OPERATION: &str = "CachingResource::synchronize";
         self.heap.flush_caches();
         let freed = self.heap.with(Heap::begin_epochs);
-        self.reserve.acquire(OPERATION)?.of(&freed, PendingFrees::add);
+        self.reserve
+            .acquire(OPERATION)?
+            .of(&freed, PendingFrees::add);
         // Without a lock, so that other threads can allocate in the meantime.
         self.context.synchronize()?;
         let mut reserve = self.reserve.acquire(OPERATION)?;
-        freed.iter().for_each(|(stream, epoch)| self.heap.with(|heap| heap.release(*stream, *epoch)));
+        freed
+            .iter()
+            .for_each(|(stream, epoch)| self.heap.with(|heap| heap.release(*stream, *epoch)));
         reserve.of(&freed, PendingFrees::forget);
         Ok(())
     }
@@ -162,7 +184,10 @@ impl Allocator {
     pub(super) fn trim(&self, keep: u64) -> Result<()> {
         let mut reserve = self.reserve.acquire("CachingResource::trim")?;
         let gathered = self.gather(&mut reserve);
-        self.change(&mut reserve.segments, |segments| segments.trim(keep, &self.heap)).and(gathered)
+        self.change(&mut reserve.segments, |segments| {
+            segments.trim(keep, &self.heap)
+        })
+        .and(gathered)
     }
 
     /// Returns the segment changes from this number on.
@@ -173,7 +198,12 @@ impl Allocator {
 
     pub(super) fn statistics(&self) -> CachingStatistics {
         let growths = self.growths.load(Ordering::Relaxed);
-        let Usage { counts, reserved_bytes, free_bytes, longest_free_bytes } = self.heap.usage();
+        let Usage {
+            counts,
+            reserved_bytes,
+            free_bytes,
+            longest_free_bytes,
+        } = self.heap.usage();
         CachingStatistics {
             allocations: counts.allocations,
             hits: counts.hits,
@@ -194,7 +224,8 @@ impl Allocator {
     }
 
     fn take(&self, need: Need<'_>) -> Option<u64> {
-        self.heap.take(need.stream, need.size, need.alignment, need.cache)
+        self.heap
+            .take(need.stream, need.size, need.alignment, need.cache)
     }
 
     /// Searches for memory in this order: memory freed by another thread in the meantime, coalesced blocks of the
@@ -215,7 +246,9 @@ impl Allocator {
         }
         let step = self.options.segment_bytes as u64;
         loop {
-            self.change(&mut reserve.segments, |segments| segments.grow(need.room(), step, &self.heap))?;
+            self.change(&mut reserve.segments, |segments| {
+                segments.grow(need.room(), step, &self.heap)
+            })?;
             self.growths.fetch_add(1, Ordering::Relaxed);
             // Another thread may have been faster, and left enough memory.
             if let Some(address) = self.take(need) {
@@ -225,12 +258,17 @@ impl Allocator {
     }
 
     /// Calls `operation`, which changes the segments, and records the changes, even if it fails.
-    fn change(&self, segments: &mut Segments, operation: impl FnOnce(&mut Segments) -> Result<()>) -> Result<()> {
+    fn change(
+        &self,
+        segments: &mut Segments,
+        operation: impl FnOnce(&mut Segments) -> Result<()>,
+    ) -> Result<()> {
         #[cfg(feature = "diagnostics")]
         let before = self.segments();
         let result = with_relaxed_capture_mode(self.context.driver(), || operation(segments));
         #[cfg(feature = "diagnostics")]
-        self.changes.record(&before, &self.segments(), segments.kinds());
+        self.changes
+            .record(&before, &self.segments(), segments.kinds());
         result
     }
 
@@ -260,9 +298,13 @@ impl Allocator {
         }
         let polled = with_relaxed_capture_mode(self.context.driver(), || {
             let streams = reserve.streams.iter_mut();
-            streams.map(|(stream, pending)| self.poll(*stream, pending)).fold(Ok(()), Result::and)
+            streams
+                .map(|(stream, pending)| self.poll(*stream, pending))
+                .fold(Ok(()), Result::and)
         });
-        let is_kept = |stream: &StreamId, pending: &mut PendingFrees| !(pending.is_over() && self.heap.forget(*stream));
+        let is_kept = |stream: &StreamId, pending: &mut PendingFrees| {
+            !(pending.is_over() && self.heap.forget(*stream))
+        };
         reserve.streams.retain(is_kept);
         polled
     }
@@ -274,7 +316,9 @@ impl Allocator {
             pending.add(epoch);
         }
         let recorded = pending.record();
-        let polled = pending.completed(|epoch| self.heap.with(|heap| heap.release(stream, epoch))).and(recorded);
+        let polled = pending
+            .completed(|epoch| self.heap.with(|heap| heap.release(stream, epoch)))
+            .and(recorded);
         if polled.is_err() || pending.is_deferred() {
             self.deferrals.fetch_add(1, Ordering::Relaxed);
         }
@@ -284,11 +328,16 @@ impl Allocator {
     /// Adds a stream to those that may free memory, if it can use this resource.
     fn admit(&self, stream: &Stream, operation: &'static str) -> Result<()> {
         let mut reserve = self.reserve.acquire(operation)?;
-        let Entry::Vacant(vacant) = reserve.streams.entry(StreamId(stream.identity())) else { return Ok(()) };
-        self.context.driver().expect_same(stream.driver(), operation)?;
+        let Entry::Vacant(vacant) = reserve.streams.entry(StreamId(stream.identity())) else {
+            return Ok(());
+        };
+        self.context
+            .driver()
+            .expect_same(stream.driver(), operation)?;
         let (ours, theirs) = (&self.context, stream.context());
         // Synchronizing a green context waits for its own work only, not for that of another green context.
-        let waits_for_theirs = ours.kind() == ContextKind::Primary || ours.as_raw() == theirs.as_raw();
+        let waits_for_theirs =
+            ours.kind() == ContextKind::Primary || ours.as_raw() == theirs.as_raw();
         if !(ours.shares_objects_with(theirs) && waits_for_theirs) {
             return Err(Error::argument(
                 operation,
@@ -310,7 +359,11 @@ impl Allocator {
     fn close(&mut self) -> Result<()> {
         self.heap.close();
         let waited = self.wait_for_streams();
-        self.reserve.get_mut().segments.close(&self.heap).and(waited)
+        self.reserve
+            .get_mut()
+            .segments
+            .close(&self.heap)
+            .and(waited)
     }
 
     /// Waits for the streams that freed memory, and releases the memory of those for which the wait succeeded.
@@ -324,7 +377,11 @@ impl Allocator {
             if !self.heap.with(|heap| heap.has_ranges(*stream)) {
                 continue;
             }
-            match if self.is_private { Ok(()) } else { pending.wait(&self.context) } {
+            match if self.is_private {
+                Ok(())
+            } else {
+                pending.wait(&self.context)
+            } {
                 Ok(()) => self.heap.with(|heap| heap.release(*stream, Epoch::LAST)),
                 Err(error) => result = Err(error),
             }
@@ -354,9 +411,15 @@ impl Need<'_> {
 impl Drop for Allocator {
     fn drop(&mut self) {
         let context = self.context.clone();
-        let closed = dropping(|| with_relaxed_capture_mode_if_possible(context.driver(), || self.close()));
+        let closed =
+            dropping(|| with_relaxed_capture_mode_if_possible(context.driver(), || self.close()));
         if let Some(closed) = closed {
-            leak_rest("CachingResource::drop", context.driver(), &self.heap, closed);
+            leak_rest(
+                "CachingResource::drop",
+                context.driver(),
+                &self.heap,
+                closed,
+            );
             // A thread may keep the heap alive until it exits.
             self.heap.with(|heap| *heap = Heap::default());
         }

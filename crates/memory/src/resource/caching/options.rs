@@ -22,8 +22,12 @@ impl CachingOptions {
     /// Returns the default options.
     #[must_use]
     pub fn new() -> Self {
-        let is_off = std::env::var_os(NO_CACHE).is_some_and(|value| !value.is_empty() && value != "0");
-        Self { segment_bytes: 32 << 20, cache: !is_off }
+        let is_off =
+            std::env::var_os(NO_CACHE).is_some_and(|value| !value.is_empty() && value != "0");
+        Self {
+            segment_bytes: 32 << 20,
+            cache: !is_off,
+        }
     }
 
     /// Sets the minimum segment size in bytes.

@@ -30,7 +30,11 @@ enum Mark {
 
 impl PendingFrees {
     pub(super) fn new(stream: &Stream) -> Self {
-        Self { stream: stream.downgrade(), uncovered: None, events: VecDeque::new() }
+        Self {
+            stream: stream.downgrade(),
+            uncovered: None,
+            events: VecDeque::new(),
+        }
     }
 
     /// Records that memory of this epoch, and of earlier ones, was freed.
@@ -40,7 +44,9 @@ impl PendingFrees {
 
     /// Records an event after the recorded deallocations. Until this succeeds, the memory is available to the stream only.
     pub(super) fn record(&mut self) -> Result<()> {
-        let (Some(epoch), Some(weak)) = (self.uncovered, &self.stream) else { return Ok(()) };
+        let (Some(epoch), Some(weak)) = (self.uncovered, &self.stream) else {
+            return Ok(());
+        };
         let mark = match weak.upgrade() {
             Some(stream) => Mark::after(&stream)?,
             None => weak.last().map(Mark::Last),
@@ -76,16 +82,25 @@ impl PendingFrees {
 
     /// Waits for all work on the stream, before its memory is returned to the driver.
     pub(super) fn wait(&self, context: &Context) -> Result<()> {
-        let Some(weak) = &self.stream else { return wait::before_free_context(context) };
+        let Some(weak) = &self.stream else {
+            return wait::before_free_context(context);
+        };
         if let Some(stream) = weak.upgrade() {
             return wait::before_free(&stream);
         }
-        weak.last().map_or_else(|| wait::before_free_context(context), |event| wait::before_free_event(&event))
+        weak.last().map_or_else(
+            || wait::before_free_context(context),
+            |event| wait::before_free_event(&event),
+        )
     }
 
     /// Returns `true` if the stream was destroyed and all of its memory is available to every stream.
     pub(super) fn is_over(&self) -> bool {
-        self.events.is_empty() && self.stream.as_ref().is_some_and(|weak| weak.upgrade().is_none())
+        self.events.is_empty()
+            && self
+                .stream
+                .as_ref()
+                .is_some_and(|weak| weak.upgrade().is_none())
     }
 }
 

@@ -35,17 +35,38 @@ pub struct ReclaimerGuard {
 
 impl Reclaimers {
     /// Adds a reclaimer after those of the same priority.
-    pub(super) fn register(reclaimers: &Arc<Self>, priority: i32, reclaim: Reclaim) -> ReclaimerGuard {
+    pub(super) fn register(
+        reclaimers: &Arc<Self>,
+        priority: i32,
+        reclaim: Reclaim,
+    ) -> ReclaimerGuard {
         let mut state = reclaimers.state.lock();
         let number = state.next;
         state.next += 1;
-        let position = state.registered.partition_point(|other| other.priority >= priority);
-        state.registered.insert(position, Registered { number, priority, reclaim });
-        ReclaimerGuard { reclaimers: Arc::downgrade(reclaimers), number }
+        let position = state
+            .registered
+            .partition_point(|other| other.priority >= priority);
+        state.registered.insert(
+            position,
+            Registered {
+                number,
+                priority,
+                reclaim,
+            },
+        );
+        ReclaimerGuard {
+            reclaimers: Arc::downgrade(reclaimers),
+            number,
+        }
     }
 
     pub(super) fn by_priority(&self) -> Vec<Reclaim> {
-        self.state.lock().registered.iter().map(|registered| Arc::clone(&registered.reclaim)).collect()
+        self.state
+            .lock()
+            .registered
+            .iter()
+            .map(|registered| Arc::clone(&registered.reclaim))
+            .collect()
     }
 }
 
@@ -57,9 +78,14 @@ impl fmt::Debug for ReclaimerGuard {
 
 impl Drop for ReclaimerGuard {
     fn drop(&mut self) {
-        let Some(reclaimers) = self.reclaimers.upgrade() else { return };
+        let Some(reclaimers) = self.reclaimers.upgrade() else {
+            return;
+        };
         let mut state = reclaimers.state.lock();
-        let position = state.registered.iter().position(|registered| registered.number == self.number);
+        let position = state
+            .registered
+            .iter()
+            .position(|registered| registered.number == self.number);
         let removed = position.map(|position| state.registered.remove(position));
         // The captured values are user code, so they are dropped without the lock.
         drop(state);

@@ -76,14 +76,20 @@ impl Counters {
 
     pub(super) fn statistics(&self) -> RecoveryStatistics {
         let [purge, synchronize, trim, reclaim] = self.0.each_ref().map(Counter::statistics);
-        RecoveryStatistics { purge, synchronize, trim, reclaim }
+        RecoveryStatistics {
+            purge,
+            synchronize,
+            trim,
+            reclaim,
+        }
     }
 }
 
 impl Counter {
     pub(super) fn count_try(&self, has_failed: bool) {
         self.tried.fetch_add(1, Ordering::Relaxed);
-        self.failed.fetch_add(u64::from(has_failed), Ordering::Relaxed);
+        self.failed
+            .fetch_add(u64::from(has_failed), Ordering::Relaxed);
     }
 
     pub(super) fn count_help(&self) {
@@ -92,6 +98,10 @@ impl Counter {
 
     fn statistics(&self) -> RecoveryStepStatistics {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        RecoveryStepStatistics { tried: load(&self.tried), helped: load(&self.helped), failed: load(&self.failed) }
+        RecoveryStepStatistics {
+            tried: load(&self.tried),
+            helped: load(&self.helped),
+            failed: load(&self.failed),
+        }
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use curium_driver::sys::{
-    CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags, CUmemAllocationProp,
-    CUmemAllocationType, CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType,
+    CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags,
+    CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle, CUmemLocation,
+    CUmemLocationType,
 };
 use curium_driver::{Context, Device, Error, Result, call};
 
@@ -47,34 +48,54 @@ impl Mapped {
         let option = CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED;
         // SAFETY: `granularity` is valid for writes, and the properties are complete.
         unsafe {
-            call!(device.driver(), cuMemGetAllocationGranularity(&raw mut granularity, &raw const properties, option))
+            call!(
+                device.driver(),
+                cuMemGetAllocationGranularity(&raw mut granularity, &raw const properties, option)
+            )
         }?;
         let granularity = granularity as u64;
-        let length = (device.total_memory()? as u64 * RANGE_PER_MEMORY).next_multiple_of(granularity);
+        let length =
+            (device.total_memory()? as u64 * RANGE_PER_MEMORY).next_multiple_of(granularity);
         let range = reserve(device, length)?;
-        Ok(Self { context: context.clone(), range, granularity, parts: BTreeMap::new() })
+        Ok(Self {
+            context: context.clone(),
+            range,
+            granularity,
+            parts: BTreeMap::new(),
+        })
     }
 
     /// Maps a new part.
     pub(super) fn add(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<Segment> {
         // Exhausted addresses are reported like exhausted memory.
         let gap = self.gap(bytes, heap).ok_or_else(|| {
-            let [bytes, range] = [bytes, self.range.length].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+            let [bytes, range] = [bytes, self.range.length]
+                .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
             Error::refused_memory(bytes, Some(range), None)
         })?;
-        let length = step.min(gap.available).next_multiple_of(self.granularity).clamp(gap.needed, gap.available);
+        let length = step
+            .min(gap.available)
+            .next_multiple_of(self.granularity)
+            .clamp(gap.needed, gap.available);
         let part = match self.map(gap.start, length) {
-            Err(error) if error.is_out_of_memory() && length > gap.needed => self.map(gap.start, gap.needed)?,
+            Err(error) if error.is_out_of_memory() && length > gap.needed => {
+                self.map(gap.start, gap.needed)?
+            }
             result => result?,
         };
-        let segment = Segment { start: gap.start, length: part.length };
+        let segment = Segment {
+            start: gap.start,
+            length: part.length,
+        };
         self.parts.insert(gap.start, part);
         Ok(segment)
     }
 
     /// Unmaps a part and releases its memory. If unmapping fails, the part is kept.
     pub(super) fn remove(&mut self, start: u64) -> Result<()> {
-        let Some(part) = self.parts.get(&start) else { return Ok(()) };
+        let Some(part) = self.parts.get(&start) else {
+            return Ok(());
+        };
         let (length, memory) = (part.length, part.memory);
         self.unmap(start, length)?;
         // Unmapped memory is not kept, even if releasing it fails.
@@ -91,23 +112,43 @@ impl Mapped {
         if !self.parts.is_empty() || self.range.length == 0 {
             return Ok(());
         }
-        let Segment { start, length } = std::mem::replace(&mut self.range, Segment { start: 0, length: 0 });
+        let Segment { start, length } = std::mem::replace(
+            &mut self.range,
+            Segment {
+                start: 0,
+                length: 0,
+            },
+        );
         // SAFETY: the range was reserved in one piece of this length, nothing is mapped in it any more, and it is not
         // used again.
-        unsafe { call!(self.context.driver(), cuMemAddressFree(start, length as usize)) }
+        unsafe {
+            call!(
+                self.context.driver(),
+                cuMemAddressFree(start, length as usize)
+            )
+        }
     }
 
     /// Returns the gap in which the fewest bytes must be mapped to obtain a free range of `bytes` bytes.
     fn gap(&self, bytes: u64, heap: &CentralHeap) -> Option<Gap> {
-        let starts =
-            std::iter::once(self.range.start).chain(self.parts.iter().map(|(start, part)| start + part.length));
+        let starts = std::iter::once(self.range.start)
+            .chain(self.parts.iter().map(|(start, part)| start + part.length));
         let ends = self.parts.keys().copied().chain([self.range.end()]);
         let gap = |(start, end): (u64, u64)| {
             let missing = bytes.saturating_sub(heap.with(|heap| heap.free_before(start)));
-            let needed = missing.next_multiple_of(self.granularity).max(self.granularity);
-            (needed <= end - start).then_some(Gap { start, needed, available: end - start })
+            let needed = missing
+                .next_multiple_of(self.granularity)
+                .max(self.granularity);
+            (needed <= end - start).then_some(Gap {
+                start,
+                needed,
+                available: end - start,
+            })
         };
-        starts.zip(ends).filter_map(gap).min_by_key(|gap| (gap.needed, gap.start))
+        starts
+            .zip(ends)
+            .filter_map(gap)
+            .min_by_key(|gap| (gap.needed, gap.start))
     }
 
     /// Maps new physical memory into the reserved range.
@@ -128,9 +169,17 @@ impl Mapped {
         }
         let access = access(device);
         // SAFETY: the addresses are mapped, and `access` is one descriptor.
-        let allowed = unsafe { call!(driver, cuMemSetAccess(start, length as usize, &raw const access, 1)) };
+        let allowed = unsafe {
+            call!(
+                driver,
+                cuMemSetAccess(start, length as usize, &raw const access, 1)
+            )
+        };
         if let Err(error) = allowed {
-            return self.unmap(start, length).and(self.release(memory)).and(Err(error));
+            return self
+                .unmap(start, length)
+                .and(self.release(memory))
+                .and(Err(error));
         }
         Ok(Part { length, memory })
     }
@@ -150,8 +199,9 @@ impl Mapped {
 fn reserve(device: &Device, length: u64) -> Result<Segment> {
     let mut start: CUdeviceptr = 0;
     // SAFETY: `start` is valid for writes; 0 selects any alignment and any address.
-    let result =
-        unsafe { call!(device.driver(), cuMemAddressReserve(&raw mut start, length as usize, 0, 0, 0) creates start) };
+    let result = unsafe {
+        call!(device.driver(), cuMemAddressReserve(&raw mut start, length as usize, 0, 0, 0) creates start)
+    };
     result.map_err(|error| error.about(format!("{length} addresses")))?;
     Ok(Segment { start, length })
 }
@@ -159,18 +209,28 @@ fn reserve(device: &Device, length: u64) -> Result<Segment> {
 /// Returns the properties of device memory that is not shareable.
 fn properties(device: &Device) -> CUmemAllocationProp {
     let type_ = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-    CUmemAllocationProp { type_, location: location(device), ..CUmemAllocationProp::default() }
+    CUmemAllocationProp {
+        type_,
+        location: location(device),
+        ..CUmemAllocationProp::default()
+    }
 }
 
 /// Returns the descriptor of read and write access for the device.
 fn access(device: &Device) -> CUmemAccessDesc {
     let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    CUmemAccessDesc { location: location(device), flags }
+    CUmemAccessDesc {
+        location: location(device),
+        flags,
+    }
 }
 
 fn location(device: &Device) -> CUmemLocation {
     let type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-    let mut location = CUmemLocation { type_, ..CUmemLocation::default() };
+    let mut location = CUmemLocation {
+        type_,
+        ..CUmemLocation::default()
+    };
     location.__bindgen_anon_1.id = device.as_raw();
     location
 }

@@ -29,7 +29,11 @@ const MAX_STEP: u64 = 1 << 62;
 
 impl Upstream {
     pub(in crate::resource) fn new(context: &Context, resource: Arc<dyn Resource>) -> Result<Self> {
-        Ok(Self { resource, stream: context.stream()?, pieces: BTreeMap::new() })
+        Ok(Self {
+            resource,
+            stream: context.stream()?,
+            pieces: BTreeMap::new(),
+        })
     }
 
     /// Allocates a piece.
@@ -69,9 +73,18 @@ impl Upstream {
     fn allocate(&self, length: u64) -> Result<Piece> {
         // The resource may align to less than a granule.
         let bytes = (length + GRANULE - DRIVER_ALIGNMENT as u64) as usize;
-        let pointer = self.resource.allocate(&self.stream, bytes, DRIVER_ALIGNMENT)?;
-        let segment = Segment { start: pointer.as_raw().next_multiple_of(GRANULE), length };
-        let piece = Piece { pointer, bytes, segment };
+        let pointer = self
+            .resource
+            .allocate(&self.stream, bytes, DRIVER_ALIGNMENT)?;
+        let segment = Segment {
+            start: pointer.as_raw().next_multiple_of(GRANULE),
+            length,
+        };
+        let piece = Piece {
+            pointer,
+            bytes,
+            segment,
+        };
         match self.stream.synchronize() {
             Ok(()) => Ok(piece),
             Err(error) => self.free(&piece).and(Err(error)),
@@ -81,6 +94,9 @@ impl Upstream {
     fn free(&self, piece: &Piece) -> Result<()> {
         // SAFETY: the piece came from this resource with this size and alignment. No work accesses it: it is available
         // to every stream, or new.
-        unsafe { self.resource.deallocate(&self.stream, piece.pointer, piece.bytes, DRIVER_ALIGNMENT) }
+        unsafe {
+            self.resource
+                .deallocate(&self.stream, piece.pointer, piece.bytes, DRIVER_ALIGNMENT)
+        }
     }
 }

@@ -24,7 +24,11 @@ impl ResourceTable {
     /// must call `release` exactly once.
     #[must_use]
     pub fn export<R: Resource + 'static>(resource: R, context: &Context) -> Self {
-        let exported = Exported { resource, context: context.clone(), streams: Mutex::default() };
+        let exported = Exported {
+            resource,
+            context: context.clone(),
+            streams: Mutex::default(),
+        };
         Self {
             context: Box::into_raw(Box::new(exported)).cast(),
             allocate: Some(allocate::<R>),
@@ -38,7 +42,10 @@ impl<R: Resource> Exported<R> {
     /// Returns the stream with a handle. The same handle always returns the same value.
     fn stream(&self, raw: CUstream) -> Result<Stream> {
         if raw.is_null() || raw == CU_STREAM_LEGACY || raw == CU_STREAM_PER_THREAD {
-            return Err(Error::argument("ResourceTable", "default streams are not supported"));
+            return Err(Error::argument(
+                "ResourceTable",
+                "default streams are not supported",
+            ));
         }
         let mut streams = self.streams.lock();
         let stream = streams.entry(raw.addr()).or_insert_with(|| {
@@ -68,7 +75,9 @@ unsafe extern "C" fn allocate<R: Resource>(
     // SAFETY: the caller passes the context of a table of an `R` that was not released.
     let exported = unsafe { &*context.cast::<Exported<R>>() };
     code_of(|| {
-        let pointer = exported.resource.allocate(&exported.stream(stream)?, bytes, alignment)?;
+        let pointer = exported
+            .resource
+            .allocate(&exported.stream(stream)?, bytes, alignment)?;
         // SAFETY: the caller passes a pointer that is valid for writes.
         unsafe { address.write(pointer.as_raw()) };
         Ok(())
@@ -93,7 +102,11 @@ unsafe extern "C" fn deallocate<R: Resource>(
     code_of(|| {
         let (stream, pointer) = (exported.stream(stream)?, DevicePointer::from_raw(address));
         // SAFETY: the caller upholds the contract of the resource, where the memory came from.
-        unsafe { exported.resource.deallocate(&stream, pointer, bytes, alignment) }
+        unsafe {
+            exported
+                .resource
+                .deallocate(&stream, pointer, bytes, alignment)
+        }
     })
 }
 

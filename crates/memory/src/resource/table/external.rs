@@ -40,24 +40,48 @@ impl ExternalResource {
     /// An argument error if a function is missing.
     pub unsafe fn from_table(table: ResourceTable) -> Result<Self> {
         let (Some(allocate), Some(deallocate)) = (table.allocate, table.deallocate) else {
-            return Err(Error::argument("ExternalResource::from_table", "a function of the table is null"));
+            return Err(Error::argument(
+                "ExternalResource::from_table",
+                "a function of the table is null",
+            ));
         };
-        Ok(Self { table, allocate, deallocate, streams: Mutex::default() })
+        Ok(Self {
+            table,
+            allocate,
+            deallocate,
+            streams: Mutex::default(),
+        })
     }
 
     /// Keeps a stream that is passed to the table alive.
     fn keep(&self, stream: &Stream) {
-        self.streams.lock().entry(stream.identity()).or_insert_with(|| stream.clone());
+        self.streams
+            .lock()
+            .entry(stream.identity())
+            .or_insert_with(|| stream.clone());
     }
 }
 
 // SAFETY: the caller of `from_table` guarantees that the functions uphold the contract.
 unsafe impl Resource for ExternalResource {
-    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+    fn allocate(
+        &self,
+        stream: &Stream,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<DevicePointer<u8>> {
         let mut address = 0;
         self.keep(stream);
         // SAFETY: the caller of `from_table` guarantees the functions; the stream is live, and `address` is a valid pointer.
-        let code = unsafe { (self.allocate)(self.table.context, stream.as_raw(), bytes, alignment, &raw mut address) };
+        let code = unsafe {
+            (self.allocate)(
+                self.table.context,
+                stream.as_raw(),
+                bytes,
+                alignment,
+                &raw mut address,
+            )
+        };
         match code {
             CUresult::CUDA_SUCCESS => Ok(DevicePointer::from_raw(address)),
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(Error::refused_memory(bytes, None, None)),
@@ -84,7 +108,10 @@ unsafe impl Resource for ExternalResource {
 
 #[cold]
 fn failed(operation: &'static str, code: CUresult, bytes: usize) -> Error {
-    Error::argument(operation, format!("the C function failed (code {}, {bytes} bytes)", code.0))
+    Error::argument(
+        operation,
+        format!("the C function failed (code {}, {bytes} bytes)", code.0),
+    )
 }
 
 impl fmt::Debug for ExternalResource {

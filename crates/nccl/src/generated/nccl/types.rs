@@ -79,7 +79,10 @@ impl ::core::fmt::Debug for ncclResult_t {
             self.0.into(),
             &[
                 (Self::ncclSuccess.0 as i64, "ncclSuccess"),
-                (Self::ncclUnhandledCudaError.0 as i64, "ncclUnhandledCudaError"),
+                (
+                    Self::ncclUnhandledCudaError.0 as i64,
+                    "ncclUnhandledCudaError",
+                ),
                 (Self::ncclSystemError.0 as i64, "ncclSystemError"),
                 (Self::ncclInternalError.0 as i64, "ncclInternalError"),
                 (Self::ncclInvalidArgument.0 as i64, "ncclInvalidArgument"),
@@ -133,11 +136,26 @@ impl ::core::fmt::Debug for ncclNvlsHostMode_t {
             "ncclNvlsHostMode_t",
             self.0.into(),
             &[
-                (Self::ncclNvlsHostModeDefault.0 as i64, "ncclNvlsHostModeDefault"),
-                (Self::ncclNvlsHostModeEnable.0 as i64, "ncclNvlsHostModeEnable"),
-                (Self::ncclNvlsHostModeDisableTransport.0 as i64, "ncclNvlsHostModeDisableTransport"),
-                (Self::ncclNvlsHostModeDisableSymmetricMultimem.0 as i64, "ncclNvlsHostModeDisableSymmetricMultimem"),
-                (Self::ncclNvlsHostModeDisable.0 as i64, "ncclNvlsHostModeDisable"),
+                (
+                    Self::ncclNvlsHostModeDefault.0 as i64,
+                    "ncclNvlsHostModeDefault",
+                ),
+                (
+                    Self::ncclNvlsHostModeEnable.0 as i64,
+                    "ncclNvlsHostModeEnable",
+                ),
+                (
+                    Self::ncclNvlsHostModeDisableTransport.0 as i64,
+                    "ncclNvlsHostModeDisableTransport",
+                ),
+                (
+                    Self::ncclNvlsHostModeDisableSymmetricMultimem.0 as i64,
+                    "ncclNvlsHostModeDisableSymmetricMultimem",
+                ),
+                (
+                    Self::ncclNvlsHostModeDisable.0 as i64,
+                    "ncclNvlsHostModeDisable",
+                ),
             ],
         )
     }
@@ -332,9 +350,18 @@ impl ::core::fmt::Debug for ncclCommMemStat_t {
             "ncclCommMemStat_t",
             self.0.into(),
             &[
-                (Self::ncclStatGpuMemSuspend.0 as i64, "ncclStatGpuMemSuspend"),
-                (Self::ncclStatGpuMemSuspended.0 as i64, "ncclStatGpuMemSuspended"),
-                (Self::ncclStatGpuMemPersist.0 as i64, "ncclStatGpuMemPersist"),
+                (
+                    Self::ncclStatGpuMemSuspend.0 as i64,
+                    "ncclStatGpuMemSuspend",
+                ),
+                (
+                    Self::ncclStatGpuMemSuspended.0 as i64,
+                    "ncclStatGpuMemSuspended",
+                ),
+                (
+                    Self::ncclStatGpuMemPersist.0 as i64,
+                    "ncclStatGpuMemPersist",
+                ),
                 (Self::ncclStatGpuMemTotal.0 as i64, "ncclStatGpuMemTotal"),
             ],
         )
@@ -448,7 +475,10 @@ impl ::core::fmt::Debug for ncclScalarResidence_t {
             self.0.into(),
             &[
                 (Self::ncclScalarDevice.0 as i64, "ncclScalarDevice"),
-                (Self::ncclScalarHostImmediate.0 as i64, "ncclScalarHostImmediate"),
+                (
+                    Self::ncclScalarHostImmediate.0 as i64,
+                    "ncclScalarHostImmediate",
+                ),
             ],
         )
     }
@@ -483,8 +513,14 @@ impl ::core::fmt::Debug for ncclEncryptionMode_t {
             "ncclEncryptionMode_t",
             self.0.into(),
             &[
-                (Self::NCCL_ENCRYPTION_MODE_NONE.0 as i64, "NCCL_ENCRYPTION_MODE_NONE"),
-                (Self::NCCL_ENCRYPTION_MODE_PSK.0 as i64, "NCCL_ENCRYPTION_MODE_PSK"),
+                (
+                    Self::NCCL_ENCRYPTION_MODE_NONE.0 as i64,
+                    "NCCL_ENCRYPTION_MODE_NONE",
+                ),
+                (
+                    Self::NCCL_ENCRYPTION_MODE_PSK.0 as i64,
+                    "NCCL_ENCRYPTION_MODE_PSK",
+                ),
             ],
         )
     }

@@ -32,24 +32,78 @@ impl ::core::fmt::Debug for nvJitLinkResult {
             self.0.into(),
             &[
                 (Self::NVJITLINK_SUCCESS.0 as i64, "NVJITLINK_SUCCESS"),
-                (Self::NVJITLINK_ERROR_UNRECOGNIZED_OPTION.0 as i64, "NVJITLINK_ERROR_UNRECOGNIZED_OPTION"),
-                (Self::NVJITLINK_ERROR_MISSING_ARCH.0 as i64, "NVJITLINK_ERROR_MISSING_ARCH"),
-                (Self::NVJITLINK_ERROR_INVALID_INPUT.0 as i64, "NVJITLINK_ERROR_INVALID_INPUT"),
-                (Self::NVJITLINK_ERROR_PTX_COMPILE.0 as i64, "NVJITLINK_ERROR_PTX_COMPILE"),
-                (Self::NVJITLINK_ERROR_NVVM_COMPILE.0 as i64, "NVJITLINK_ERROR_NVVM_COMPILE"),
-                (Self::NVJITLINK_ERROR_INTERNAL.0 as i64, "NVJITLINK_ERROR_INTERNAL"),
-                (Self::NVJITLINK_ERROR_THREADPOOL.0 as i64, "NVJITLINK_ERROR_THREADPOOL"),
-                (Self::NVJITLINK_ERROR_UNRECOGNIZED_INPUT.0 as i64, "NVJITLINK_ERROR_UNRECOGNIZED_INPUT"),
-                (Self::NVJITLINK_ERROR_FINALIZE.0 as i64, "NVJITLINK_ERROR_FINALIZE"),
-                (Self::NVJITLINK_ERROR_NULL_INPUT.0 as i64, "NVJITLINK_ERROR_NULL_INPUT"),
-                (Self::NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS.0 as i64, "NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS"),
-                (Self::NVJITLINK_ERROR_INCORRECT_INPUT_TYPE.0 as i64, "NVJITLINK_ERROR_INCORRECT_INPUT_TYPE"),
-                (Self::NVJITLINK_ERROR_ARCH_MISMATCH.0 as i64, "NVJITLINK_ERROR_ARCH_MISMATCH"),
-                (Self::NVJITLINK_ERROR_OUTDATED_LIBRARY.0 as i64, "NVJITLINK_ERROR_OUTDATED_LIBRARY"),
-                (Self::NVJITLINK_ERROR_MISSING_FATBIN.0 as i64, "NVJITLINK_ERROR_MISSING_FATBIN"),
-                (Self::NVJITLINK_ERROR_UNRECOGNIZED_ARCH.0 as i64, "NVJITLINK_ERROR_UNRECOGNIZED_ARCH"),
-                (Self::NVJITLINK_ERROR_UNSUPPORTED_ARCH.0 as i64, "NVJITLINK_ERROR_UNSUPPORTED_ARCH"),
-                (Self::NVJITLINK_ERROR_LTO_NOT_ENABLED.0 as i64, "NVJITLINK_ERROR_LTO_NOT_ENABLED"),
+                (
+                    Self::NVJITLINK_ERROR_UNRECOGNIZED_OPTION.0 as i64,
+                    "NVJITLINK_ERROR_UNRECOGNIZED_OPTION",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_MISSING_ARCH.0 as i64,
+                    "NVJITLINK_ERROR_MISSING_ARCH",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_INVALID_INPUT.0 as i64,
+                    "NVJITLINK_ERROR_INVALID_INPUT",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_PTX_COMPILE.0 as i64,
+                    "NVJITLINK_ERROR_PTX_COMPILE",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_NVVM_COMPILE.0 as i64,
+                    "NVJITLINK_ERROR_NVVM_COMPILE",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_INTERNAL.0 as i64,
+                    "NVJITLINK_ERROR_INTERNAL",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_THREADPOOL.0 as i64,
+                    "NVJITLINK_ERROR_THREADPOOL",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_UNRECOGNIZED_INPUT.0 as i64,
+                    "NVJITLINK_ERROR_UNRECOGNIZED_INPUT",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_FINALIZE.0 as i64,
+                    "NVJITLINK_ERROR_FINALIZE",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_NULL_INPUT.0 as i64,
+                    "NVJITLINK_ERROR_NULL_INPUT",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS.0 as i64,
+                    "NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_INCORRECT_INPUT_TYPE.0 as i64,
+                    "NVJITLINK_ERROR_INCORRECT_INPUT_TYPE",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_ARCH_MISMATCH.0 as i64,
+                    "NVJITLINK_ERROR_ARCH_MISMATCH",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_OUTDATED_LIBRARY.0 as i64,
+                    "NVJITLINK_ERROR_OUTDATED_LIBRARY",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_MISSING_FATBIN.0 as i64,
+                    "NVJITLINK_ERROR_MISSING_FATBIN",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_UNRECOGNIZED_ARCH.0 as i64,
+                    "NVJITLINK_ERROR_UNRECOGNIZED_ARCH",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_UNSUPPORTED_ARCH.0 as i64,
+                    "NVJITLINK_ERROR_UNSUPPORTED_ARCH",
+                ),
+                (
+                    Self::NVJITLINK_ERROR_LTO_NOT_ENABLED.0 as i64,
+                    "NVJITLINK_ERROR_LTO_NOT_ENABLED",
+                ),
             ],
         )
     }
@@ -76,13 +130,31 @@ impl ::core::fmt::Debug for nvJitLinkInputType {
             self.0.into(),
             &[
                 (Self::NVJITLINK_INPUT_NONE.0 as i64, "NVJITLINK_INPUT_NONE"),
-                (Self::NVJITLINK_INPUT_CUBIN.0 as i64, "NVJITLINK_INPUT_CUBIN"),
+                (
+                    Self::NVJITLINK_INPUT_CUBIN.0 as i64,
+                    "NVJITLINK_INPUT_CUBIN",
+                ),
                 (Self::NVJITLINK_INPUT_PTX.0 as i64, "NVJITLINK_INPUT_PTX"),
-                (Self::NVJITLINK_INPUT_LTOIR.0 as i64, "NVJITLINK_INPUT_LTOIR"),
-                (Self::NVJITLINK_INPUT_FATBIN.0 as i64, "NVJITLINK_INPUT_FATBIN"),
-                (Self::NVJITLINK_INPUT_OBJECT.0 as i64, "NVJITLINK_INPUT_OBJECT"),
-                (Self::NVJITLINK_INPUT_LIBRARY.0 as i64, "NVJITLINK_INPUT_LIBRARY"),
-                (Self::NVJITLINK_INPUT_INDEX.0 as i64, "NVJITLINK_INPUT_INDEX"),
+                (
+                    Self::NVJITLINK_INPUT_LTOIR.0 as i64,
+                    "NVJITLINK_INPUT_LTOIR",
+                ),
+                (
+                    Self::NVJITLINK_INPUT_FATBIN.0 as i64,
+                    "NVJITLINK_INPUT_FATBIN",
+                ),
+                (
+                    Self::NVJITLINK_INPUT_OBJECT.0 as i64,
+                    "NVJITLINK_INPUT_OBJECT",
+                ),
+                (
+                    Self::NVJITLINK_INPUT_LIBRARY.0 as i64,
+                    "NVJITLINK_INPUT_LIBRARY",
+                ),
+                (
+                    Self::NVJITLINK_INPUT_INDEX.0 as i64,
+                    "NVJITLINK_INPUT_INDEX",
+                ),
                 (Self::NVJITLINK_INPUT_ANY.0 as i64, "NVJITLINK_INPUT_ANY"),
             ],
         )

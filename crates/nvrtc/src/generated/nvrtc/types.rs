@@ -35,13 +35,34 @@ impl ::core::fmt::Debug for nvrtcResult {
             self.0.into(),
             &[
                 (Self::NVRTC_SUCCESS.0 as i64, "NVRTC_SUCCESS"),
-                (Self::NVRTC_ERROR_OUT_OF_MEMORY.0 as i64, "NVRTC_ERROR_OUT_OF_MEMORY"),
-                (Self::NVRTC_ERROR_PROGRAM_CREATION_FAILURE.0 as i64, "NVRTC_ERROR_PROGRAM_CREATION_FAILURE"),
-                (Self::NVRTC_ERROR_INVALID_INPUT.0 as i64, "NVRTC_ERROR_INVALID_INPUT"),
-                (Self::NVRTC_ERROR_INVALID_PROGRAM.0 as i64, "NVRTC_ERROR_INVALID_PROGRAM"),
-                (Self::NVRTC_ERROR_INVALID_OPTION.0 as i64, "NVRTC_ERROR_INVALID_OPTION"),
-                (Self::NVRTC_ERROR_COMPILATION.0 as i64, "NVRTC_ERROR_COMPILATION"),
-                (Self::NVRTC_ERROR_BUILTIN_OPERATION_FAILURE.0 as i64, "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"),
+                (
+                    Self::NVRTC_ERROR_OUT_OF_MEMORY.0 as i64,
+                    "NVRTC_ERROR_OUT_OF_MEMORY",
+                ),
+                (
+                    Self::NVRTC_ERROR_PROGRAM_CREATION_FAILURE.0 as i64,
+                    "NVRTC_ERROR_PROGRAM_CREATION_FAILURE",
+                ),
+                (
+                    Self::NVRTC_ERROR_INVALID_INPUT.0 as i64,
+                    "NVRTC_ERROR_INVALID_INPUT",
+                ),
+                (
+                    Self::NVRTC_ERROR_INVALID_PROGRAM.0 as i64,
+                    "NVRTC_ERROR_INVALID_PROGRAM",
+                ),
+                (
+                    Self::NVRTC_ERROR_INVALID_OPTION.0 as i64,
+                    "NVRTC_ERROR_INVALID_OPTION",
+                ),
+                (
+                    Self::NVRTC_ERROR_COMPILATION.0 as i64,
+                    "NVRTC_ERROR_COMPILATION",
+                ),
+                (
+                    Self::NVRTC_ERROR_BUILTIN_OPERATION_FAILURE.0 as i64,
+                    "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE",
+                ),
                 (
                     Self::NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION.0 as i64,
                     "NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION",
@@ -50,14 +71,38 @@ impl ::core::fmt::Debug for nvrtcResult {
                     Self::NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION.0 as i64,
                     "NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION",
                 ),
-                (Self::NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID.0 as i64, "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID"),
-                (Self::NVRTC_ERROR_INTERNAL_ERROR.0 as i64, "NVRTC_ERROR_INTERNAL_ERROR"),
-                (Self::NVRTC_ERROR_TIME_FILE_WRITE_FAILED.0 as i64, "NVRTC_ERROR_TIME_FILE_WRITE_FAILED"),
-                (Self::NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED.0 as i64, "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED"),
-                (Self::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED.0 as i64, "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED"),
-                (Self::NVRTC_ERROR_PCH_CREATE.0 as i64, "NVRTC_ERROR_PCH_CREATE"),
-                (Self::NVRTC_ERROR_CANCELLED.0 as i64, "NVRTC_ERROR_CANCELLED"),
-                (Self::NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED.0 as i64, "NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED"),
+                (
+                    Self::NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID.0 as i64,
+                    "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID",
+                ),
+                (
+                    Self::NVRTC_ERROR_INTERNAL_ERROR.0 as i64,
+                    "NVRTC_ERROR_INTERNAL_ERROR",
+                ),
+                (
+                    Self::NVRTC_ERROR_TIME_FILE_WRITE_FAILED.0 as i64,
+                    "NVRTC_ERROR_TIME_FILE_WRITE_FAILED",
+                ),
+                (
+                    Self::NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED.0 as i64,
+                    "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED",
+                ),
+                (
+                    Self::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED.0 as i64,
+                    "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED",
+                ),
+                (
+                    Self::NVRTC_ERROR_PCH_CREATE.0 as i64,
+                    "NVRTC_ERROR_PCH_CREATE",
+                ),
+                (
+                    Self::NVRTC_ERROR_CANCELLED.0 as i64,
+                    "NVRTC_ERROR_CANCELLED",
+                ),
+                (
+                    Self::NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED.0 as i64,
+                    "NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED",
+                ),
                 (Self::NVRTC_ERROR_BUSY.0 as i64, "NVRTC_ERROR_BUSY"),
             ],
         )

@@ -71,7 +71,10 @@ impl Fixed {
             let bits = value.to_bits();
             let field = (bits >> 52 & 0x7ff) as i32;
             let hidden = u128::from(field != 0) << 52;
-            (u128::from(bits & ((1 << 52) - 1)) | hidden, field.max(1) - 1075)
+            (
+                u128::from(bits & ((1 << 52) - 1)) | hidden,
+                field.max(1) - 1075,
+            )
         };
         let ((ma, ea), (mb, eb)) = (parts(a), parts(b));
         let negative = a.is_sign_negative() != b.is_sign_negative();
@@ -91,16 +94,26 @@ impl Fixed {
                 let (sum, second) = sum.overflowing_add(u64::from(carry));
                 (*limb, carry) = (sum, first || second);
             }
-            return Self { negative: self.negative, limbs };
+            return Self {
+                negative: self.negative,
+                limbs,
+            };
         }
-        let (big, small) = if self.magnitude_cmp(other).is_ge() { (self, other) } else { (other, self) };
+        let (big, small) = if self.magnitude_cmp(other).is_ge() {
+            (self, other)
+        } else {
+            (other, self)
+        };
         let mut borrow = false;
         for (index, limb) in limbs.iter_mut().enumerate() {
             let (difference, first) = big.limbs[index].overflowing_sub(small.limbs[index]);
             let (difference, second) = difference.overflowing_sub(u64::from(borrow));
             (*limb, borrow) = (difference, first || second);
         }
-        Self { negative: big.negative, limbs }
+        Self {
+            negative: big.negative,
+            limbs,
+        }
     }
 
     fn is_zero(&self) -> bool {
@@ -108,7 +121,10 @@ impl Fixed {
     }
 
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let flipped = Self { negative: !other.negative, ..other.clone() };
+        let flipped = Self {
+            negative: !other.negative,
+            ..other.clone()
+        };
         let difference = self.plus(&flipped);
         match (difference.is_zero(), difference.negative) {
             (true, _) => std::cmp::Ordering::Equal,
@@ -125,8 +141,12 @@ fn is_rounded(exact: &Fixed, result: f64, rounding: Rounding) -> bool {
         (Rounding::Zero, true) => Rounding::Up,
         (other, _) => other,
     };
-    let below = |value: f64| value == f64::NEG_INFINITY || (value.is_finite() && Fixed::of(value).cmp(exact).is_le());
-    let above = |value: f64| value == f64::INFINITY || (value.is_finite() && Fixed::of(value).cmp(exact).is_ge());
+    let below = |value: f64| {
+        value == f64::NEG_INFINITY || (value.is_finite() && Fixed::of(value).cmp(exact).is_le())
+    };
+    let above = |value: f64| {
+        value == f64::INFINITY || (value.is_finite() && Fixed::of(value).cmp(exact).is_ge())
+    };
     match rounding {
         Rounding::Down => below(result) && !below(result.next_up()),
         _ => above(result) && !above(result.next_down()),
@@ -146,14 +166,20 @@ fn directed_sums_products_and_fused_sums_are_exact_in_f64() {
                 let results = [
                     (x.sum(y, rounding), Fixed::of(a).plus(&Fixed::of(b))),
                     (x.product(y), Fixed::product(a, b)),
-                    (x.product(y).sum(z, rounding), Fixed::product(a, b).plus(&Fixed::of(c))),
+                    (
+                        x.product(y).sum(z, rounding),
+                        Fixed::product(a, b).plus(&Fixed::of(c)),
+                    ),
                 ];
                 for (ours, exact) in results {
                     let result = f64::from_bits(ours.round(F64, rounding));
                     if exact.is_zero() {
                         assert_eq!(result, 0.0, "{a:e} {b:e} {c:e}");
                     } else {
-                        assert!(is_rounded(&exact, result, rounding), "{a:e} {b:e} {c:e} {rounding:?} {result:e}");
+                        assert!(
+                            is_rounded(&exact, result, rounding),
+                            "{a:e} {b:e} {c:e} {rounding:?} {result:e}"
+                        );
                     }
                 }
             }
@@ -166,17 +192,39 @@ fn nearest_results_agree_with_the_host_in_f64_and_f32() {
     let values = samples();
     let round = |exact: Exact| f64::from_bits(exact.round(F64, Rounding::Nearest));
     for &a in &values {
-        assert_eq!((a.abs()).sqrt().to_bits(), round(Exact::from_f64(a.abs()).square_root()).to_bits());
-        assert_eq!(u64::from((a as f32).to_bits()), Exact::from_f64(a).round(F32, Rounding::Nearest));
+        assert_eq!(
+            (a.abs()).sqrt().to_bits(),
+            round(Exact::from_f64(a.abs()).square_root()).to_bits()
+        );
+        assert_eq!(
+            u64::from((a as f32).to_bits()),
+            Exact::from_f64(a).round(F32, Rounding::Nearest)
+        );
         for &b in &values {
             let (x, y) = (Exact::from_f64(a), Exact::from_f64(b));
-            assert_eq!((a + b).to_bits(), round(x.sum(y, Rounding::Nearest)).to_bits(), "{a:e} + {b:e}");
-            assert_eq!((a * b).to_bits(), round(x.product(y)).to_bits(), "{a:e} * {b:e}");
+            assert_eq!(
+                (a + b).to_bits(),
+                round(x.sum(y, Rounding::Nearest)).to_bits(),
+                "{a:e} + {b:e}"
+            );
+            assert_eq!(
+                (a * b).to_bits(),
+                round(x.product(y)).to_bits(),
+                "{a:e} * {b:e}"
+            );
             if b != 0.0 {
-                assert_eq!((a / b).to_bits(), round(x.quotient(y)).to_bits(), "{a:e} / {b:e}");
+                assert_eq!(
+                    (a / b).to_bits(),
+                    round(x.quotient(y)).to_bits(),
+                    "{a:e} / {b:e}"
+                );
             }
             let fused = round(x.product(y).sum(Exact::from_f64(a), Rounding::Nearest));
-            assert_eq!(a.fused(b, a).to_bits(), fused.to_bits(), "{a:e} * {b:e} + {a:e}");
+            assert_eq!(
+                a.fused(b, a).to_bits(),
+                fused.to_bits(),
+                "{a:e} * {b:e} + {a:e}"
+            );
         }
     }
 }
@@ -184,18 +232,31 @@ fn nearest_results_agree_with_the_host_in_f64_and_f32() {
 #[test]
 fn directed_quotients_and_roots_bracket_the_exact_value() {
     // q <= a / b < next_up(q) is q * b <= a < next_up(q) * b for positive b.
-    let values: Vec<f64> = samples().into_iter().filter(|&v| v > 1e-150 && v < 1e150).collect();
+    let values: Vec<f64> = samples()
+        .into_iter()
+        .filter(|&v| v > 1e-150 && v < 1e150)
+        .collect();
     for &a in &values {
         let exact = Exact::from_f64(a);
         let root = f64::from_bits(exact.square_root().round(F64, Rounding::Down));
         assert!(Fixed::product(root, root).cmp(&Fixed::of(a)).is_le());
-        assert!(Fixed::product(root.next_up(), root.next_up()).cmp(&Fixed::of(a)).is_gt());
+        assert!(
+            Fixed::product(root.next_up(), root.next_up())
+                .cmp(&Fixed::of(a))
+                .is_gt()
+        );
         for &b in &values {
             let quotient = exact.quotient(Exact::from_f64(b));
             let down = f64::from_bits(quotient.round(F64, Rounding::Down));
             let up = f64::from_bits(quotient.round(F64, Rounding::Up));
-            assert!(Fixed::product(down, b).cmp(&Fixed::of(a)).is_le(), "{a:e} / {b:e}");
-            assert!(Fixed::product(up, b).cmp(&Fixed::of(a)).is_ge(), "{a:e} / {b:e}");
+            assert!(
+                Fixed::product(down, b).cmp(&Fixed::of(a)).is_le(),
+                "{a:e} / {b:e}"
+            );
+            assert!(
+                Fixed::product(up, b).cmp(&Fixed::of(a)).is_ge(),
+                "{a:e} / {b:e}"
+            );
             assert!(up == down || up == down.next_up());
         }
     }
@@ -223,6 +284,9 @@ fn overflow_and_underflow_follow_the_rounding_direction() {
     assert_eq!(tiny.round(F32, Rounding::Down), 0x8000_0001);
     assert_eq!(tiny.round(F32, Rounding::Up), 0x8000_0000);
     let (one, minus) = (Exact::from_f64(1.0), Exact::from_f64(-1.0));
-    assert_eq!(one.sum(minus, Rounding::Down).round(F32, Rounding::Down), 0x8000_0000);
+    assert_eq!(
+        one.sum(minus, Rounding::Down).round(F32, Rounding::Down),
+        0x8000_0000
+    );
     assert_eq!(one.sum(minus, Rounding::Up).round(F32, Rounding::Up), 0);
 }

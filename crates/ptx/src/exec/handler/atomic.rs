@@ -8,7 +8,11 @@ use crate::exec::op::{Handler, Space};
 use crate::syntax::{Operation, ScalarClass, ScalarType};
 
 /// Returns the handler of an operation on a value of a type.
-pub(crate) fn atomic_handler(operation: Operation, scalar: ScalarType, space: Space) -> Option<Handler> {
+pub(crate) fn atomic_handler(
+    operation: Operation,
+    scalar: ScalarType,
+    space: Space,
+) -> Option<Handler> {
     macro_rules! bits {
         ($word:ty, $raw:ty) => {
             match operation {
@@ -16,7 +20,9 @@ pub(crate) fn atomic_handler(operation: Operation, scalar: ScalarType, space: Sp
                 Operation::Or => atomic::<$word, $raw, _>(|old, b, _| old | b),
                 Operation::Xor => atomic::<$word, $raw, _>(|old, b, _| old ^ b),
                 Operation::Exchange => atomic::<$word, $raw, _>(|_, b, _| b),
-                Operation::CompareAndSwap => atomic::<$word, $raw, _>(|old, b, c| if old == b { c } else { old }),
+                Operation::CompareAndSwap => {
+                    atomic::<$word, $raw, _>(|old, b, c| if old == b { c } else { old })
+                }
                 Operation::Add => atomic::<$word, $raw, _>(|old, b, _| old.wrapping_add(b)),
                 _ => return integer_atomic(operation, scalar),
             }
@@ -49,18 +55,18 @@ fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
         (Operation::Max, ScalarType::U32) => atomic::<u32, u32, _>(|old, b, _| old.max(b)),
         (Operation::Min, ScalarType::U64) => atomic::<u64, u64, _>(|old, b, _| old.min(b)),
         (Operation::Max, ScalarType::U64) => atomic::<u64, u64, _>(|old, b, _| old.max(b)),
-        (Operation::Min, ScalarType::S32) => {
-            atomic::<u32, u32, _>(|old, b, _| old.cast_signed().min(b.cast_signed()).cast_unsigned())
-        }
-        (Operation::Max, ScalarType::S32) => {
-            atomic::<u32, u32, _>(|old, b, _| old.cast_signed().max(b.cast_signed()).cast_unsigned())
-        }
-        (Operation::Min, ScalarType::S64) => {
-            atomic::<u64, u64, _>(|old, b, _| old.cast_signed().min(b.cast_signed()).cast_unsigned())
-        }
-        (Operation::Max, ScalarType::S64) => {
-            atomic::<u64, u64, _>(|old, b, _| old.cast_signed().max(b.cast_signed()).cast_unsigned())
-        }
+        (Operation::Min, ScalarType::S32) => atomic::<u32, u32, _>(|old, b, _| {
+            old.cast_signed().min(b.cast_signed()).cast_unsigned()
+        }),
+        (Operation::Max, ScalarType::S32) => atomic::<u32, u32, _>(|old, b, _| {
+            old.cast_signed().max(b.cast_signed()).cast_unsigned()
+        }),
+        (Operation::Min, ScalarType::S64) => atomic::<u64, u64, _>(|old, b, _| {
+            old.cast_signed().min(b.cast_signed()).cast_unsigned()
+        }),
+        (Operation::Max, ScalarType::S64) => atomic::<u64, u64, _>(|old, b, _| {
+            old.cast_signed().max(b.cast_signed()).cast_unsigned()
+        }),
         (Operation::Increment, ScalarType::U32) => {
             atomic::<u32, u32, _>(|old, b, _| if old >= b { 0 } else { old + 1 })
         }
@@ -83,9 +89,9 @@ fn float_add(space: Space) -> Handler {
 /// Returns the handler of `add`, `min` or `max` of a 16-bit float, which does not flush subnormals.
 fn narrow_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
     Some(match operation {
-        Operation::Add => {
-            atomic::<u16, u32, _>(|old, b, _| change::<T>(old, b, |a, b| float::add(a, b, Mode::NEAREST)))
-        }
+        Operation::Add => atomic::<u16, u32, _>(|old, b, _| {
+            change::<T>(old, b, |a, b| float::add(a, b, Mode::NEAREST))
+        }),
         Operation::Min => atomic::<u16, u32, _>(|old, b, _| change::<T>(old, b, float::min)),
         Operation::Max => atomic::<u16, u32, _>(|old, b, _| change::<T>(old, b, float::max)),
         _ => return None,
@@ -95,9 +101,9 @@ fn narrow_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
 /// Returns the handler of `add`, `min` or `max` of two 16-bit floats.
 fn pair_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
     Some(match operation {
-        Operation::Add => {
-            atomic::<u32, u32, _>(|old, b, _| change_pair::<T>(old, b, |a, b| float::add(a, b, Mode::NEAREST)))
-        }
+        Operation::Add => atomic::<u32, u32, _>(|old, b, _| {
+            change_pair::<T>(old, b, |a, b| float::add(a, b, Mode::NEAREST))
+        }),
         Operation::Min => atomic::<u32, u32, _>(|old, b, _| change_pair::<T>(old, b, float::min)),
         Operation::Max => atomic::<u32, u32, _>(|old, b, _| change_pair::<T>(old, b, float::max)),
         _ => return None,

@@ -1,7 +1,9 @@
 //! Handlers that count, find, reverse, select and move bits.
 
 use super::{binary, quaternary, ternary, unary};
-use crate::exec::integer::{self, Permutation, extend_from, extract_bits, find_nth_set, insert_bits, permute_bytes};
+use crate::exec::integer::{
+    self, Permutation, extend_from, extract_bits, find_nth_set, insert_bits, permute_bytes,
+};
 use crate::exec::op::Handler;
 use crate::syntax::{Instruction, Keyword, Modifier, Opcode, ScalarType};
 
@@ -20,12 +22,12 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         O::Bfind => return find_bit(scalar, has(Keyword::Shiftamt)),
         // The 32-bit forms use the low byte of position and length.
         O::Bfe => match scalar {
-            ScalarType::U32 => {
-                ternary(|a: u32, p: u32, n: u32| extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, false) as u32)
-            }
-            ScalarType::S32 => {
-                ternary(|a: u32, p: u32, n: u32| extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, true) as u32)
-            }
+            ScalarType::U32 => ternary(|a: u32, p: u32, n: u32| {
+                extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, false) as u32
+            }),
+            ScalarType::S32 => ternary(|a: u32, p: u32, n: u32| {
+                extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, true) as u32
+            }),
             ScalarType::U64 => ternary(|a: u64, p: u32, n: u32| extract_bits(a, p, n, 64, false)),
             ScalarType::S64 => ternary(|a: u64, p: u32, n: u32| extract_bits(a, p, n, 64, true)),
             _ => return None,
@@ -46,10 +48,16 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         },
         O::Shf => funnel(instruction, has(Keyword::Wrap), has(Keyword::L))?,
         O::Bmsk if has(Keyword::Clamp) => binary(|p: u32, n: u32| {
-            let mask = if n >= 32 { u64::from(u32::MAX) } else { (1u64 << n) - 1 };
+            let mask = if n >= 32 {
+                u64::from(u32::MAX)
+            } else {
+                (1u64 << n) - 1
+            };
             if p >= 32 { 0 } else { (mask << p) as u32 }
         }),
-        O::Bmsk if has(Keyword::Wrap) => binary(|p: u32, n: u32| (((1u64 << (n & 31)) - 1) << (p & 31)) as u32),
+        O::Bmsk if has(Keyword::Wrap) => {
+            binary(|p: u32, n: u32| (((1u64 << (n & 31)) - 1) << (p & 31)) as u32)
+        }
         _ => return None,
     })
 }
@@ -62,13 +70,18 @@ pub(crate) fn table_logic() -> Handler {
 fn permutation(instruction: &Instruction) -> Option<Handler> {
     macro_rules! fixed {
         ($permutation:ident) => {
-            ternary(|a: u32, b: u32, index: u32| permute_bytes(a, b, Permutation::$permutation.selector(index)))
+            ternary(|a: u32, b: u32, index: u32| {
+                permute_bytes(a, b, Permutation::$permutation.selector(index))
+            })
         };
     }
-    let form = instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Keyword(keyword) => Some(*keyword),
-        _ => None,
-    });
+    let form = instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Keyword(keyword) => Some(*keyword),
+            _ => None,
+        });
     Some(match form {
         None => ternary(permute_bytes),
         Some(Keyword::F4e) => fixed!(Forward),

@@ -9,7 +9,11 @@ use crate::exec::op::Handler;
 use crate::syntax::{Compare, Keyword, ScalarType};
 
 /// Returns the handler of a comparison.
-pub(crate) fn comparison_handler(comparison: Compare, scalar: ScalarType, flush: bool) -> Option<Handler> {
+pub(crate) fn comparison_handler(
+    comparison: Compare,
+    scalar: ScalarType,
+    flush: bool,
+) -> Option<Handler> {
     match scalar {
         ScalarType::F32 if flush => float_comparison::<Flushed>(comparison),
         ScalarType::F32 => float_comparison::<f32>(comparison),
@@ -102,7 +106,10 @@ comparable!(
     Bfloat => f64, it it.to_f64()
 );
 
-#[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is true for unordered operands")]
+#[expect(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "the negation is true for unordered operands"
+)]
 fn float_comparison<T: Comparable>(comparison: Compare) -> Option<Handler> {
     Some(match comparison {
         Compare::Equal => compare(|a: T, b: T| a.value() == b.value()),
@@ -111,7 +118,9 @@ fn float_comparison<T: Comparable>(comparison: Compare) -> Option<Handler> {
         Compare::LessEqual => compare(|a: T, b: T| a.value() <= b.value()),
         Compare::Greater => compare(|a: T, b: T| a.value() > b.value()),
         Compare::GreaterEqual => compare(|a: T, b: T| a.value() >= b.value()),
-        Compare::EqualUnordered => compare(|a: T, b: T| !(a.value() < b.value() || a.value() > b.value())),
+        Compare::EqualUnordered => {
+            compare(|a: T, b: T| !(a.value() < b.value() || a.value() > b.value()))
+        }
         Compare::NotEqualUnordered => compare(|a: T, b: T| a.value() != b.value()),
         Compare::LessUnordered => compare(|a: T, b: T| !(a.value() >= b.value())),
         Compare::LessEqualUnordered => compare(|a: T, b: T| !(a.value() > b.value())),

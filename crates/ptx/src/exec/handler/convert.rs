@@ -10,7 +10,11 @@ use crate::exec::op::Handler;
 use crate::syntax::{Instruction, Keyword, Modifier, Rounding as Written, ScalarClass, ScalarType};
 
 /// Returns the handler of a conversion that compilers emit often; `None` for the others.
-pub(crate) fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option<Handler> {
+pub(crate) fn direct(
+    instruction: &Instruction,
+    to: ScalarType,
+    from: ScalarType,
+) -> Option<Handler> {
     let has = |modifier| instruction.has(modifier);
     let clamps = has(Modifier::Saturate) || has(Modifier::SaturateFinite);
     let special = clamps || has(Modifier::FlushToZero) || instruction.has_keyword(Keyword::Relu);

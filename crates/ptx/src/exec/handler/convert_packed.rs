@@ -16,7 +16,11 @@ pub(crate) fn pack_integers(to: ScalarType) -> Option<Handler> {
                 let mask = u32::MAX >> (32 - $width);
                 let [a, b] = [a, b].map(|it| it.clamp($low, $high).cast_unsigned() & mask);
                 // Pairs of 16 bits have no third operand.
-                let above = if $width == 16 { 0 } else { c << (2 * $width % 32) };
+                let above = if $width == 16 {
+                    0
+                } else {
+                    c << (2 * $width % 32)
+                };
                 above | a << $width | b
             })
         };
@@ -43,42 +47,80 @@ pub(crate) fn to_tf32(instruction: &Instruction) -> Option<Handler> {
             return f32::from_bits(0x7fff_ffff);
         }
         // The fraction keeps ten bits. A carry out of it increments the exponent, and may give infinity.
-        if value.is_infinite() { value } else { f32::from_bits(bits.wrapping_add(up(bits)) & !0x1fff) }
+        if value.is_infinite() {
+            value
+        } else {
+            f32::from_bits(bits.wrapping_add(up(bits)) & !0x1fff)
+        }
     }
     #[inline(always)]
     fn rectify(value: f32) -> f32 {
-        if value.is_nan() || value > 0.0 { value } else { 0.0 }
+        if value.is_nan() || value > 0.0 {
+            value
+        } else {
+            0.0
+        }
     }
     /// Replaces infinity by the largest finite number.
     #[inline(always)]
     fn finite(value: f32) -> f32 {
-        if value.is_infinite() { f32::from_bits(value.to_bits() - 0x2000) } else { value }
+        if value.is_infinite() {
+            f32::from_bits(value.to_bits() - 0x2000)
+        } else {
+            value
+        }
     }
     if instruction.has(Modifier::SaturateFinite) {
-        return Some(match (instruction.rounding()?, instruction.has_keyword(Keyword::Relu)) {
-            (Written::NearestEven, false) => unary(|a: f32| finite(round(a, |bits| 0xfff + (bits >> 13 & 1)))),
-            (Written::NearestEven, true) => unary(|a: f32| rectify(finite(round(a, |bits| 0xfff + (bits >> 13 & 1))))),
-            (Written::Zero, false) => unary(|a: f32| finite(round(a, |_| 0))),
-            (Written::Zero, true) => unary(|a: f32| rectify(finite(round(a, |_| 0)))),
-            // A NaN whose upper payload bits are zero becomes an infinity first.
-            (Written::NearestAway, false) => unary(|a: f32| {
-                finite(if a.is_nan() { f32::from_bits(a.to_bits() & !0x1fff) } else { round(a, |_| 0x1000) })
-            }),
-            _ => return None,
-        });
+        return Some(
+            match (
+                instruction.rounding()?,
+                instruction.has_keyword(Keyword::Relu),
+            ) {
+                (Written::NearestEven, false) => {
+                    unary(|a: f32| finite(round(a, |bits| 0xfff + (bits >> 13 & 1))))
+                }
+                (Written::NearestEven, true) => {
+                    unary(|a: f32| rectify(finite(round(a, |bits| 0xfff + (bits >> 13 & 1)))))
+                }
+                (Written::Zero, false) => unary(|a: f32| finite(round(a, |_| 0))),
+                (Written::Zero, true) => unary(|a: f32| rectify(finite(round(a, |_| 0)))),
+                // A NaN whose upper payload bits are zero becomes an infinity first.
+                (Written::NearestAway, false) => unary(|a: f32| {
+                    finite(if a.is_nan() {
+                        f32::from_bits(a.to_bits() & !0x1fff)
+                    } else {
+                        round(a, |_| 0x1000)
+                    })
+                }),
+                _ => return None,
+            },
+        );
     }
-    Some(match (instruction.rounding()?, instruction.has_keyword(Keyword::Relu)) {
-        (Written::NearestEven, false) => unary(|a: f32| round(a, |bits| 0xfff + (bits >> 13 & 1))),
-        (Written::NearestEven, true) => unary(|a: f32| rectify(round(a, |bits| 0xfff + (bits >> 13 & 1)))),
-        (Written::Zero, false) => unary(|a: f32| round(a, |_| 0)),
-        (Written::Zero, true) => unary(|a: f32| rectify(round(a, |_| 0))),
-        // Hardware truncates the payload of a NaN, which gives an infinity if no payload bits remain.
-        (Written::NearestAway, false) => {
-            unary(|a: f32| if a.is_nan() { f32::from_bits(a.to_bits() & !0x1fff) } else { round(a, |_| 0x1000) })
-        }
-        (Written::NearestAway, true) => unary(|a: f32| rectify(round(a, |_| 0x1000))),
-        _ => return None,
-    })
+    Some(
+        match (
+            instruction.rounding()?,
+            instruction.has_keyword(Keyword::Relu),
+        ) {
+            (Written::NearestEven, false) => {
+                unary(|a: f32| round(a, |bits| 0xfff + (bits >> 13 & 1)))
+            }
+            (Written::NearestEven, true) => {
+                unary(|a: f32| rectify(round(a, |bits| 0xfff + (bits >> 13 & 1))))
+            }
+            (Written::Zero, false) => unary(|a: f32| round(a, |_| 0)),
+            (Written::Zero, true) => unary(|a: f32| rectify(round(a, |_| 0))),
+            // Hardware truncates the payload of a NaN, which gives an infinity if no payload bits remain.
+            (Written::NearestAway, false) => unary(|a: f32| {
+                if a.is_nan() {
+                    f32::from_bits(a.to_bits() & !0x1fff)
+                } else {
+                    round(a, |_| 0x1000)
+                }
+            }),
+            (Written::NearestAway, true) => unary(|a: f32| rectify(round(a, |_| 0x1000))),
+            _ => return None,
+        },
+    )
 }
 
 /// Returns the conversion of one f32 to an element of a packed type.
@@ -87,7 +129,13 @@ pub(crate) fn narrowing(instruction: &Instruction, to: ScalarType) -> Option<Han
         ($format:ident) => {
             if instruction.has_keyword(Keyword::Relu) {
                 // NaN is not negative, so it remains NaN.
-                unary(|a: f32| $format.narrow(if a.is_nan() { f64::NAN } else { f64::from(a.max(0.0)) }) & 0x7f)
+                unary(|a: f32| {
+                    $format.narrow(if a.is_nan() {
+                        f64::NAN
+                    } else {
+                        f64::from(a.max(0.0))
+                    }) & 0x7f
+                })
             } else {
                 unary(|a: f32| $format.narrow(f64::from(a)))
             }
@@ -106,21 +154,33 @@ pub(crate) fn narrowing(instruction: &Instruction, to: ScalarType) -> Option<Han
 }
 
 /// Returns the conversion of a packed type to two numbers of 16 bits.
-pub(crate) fn widening(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option<Handler> {
+pub(crate) fn widening(
+    instruction: &Instruction,
+    to: ScalarType,
+    from: ScalarType,
+) -> Option<Handler> {
     #[inline(always)]
     fn half(value: f64, rectifies: bool) -> u32 {
         if value.is_nan() {
             return u32::from(Half::nan(&[]).0);
         }
-        let value = if rectifies && value <= 0.0 { 0.0 } else { value };
+        let value = if rectifies && value <= 0.0 {
+            0.0
+        } else {
+            value
+        };
         exact::narrow(value, F16, Rounding::Nearest) as u32
     }
     macro_rules! form {
         ($format:ident, $width:literal) => {
             if instruction.has_keyword(Keyword::Relu) {
-                unary(|a: u32| half($format.widen(a >> $width), true) << 16 | half($format.widen(a), true))
+                unary(|a: u32| {
+                    half($format.widen(a >> $width), true) << 16 | half($format.widen(a), true)
+                })
             } else {
-                unary(|a: u32| half($format.widen(a >> $width), false) << 16 | half($format.widen(a), false))
+                unary(|a: u32| {
+                    half($format.widen(a >> $width), false) << 16 | half($format.widen(a), false)
+                })
             }
         };
     }

@@ -6,7 +6,11 @@ use crate::exec::small_float::{BFLOAT, E2M1, E2M3, E3M2, E4M3, E5M2, HALF};
 use crate::syntax::{Instruction, Keyword, Modifier, ScalarType};
 
 /// Returns the handler that rounds one number with its random bits, and the number of bits of the result.
-pub(crate) fn rounding(instruction: &Instruction, to: ScalarType, count: usize) -> Option<(Handler, u32)> {
+pub(crate) fn rounding(
+    instruction: &Instruction,
+    to: ScalarType,
+    count: usize,
+) -> Option<(Handler, u32)> {
     use ScalarType as S;
     instruction.rounding()?;
     let is_finite = instruction.has(Modifier::SaturateFinite);
@@ -20,7 +24,9 @@ pub(crate) fn rounding(instruction: &Instruction, to: ScalarType, count: usize) 
             }
         };
         ($format:ident, $bits:literal, $value:path, $finite:literal) => {
-            binary(|a: f32, random: u32| $format.narrow_at_random($value(a), (random, $bits), $finite))
+            binary(|a: f32, random: u32| {
+                $format.narrow_at_random($value(a), (random, $bits), $finite)
+            })
         };
     }
     Some(match (to, count) {
@@ -38,7 +44,11 @@ pub(crate) fn rounding(instruction: &Instruction, to: ScalarType, count: usize) 
 /// Replaces negative numbers by zero. NaN remains NaN.
 #[inline(always)]
 fn rectified(value: f32) -> f64 {
-    if value.is_nan() { f64::NAN } else { value.max(0.0).abs().into() }
+    if value.is_nan() {
+        f64::NAN
+    } else {
+        value.max(0.0).abs().into()
+    }
 }
 
 /// Returns the handlers that extract each number's random bits. Of four numbers, two share 16 random bits, or two bytes for 4-bit formats.
@@ -54,8 +64,14 @@ pub(crate) fn slices(to: ScalarType) -> Vec<Handler> {
         random >> 8 & 0xff00 | random & 0xff
     }
     match to {
-        ScalarType::F16x2 => vec![unary(|random: u32| random >> 16 & 0x1fff), unary(|random: u32| random & 0x1fff)],
-        ScalarType::Bf16x2 => vec![unary(|random: u32| random >> 16), unary(|random: u32| random & 0xffff)],
+        ScalarType::F16x2 => vec![
+            unary(|random: u32| random >> 16 & 0x1fff),
+            unary(|random: u32| random & 0x1fff),
+        ],
+        ScalarType::Bf16x2 => vec![
+            unary(|random: u32| random >> 16),
+            unary(|random: u32| random & 0xffff),
+        ],
         ScalarType::E2m1x4 => vec![
             unary(|random: u32| reversed(odd(random))),
             unary(|random: u32| odd(random)),

@@ -4,7 +4,9 @@ use super::packed::packed;
 use super::{binary, binary_of_doubles, quaternary, ternary, ternary_of_doubles, unary};
 use crate::exec::approximate::{approximate, coarse};
 use crate::exec::exact::Rounding;
-use crate::exec::float::{self, Mode, Real, abs32, abs64, canonical, flush, flush_any, inherit, neg32, neg64};
+use crate::exec::float::{
+    self, Mode, Real, abs32, abs64, canonical, flush, flush_any, inherit, neg32, neg64,
+};
 use crate::exec::frame::InFile;
 use crate::exec::fused::Fused as _;
 use crate::exec::narrow::rows::{self, Narrow};
@@ -44,7 +46,11 @@ pub(super) fn mode(instruction: &Instruction) -> Option<Mode> {
     let mode = Mode::new(rounding(instruction)?, flush, saturate);
     let rectifies = instruction.has_keyword(Keyword::Relu);
     let mode = if rectifies { mode.rectified() } else { mode };
-    Some(if instruction.has_keyword(Keyword::Oob) { mode.zeroing_out_of_bounds() } else { mode })
+    Some(if instruction.has_keyword(Keyword::Oob) {
+        mode.zeroing_out_of_bounds()
+    } else {
+        mode
+    })
 }
 
 pub(super) fn plain(handler: Handler) -> Option<Choice> {
@@ -57,20 +63,30 @@ fn single(instruction: &Instruction) -> Option<Choice> {
     let usual = rounding(instruction)? == Rounding::Nearest && !instruction.has(Modifier::Saturate);
     match (instruction.opcode, usual, flushes) {
         (O::Add, true, false) => plain(binary(|a: f32, b: f32| canonical(a + b))),
-        (O::Add, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) + flush(b))))),
+        (O::Add, true, true) => plain(binary(|a: f32, b: f32| {
+            flush(canonical(flush(a) + flush(b)))
+        })),
         (O::Sub, true, false) => plain(binary(|a: f32, b: f32| canonical(a - b))),
-        (O::Sub, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) - flush(b))))),
+        (O::Sub, true, true) => plain(binary(|a: f32, b: f32| {
+            flush(canonical(flush(a) - flush(b)))
+        })),
         (O::Mul, true, false) => plain(binary(|a: f32, b: f32| canonical(a * b))),
         (O::Mul, true, true) => plain(binary(float::mul_flushing)),
-        (O::Fma | O::Mad, true, false) => plain(ternary(|a: f32, b: f32, c: f32| canonical(a.fused(b, c)))),
+        (O::Fma | O::Mad, true, false) => {
+            plain(ternary(|a: f32, b: f32, c: f32| canonical(a.fused(b, c))))
+        }
         (O::Fma | O::Mad, true, true) => plain(ternary(float::fma_flushing)),
         (O::Div, true, false) => plain(binary(|a: f32, b: f32| canonical(a / b))),
-        (O::Div, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) / flush(b))))),
+        (O::Div, true, true) => plain(binary(|a: f32, b: f32| {
+            flush(canonical(flush(a) / flush(b)))
+        })),
         (O::Rcp, true, false) => plain(unary(|a: f32| canonical(1.0 / a))),
         (O::Rcp, true, true) => plain(unary(|a: f32| flush(canonical(1.0 / flush(a))))),
         (O::Sqrt, true, false) => plain(unary(|a: f32| canonical(a.sqrt()))),
         (O::Sqrt, true, true) => plain(unary(|a: f32| flush(canonical(flush(a).sqrt())))),
-        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, ..) => general::<f32>(instruction),
+        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, ..) => {
+            general::<f32>(instruction)
+        }
         _ => single_function(instruction, flushes),
     }
 }
@@ -130,9 +146,13 @@ fn double(instruction: &Instruction) -> Option<Choice> {
         (O::Rcp, true) => plain(unary(|a: f64| inherit(1.0 / a, [a]))),
         (O::Sqrt, true) => plain(unary(|a: f64| inherit(a.sqrt(), [a]))),
         (O::Rcp, false) if approximate => plain(unary(|a: f64| coarse(a, |a| 1.0 / a))),
-        (O::Rsqrt, _) if instruction.has(Modifier::FlushToZero) => plain(unary(|a: f64| coarse(a, inverse_root))),
+        (O::Rsqrt, _) if instruction.has(Modifier::FlushToZero) => {
+            plain(unary(|a: f64| coarse(a, inverse_root)))
+        }
         (O::Rsqrt, _) => plain(unary(|a: f64| inherit(inverse_root(a), [a]))),
-        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, _) => general::<f64>(instruction),
+        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, _) => {
+            general::<f64>(instruction)
+        }
         (O::Min | O::Max, _) => extremum::<f64>(instruction, false),
         (O::Abs, _) => plain(unary(abs64)),
         (O::Neg, _) => plain(unary(neg64)),
@@ -196,18 +216,26 @@ fn extremum<T: Real<Raw: InFile>>(instruction: &Instruction, flushes: bool) -> O
         (_, false, false) => binary(|a: T, b: T| float::max(a, b)),
         (_, true, false) => binary(|a: T, b: T| float::max_nan(a, b)),
         (Opcode::Min, false, true) => binary(|a: T, b: T| float::min(flush_any(a), flush_any(b))),
-        (Opcode::Min, true, true) => binary(|a: T, b: T| float::min_nan(flush_any(a), flush_any(b))),
+        (Opcode::Min, true, true) => {
+            binary(|a: T, b: T| float::min_nan(flush_any(a), flush_any(b)))
+        }
         (_, false, true) => binary(|a: T, b: T| float::max(flush_any(a), flush_any(b))),
         (_, true, true) => binary(|a: T, b: T| float::max_nan(flush_any(a), flush_any(b))),
     })
 }
 
 /// Returns the handler of `.xorsign.abs`: the extreme of the magnitudes, with the product of the signs.
-fn signed_extremum<T: Real<Raw: InFile>>(opcode: Opcode, nan: bool, flushes: bool) -> Option<Choice> {
+fn signed_extremum<T: Real<Raw: InFile>>(
+    opcode: Opcode,
+    nan: bool,
+    flushes: bool,
+) -> Option<Choice> {
     macro_rules! form {
         ($pick:ident) => {
             if flushes {
-                binary(|a: T, b: T| float::with_product_of_signs(flush_any(a), flush_any(b), float::$pick))
+                binary(|a: T, b: T| {
+                    float::with_product_of_signs(flush_any(a), flush_any(b), float::$pick)
+                })
             } else {
                 binary(|a: T, b: T| float::with_product_of_signs(a, b, float::$pick))
             }
@@ -226,13 +254,15 @@ fn extremum_of_three(opcode: Opcode, nan: bool, flushes: bool, magnitudes: bool)
     macro_rules! form {
         ($pick:ident) => {
             match (flushes, magnitudes) {
-                (false, false) => ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(a, b), c)),
-                (true, false) => {
-                    ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(flush(a), flush(b)), flush(c)))
+                (false, false) => {
+                    ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(a, b), c))
                 }
-                (false, true) => {
-                    ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(a.abs(), b.abs()), c.abs()))
-                }
+                (true, false) => ternary(|a: f32, b: f32, c: f32| {
+                    float::$pick(float::$pick(flush(a), flush(b)), flush(c))
+                }),
+                (false, true) => ternary(|a: f32, b: f32, c: f32| {
+                    float::$pick(float::$pick(a.abs(), b.abs()), c.abs())
+                }),
                 (true, true) => ternary(|a: f32, b: f32, c: f32| {
                     float::$pick(float::$pick(flush(a.abs()), flush(b.abs())), flush(c.abs()))
                 }),

@@ -71,16 +71,23 @@ pub(crate) fn integer(instruction: &Instruction, scalar: ScalarType) -> Option<H
         O::Sub if has(Modifier::Saturate) => {
             (scalar == ScalarType::S32).then(|| binary(|a: i32, b: i32| a.saturating_sub(b)))
         }
-        O::Add => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_add(b))).or_else(|| packed(O::Add, scalar)),
+        O::Add => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_add(b)))
+            .or_else(|| packed(O::Add, scalar)),
         O::Sub => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_sub(b))),
         O::Mul | O::Mul24 => product(instruction, scalar),
         O::Mad | O::Mad24 => product_sum(instruction, scalar),
         O::Sad => by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.sum_of_difference(b, c))),
         O::Div => by_type!(scalar, T => binary(|a: T, b: T| a.quotient(b))),
         O::Rem => by_type!(scalar, T => binary(|a: T, b: T| a.remainder(b))),
-        O::Min | O::Max if has(Modifier::Keyword(Keyword::Relu)) => rectified(instruction.opcode, scalar),
-        O::Min => by_type!(scalar, T => binary(|a: T, b: T| a.min(b))).or_else(|| packed(O::Min, scalar)),
-        O::Max => by_type!(scalar, T => binary(|a: T, b: T| a.max(b))).or_else(|| packed(O::Max, scalar)),
+        O::Min | O::Max if has(Modifier::Keyword(Keyword::Relu)) => {
+            rectified(instruction.opcode, scalar)
+        }
+        O::Min => {
+            by_type!(scalar, T => binary(|a: T, b: T| a.min(b))).or_else(|| packed(O::Min, scalar))
+        }
+        O::Max => {
+            by_type!(scalar, T => binary(|a: T, b: T| a.max(b))).or_else(|| packed(O::Max, scalar))
+        }
         O::Dp4a | O::Dp2a => dot_product(instruction),
         O::Neg => match scalar {
             ScalarType::S16 => Some(unary(|a: i16| a.wrapping_neg())),
@@ -113,7 +120,11 @@ fn dot_product(instruction: &Instruction) -> Option<Handler> {
         #[inline(always)]
         fn element(bits: u32, width: u32, index: u32, signed: bool) -> u32 {
             let field = bits << (32 - width * (index + 1));
-            if signed { (field.cast_signed() >> (32 - width)).cast_unsigned() } else { field >> (32 - width) }
+            if signed {
+                (field.cast_signed() >> (32 - width)).cast_unsigned()
+            } else {
+                field >> (32 - width)
+            }
         }
         let (count, width) = if FORM == 0 { (4, 8) } else { (2, 16) };
         // `dp2a.hi` uses the upper two bytes.
@@ -123,7 +134,9 @@ fn dot_product(instruction: &Instruction) -> Option<Handler> {
             sum.wrapping_add(product)
         })
     }
-    let mut signs = instruction.types().map(|scalar| scalar.class() == ScalarClass::Signed);
+    let mut signs = instruction
+        .types()
+        .map(|scalar| scalar.class() == ScalarClass::Signed);
     let (a, b) = (signs.next()?, signs.next()?);
     macro_rules! form {
         ($form:literal) => {
@@ -208,10 +221,18 @@ fn product_sum(instruction: &Instruction, scalar: ScalarType) -> Option<Handler>
     }
     if instruction.has(Modifier::Wide) {
         return Some(match scalar {
-            ScalarType::U16 => ternary(|a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c)),
-            ScalarType::S16 => ternary(|a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c)),
-            ScalarType::U32 => ternary(|a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c)),
-            ScalarType::S32 => ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c)),
+            ScalarType::U16 => {
+                ternary(|a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c))
+            }
+            ScalarType::S16 => {
+                ternary(|a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c))
+            }
+            ScalarType::U32 => {
+                ternary(|a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c))
+            }
+            ScalarType::S32 => {
+                ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c))
+            }
             _ => return None,
         });
     }
@@ -249,8 +270,12 @@ fn product24(instruction: &Instruction, scalar: ScalarType, sum: bool) -> Option
         (ScalarType::S32, true, true) => {
             ternary(|a: i32, b: i32, c: i32| ((signed(a, b) >> 16) as i32).wrapping_add(c))
         }
-        (ScalarType::U32, false, true) => ternary(|a: u32, b: u32, c: u32| (unsigned(a, b) as u32).wrapping_add(c)),
-        (ScalarType::S32, false, true) => ternary(|a: i32, b: i32, c: i32| (signed(a, b) as i32).wrapping_add(c)),
+        (ScalarType::U32, false, true) => {
+            ternary(|a: u32, b: u32, c: u32| (unsigned(a, b) as u32).wrapping_add(c))
+        }
+        (ScalarType::S32, false, true) => {
+            ternary(|a: i32, b: i32, c: i32| (signed(a, b) as i32).wrapping_add(c))
+        }
         _ => return None,
     })
 }

@@ -44,11 +44,20 @@ where
 {
     use Opcode as O;
     let run = match instruction.opcode {
-        O::Add => ternary(|a: Pair<T>, b: Pair<T>, mode: Mode| a.zip(b, |a, b| float::add(a, b, mode))),
-        O::Sub => ternary(|a: Pair<T>, b: Pair<T>, mode: Mode| a.zip(b, |a, b| float::sub(a, b, mode))),
-        O::Mul => ternary(|a: Pair<T>, b: Pair<T>, mode: Mode| a.zip(b, |a, b| float::mul(a, b, mode))),
+        O::Add => {
+            ternary(|a: Pair<T>, b: Pair<T>, mode: Mode| a.zip(b, |a, b| float::add(a, b, mode)))
+        }
+        O::Sub => {
+            ternary(|a: Pair<T>, b: Pair<T>, mode: Mode| a.zip(b, |a, b| float::sub(a, b, mode)))
+        }
+        O::Mul => {
+            ternary(|a: Pair<T>, b: Pair<T>, mode: Mode| a.zip(b, |a, b| float::mul(a, b, mode)))
+        }
         O::Fma => quaternary(|a: Pair<T>, b: Pair<T>, c: Pair<T>, mode: Mode| {
-            Pair(float::fma(a.0, b.0, c.0, mode), float::fma(a.1, b.1, c.1, mode))
+            Pair(
+                float::fma(a.0, b.0, c.0, mode),
+                float::fma(a.1, b.1, c.1, mode),
+            )
         }),
         _ => return None,
     };
@@ -67,7 +76,9 @@ where
         (O::Neg, false) => unary(|a: Pair<T>| a.map(narrow::neg_narrow)),
         (O::Neg, true) => unary(|a: Pair<T>| a.map(|a| flush_any(narrow::neg_narrow(a)))),
         (O::Ex2, false) => unary(|a: Pair<T>| a.map(|a| approximate_narrow(a, f64::exp2))),
-        (O::Ex2, true) => unary(|a: Pair<T>| a.map(|a| flush_any(approximate_narrow(flush_any(a), f64::exp2)))),
+        (O::Ex2, true) => {
+            unary(|a: Pair<T>| a.map(|a| flush_any(approximate_narrow(flush_any(a), f64::exp2))))
+        }
         (O::Tanh, _) => unary(|a: Pair<T>| a.map(|a| approximate_narrow(a, f64::tanh))),
         (O::Min | O::Max, _) => return extremum::<T>(instruction),
         _ => return None,
@@ -80,14 +91,21 @@ where
 {
     macro_rules! form {
         ($pick:ident) => {
-            match (instruction.has(Modifier::Keyword(Keyword::Xorsign)), instruction.has(Modifier::FlushToZero)) {
+            match (
+                instruction.has(Modifier::Keyword(Keyword::Xorsign)),
+                instruction.has(Modifier::FlushToZero),
+            ) {
                 (false, false) => binary(|a: Pair<T>, b: Pair<T>| a.zip(b, float::$pick)),
-                (false, true) => binary(|a: Pair<T>, b: Pair<T>| a.flushed().zip(b.flushed(), float::$pick)),
-                (true, false) => {
-                    binary(|a: Pair<T>, b: Pair<T>| a.zip(b, |a, b| float::with_product_of_signs(a, b, float::$pick)))
+                (false, true) => {
+                    binary(|a: Pair<T>, b: Pair<T>| a.flushed().zip(b.flushed(), float::$pick))
                 }
+                (true, false) => binary(|a: Pair<T>, b: Pair<T>| {
+                    a.zip(b, |a, b| float::with_product_of_signs(a, b, float::$pick))
+                }),
                 (true, true) => binary(|a: Pair<T>, b: Pair<T>| {
-                    a.flushed().zip(b.flushed(), |a, b| float::with_product_of_signs(a, b, float::$pick))
+                    a.flushed().zip(b.flushed(), |a, b| {
+                        float::with_product_of_signs(a, b, float::$pick)
+                    })
                 }),
             }
         };

@@ -46,9 +46,13 @@ impl Axis {
         let share = (steps - first * parts) as u32;
         let first = first as i64;
         // Hardware moves the coordinate to the edge, where the second element has no weight.
-        let is_beyond = self.mode() == AddressMode::Clamp && !(0..i64::from(self.extent) - 1).contains(&first);
+        let is_beyond =
+            self.mode() == AddressMode::Clamp && !(0..i64::from(self.extent) - 1).contains(&first);
         let share = if is_beyond { 0 } else { share };
-        Pair { places: [self.place(first), self.place(first.saturating_add(1))], share }
+        Pair {
+            places: [self.place(first), self.place(first.saturating_add(1))],
+            share,
+        }
     }
 
     /// Returns `true` if the image does not repeat.
@@ -59,21 +63,44 @@ impl Axis {
     /// Returns the result of [`Axis::pair`], or of [`Axis::nearest`] twice, for a warp. The image must not repeat.
     #[inline(always)]
     pub(super) fn pairs<const LINEAR: bool>(self, coordinates: &[u32; LANES]) -> Pairs {
-        let scale = if self.is_normalized { f64::from(self.extent) } else { 1.0 };
+        let scale = if self.is_normalized {
+            f64::from(self.extent)
+        } else {
+            1.0
+        };
         let (parts, last) = (f64::from(SHARES), f64::from(self.extent - 1));
         let is_clamped = self.mode() == AddressMode::Clamp;
-        let mut pairs = Pairs { places: [[0; LANES]; 2], shares: [0; LANES] };
+        let mut pairs = Pairs {
+            places: [[0; LANES]; 2],
+            shares: [0; LANES],
+        };
         for lane in 0..LANES {
             let coordinate = f32::from_bits(coordinates[lane]);
-            let place = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) * scale };
+            let place = if coordinate.is_nan() {
+                0.0
+            } else {
+                f64::from(coordinate) * scale
+            };
             let steps = ((place - 0.5) * parts + 0.5).floor();
-            let first = if LINEAR { (steps / parts).floor() } else { place.floor() };
+            let first = if LINEAR {
+                (steps / parts).floor()
+            } else {
+                place.floor()
+            };
             let second = if LINEAR { first + 1.0 } else { first };
             let has_share = LINEAR && (!is_clamped | ((first >= 0.0) & (first < last)));
-            pairs.shares[lane] = if has_share { ((steps - first * parts) as i32).cast_unsigned() } else { 0 };
+            pairs.shares[lane] = if has_share {
+                ((steps - first * parts) as i32).cast_unsigned()
+            } else {
+                0
+            };
             for (places, place) in pairs.places.iter_mut().zip([first, second]) {
                 let is_inside = is_clamped | ((place >= 0.0) & (place <= last));
-                places[lane] = if is_inside { place.max(0.0).min(last) as i32 } else { -1 };
+                places[lane] = if is_inside {
+                    place.max(0.0).min(last) as i32
+                } else {
+                    -1
+                };
             }
         }
         pairs
@@ -108,7 +135,11 @@ impl Axis {
     /// Returns the coordinate in elements. NaN becomes 0.
     #[inline]
     fn scaled(self, coordinate: f32) -> f64 {
-        let coordinate = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) };
+        let coordinate = if coordinate.is_nan() {
+            0.0
+        } else {
+            f64::from(coordinate)
+        };
         // A repeating or mirrored image has a period of at most two lengths, also for coordinates beyond the range of i64.
         let repeats = matches!(self.mode(), AddressMode::Wrap | AddressMode::Mirror);
         let coordinate = match coordinate {
@@ -116,7 +147,11 @@ impl Axis {
             far if far.is_finite() => far.rem_euclid(2.0),
             _ => 0.0,
         };
-        if self.is_normalized { coordinate * f64::from(self.extent) } else { coordinate }
+        if self.is_normalized {
+            coordinate * f64::from(self.extent)
+        } else {
+            coordinate
+        }
     }
 }
 
@@ -137,26 +172,53 @@ mod tests {
     use super::*;
 
     fn axis(mode: AddressMode, is_normalized: bool) -> Axis {
-        Axis { extent: 4, mode, is_normalized }
+        Axis {
+            extent: 4,
+            mode,
+            is_normalized,
+        }
     }
 
     #[test]
     fn warp_finds_the_same_elements_as_single_lanes() {
-        let mut numbers = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, -1e30, 8_388_607.5];
+        let mut numbers = vec![
+            f32::NAN,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            -0.0,
+            1e30,
+            -1e30,
+            8_388_607.5,
+        ];
         numbers.extend((-300..600).map(|number| number as f32 / 97.0));
-        for (mode, is_normalized) in
-            [AddressMode::Clamp, AddressMode::Border].into_iter().flat_map(|mode| [(mode, false), (mode, true)])
+        for (mode, is_normalized) in [AddressMode::Clamp, AddressMode::Border]
+            .into_iter()
+            .flat_map(|mode| [(mode, false), (mode, true)])
         {
-            for (extent, numbers) in
-                [1, 4, 5].into_iter().flat_map(|extent| numbers.chunks(LANES).map(move |it| (extent, it)))
+            for (extent, numbers) in [1, 4, 5]
+                .into_iter()
+                .flat_map(|extent| numbers.chunks(LANES).map(move |it| (extent, it)))
             {
-                let axis = Axis { extent, mode, is_normalized };
+                let axis = Axis {
+                    extent,
+                    mode,
+                    is_normalized,
+                };
                 let mut coordinates = [0; LANES];
-                coordinates.iter_mut().zip(numbers).for_each(|(bits, number)| *bits = number.to_bits());
-                let (linear, nearest) = (axis.pairs::<true>(&coordinates), axis.pairs::<false>(&coordinates));
+                coordinates
+                    .iter_mut()
+                    .zip(numbers)
+                    .for_each(|(bits, number)| *bits = number.to_bits());
+                let (linear, nearest) = (
+                    axis.pairs::<true>(&coordinates),
+                    axis.pairs::<false>(&coordinates),
+                );
                 for (lane, number) in numbers.iter().enumerate() {
                     let places = linear.places.map(|places| u32::try_from(places[lane]).ok());
-                    let found = Pair { places, share: linear.shares[lane] };
+                    let found = Pair {
+                        places,
+                        share: linear.shares[lane],
+                    };
                     assert_eq!(found, axis.pair(*number, 0), "{axis:?} {number}");
                     let found = u32::try_from(nearest.places[0][lane]).ok();
                     assert_eq!(found, axis.nearest(*number, 0), "{axis:?} {number}");
@@ -167,7 +229,19 @@ mod tests {
 
     #[test]
     fn floor_is_the_integer_below() {
-        let numbers = [0.0, 0.5, -0.5, 1.0, -1.0, -1.5, 4.5e15, -4.5e15 - 0.5, 1e300, f64::INFINITY, f64::NEG_INFINITY];
+        let numbers = [
+            0.0,
+            0.5,
+            -0.5,
+            1.0,
+            -1.0,
+            -1.5,
+            4.5e15,
+            -4.5e15 - 0.5,
+            1e300,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+        ];
         for number in numbers {
             assert_eq!(floor(number), number.floor(), "{number}");
         }
@@ -176,12 +250,23 @@ mod tests {
 
     #[test]
     fn coordinate_out_of_bounds_follows_the_addressing_mode() {
-        let places = |mode, normalized| [-5, -1, 0, 3, 4, 7, 8].map(|index| axis(mode, normalized).place(index));
+        let places = |mode, normalized| {
+            [-5, -1, 0, 3, 4, 7, 8].map(|index| axis(mode, normalized).place(index))
+        };
         let some = |places: [u32; 7]| places.map(Some);
-        assert_eq!(places(AddressMode::Clamp, true), some([0, 0, 0, 3, 3, 3, 3]));
+        assert_eq!(
+            places(AddressMode::Clamp, true),
+            some([0, 0, 0, 3, 3, 3, 3])
+        );
         assert_eq!(places(AddressMode::Wrap, true), some([3, 3, 0, 3, 0, 3, 0]));
-        assert_eq!(places(AddressMode::Mirror, true), some([3, 0, 0, 3, 3, 0, 0]));
-        assert_eq!(places(AddressMode::Wrap, false), some([0, 0, 0, 3, 3, 3, 3]));
+        assert_eq!(
+            places(AddressMode::Mirror, true),
+            some([3, 0, 0, 3, 3, 0, 0])
+        );
+        assert_eq!(
+            places(AddressMode::Wrap, false),
+            some([0, 0, 0, 3, 3, 3, 3])
+        );
         let inside = [None, None, Some(0), Some(3), None, None, None];
         assert_eq!(places(AddressMode::Border, true), inside);
     }
@@ -197,23 +282,79 @@ mod tests {
                     assert_eq!(axis.pair(far, 0), axis.pair(0.0, 0), "{mode:?} {far}");
                 }
             }
-            assert_eq!(axis.nearest(4_194_305.5, 0), axis.nearest(1.5, 0), "{mode:?}");
-            assert_eq!(axis.nearest(-4_194_304.5, 0), axis.nearest(-0.5, 0), "{mode:?}");
+            assert_eq!(
+                axis.nearest(4_194_305.5, 0),
+                axis.nearest(1.5, 0),
+                "{mode:?}"
+            );
+            assert_eq!(
+                axis.nearest(-4_194_304.5, 0),
+                axis.nearest(-0.5, 0),
+                "{mode:?}"
+            );
         }
     }
 
     #[test]
     fn share_of_the_second_element_is_a_number_of_256ths() {
         let axis = axis(AddressMode::Clamp, false);
-        assert_eq!(axis.pair(1.5, 0), Pair { places: [Some(1), Some(2)], share: 0 });
-        assert_eq!(axis.pair(2.0, 0), Pair { places: [Some(1), Some(2)], share: 128 });
-        assert_eq!(axis.pair(1.5 + 1.0 / 1024.0, 0), Pair { places: [Some(1), Some(2)], share: 0 });
-        assert_eq!(axis.pair(1.5 + 2.0 / 1024.0, 0), Pair { places: [Some(1), Some(2)], share: 1 });
-        assert_eq!(axis.pair(1.5 + 5.0 / 1024.0, 0), Pair { places: [Some(1), Some(2)], share: 1 });
-        assert_eq!(axis.pair(0.25, 0), Pair { places: [Some(0), Some(0)], share: 0 });
-        assert_eq!(axis.pair(3.75, 0), Pair { places: [Some(3), Some(3)], share: 0 });
+        assert_eq!(
+            axis.pair(1.5, 0),
+            Pair {
+                places: [Some(1), Some(2)],
+                share: 0
+            }
+        );
+        assert_eq!(
+            axis.pair(2.0, 0),
+            Pair {
+                places: [Some(1), Some(2)],
+                share: 128
+            }
+        );
+        assert_eq!(
+            axis.pair(1.5 + 1.0 / 1024.0, 0),
+            Pair {
+                places: [Some(1), Some(2)],
+                share: 0
+            }
+        );
+        assert_eq!(
+            axis.pair(1.5 + 2.0 / 1024.0, 0),
+            Pair {
+                places: [Some(1), Some(2)],
+                share: 1
+            }
+        );
+        assert_eq!(
+            axis.pair(1.5 + 5.0 / 1024.0, 0),
+            Pair {
+                places: [Some(1), Some(2)],
+                share: 1
+            }
+        );
+        assert_eq!(
+            axis.pair(0.25, 0),
+            Pair {
+                places: [Some(0), Some(0)],
+                share: 0
+            }
+        );
+        assert_eq!(
+            axis.pair(3.75, 0),
+            Pair {
+                places: [Some(3), Some(3)],
+                share: 0
+            }
+        );
         assert_eq!(axis.pair(0.75, 2), axis.pair(2.75, 0));
-        assert_eq!(axis.pair(1.75, -2), Pair { places: [Some(0), Some(0)], share: 0 });
+        assert_eq!(
+            axis.pair(1.75, -2),
+            Pair {
+                places: [Some(0), Some(0)],
+                share: 0
+            }
+        );
         assert_eq!(axis.pair(f32::NAN, 0).places, [Some(0), Some(0)]);
         assert_eq!(axis.pair(f32::INFINITY, 0).places, [Some(3), Some(3)]);
     }

@@ -4,9 +4,17 @@
 pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, [f32; 2]) {
     let size = |value: f32| value.abs();
     let (face, most, s, t) = if size(x) >= size(y) && size(x) >= size(z) {
-        if x >= 0.0 { (0, x, -z, -y) } else { (1, -x, z, -y) }
+        if x >= 0.0 {
+            (0, x, -z, -y)
+        } else {
+            (1, -x, z, -y)
+        }
     } else if size(y) >= size(z) {
-        if y >= 0.0 { (2, y, x, z) } else { (3, -y, x, -z) }
+        if y >= 0.0 {
+            (2, y, x, z)
+        } else {
+            (3, -y, x, -z)
+        }
     } else if z >= 0.0 {
         (4, z, x, -y)
     } else {
@@ -22,8 +30,14 @@ mod tests {
 
     #[test]
     fn each_axis_points_to_the_middle_of_a_face() {
-        let axes =
-            [[2.0, 0.0, 0.0], [-2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, -3.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]];
+        let axes = [
+            [2.0, 0.0, 0.0],
+            [-2.0, 0.0, 0.0],
+            [0.0, 3.0, 0.0],
+            [0.0, -3.0, 0.0],
+            [0.0, 0.0, 1.0],
+            [0.0, 0.0, -1.0],
+        ];
         for (index, axis) in (0..).zip(axes) {
             assert_eq!(face(axis), (index, [0.5, 0.5]), "{axis:?}");
         }

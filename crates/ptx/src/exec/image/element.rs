@@ -48,7 +48,10 @@ impl Reading {
     /// Returns the conversion of a channel. The fourth channel is not a color.
     #[inline(always)]
     pub(super) fn of_channel(self, channel: usize) -> Self {
-        Self { is_srgb: self.is_srgb && channel < 3, ..self }
+        Self {
+            is_srgb: self.is_srgb && channel < 3,
+            ..self
+        }
     }
 }
 
@@ -101,7 +104,12 @@ impl Element {
 
     /// Reads the element at an address. Missing channels are 0.
     #[inline]
-    pub(super) fn read(self, address: u64, reading: Reading, read: &mut impl Read) -> Result<Texel, Trap> {
+    pub(super) fn read(
+        self,
+        address: u64,
+        reading: Reading,
+        read: &mut impl Read,
+    ) -> Result<Texel, Trap> {
         let mut texel = [0; 4];
         for (index, channel) in (0..u64::from(self.channels)).zip(&mut texel) {
             let bits = read(address + index * self.channel.bytes(), self.channel.bytes())? as u32;
@@ -113,7 +121,11 @@ impl Element {
     /// Rounds a filtered element as hardware does: 16-bit channels to the nearest f16.
     #[inline]
     pub(super) fn rounded(self, blend: Texel) -> Texel {
-        if self.channel == Channel::F16 { blend.map(nearest_half) } else { blend }
+        if self.channel == Channel::F16 {
+            blend.map(nearest_half)
+        } else {
+            blend
+        }
     }
 
     /// Returns a border color in the format of elements: the low bits for integers, the nearest value for other formats.
@@ -141,7 +153,9 @@ impl Channel {
             Self::I8 => signed(0x7f),
             Self::I16 => signed(0x7fff),
             Self::F16 if f32::from_bits(bits).is_nan() => 0x7fff,
-            Self::F16 => exact::narrow(f32::from_bits(bits).into(), exact::F16, Rounding::Nearest) as u32,
+            Self::F16 => {
+                exact::narrow(f32::from_bits(bits).into(), exact::F16, Rounding::Nearest) as u32
+            }
             Self::U32 | Self::I32 | Self::F32 => bits,
         }
     }
@@ -149,7 +163,11 @@ impl Channel {
     /// Converts a component of the border color to the value of a register.
     fn border(self, value: f32, reading: Reading) -> u32 {
         let bits = value.to_bits();
-        let value = if reading.is_srgb && !reading.integers { encoded(value) } else { value };
+        let value = if reading.is_srgb && !reading.integers {
+            encoded(value)
+        } else {
+            value
+        };
         // Half a step rounds down, and on hardware so do some fractions up to 0.55.
         let steps = |least: f32, most: f32| {
             let steps = (f64::from(value.clamp(least, 1.0)) * f64::from(most)).abs() - 0.5;
@@ -163,9 +181,10 @@ impl Channel {
             Self::U16 => self.value(steps(0.0, 65_535.0), reading),
             Self::I8 => self.value(steps(-1.0, 127.0), reading),
             Self::I16 => self.value(steps(-1.0, 32_767.0), reading),
-            Self::F16 if value.is_finite() => {
-                self.value(exact::narrow(value.into(), exact::F16, Rounding::Zero) as u32, reading)
-            }
+            Self::F16 if value.is_finite() => self.value(
+                exact::narrow(value.into(), exact::F16, Rounding::Zero) as u32,
+                reading,
+            ),
             Self::U32 | Self::I32 | Self::F16 | Self::F32 => bits,
         }
     }
@@ -202,7 +221,9 @@ impl Channel {
     fn value(self, bits: u32, reading: Reading) -> u32 {
         let fraction = |value: f32, most: f32| (value / most).max(-1.0).to_bits();
         match self {
-            Self::U8 if reading.is_srgb && !reading.integers => linear(bits as f32 / 255.0).to_bits(),
+            Self::U8 if reading.is_srgb && !reading.integers => {
+                linear(bits as f32 / 255.0).to_bits()
+            }
             Self::U8 if !reading.integers => fraction(bits as f32, 255.0),
             Self::U16 if !reading.integers => fraction(bits as f32, 65_535.0),
             Self::I8 if !reading.integers => fraction(f32::from(bits as i8), 127.0),
@@ -220,40 +241,80 @@ fn nearest_half(bits: u32) -> u32 {
     let value = f32::from_bits(bits);
     let exponent = (value.abs().to_bits() >> 23).cast_signed() - 127;
     let step = 2_f32.powi(exponent.max(-14) - 10);
-    if value.is_finite() { ((value / step).round() * step).to_bits() } else { bits }
+    if value.is_finite() {
+        ((value / step).round() * step).to_bits()
+    } else {
+        bits
+    }
 }
 
 /// Converts a linear value to sRGB.
 fn encoded(brightness: f32) -> f32 {
-    if brightness <= 0.003_130_8 { brightness * 12.92 } else { 1.055 * brightness.powf(1.0 / 2.4) - 0.055 }
+    if brightness <= 0.003_130_8 {
+        brightness * 12.92
+    } else {
+        1.055 * brightness.powf(1.0 / 2.4) - 0.055
+    }
 }
 
 /// Converts an sRGB value to a linear one.
 fn linear(value: f32) -> f32 {
-    if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    if value <= 0.040_45 {
+        value / 12.92
+    } else {
+        ((value + 0.055) / 1.055).powf(2.4)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FRACTIONS: Reading = Reading { integers: false, is_srgb: false };
+    const FRACTIONS: Reading = Reading {
+        integers: false,
+        is_srgb: false,
+    };
 
     #[test]
     fn small_integers_are_fractions_unless_they_are_read_as_they_are() {
         let value = |channel: Channel, bits| f32::from_bits(channel.value(bits, FRACTIONS));
-        assert_eq!([value(Channel::U8, 255), value(Channel::I8, 0x80), value(Channel::I8, 127)], [1.0, -1.0, 1.0]);
-        assert_eq!([value(Channel::U16, 65_535), value(Channel::I16, 0x8000)], [1.0, -1.0]);
-        let integers = Reading { integers: true, is_srgb: false };
+        assert_eq!(
+            [
+                value(Channel::U8, 255),
+                value(Channel::I8, 0x80),
+                value(Channel::I8, 127)
+            ],
+            [1.0, -1.0, 1.0]
+        );
+        assert_eq!(
+            [value(Channel::U16, 65_535), value(Channel::I16, 0x8000)],
+            [1.0, -1.0]
+        );
+        let integers = Reading {
+            integers: true,
+            is_srgb: false,
+        };
         assert_eq!(Channel::I8.value(0x80, integers), 0xffff_ff80);
         assert_eq!(Channel::U8.value(0x80, integers), 0x80);
     }
 
     #[test]
     fn channels_that_are_missing_are_zero() {
-        let element = Element { channel: Channel::U16, channels: 2 };
+        let element = Element {
+            channel: Channel::U16,
+            channels: 2,
+        };
         let mut read = |address: u64, bytes: u64| Ok(address + bytes);
-        let texel = element.read(10, Reading { integers: true, is_srgb: false }, &mut read).expect("nothing fails");
+        let texel = element
+            .read(
+                10,
+                Reading {
+                    integers: true,
+                    is_srgb: false,
+                },
+                &mut read,
+            )
+            .expect("nothing fails");
         assert_eq!(texel, [12, 14, 0, 0]);
     }
 
@@ -261,25 +322,52 @@ mod tests {
     fn border_color_is_converted_to_the_element_format() {
         let color = [3.0, -2.5, 1.0 / 3.0, 1e10];
         let border = |channel: Channel, integers: bool| {
-            Element { channel, channels: 4 }.border(color, Reading { integers, is_srgb: false })
+            Element {
+                channel,
+                channels: 4,
+            }
+            .border(
+                color,
+                Reading {
+                    integers,
+                    is_srgb: false,
+                },
+            )
         };
         let numbers = |channel: Channel| border(channel, false).map(f32::from_bits);
         assert_eq!(numbers(Channel::U8), [1.0, 0.0, 85.0 / 255.0, 1.0]);
         assert_eq!(numbers(Channel::I8), [1.0, -1.0, 42.0 / 127.0, 1.0]);
         assert_eq!(numbers(Channel::F16), [3.0, -2.5, 0.333_251_95, 65_504.0]);
         assert_eq!(numbers(Channel::F32), color);
-        assert_eq!(border(Channel::U16, true), [0, 0, 0xaaab, 0x02f9], "the low bits");
+        assert_eq!(
+            border(Channel::U16, true),
+            [0, 0, 0xaaab, 0x02f9],
+            "the low bits"
+        );
         assert_eq!(border(Channel::I8, true), [0, 0, 0xffff_ffab, 0xffff_fff9]);
-        assert_eq!(Element { channel: Channel::U32, channels: 2 }.border(color, FRACTIONS)[1..], [0xc020_0000, 0, 0]);
+        assert_eq!(
+            Element {
+                channel: Channel::U32,
+                channels: 2
+            }
+            .border(color, FRACTIONS)[1..],
+            [0xc020_0000, 0, 0]
+        );
     }
 
     #[test]
     fn blend_of_halves_is_the_nearest_half() {
         let rounded = |value: f32| f32::from_bits(nearest_half(value.to_bits()));
         let (tie, farther) = (1.0 + 1.0 / 2048.0, 1.0 + 1.0 / 1024.0);
-        assert_eq!([tie, -tie, 1.25, 0.0].map(rounded), [farther, -farther, 1.25, 0.0]);
+        assert_eq!(
+            [tie, -tie, 1.25, 0.0].map(rounded),
+            [farther, -farther, 1.25, 0.0]
+        );
         let least = 2_f32.powi(-24);
-        assert_eq!([0.5 * least, 0.4 * least, -1.5 * least].map(rounded), [least, 0.0, -2.0 * least]);
+        assert_eq!(
+            [0.5 * least, 0.4 * least, -1.5 * least].map(rounded),
+            [least, 0.0, -2.0 * least]
+        );
         assert_eq!(rounded(f32::INFINITY), f32::INFINITY);
     }
 

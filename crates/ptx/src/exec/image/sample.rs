@@ -32,8 +32,17 @@ pub(crate) enum Query {
 impl Query {
     /// Creates the query with a number.
     pub(crate) fn from_number(number: u64) -> Self {
-        let all = [Self::Width, Self::Height, Self::Depth, Self::ArraySize, Self::Levels, Self::NormalizedCoordinates];
-        all.into_iter().find(|query| *query as u64 == number).unwrap_or(Self::Width)
+        let all = [
+            Self::Width,
+            Self::Height,
+            Self::Depth,
+            Self::ArraySize,
+            Self::Levels,
+            Self::NormalizedCoordinates,
+        ];
+        all.into_iter()
+            .find(|query| *query as u64 == number)
+            .unwrap_or(Self::Width)
     }
 }
 
@@ -50,17 +59,34 @@ struct Spot {
 #[inline(always)]
 pub(super) fn share([column, row, layer]: [u32; 3], corner: [usize; 3]) -> u32 {
     let part = |whole: u32, share: u32| (whole * share + SHARES / 2) / SHARES;
-    let of_layer = if corner[2] == 1 { layer } else { SHARES - layer };
+    let of_layer = if corner[2] == 1 {
+        layer
+    } else {
+        SHARES - layer
+    };
     let second = part(of_layer, column);
-    let [of_column, of_row] = if corner[0] == 1 { [second, row] } else { [of_layer - second, SHARES - row] };
+    let [of_column, of_row] = if corner[0] == 1 {
+        [second, row]
+    } else {
+        [of_layer - second, SHARES - row]
+    };
     let same = part(of_column, of_row);
-    if corner[0] == corner[1] { same } else { of_column - same }
+    if corner[0] == corner[1] {
+        same
+    } else {
+        of_column - same
+    }
 }
 
 impl Texture {
     /// Samples the texture at a point.
     #[inline]
-    pub(crate) fn sample(&self, geometry: Geometry, point: &Point, read: &mut impl Read) -> Result<Texel, Trap> {
+    pub(crate) fn sample(
+        &self,
+        geometry: Geometry,
+        point: &Point,
+        read: &mut impl Read,
+    ) -> Result<Texel, Trap> {
         let (first, second, share) = self.levels_at(point.level);
         if self.is_out_of_reach(geometry, point.places) {
             return Ok([0; 4]);
@@ -111,7 +137,11 @@ impl Texture {
         let image = &self.levels[0];
         let length = |step: [f32; 3]| {
             let scaled = |(direction, part): (usize, f32)| {
-                let scale = if self.has_normalized_coordinates { image.extent(direction) as f32 } else { 1.0 };
+                let scale = if self.has_normalized_coordinates {
+                    image.extent(direction) as f32
+                } else {
+                    1.0
+                };
                 (part * scale).powi(2)
             };
             step.into_iter().enumerate().map(scaled).sum::<f32>().sqrt()
@@ -121,7 +151,10 @@ impl Texture {
 
     #[inline]
     pub(super) fn reading(&self) -> Reading {
-        Reading { integers: self.reads_integers, is_srgb: self.is_srgb }
+        Reading {
+            integers: self.reads_integers,
+            is_srgb: self.is_srgb,
+        }
     }
 
     #[inline]
@@ -136,7 +169,9 @@ impl Texture {
         match places {
             Places::Nowhere => true,
             Places::Between => self.is_buffer,
-            Places::Elements | Places::NearestElements => geometry == Geometry::Line && !self.is_buffer,
+            Places::Elements | Places::NearestElements => {
+                geometry == Geometry::Line && !self.is_buffer
+            }
         }
     }
 
@@ -150,7 +185,15 @@ impl Texture {
         read: &mut impl Read,
     ) -> Result<Texel, Trap> {
         let is_nearest = point.places == Places::NearestElements;
-        let mut at = [0, 0, if geometry.has_layers() { point.layer } else { 0 }];
+        let mut at = [
+            0,
+            0,
+            if geometry.has_layers() {
+                point.layer
+            } else {
+                0
+            },
+        ];
         for (direction, place) in at.iter_mut().enumerate().take(geometry.dimensions()) {
             *place = point.coordinates[direction].wrapping_add_signed(point.offset[direction]);
         }
@@ -158,13 +201,20 @@ impl Texture {
             let last = image.extent(direction) - 1;
             if is_nearest {
                 let is_layer = direction >= geometry.dimensions();
-                *place =
-                    if is_layer { (*place).min(last) } else { place.cast_signed().max(0).cast_unsigned().min(last) };
+                *place = if is_layer {
+                    (*place).min(last)
+                } else {
+                    place.cast_signed().max(0).cast_unsigned().min(last)
+                };
             } else if *place > last {
                 return Ok([0; 4]);
             }
         }
-        self.element.read(image.address(self.element.bytes(), at), self.reading(), read)
+        self.element.read(
+            image.address(self.element.bytes(), at),
+            self.reading(),
+            read,
+        )
     }
 
     /// Returns the levels next to a level of detail, and the weight of the second one.
@@ -176,7 +226,8 @@ impl Texture {
         let last = (self.levels.len() - 1) as f32;
         let level = if level.is_nan() { 0.0 } else { level };
         let [least, most] = self.level_range;
-        let [level, bias, least, most, last] = [level, self.level_bias, least, most, last].map(f64::from);
+        let [level, bias, least, most, last] =
+            [level, self.level_bias, least, most, last].map(f64::from);
         let level = (level + bias).min(most).max(least).min(last).max(0.0);
         if !self.is_linear_in_levels {
             let nearest = (level + 0.5).floor().min(last) as usize;
@@ -184,7 +235,11 @@ impl Texture {
         }
         let steps = (level * 256.0).floor();
         let first = (steps / 256.0).floor();
-        (first as usize, (first as usize + 1).min(self.levels.len() - 1), steps / 256.0 - first)
+        (
+            first as usize,
+            (first as usize + 1).min(self.levels.len() - 1),
+            steps / 256.0 - first,
+        )
     }
 
     #[inline]
@@ -197,7 +252,11 @@ impl Texture {
     ) -> Result<Texel, Trap> {
         let is_linear = self.is_linear && self.gives_floats();
         let spot = self.spot(image, geometry, point, is_linear);
-        if is_linear { self.blended(image, &spot, read) } else { self.corner(image, &spot, [0; 3], read) }
+        if is_linear {
+            self.blended(image, &spot, read)
+        } else {
+            self.corner(image, &spot, [0; 3], read)
+        }
     }
 
     /// Returns the weighted sum of the elements around a point.
@@ -210,7 +269,8 @@ impl Texture {
             let share = f64::from(share(shares, corner)) / f64::from(SHARES);
             if share > 0.0 {
                 let texel = self.corner(image, spot, corner, read)?;
-                let add = |(sum, bits): (&mut f64, u32)| *sum += share * f64::from(f32::from_bits(bits));
+                let add =
+                    |(sum, bits): (&mut f64, u32)| *sum += share * f64::from(f32::from_bits(bits));
                 sums.iter_mut().zip(texel).for_each(add);
             }
         }
@@ -219,7 +279,13 @@ impl Texture {
 
     /// Returns one of the elements around a point, or the border color.
     #[inline]
-    fn corner(&self, image: &Image, spot: &Spot, corner: [usize; 3], read: &mut impl Read) -> Result<Texel, Trap> {
+    fn corner(
+        &self,
+        image: &Image,
+        spot: &Spot,
+        corner: [usize; 3],
+        read: &mut impl Read,
+    ) -> Result<Texel, Trap> {
         let mut at = [0, 0, spot.layer];
         for direction in 0..spot.directions {
             match spot.pairs[direction].places[corner[direction]] {
@@ -227,13 +293,21 @@ impl Texture {
                 None => return Ok(self.element.border(self.border, self.reading())),
             }
         }
-        self.element.read(image.address(self.element.bytes(), at), self.reading(), read)
+        self.element.read(
+            image.address(self.element.bytes(), at),
+            self.reading(),
+            read,
+        )
     }
 
     #[inline]
     fn spot(&self, image: &Image, geometry: Geometry, point: &Point, is_linear: bool) -> Spot {
         let mut coordinates = point.coordinates;
-        let mut layer = if geometry.has_layers() { point.layer } else { 0 };
+        let mut layer = if geometry.has_layers() {
+            point.layer
+        } else {
+            0
+        };
         let is_cube = geometry.is_cube();
         if is_cube {
             let (face, place) = cube::face(coordinates.map(f32::from_bits));
@@ -242,32 +316,51 @@ impl Texture {
             coordinates = [place[0].to_bits(), place[1].to_bits(), 0];
         }
         // Hardware reads a line as the upper edge of a plane with one row. The border color of the second direction has half the weight.
-        let has_edge = geometry == Geometry::Line && is_linear && self.address_modes[1] == AddressMode::Border;
+        let has_edge =
+            geometry == Geometry::Line && is_linear && self.address_modes[1] == AddressMode::Border;
         if has_edge {
             coordinates[1] = 0;
         }
-        let directions = if is_cube || has_edge { 2 } else { geometry.dimensions() };
+        let directions = if is_cube || has_edge {
+            2
+        } else {
+            geometry.dimensions()
+        };
         let pairs = std::array::from_fn(|direction| {
             let axis = self.axis(image, direction, is_cube);
             let coordinate = coordinates[direction];
             if direction >= directions {
-                return Pair { places: [Some(0); 2], share: 0 };
+                return Pair {
+                    places: [Some(0); 2],
+                    share: 0,
+                };
             }
             let offset = point.offset[direction];
             if is_linear {
                 axis.pair(f32::from_bits(coordinate), offset)
             } else {
-                Pair { places: [axis.nearest(f32::from_bits(coordinate), offset); 2], share: 0 }
+                Pair {
+                    places: [axis.nearest(f32::from_bits(coordinate), offset); 2],
+                    share: 0,
+                }
             }
         });
-        Spot { layer: layer.min(image.depth - 1), directions, pairs }
+        Spot {
+            layer: layer.min(image.depth - 1),
+            directions,
+            pairs,
+        }
     }
 
     #[inline]
     pub(super) fn axis(&self, image: &Image, direction: usize, is_cube: bool) -> Axis {
         // The coordinates on a face are computed here, and are always normalized.
         let is_normalized = self.has_normalized_coordinates || is_cube;
-        Axis { extent: image.extent(direction), mode: self.address_modes[direction], is_normalized }
+        Axis {
+            extent: image.extent(direction),
+            mode: self.address_modes[direction],
+            is_normalized,
+        }
     }
 }
 

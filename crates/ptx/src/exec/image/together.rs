@@ -15,13 +15,24 @@ impl Texture {
     /// single line or plane that does not repeat, has memory everywhere, and has aligned channels.
     pub(crate) fn span_read_together(&self, geometry: Geometry) -> Option<std::ops::Range<u64>> {
         let directions = directions(geometry)?;
-        let [image] = &self.levels[..] else { return None };
-        let has_edge = geometry == Geometry::Line && self.is_linear && self.address_modes[1] == AddressMode::Border;
+        let [image] = &self.levels[..] else {
+            return None;
+        };
+        let has_edge = geometry == Geometry::Line
+            && self.is_linear
+            && self.address_modes[1] == AddressMode::Border;
         let is_single = |direction| self.axis(image, direction, false).is_single();
         let is_aligned = (image.base | image.pitch) & (self.element.channel.bytes() - 1) == 0;
-        let can_be_read =
-            self.tiles.is_empty() && !self.is_buffer && !has_edge && is_aligned && (0..directions).all(is_single);
-        let last_row = if directions == 2 { u64::from(image.height) - 1 } else { 0 };
+        let can_be_read = self.tiles.is_empty()
+            && !self.is_buffer
+            && !has_edge
+            && is_aligned
+            && (0..directions).all(is_single);
+        let last_row = if directions == 2 {
+            u64::from(image.height) - 1
+        } else {
+            0
+        };
         let bytes = last_row * image.pitch + u64::from(image.width) * self.element.bytes();
         can_be_read.then_some(image.base..image.base + bytes)
     }
@@ -39,11 +50,19 @@ impl Texture {
         let is_plane = directions(geometry) == Some(2);
         if self.is_linear && self.gives_floats() {
             let columns = columns.pairs::<true>(across);
-            let rows = if is_plane { rows.pairs::<true>(down) } else { FIRST };
+            let rows = if is_plane {
+                rows.pairs::<true>(down)
+            } else {
+                FIRST
+            };
             self.blend_together(memory, &columns, &rows)
         } else {
             let columns = columns.pairs::<false>(across);
-            let rows = if is_plane { rows.pairs::<false>(down) } else { FIRST };
+            let rows = if is_plane {
+                rows.pairs::<false>(down)
+            } else {
+                FIRST
+            };
             self.texels_together(memory, &columns.places[0], &rows.places[0])
         }
     }
@@ -55,12 +74,22 @@ impl Texture {
         for [column, row] in [[0, 0], [1, 0], [0, 1], [1, 1]] {
             let texels = self.texels_together(memory, &columns.places[column], &rows.places[row]);
             let mut shares = [0.0; LANES];
-            #[expect(clippy::needless_range_loop, reason = "the compiler vectorizes this form")]
+            #[expect(
+                clippy::needless_range_loop,
+                reason = "the compiler vectorizes this form"
+            )]
             for lane in 0..LANES {
-                let share = share([columns.shares[lane], rows.shares[lane], 0], [column, row, 0]);
+                let share = share(
+                    [columns.shares[lane], rows.shares[lane], 0],
+                    [column, row, 0],
+                );
                 shares[lane] = f64::from(share.cast_signed()) / f64::from(SHARES);
             }
-            for (sums, texels) in sums.iter_mut().zip(&texels).take(self.element.channels as usize) {
+            for (sums, texels) in sums
+                .iter_mut()
+                .zip(&texels)
+                .take(self.element.channels as usize)
+            {
                 for lane in 0..LANES {
                     let part = shares[lane] * f64::from(f32::from_bits(texels[lane]));
                     // Infinities and NaN without a share do not count.
@@ -82,7 +111,12 @@ impl Texture {
 
     /// Returns the elements at places, or the border where one of a place's numbers is negative.
     #[inline(always)]
-    fn texels_together(&self, memory: HostBytes, columns: &[i32; LANES], rows: &[i32; LANES]) -> Texels {
+    fn texels_together(
+        &self,
+        memory: HostBytes,
+        columns: &[i32; LANES],
+        rows: &[i32; LANES],
+    ) -> Texels {
         let (pitch, bytes) = (self.levels[0].pitch, self.element.bytes());
         let (mut offsets, mut signs) = ([0; LANES], 0);
         for lane in 0..LANES {
@@ -103,7 +137,13 @@ impl Texture {
         }
         if signs < 0 {
             let border = self.element.border(self.border, self.reading());
-            each_lane(&mut texels, |lane, texel| if columns[lane] | rows[lane] < 0 { border } else { texel });
+            each_lane(&mut texels, |lane, texel| {
+                if columns[lane] | rows[lane] < 0 {
+                    border
+                } else {
+                    texel
+                }
+            });
         }
         texels
     }
@@ -127,7 +167,10 @@ fn load<T: Word>(memory: HostBytes, offsets: &[u64; LANES], first: u64, values: 
 }
 
 /// The row of a one-dimensional texture.
-const FIRST: Pairs = Pairs { places: [[0; LANES]; 2], shares: [0; LANES] };
+const FIRST: Pairs = Pairs {
+    places: [[0; LANES]; 2],
+    shares: [0; LANES],
+};
 
 fn directions(geometry: Geometry) -> Option<usize> {
     match geometry {
@@ -145,16 +188,37 @@ mod tests {
     use crate::exec::memory::tests::Arena;
 
     const BASE: u64 = 0x1000;
-    const CHANNELS: [Channel; 8] =
-        [Channel::U8, Channel::I8, Channel::U16, Channel::I16, Channel::U32, Channel::I32, Channel::F16, Channel::F32];
+    const CHANNELS: [Channel; 8] = [
+        Channel::U8,
+        Channel::I8,
+        Channel::U16,
+        Channel::I16,
+        Channel::U32,
+        Channel::I32,
+        Channel::F16,
+        Channel::F32,
+    ];
 
     /// Returns a texture of 7 x 5 elements whose properties are the bits of a number.
     fn texture(channel: Channel, number: u32) -> Texture {
         let bit = |at: u32| number >> at & 1 == 1;
-        let mode = if bit(0) { AddressMode::Clamp } else { AddressMode::Border };
+        let mode = if bit(0) {
+            AddressMode::Clamp
+        } else {
+            AddressMode::Border
+        };
         Texture {
-            levels: vec![Image { base: BASE + 64, width: 7, height: 5, depth: 1, pitch: 128 }],
-            element: Element { channel, channels: [1, 2, 4][number as usize % 3] },
+            levels: vec![Image {
+                base: BASE + 64,
+                width: 7,
+                height: 5,
+                depth: 1,
+                pitch: 128,
+            }],
+            element: Element {
+                channel,
+                channels: [1, 2, 4][number as usize % 3],
+            },
             address_modes: [mode, AddressMode::Clamp, AddressMode::Clamp],
             is_linear: bit(1),
             is_linear_in_levels: false,
@@ -174,33 +238,63 @@ mod tests {
         let arena = Arena::new(BASE, 1024);
         let mut state = 3_u64;
         let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 32) as u32
         };
         let words: Vec<u32> = (0..256).map(|_| random()).collect();
         arena.write(0, &words);
-        for (channel, number) in CHANNELS.into_iter().flat_map(|channel| (0..96).map(move |number| (channel, number))) {
+        for (channel, number) in CHANNELS
+            .into_iter()
+            .flat_map(|channel| (0..96).map(move |number| (channel, number)))
+        {
             let texture = texture(channel, number);
-            let geometry = if number % 5 == 0 { Geometry::Line } else { Geometry::Plane };
-            let scale = if texture.has_normalized_coordinates { 1.0 } else { 8.0 };
-            let mut row: [u32; LANES] =
-                std::array::from_fn(|_| ((random() % 4096) as f32 / 2048.0 * scale - 0.5 * scale).to_bits());
-            row[..3].copy_from_slice(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(f32::to_bits));
+            let geometry = if number % 5 == 0 {
+                Geometry::Line
+            } else {
+                Geometry::Plane
+            };
+            let scale = if texture.has_normalized_coordinates {
+                1.0
+            } else {
+                8.0
+            };
+            let mut row: [u32; LANES] = std::array::from_fn(|_| {
+                ((random() % 4096) as f32 / 2048.0 * scale - 0.5 * scale).to_bits()
+            });
+            row[..3]
+                .copy_from_slice(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(f32::to_bits));
             let column = std::array::from_fn(|lane| row[(lane * 7 + 5) % LANES]);
-            let span = texture.span_read_together(geometry).expect("it does not repeat");
-            let memory = arena.segment(BASE).and_then(|all| all.place(span.start, span.end - span.start));
-            let found = texture.sample_together(geometry, [&row, &column], memory.expect("it is inside"));
+            let span = texture
+                .span_read_together(geometry)
+                .expect("it does not repeat");
+            let memory = arena
+                .segment(BASE)
+                .and_then(|all| all.place(span.start, span.end - span.start));
+            let found =
+                texture.sample_together(geometry, [&row, &column], memory.expect("it is inside"));
             for lane in 0..LANES {
                 let coordinates = [row[lane], column[lane], 0];
-                let point = Point { layer: 0, coordinates, places: Places::Between, level: 0.0, offset: [0; 3] };
+                let point = Point {
+                    layer: 0,
+                    coordinates,
+                    places: Places::Between,
+                    level: 0.0,
+                    offset: [0; 3],
+                };
                 let mut read = |address: u64, bytes: u64| {
-                    let word = arena.read::<u32>((address - BASE) & !3, 1)[0] >> (8 * (address & 3));
+                    let word =
+                        arena.read::<u32>((address - BASE) & !3, 1)[0] >> (8 * (address & 3));
                     Ok(u64::from(word & u32::MAX >> (32 - 8 * bytes)))
                 };
-                let expected = texture.sample(geometry, &point, &mut read).expect("it is inside");
+                let expected = texture
+                    .sample(geometry, &point, &mut read)
+                    .expect("it is inside");
                 let texel = found.map(|channel| channel[lane]);
                 let is_nan = |bits: u32| f32::from_bits(bits).is_nan();
-                let alike = |(a, b): (u32, u32)| a == b || texture.is_linear && is_nan(a) && is_nan(b);
+                let alike =
+                    |(a, b): (u32, u32)| a == b || texture.is_linear && is_nan(a) && is_nan(b);
                 assert!(
                     texel.into_iter().zip(expected).all(alike),
                     "{texture:?} {coordinates:x?}: {texel:x?} {expected:x?}"
@@ -218,9 +312,18 @@ mod tests {
         };
         assert_eq!(plane(|_| {}), Some(BASE + 64..BASE + 64 + 4 * 128 + 7 * 8));
         assert_eq!(plane(|texture| texture.is_buffer = true), None);
-        assert_eq!(plane(|texture| texture.address_modes[1] = AddressMode::Wrap), None);
+        assert_eq!(
+            plane(|texture| texture.address_modes[1] = AddressMode::Wrap),
+            None
+        );
         assert_eq!(plane(|texture| texture.levels[0].base += 2), None);
-        assert_eq!(plane(|texture| texture.levels.push(texture.levels[0])), None);
-        assert_eq!(texture(Channel::F32, 7).span_read_together(Geometry::Volume), None);
+        assert_eq!(
+            plane(|texture| texture.levels.push(texture.levels[0])),
+            None
+        );
+        assert_eq!(
+            texture(Channel::F32, 7).span_read_together(Geometry::Volume),
+            None
+        );
     }
 }

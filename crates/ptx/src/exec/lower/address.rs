@@ -15,7 +15,8 @@ use crate::exec::program::Late;
 use crate::exec::stack::run_frame_address;
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::syntax::{
-    Address, Base, FunctionKind, Instruction, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State, Symbol,
+    Address, Base, FunctionKind, Instruction, Keyword, Modifier, Operand, ScalarType, Semantics,
+    Space as State, Symbol,
 };
 
 /// The row of a parameter's address, which needs no register.
@@ -38,7 +39,11 @@ impl Target {
 
     /// Returns `true` if the address register is in this slot.
     fn is(self, slot: Slot) -> bool {
-        slot == if self.narrow { Slot::Word(self.row) } else { Slot::Double(self.row) }
+        slot == if self.narrow {
+            Slot::Word(self.row)
+        } else {
+            Slot::Double(self.row)
+        }
     }
 }
 
@@ -51,9 +56,16 @@ impl Lowerer<'_> {
         let scalar = scalar(instruction)?;
         let target = self.target(instruction, *address)?;
         let (elements, scalar, align) = self.elements(destination, scalar)?;
-        let used = instruction.used_bytes.filter(|_| target.row != NO_ROW).unwrap_or(u32::MAX);
-        for (index, Range { start, end }) in runs_of_used_bytes(used, align).into_iter().enumerate() {
-            let target = Target { offset: target.offset.wrapping_add(start), ..target };
+        let used = instruction
+            .used_bytes
+            .filter(|_| target.row != NO_ROW)
+            .unwrap_or(u32::MAX);
+        for (index, Range { start, end }) in runs_of_used_bytes(used, align).into_iter().enumerate()
+        {
+            let target = Target {
+                offset: target.offset.wrapping_add(start),
+                ..target
+            };
             self.check_race(instruction, target, end - start, None);
             self.find_uninitialized(target, start, end - start, index == 0);
         }
@@ -62,7 +74,10 @@ impl Lowerer<'_> {
             return Ok(());
         }
         // An element that overwrites the address register is loaded last.
-        let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
+        let (last, first): (Vec<_>, Vec<_>) = elements
+            .iter()
+            .enumerate()
+            .partition(|(_, slot)| target.is(**slot));
         for (index, slot) in first.into_iter().chain(last) {
             let offset = index as u64 * scalar.bytes();
             let whole = u32::MAX >> (32 - scalar.bytes());
@@ -105,13 +120,22 @@ impl Lowerer<'_> {
             return Ok(());
         }
         for (index, slot) in elements.into_iter().enumerate() {
-            self.store_element(instruction, target, (index as u64 * scalar.bytes(), align), (slot, scalar))?;
+            self.store_element(
+                instruction,
+                target,
+                (index as u64 * scalar.bytes(), align),
+                (slot, scalar),
+            )?;
         }
         Ok(())
     }
 
     /// Returns the slots of the elements of an access, the type of each, and the alignment of all.
-    pub(super) fn elements(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<(Vec<Slot>, ScalarType, u64)> {
+    pub(super) fn elements(
+        &mut self,
+        operand: &Operand,
+        scalar: ScalarType,
+    ) -> Lowered<(Vec<Slot>, ScalarType, u64)> {
         let mut slots = Vec::new();
         let all = match operand {
             Operand::Vector(elements) => elements,
@@ -123,7 +147,11 @@ impl Lowerer<'_> {
                 continue;
             }
             let slot = match element {
-                Operand::Sink => self.new_slot(if scalar.bits() == 64 { ScalarType::B64 } else { ScalarType::B32 }),
+                Operand::Sink => self.new_slot(if scalar.bits() == 64 {
+                    ScalarType::B64
+                } else {
+                    ScalarType::B32
+                }),
                 Operand::Register(register) => {
                     let vector = self.function.registers[register.0 as usize].vector;
                     slots.extend((0..vector - 1).map(|index| self.element(*register, index)));
@@ -132,12 +160,20 @@ impl Lowerer<'_> {
                 Operand::Element(register, part) => self.element(*register, *part),
                 other => {
                     let row = self.source(other, scalar)?;
-                    if scalar.bits() == 64 { Slot::Double(row) } else { Slot::Word(row) }
+                    if scalar.bits() == 64 {
+                        Slot::Double(row)
+                    } else {
+                        Slot::Word(row)
+                    }
                 }
             };
             slots.push(slot);
         }
-        let scalar = if scalar == ScalarType::B128 { ScalarType::B64 } else { scalar };
+        let scalar = if scalar == ScalarType::B128 {
+            ScalarType::B64
+        } else {
+            scalar
+        };
         let align = scalar.bytes() * slots.len() as u64;
         Ok((slots, scalar, align))
     }
@@ -193,24 +229,40 @@ impl Lowerer<'_> {
     }
 
     /// Decodes a memory operand.
-    pub(super) fn target(&mut self, instruction: &Instruction, address: Address) -> Lowered<Target> {
+    pub(super) fn target(
+        &mut self,
+        instruction: &Instruction,
+        address: Address,
+    ) -> Lowered<Target> {
         let offset = address.offset as u64;
         let space = match state(instruction) {
             None => Space::Generic,
             Some(State::Global | State::Const) => Space::Global,
             Some(State::Shared | State::SharedCta | State::SharedCluster) => Space::Shared,
             Some(State::Local) => Space::Local,
-            Some(State::Param | State::ParamEntry) if self.function.kind == FunctionKind::Entry => Space::Param,
+            Some(State::Param | State::ParamEntry) if self.function.kind == FunctionKind::Entry => {
+                Space::Param
+            }
             Some(_) => Space::Local,
         };
         match address.base {
             Base::Register(register) => {
                 let (row, double) = row(self.slot(register))?;
-                Ok(Target { space, row, narrow: !double, offset })
+                Ok(Target {
+                    space,
+                    row,
+                    narrow: !double,
+                    offset,
+                })
             }
             Base::Absolute => {
                 let row = self.double(0);
-                Ok(Target { space, row, narrow: false, offset })
+                Ok(Target {
+                    space,
+                    row,
+                    narrow: false,
+                    offset,
+                })
             }
             Base::Symbol(symbol) => self.symbol_target(symbol, offset),
         }
@@ -225,7 +277,12 @@ impl Lowerer<'_> {
                 Place::DynamicShared => VariableLocation::DynamicShared,
                 Place::Device(index) => {
                     let row = self.late(Late::Global(index, 0));
-                    return Ok(Target { space: Space::Global, row, narrow: false, offset });
+                    return Ok(Target {
+                        space: Space::Global,
+                        row,
+                        narrow: false,
+                        offset,
+                    });
                 }
             },
             Symbol::Function(_) => return Err(Refusal::operand("a memory address")),
@@ -234,13 +291,26 @@ impl Lowerer<'_> {
             VariableLocation::Frame(base) => (Space::Frame, 0, base.wrapping_add(offset)),
             VariableLocation::Param(base) => (Space::Param, NO_ROW, base.wrapping_add(offset)),
             VariableLocation::Shared(base) => (Space::Shared, self.double(base), offset),
-            VariableLocation::DynamicShared => (Space::Shared, self.late(Late::DynamicShared(0)), offset),
+            VariableLocation::DynamicShared => {
+                (Space::Shared, self.late(Late::DynamicShared(0)), offset)
+            }
         };
-        Ok(Target { space, row, narrow: false, offset })
+        Ok(Target {
+            space,
+            row,
+            narrow: false,
+            offset,
+        })
     }
 
     /// Appends an access to an element of a memory operand.
-    pub(super) fn access(&mut self, run: Handler, target: Target, element: u64, align: u64) -> &mut Op {
+    pub(super) fn access(
+        &mut self,
+        run: Handler,
+        target: Target,
+        element: u64,
+        align: u64,
+    ) -> &mut Op {
         let runs = self.kept_runs.reuse(target, align);
         self.push(Op {
             imm: target.offset.wrapping_add(element),
@@ -256,7 +326,11 @@ impl Lowerer<'_> {
 
     /// Appends a check of the next access that finds the runs of its address register, and keeps them if no other access did.
     pub(super) fn checking_access(&mut self, run: Handler, target: Target, bytes: u64) -> &mut Op {
-        let runs = if bytes.is_power_of_two() { self.runs_slot(target, bytes) } else { RunsSlot::None };
+        let runs = if bytes.is_power_of_two() {
+            self.runs_slot(target, bytes)
+        } else {
+            RunsSlot::None
+        };
         let op = self.access(run, target, 0, bytes);
         op.runs = runs;
         op
@@ -300,13 +374,19 @@ pub(super) fn row(slot: Slot) -> Lowered<(u32, bool)> {
 
 /// Returns the state space that an instruction names.
 pub(super) fn state(instruction: &Instruction) -> Option<State> {
-    instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Space(space) => Some(*space),
-        _ => None,
-    })
+    instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Space(space) => Some(*space),
+            _ => None,
+        })
 }
 
 /// Returns the first type of an instruction.
 pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
-    instruction.types().next().ok_or_else(|| Refusal::form(instruction))
+    instruction
+        .types()
+        .next()
+        .ok_or_else(|| Refusal::form(instruction))
 }

@@ -2,11 +2,15 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::asynchronous::{run_arrive_after_copies, run_commit, run_copy, run_wait_all, run_wait_group};
+use crate::exec::asynchronous::{
+    run_arrive_after_copies, run_commit, run_copy, run_wait_all, run_wait_group,
+};
 use crate::exec::barrier_object::{COMPLETE, run_update};
 use crate::exec::handler::moves::{add_doubles, add_words, zero_extend};
 use crate::exec::op::{Op, Space};
-use crate::syntax::{Address, Base, Instruction, Keyword, Modifier, Opcode, Operand, ScalarType, Space as State};
+use crate::syntax::{
+    Address, Base, Instruction, Keyword, Modifier, Opcode, Operand, ScalarType, Space as State,
+};
 
 impl Lowerer<'_> {
     /// `cp.async`, and its commit and wait.
@@ -31,19 +35,31 @@ impl Lowerer<'_> {
             [Operand::Address(barrier)] if has(Keyword::Mbarrier) => {
                 let space = space_of(state(instruction, 0));
                 let a = self.address_row(*barrier)?;
-                let op = self.push(Op { a, space, ..Op::new(run_arrive_after_copies) });
+                let op = self.push(Op {
+                    a,
+                    space,
+                    ..Op::new(run_arrive_after_copies)
+                });
                 op.imm = u64::from(has(Keyword::Noinc));
                 Ok(())
             }
-            [Operand::Address(to), Operand::Address(from), Operand::Integer(size), rest @ ..]
-                if matches!(size.bits, 4 | 8 | 16) =>
-            {
+            [
+                Operand::Address(to),
+                Operand::Address(from),
+                Operand::Integer(size),
+                rest @ ..,
+            ] if matches!(size.bits, 4 | 8 | 16) => {
                 let hint = usize::from(instruction.has(Modifier::CacheHint));
                 let rest = &rest[..rest.len().saturating_sub(hint)];
                 let a = self.address_row(*to)?;
                 let b = self.address_row(*from)?;
                 let c = self.bytes_read(rest.first(), size.bits as u32)?;
-                let op = self.push(Op { a, b, c, ..Op::new(run_copy) });
+                let op = self.push(Op {
+                    a,
+                    b,
+                    c,
+                    ..Op::new(run_copy)
+                });
                 op.imm = size.bits;
                 Ok(())
             }
@@ -59,7 +75,12 @@ impl Lowerer<'_> {
             Some(Operand::Register(register)) => match self.slot(*register) {
                 Slot::Predicate(predicate) => {
                     let (none, row) = (self.word(0), self.new_word());
-                    self.emit(crate::exec::handler::select::<u32>(), row, [none, all, predicate]).e = 0;
+                    self.emit(
+                        crate::exec::handler::select::<u32>(),
+                        row,
+                        [none, all, predicate],
+                    )
+                    .e = 0;
                     Ok(row)
                 }
                 slot => self.source_slot(slot, false),
@@ -67,7 +88,12 @@ impl Lowerer<'_> {
             Some(negated @ Operand::Not(_)) => {
                 let (predicate, negate) = self.predicate_source(negated)?;
                 let (none, row) = (self.word(0), self.new_word());
-                self.emit(crate::exec::handler::select::<u32>(), row, [none, all, predicate]).e = negate;
+                self.emit(
+                    crate::exec::handler::select::<u32>(),
+                    row,
+                    [none, all, predicate],
+                )
+                .e = negate;
                 Ok(row)
             }
             Some(other) => self.source(other, ScalarType::U32),
@@ -82,12 +108,20 @@ impl Lowerer<'_> {
             Base::Register(register) => match self.slot(register) {
                 Slot::Double(row) => row,
                 Slot::Word(row) => {
-                    let (sum, offset, wide) = (self.new_word(), self.word(address.offset as u32), self.new_double());
+                    let (sum, offset, wide) = (
+                        self.new_word(),
+                        self.word(address.offset as u32),
+                        self.new_double(),
+                    );
                     self.emit(add_words(), sum, [row, offset, 0]);
                     self.emit(zero_extend(), wide, [sum, 0, 0]);
                     return Ok(wide);
                 }
-                _ => return Err(Refusal::operand("an address in a register of 32 or 64 bits")),
+                _ => {
+                    return Err(Refusal::operand(
+                        "an address in a register of 32 or 64 bits",
+                    ));
+                }
             },
         };
         if address.offset == 0 {
@@ -120,20 +154,36 @@ impl Lowerer<'_> {
             Opcode::Red => self.atomic(&store, false)?,
             _ => self.store(&store)?,
         }
-        let count = if let Operand::Vector(elements) = source { elements.len() as u64 } else { 1 };
-        let (a, b) = (self.address_row(*barrier)?, self.word((count * scalar.bytes()) as u32));
+        let count = if let Operand::Vector(elements) = source {
+            elements.len() as u64
+        } else {
+            1
+        };
+        let (a, b) = (
+            self.address_row(*barrier)?,
+            self.word((count * scalar.bytes()) as u32),
+        );
         let d = self.new_double();
-        self.push(Op { a, b, d, space: Space::Shared, ..Op::new(run_update::<COMPLETE>) });
+        self.push(Op {
+            a,
+            b,
+            d,
+            space: Space::Shared,
+            ..Op::new(run_update::<COMPLETE>)
+        });
         Ok(())
     }
 }
 
 /// Returns the n-th state space that an instruction names.
 pub(super) fn state(instruction: &Instruction, index: usize) -> Option<State> {
-    let spaces = instruction.modifiers.iter().filter_map(|modifier| match modifier {
-        Modifier::Space(space) => Some(*space),
-        _ => None,
-    });
+    let spaces = instruction
+        .modifiers
+        .iter()
+        .filter_map(|modifier| match modifier {
+            Modifier::Space(space) => Some(*space),
+            _ => None,
+        });
     spaces.into_iter().nth(index)
 }
 

@@ -16,23 +16,42 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         };
         let scalar = scalar(instruction)?;
-        let operation = instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Operation(operation) => Some(*operation),
-            _ => None,
-        });
+        let operation = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Operation(operation) => Some(*operation),
+                _ => None,
+            });
         let operation = operation.ok_or_else(|| Refusal::form(instruction))?;
         let target = self.target(instruction, *address)?;
         let operand = |index: usize| instruction.operands.get(skip + index);
         let b = operand(1).ok_or_else(|| Refusal::form(instruction))?;
-        let c = if operation == Operation::CompareAndSwap { operand(2).unwrap_or(b) } else { b };
+        let c = if operation == Operation::CompareAndSwap {
+            operand(2).unwrap_or(b)
+        } else {
+            b
+        };
         let sink = Operand::Sink;
-        let destination = if returns { &instruction.operands[0] } else { &sink };
+        let destination = if returns {
+            &instruction.operands[0]
+        } else {
+            &sink
+        };
         self.fence_before(instruction);
-        let orders = |semantics: &[Semantics]| semantics.iter().any(|it| instruction.has(Modifier::Semantics(*it)));
+        let orders = |semantics: &[Semantics]| {
+            semantics
+                .iter()
+                .any(|it| instruction.has(Modifier::Semantics(*it)))
+        };
         if orders(&[Semantics::Release, Semantics::AcquireRelease]) {
             self.exchange(target.space);
         }
-        let elements = if let Operand::Vector(sources) = b { sources.len() as u64 } else { 1 };
+        let elements = if let Operand::Vector(sources) = b {
+            sources.len() as u64
+        } else {
+            1
+        };
         let bytes = elements * scalar.bytes();
         self.note_access(target, bytes, AccessKind::Atomic);
         if operation == Operation::Exchange {
@@ -45,7 +64,8 @@ impl Lowerer<'_> {
         } else if let Operand::Vector(sources) = b {
             self.vector_atomic(instruction, operation, target, destination, sources)?;
         } else {
-            let run = atomic_handler(operation, scalar, target.space).ok_or_else(|| Refusal::form(instruction))?;
+            let run = atomic_handler(operation, scalar, target.space)
+                .ok_or_else(|| Refusal::form(instruction))?;
             let (b, c) = (self.source(b, scalar)?, self.source(c, scalar)?);
             let d = self.destination(destination, scalar)?;
             let op = self.access(run, target, 0, scalar.bytes());
@@ -86,12 +106,15 @@ impl Lowerer<'_> {
         sources: &[Operand],
     ) -> Lowered {
         let scalar = scalar(instruction)?;
-        let run = atomic_handler(operation, scalar, target.space).ok_or_else(|| Refusal::form(instruction))?;
+        let run = atomic_handler(operation, scalar, target.space)
+            .ok_or_else(|| Refusal::form(instruction))?;
         let align = scalar.bytes() * sources.len() as u64;
         for (index, source) in sources.iter().enumerate() {
             let b = self.source(source, scalar)?;
             let d = match destination {
-                Operand::Vector(elements) if index < elements.len() => self.destination(&elements[index], scalar)?,
+                Operand::Vector(elements) if index < elements.len() => {
+                    self.destination(&elements[index], scalar)?
+                }
                 Operand::Sink => self.destination(&Operand::Sink, scalar)?,
                 _ => return Err(Refusal::form(instruction)),
             };

@@ -4,8 +4,8 @@ use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use crate::exec::barrier_object::{
-    ARRIVE, COMPLETE, DROP, EXPECT, EXPECT_AND_ARRIVE, EXPECT_AND_DROP, INIT, INVALIDATE, pending_count,
-    run_map_address, run_rank, run_test, run_update,
+    ARRIVE, COMPLETE, DROP, EXPECT, EXPECT_AND_ARRIVE, EXPECT_AND_DROP, INIT, INVALIDATE,
+    pending_count, run_map_address, run_rank, run_test, run_update,
 };
 use crate::exec::handler::moves::{copy, lower_word};
 use crate::exec::op::{Handler, Op};
@@ -29,7 +29,9 @@ impl Lowerer<'_> {
         }
         let (destination, rest) = match &instruction.operands[..] {
             [Operand::Address(address), rest @ ..] => (None, (*address, rest)),
-            [destination, Operand::Address(address), rest @ ..] => (Some(destination), (*address, rest)),
+            [destination, Operand::Address(address), rest @ ..] => {
+                (Some(destination), (*address, rest))
+            }
             _ => return Err(Refusal::form(instruction)),
         };
         let (address, operands) = rest;
@@ -38,9 +40,17 @@ impl Lowerer<'_> {
         } else if has(Keyword::Inval) {
             run_update::<INVALIDATE>
         } else if has(Keyword::ArriveDrop) {
-            if has(Keyword::ExpectTx) { run_update::<EXPECT_AND_DROP> } else { run_update::<DROP> }
+            if has(Keyword::ExpectTx) {
+                run_update::<EXPECT_AND_DROP>
+            } else {
+                run_update::<DROP>
+            }
         } else if has(Keyword::Arrive) {
-            if has(Keyword::ExpectTx) { run_update::<EXPECT_AND_ARRIVE> } else { run_update::<ARRIVE> }
+            if has(Keyword::ExpectTx) {
+                run_update::<EXPECT_AND_ARRIVE>
+            } else {
+                run_update::<ARRIVE>
+            }
         } else if has(Keyword::ExpectTx) {
             run_update::<EXPECT>
         } else if has(Keyword::CompleteTx) {
@@ -56,33 +66,67 @@ impl Lowerer<'_> {
         let d = self.destination(destination.unwrap_or(&Operand::Sink), ScalarType::B64)?;
         self.fence();
         let space = space_of(state(instruction, 0));
-        self.push(Op { a, b, d, space, ..Op::new(run) });
+        self.push(Op {
+            a,
+            b,
+            d,
+            space,
+            ..Op::new(run)
+        });
         Ok(())
     }
 
     fn test_barrier_object(&mut self, instruction: &Instruction) -> Lowered {
-        let [Operand::Register(destination), Operand::Address(address), phase, ..] = &instruction.operands[..] else {
+        let [
+            Operand::Register(destination),
+            Operand::Address(address),
+            phase,
+            ..,
+        ] = &instruction.operands[..]
+        else {
             return Err(Refusal::form(instruction));
         };
         let by_parity = instruction.has_keyword(Keyword::Parity);
         let a = self.address_row(*address)?;
-        let b = if by_parity { self.source(phase, ScalarType::U32)? } else { self.source(phase, ScalarType::B64)? };
+        let b = if by_parity {
+            self.source(phase, ScalarType::U32)?
+        } else {
+            self.source(phase, ScalarType::B64)?
+        };
         let d = self.predicate_register(*destination)?;
-        let run: Handler = if by_parity { run_test::<true> } else { run_test::<false> };
+        let run: Handler = if by_parity {
+            run_test::<true>
+        } else {
+            run_test::<false>
+        };
         let space = space_of(state(instruction, 0));
-        self.push(Op { a, b, d, space, ..Op::new(run) });
+        self.push(Op {
+            a,
+            b,
+            d,
+            space,
+            ..Op::new(run)
+        });
         self.fence();
         Ok(())
     }
 
     /// `mapa`, `getctarank`: the address in another block of the cluster, and the rank of an address's block.
     pub(super) fn map_address(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, address, rest @ ..], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
+        let ([destination, address, rest @ ..], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
         else {
             return Err(Refusal::form(instruction));
         };
         let a = self.source(address, scalar)?;
-        let a = self.source_slot(if scalar.bits() == 64 { Slot::Double(a) } else { Slot::Word(a) }, true)?;
+        let a = self.source_slot(
+            if scalar.bits() == 64 {
+                Slot::Double(a)
+            } else {
+                Slot::Word(a)
+            },
+            true,
+        )?;
         let generic = u64::from(state(instruction, 0).is_none());
         match rest {
             [rank] => {
@@ -90,7 +134,11 @@ impl Lowerer<'_> {
                 let wide = self.new_double();
                 self.emit(run_map_address, wide, [a, b, 0]).imm = generic;
                 let d = self.destination(destination, scalar)?;
-                let run = if scalar.bits() == 64 { copy::<u64>() } else { lower_word() };
+                let run = if scalar.bits() == 64 {
+                    copy::<u64>()
+                } else {
+                    lower_word()
+                };
                 self.emit(run, d, [wide, 0, 0]);
             }
             [] => {

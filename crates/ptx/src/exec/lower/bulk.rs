@@ -7,7 +7,9 @@ use crate::exec::bulk::{BulkReduction, run_bulk, run_masked, run_prefetch, run_r
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::op::{Op, Space};
 use crate::exec::tensor::{self};
-use crate::syntax::{CacheLevel, Instruction, Keyword, Modifier, Operand, Operation, ScalarType, Space as State};
+use crate::syntax::{
+    CacheLevel, Instruction, Keyword, Modifier, Operand, Operation, ScalarType, Space as State,
+};
 
 impl Lowerer<'_> {
     /// `cp.async.bulk` and `cp.reduce.async.bulk`.
@@ -23,14 +25,27 @@ impl Lowerer<'_> {
         if has(Keyword::Prefetch) {
             return self.prefetch_bulk(instruction);
         }
-        let [Operand::Address(to), Operand::Address(from), size, rest @ ..] = &instruction.operands[..] else {
+        let [
+            Operand::Address(to),
+            Operand::Address(from),
+            size,
+            rest @ ..,
+        ] = &instruction.operands[..]
+        else {
             return Err(Refusal::form(instruction));
         };
-        let reduction = if has(Keyword::Reduce) { Some(reduction(instruction)?) } else { None };
+        let reduction = if has(Keyword::Reduce) {
+            Some(reduction(instruction)?)
+        } else {
+            None
+        };
         let a = self.address_row(*to)?;
         let b = self.address_row(*from)?;
         let c = self.source(size, ScalarType::U32)?;
-        let spaces = [space_of(state(instruction, 0)), space_of(state(instruction, 1))];
+        let spaces = [
+            space_of(state(instruction, 0)),
+            space_of(state(instruction, 1)),
+        ];
         let barrier = match rest.first() {
             Some(Operand::Address(barrier)) => self.address_row(*barrier)?,
             _ => NO_REGISTER,
@@ -45,7 +60,14 @@ impl Lowerer<'_> {
         };
         let number = self.out.reductions.len() as u64;
         self.out.reductions.extend(reduction);
-        let op = self.push(Op { a, b, c, d: mask, e: barrier, ..Op::new(run) });
+        let op = self.push(Op {
+            a,
+            b,
+            c,
+            d: mask,
+            e: barrier,
+            ..Op::new(run)
+        });
         op.imm = to_shared | from_shared << 1 | number << 2;
         Ok(())
     }
@@ -63,11 +85,19 @@ impl Lowerer<'_> {
 
     /// Returns the row of the mask of copied bytes in each group of 16, which copies to device memory may have.
     fn byte_mask(&mut self, instruction: &Instruction, mask: &Operand) -> Lowered<u32> {
-        let keywords = [Keyword::Async, Keyword::Bulk, Keyword::BulkGroup, Keyword::CpMask].map(Modifier::Keyword);
+        let keywords = [
+            Keyword::Async,
+            Keyword::Bulk,
+            Keyword::BulkGroup,
+            Keyword::CpMask,
+        ]
+        .map(Modifier::Keyword);
         let spaces = [State::Global, State::SharedCta].map(Modifier::Space);
         let hint = usize::from(instruction.has(Modifier::CacheHint));
         let is_known = |modifier: &Modifier| {
-            keywords.contains(modifier) || spaces.contains(modifier) || *modifier == Modifier::CacheHint
+            keywords.contains(modifier)
+                || spaces.contains(modifier)
+                || *modifier == Modifier::CacheHint
         };
         if !instruction.modifiers.iter().all(is_known) || instruction.operands.len() != 4 + hint {
             return Err(Refusal::form(instruction));
@@ -77,11 +107,19 @@ impl Lowerer<'_> {
 
     fn prefetch_bulk(&mut self, instruction: &Instruction) -> Lowered {
         let hint = usize::from(instruction.has(Modifier::CacheHint));
-        let is_known = instruction.has(Modifier::Level(CacheLevel::L2)) && state(instruction, 0) == Some(State::Global);
+        let is_known = instruction.has(Modifier::Level(CacheLevel::L2))
+            && state(instruction, 0) == Some(State::Global);
         match &instruction.operands[..] {
             [Operand::Address(from), size, rest @ ..] if is_known && rest.len() == hint => {
-                let (a, c) = (self.address_row(*from)?, self.source(size, ScalarType::U32)?);
-                self.push(Op { a, c, ..Op::new(run_prefetch) });
+                let (a, c) = (
+                    self.address_row(*from)?,
+                    self.source(size, ScalarType::U32)?,
+                );
+                self.push(Op {
+                    a,
+                    c,
+                    ..Op::new(run_prefetch)
+                });
                 Ok(())
             }
             _ => Err(Refusal::form(instruction)),
@@ -94,7 +132,9 @@ fn reduction(instruction: &Instruction) -> Lowered<BulkReduction> {
     let has = |keyword| instruction.has(Modifier::Keyword(keyword));
     let refusal = || Refusal::form(instruction);
     let (operation, scalar) = (operation(instruction), instruction.types().next());
-    let (Some(operation), Some(scalar)) = (operation, scalar) else { return Err(refusal()) };
+    let (Some(operation), Some(scalar)) = (operation, scalar) else {
+        return Err(refusal());
+    };
     let spaces = [state(instruction, 0), state(instruction, 1)];
     let is_device = spaces[0] == Some(State::Global);
     let is_half = matches!(scalar, ScalarType::F16 | ScalarType::Bf16);
@@ -103,24 +143,35 @@ fn reduction(instruction: &Instruction) -> Lowered<BulkReduction> {
     let is_whole = matches!(scalar, ScalarType::B32 | ScalarType::U32 | ScalarType::S32)
         || scalar == ScalarType::U64 && operation == Operation::Add;
     let (destination, completion, operands) = if is_device {
-        (State::Global, Keyword::BulkGroup, 3 + usize::from(instruction.has(Modifier::CacheHint)))
+        (
+            State::Global,
+            Keyword::BulkGroup,
+            3 + usize::from(instruction.has(Modifier::CacheHint)),
+        )
     } else {
         (State::SharedCluster, Keyword::MbarrierCompleteTxBytes, 4)
     };
     let is_placed = spaces == [Some(destination), Some(State::SharedCta)] && has(completion);
-    let known = 7 + usize::from(has(Keyword::Noftz)) + usize::from(instruction.has(Modifier::CacheHint));
+    let known =
+        7 + usize::from(has(Keyword::Noftz)) + usize::from(instruction.has(Modifier::CacheHint));
     let is_whole = (is_device || is_whole) && instruction.modifiers.len() == known + 1;
     if !is_spelled || !is_placed || !is_whole || instruction.operands.len() != operands {
         return Err(refusal());
     }
     let change = tensor::change(operation, scalar).ok_or_else(refusal)?;
-    Ok(BulkReduction { change, bytes: scalar.bytes() })
+    Ok(BulkReduction {
+        change,
+        bytes: scalar.bytes(),
+    })
 }
 
 /// Returns the operation of a reduction.
 pub(super) fn operation(instruction: &Instruction) -> Option<Operation> {
-    instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Operation(operation) => Some(*operation),
-        _ => None,
-    })
+    instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Operation(operation) => Some(*operation),
+            _ => None,
+        })
 }

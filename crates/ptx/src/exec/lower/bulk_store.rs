@@ -4,25 +4,43 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::bulk_store::{STEP, run_store_bulk};
 use crate::exec::op::{Op, Space};
-use crate::syntax::{Instruction, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State};
+use crate::syntax::{
+    Instruction, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State,
+};
 
 impl Lowerer<'_> {
     /// `st.bulk`.
     pub(super) fn store_bulk(&mut self, instruction: &Instruction) -> Lowered {
-        let allowed =
-            [Modifier::Keyword(Keyword::Bulk), Modifier::Semantics(Semantics::Weak), Modifier::Space(State::SharedCta)];
-        let [Operand::Address(address), size, Operand::Integer(value)] = &instruction.operands[..] else {
+        let allowed = [
+            Modifier::Keyword(Keyword::Bulk),
+            Modifier::Semantics(Semantics::Weak),
+            Modifier::Space(State::SharedCta),
+        ];
+        let [Operand::Address(address), size, Operand::Integer(value)] = &instruction.operands[..]
+        else {
             return Err(Refusal::form(instruction));
         };
         let is_whole = !matches!(size, Operand::Integer(size) if size.bits % STEP != 0);
-        if value.bits != 0 || !is_whole || instruction.modifiers.iter().any(|it| !allowed.contains(it)) {
+        if value.bits != 0
+            || !is_whole
+            || instruction.modifiers.iter().any(|it| !allowed.contains(it))
+        {
             return Err(Refusal::form(instruction));
         }
         let names_space = instruction.has(Modifier::Space(State::SharedCta));
         let a = self.address_row(*address)?;
         let b = self.source(size, ScalarType::U64)?;
-        let space = if names_space { Space::Shared } else { Space::Generic };
-        self.push(Op { a, b, space, ..Op::new(run_store_bulk) });
+        let space = if names_space {
+            Space::Shared
+        } else {
+            Space::Generic
+        };
+        self.push(Op {
+            a,
+            b,
+            space,
+            ..Op::new(run_store_bulk)
+        });
         Ok(())
     }
 }

@@ -8,7 +8,9 @@ use crate::exec::access::{load, store};
 use crate::exec::handler::select;
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::program::{self, CallSite};
-use crate::syntax::{Call, CallSignature, Callee, FunctionId, Instruction, Operand, Parameter, RegisterId, Symbol};
+use crate::syntax::{
+    Call, CallSignature, Callee, FunctionId, Instruction, Operand, Parameter, RegisterId, Symbol,
+};
 
 impl Lowerer<'_> {
     /// `call`.
@@ -23,8 +25,12 @@ impl Lowerer<'_> {
                 if target.body.is_none() {
                     return self.system_call(self.context.module.text(target.name), call);
                 }
-                if target.parameters.len() != call.arguments.len() || target.returns.len() != call.returns.len() {
-                    return Err(Refusal("the call does not match the function's signature".into()));
+                if target.parameters.len() != call.arguments.len()
+                    || target.returns.len() != call.returns.len()
+                {
+                    return Err(Refusal(
+                        "the call does not match the function's signature".into(),
+                    ));
                 }
                 program::Callee::Direct(id.0)
             }
@@ -52,7 +58,11 @@ impl Lowerer<'_> {
             };
             results.push(offset);
         }
-        self.out.calls.push(CallSite { callee, arguments, results });
+        self.out.calls.push(CallSite {
+            callee,
+            arguments,
+            results,
+        });
         let site = self.out.calls.len() as u64 - 1;
         self.diverging(|_, _| Control::Call).imm = site;
         for (register, offset) in registers {
@@ -75,13 +85,19 @@ impl Lowerer<'_> {
         };
         let bytes = match call.callee {
             Callee::Direct(id) => of(id),
-            Callee::Indirect(_, CallSignature::Targets(id)) => {
-                self.function.call_targets[id.0 as usize].functions.first().map_or(0, |id| of(*id))
-            }
+            Callee::Indirect(_, CallSignature::Targets(id)) => self.function.call_targets
+                [id.0 as usize]
+                .functions
+                .first()
+                .map_or(0, |id| of(*id)),
             // An element in a register takes at least 4 bytes.
             Callee::Indirect(_, CallSignature::Prototype(id)) => {
                 let result = &self.function.prototypes[id.0 as usize].returns[index];
-                if result.is_register { result.size * 4 } else { result.size }
+                if result.is_register {
+                    result.size * 4
+                } else {
+                    result.size
+                }
             }
         };
         bytes.max(8)
@@ -113,7 +129,9 @@ impl Lowerer<'_> {
                 self.copy_to_frame(Slot::Double(row), offset)?;
                 Ok(offset)
             }
-            _ => Err(Refusal::operand("a .param variable, a register or an immediate")),
+            _ => Err(Refusal::operand(
+                "a .param variable, a register or an immediate",
+            )),
         }
     }
 
@@ -142,12 +160,18 @@ impl Lowerer<'_> {
 
     /// Returns the number of bytes of local memory of a register parameter.
     pub(super) fn register_bytes(&self, register: RegisterId) -> u64 {
-        self.elements_of(register).iter().map(|slot| element_bytes(*slot)).sum::<u64>().max(8)
+        self.elements_of(register)
+            .iter()
+            .map(|slot| element_bytes(*slot))
+            .sum::<u64>()
+            .max(8)
     }
 
     fn elements_of(&self, register: RegisterId) -> Vec<Slot> {
         let vector = self.function.registers[register.0 as usize].vector;
-        (0..vector).map(|index| self.element(register, index)).collect()
+        (0..vector)
+            .map(|index| self.element(register, index))
+            .collect()
     }
 
     /// Appends a load of a register from the frame's local memory.
@@ -165,7 +189,12 @@ impl Lowerer<'_> {
                 return self.predicate_of(number, Slot::Word(word));
             }
         };
-        self.push(Op { d, imm: offset, space: Space::Frame, ..Op::new(run) });
+        self.push(Op {
+            d,
+            imm: offset,
+            space: Space::Frame,
+            ..Op::new(run)
+        });
         Ok(())
     }
 
@@ -185,8 +214,21 @@ impl Lowerer<'_> {
             }
         };
         let bytes = if matches!(slot, Slot::Word(_)) { 4 } else { 8 };
-        self.note_write(Target { space: Space::Frame, row: 0, narrow: false, offset }, bytes);
-        self.push(Op { b, imm: offset, space: Space::Frame, ..Op::new(run) });
+        self.note_write(
+            Target {
+                space: Space::Frame,
+                row: 0,
+                narrow: false,
+                offset,
+            },
+            bytes,
+        );
+        self.push(Op {
+            b,
+            imm: offset,
+            space: Space::Frame,
+            ..Op::new(run)
+        });
         Ok(())
     }
 }

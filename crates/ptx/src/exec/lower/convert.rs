@@ -8,7 +8,9 @@ use crate::exec::exact::{BF16, F16, F32, F64, Rounding};
 use crate::exec::handler::convert::{direct, general};
 use crate::exec::handler::moves::pack_halves;
 use crate::exec::lane::Lane;
-use crate::syntax::{Instruction, Keyword, Modifier, Operand, Rounding as Written, ScalarClass, ScalarType};
+use crate::syntax::{
+    Instruction, Keyword, Modifier, Operand, Rounding as Written, ScalarClass, ScalarType,
+};
 
 impl Lowerer<'_> {
     /// `cvt`.
@@ -26,7 +28,9 @@ impl Lowerer<'_> {
         if to == ScalarType::Tf32 || is_small(to) || is_small(from) {
             return self.convert_small(instruction, to, from);
         }
-        if let ([destination, high, low], ScalarType::F16x2 | ScalarType::Bf16x2) = (&instruction.operands[..], to) {
+        if let ([destination, high, low], ScalarType::F16x2 | ScalarType::Bf16x2) =
+            (&instruction.operands[..], to)
+        {
             return self.convert_pair(instruction, destination, [high, low], to, from);
         }
         let [destination, source] = &instruction.operands[..] else {
@@ -54,7 +58,11 @@ impl Lowerer<'_> {
         to: ScalarType,
         from: ScalarType,
     ) -> Lowered {
-        let half = if to == ScalarType::F16x2 { ScalarType::F16 } else { ScalarType::Bf16 };
+        let half = if to == ScalarType::F16x2 {
+            ScalarType::F16
+        } else {
+            ScalarType::Bf16
+        };
         let mode = self.word(conversion(instruction, half, from)?.into_raw());
         let run = general(from, half).ok_or_else(|| Refusal::form(instruction))?;
         let mut halves = [0; 2];
@@ -85,15 +93,21 @@ fn conversion(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lo
         ScalarType::Bf16 => Target::Real(BF16),
         ScalarType::F32 => Target::Real(F32),
         ScalarType::F64 => Target::Real(F64),
-        _ if to.is_integer_like() && matches!(to.bits(), 8 | 16 | 32 | 64) => {
-            Target::Integer { bits: to.bits(), signed: to.class() == ScalarClass::Signed }
-        }
+        _ if to.is_integer_like() && matches!(to.bits(), 8 | 16 | 32 | 64) => Target::Integer {
+            bits: to.bits(),
+            signed: to.class() == ScalarClass::Signed,
+        },
         _ => return Err(Refusal::scalar(instruction, to)),
     };
     let both_float = to.class() == ScalarClass::Float && from.class() == ScalarClass::Float;
     let integral = matches!(
         written,
-        Some(Written::IntegerNearestEven | Written::IntegerZero | Written::IntegerDown | Written::IntegerUp)
+        Some(
+            Written::IntegerNearestEven
+                | Written::IntegerZero
+                | Written::IntegerDown
+                | Written::IntegerUp
+        )
     );
     Ok(Conversion {
         target,

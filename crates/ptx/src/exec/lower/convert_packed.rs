@@ -11,7 +11,10 @@ use crate::syntax::{Instruction, Operand, ScalarType};
 /// Returns `true` if a type is a pair of numbers of at most 8 bits.
 pub(super) fn is_small(scalar: ScalarType) -> bool {
     use ScalarType as S;
-    matches!(scalar, S::E4m3x2 | S::E5m2x2 | S::E2m3x2 | S::E3m2x2 | S::E2m1x2 | S::Ue8m0x2)
+    matches!(
+        scalar,
+        S::E4m3x2 | S::E5m2x2 | S::E2m3x2 | S::E3m2x2 | S::E2m1x2 | S::Ue8m0x2
+    )
 }
 
 /// Returns the number of bits of each of the two numbers.
@@ -21,7 +24,12 @@ fn width(scalar: ScalarType) -> u32 {
 
 impl Lowerer<'_> {
     /// `cvt` with tf32 or a format of at most 8 bits.
-    pub(super) fn convert_small(&mut self, instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lowered {
+    pub(super) fn convert_small(
+        &mut self,
+        instruction: &Instruction,
+        to: ScalarType,
+        from: ScalarType,
+    ) -> Lowered {
         let refusal = || Refusal::form(instruction);
         match &instruction.operands[..] {
             [destination, source] if to == ScalarType::Tf32 && from == ScalarType::F32 => {
@@ -49,14 +57,18 @@ impl Lowerer<'_> {
                 let run = narrowing(instruction, to).ok_or_else(refusal)?;
                 self.narrow_pair(destination, to, run, [high.1, low.1])
             }
-            [destination, source] if is_small(from) => self.widen_pair(instruction, destination, source, to, from),
+            [destination, source] if is_small(from) => {
+                self.widen_pair(instruction, destination, source, to, from)
+            }
             _ => Err(refusal()),
         }
     }
 
     /// `cvt.pack`: two saturated integers, below the low bits of a third operand.
     pub(super) fn pack_integers(&mut self, instruction: &Instruction) -> Lowered {
-        let (Some(to), [destination, a, b, rest @ ..]) = (instruction.types().next(), &instruction.operands[..]) else {
+        let (Some(to), [destination, a, b, rest @ ..]) =
+            (instruction.types().next(), &instruction.operands[..])
+        else {
             return Err(Refusal::form(instruction));
         };
         let run = pack_integers(to).ok_or_else(|| Refusal::scalar(instruction, to))?;
@@ -64,13 +76,22 @@ impl Lowerer<'_> {
             Some(c) => self.source(c, ScalarType::B32)?,
             None => self.word(0),
         };
-        let (a, b) = (self.source(a, ScalarType::S32)?, self.source(b, ScalarType::S32)?);
+        let (a, b) = (
+            self.source(a, ScalarType::S32)?,
+            self.source(b, ScalarType::S32)?,
+        );
         let d = self.destination(destination, ScalarType::B32)?;
         self.emit(run, d, [a, b, c]);
         Ok(())
     }
 
-    fn narrow_pair(&mut self, destination: &Operand, to: ScalarType, run: Handler, sources: [u32; 2]) -> Lowered {
+    fn narrow_pair(
+        &mut self,
+        destination: &Operand,
+        to: ScalarType,
+        run: Handler,
+        sources: [u32; 2],
+    ) -> Lowered {
         let halves = [self.new_word(), self.new_word()];
         for (half, source) in halves.into_iter().zip(sources) {
             self.emit(run, half, [source, 0, 0]);

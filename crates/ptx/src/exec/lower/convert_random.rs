@@ -8,17 +8,24 @@ use crate::syntax::{Instruction, Operand, ScalarType};
 
 impl Lowerer<'_> {
     /// `cvt.rs` of two f32 to 16-bit floats, or of four to a format of at most 8 bits. The first is the upper one.
-    pub(super) fn convert_at_random(&mut self, instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lowered {
+    pub(super) fn convert_at_random(
+        &mut self,
+        instruction: &Instruction,
+        to: ScalarType,
+        from: ScalarType,
+    ) -> Lowered {
         let refusal = || Refusal::form(instruction);
-        let (destination, sources, random): (_, Vec<&Operand>, _) = match &instruction.operands[..] {
+        let (destination, sources, random): (_, Vec<&Operand>, _) = match &instruction.operands[..]
+        {
             [destination, high, low, random] => (destination, vec![high, low], random),
             [destination, Operand::Vector(all), random] if all.len() == 4 => {
                 (destination, all.iter().collect(), random)
             }
             _ => return Err(refusal()),
         };
-        let (run, width) =
-            rounding(instruction, to, sources.len()).filter(|_| from == ScalarType::F32).ok_or_else(refusal)?;
+        let (run, width) = rounding(instruction, to, sources.len())
+            .filter(|_| from == ScalarType::F32)
+            .ok_or_else(refusal)?;
         let random = self.source(random, ScalarType::B32)?;
         let slices = slices(to);
         let mut whole = None;
@@ -35,7 +42,14 @@ impl Lowerer<'_> {
                 }
             });
         }
-        let d = self.destination(destination, if width == 4 { ScalarType::B16 } else { ScalarType::B32 })?;
+        let d = self.destination(
+            destination,
+            if width == 4 {
+                ScalarType::B16
+            } else {
+                ScalarType::B32
+            },
+        )?;
         self.emit(copy::<u32>(), d, [whole.ok_or_else(refusal)?, 0, 0]);
         Ok(())
     }

@@ -3,8 +3,8 @@
 use super::function::{Lowerer, Slot};
 use crate::exec::definedness::{Flow, How, Place, Source, Value};
 use crate::syntax::{
-    Base, Callee, Instruction, Keyword, Modifier, Opcode, Operand, Operation, RegisterId, ScalarClass, ScalarType,
-    ShuffleMode, Space as State,
+    Base, Callee, Instruction, Keyword, Modifier, Opcode, Operand, Operation, RegisterId,
+    ScalarClass, ScalarType, ShuffleMode, Space as State,
 };
 
 /// The mask of a whole register's bytes.
@@ -38,7 +38,9 @@ impl Lowerer<'_> {
         let is_predicate = scalar == ScalarType::Pred;
         match instruction.opcode {
             O::Ld | O::Ldu => self.load_flows(instruction, scalar),
-            O::St if !has_any(instruction, &[Keyword::Async, Keyword::Bulk]) => self.store_flows(instruction, scalar),
+            O::St if !has_any(instruction, &[Keyword::Async, Keyword::Bulk]) => {
+                self.store_flows(instruction, scalar)
+            }
             O::Mov if !is_predicate => (self.move_flow(operands, scalar), None),
             O::Selp => (self.chosen(How::Select, operands, scalar), None),
             O::And | O::Or => {
@@ -50,29 +52,69 @@ impl Lowerer<'_> {
                 (self.chosen(How::Dominant(dominant), operands, scalar), None)
             }
             O::Xor | O::Not | O::Neg if operands.len() < 3 || operands[1] != operands[2] => {
-                let how = if instruction.opcode == O::Neg { How::All } else { How::Bytewise };
+                let how = if instruction.opcode == O::Neg {
+                    How::All
+                } else {
+                    How::Bytewise
+                };
                 (self.chosen(how, operands, scalar), None)
             }
-            O::Xor | O::Sub if operands.len() == 3 && operands[1] == operands[2] => (self.defined(operands), None),
-            O::Shl => (self.chosen(How::Shift { left: true, signed: false }, operands, scalar), None),
+            O::Xor | O::Sub if operands.len() == 3 && operands[1] == operands[2] => {
+                (self.defined(operands), None)
+            }
+            O::Shl => (
+                self.chosen(
+                    How::Shift {
+                        left: true,
+                        signed: false,
+                    },
+                    operands,
+                    scalar,
+                ),
+                None,
+            ),
             O::Shr => {
                 let signed = scalar.class() == ScalarClass::Signed;
-                (self.chosen(How::Shift { left: false, signed }, operands, scalar), None)
+                (
+                    self.chosen(
+                        How::Shift {
+                            left: false,
+                            signed,
+                        },
+                        operands,
+                        scalar,
+                    ),
+                    None,
+                )
             }
             O::Bfe => (self.chosen(How::Extract, operands, scalar), None),
-            O::Prmt if instruction.modifiers.len() == 1 => (self.chosen(How::Permute, operands, scalar), None),
+            O::Prmt if instruction.modifiers.len() == 1 => {
+                (self.chosen(How::Permute, operands, scalar), None)
+            }
             O::Cvt => (self.conversion_flow(instruction, operands), None),
             O::Setp => (self.comparison_flow(instruction, operands, scalar), None),
             O::Shfl => (self.shuffle_flow(instruction, operands), None),
             O::Vote | O::Match | O::Redux | O::Elect => {
-                let [destination, sources @ .., members] = operands else { return (nothing(), None) };
+                let [destination, sources @ .., members] = operands else {
+                    return (nothing(), None);
+                };
                 let flow = self.spread(How::AllLanes, std::slice::from_ref(destination), sources);
-                (Flow { sinks: self.sinks([members]), ..flow }, None)
+                (
+                    Flow {
+                        sinks: self.sinks([members]),
+                        ..flow
+                    },
+                    None,
+                )
             }
-            O::Mma | O::Movmatrix => (self.spread(How::WholeWarp, &operands[..1], &operands[1..]), None),
-            O::Wmma if has_any(instruction, &[Keyword::Mma]) => {
-                (self.spread(How::WholeWarp, &operands[..1], &operands[1..]), None)
-            }
+            O::Mma | O::Movmatrix => (
+                self.spread(How::WholeWarp, &operands[..1], &operands[1..]),
+                None,
+            ),
+            O::Wmma if has_any(instruction, &[Keyword::Mma]) => (
+                self.spread(How::WholeWarp, &operands[..1], &operands[1..]),
+                None,
+            ),
             _ => (self.other_flow(instruction, operands), None),
         }
     }
@@ -82,8 +124,15 @@ impl Lowerer<'_> {
     fn other_flow(&self, instruction: &Instruction, operands: &[Operand]) -> Flow {
         use Opcode as O;
         match instruction.opcode {
-            O::Bra | O::Ret | O::Exit | O::Trap | O::Brkpt | O::Membar | O::Fence | O::Wgmma => nothing(),
-            O::Prefetch | O::Prefetchu | O::Discard | O::Applypriority | O::Nanosleep | O::Pmevent => nothing(),
+            O::Bra | O::Ret | O::Exit | O::Trap | O::Brkpt | O::Membar | O::Fence | O::Wgmma => {
+                nothing()
+            }
+            O::Prefetch
+            | O::Prefetchu
+            | O::Discard
+            | O::Applypriority
+            | O::Nanosleep
+            | O::Pmevent => nothing(),
             O::Setmaxnreg | O::Griddepcontrol => nothing(),
             O::Call => match operands {
                 [Operand::Call(call)] => {
@@ -91,61 +140,112 @@ impl Lowerer<'_> {
                         Callee::Indirect(register, _) => self.sinks([&Operand::Register(register)]),
                         Callee::Direct(_) => Vec::new(),
                     };
-                    Flow { sinks, ..self.defined(&call.returns) }
+                    Flow {
+                        sinks,
+                        ..self.defined(&call.returns)
+                    }
                 }
                 _ => nothing(),
             },
             O::Atom | O::Suld => {
                 let flow = self.defined(&operands[..1]);
-                Flow { sinks: self.sinks(&operands[1..]), ..flow }
+                Flow {
+                    sinks: self.sinks(&operands[1..]),
+                    ..flow
+                }
             }
             O::Ldmatrix | O::Activemask | O::Alloca | O::Stacksave | O::Clusterlaunchcontrol => {
                 let flow = self.defined(operands.get(..1).unwrap_or_default());
-                Flow { sinks: self.sinks(operands.get(1..).unwrap_or_default()), ..flow }
+                Flow {
+                    sinks: self.sinks(operands.get(1..).unwrap_or_default()),
+                    ..flow
+                }
             }
             O::Bar | O::Barrier => {
                 let is_reduction = has_any(instruction, &[Keyword::Red]);
                 let (results, sources) = operands.split_at(usize::from(is_reduction));
-                Flow { sinks: self.sinks(sources), ..self.defined(results) }
+                Flow {
+                    sinks: self.sinks(sources),
+                    ..self.defined(results)
+                }
             }
             O::Wmma if has_any(instruction, &[Keyword::Load]) => {
                 let flow = self.defined(&operands[..1]);
-                Flow { sinks: self.sinks(&operands[1..]), ..flow }
+                Flow {
+                    sinks: self.sinks(&operands[1..]),
+                    ..flow
+                }
             }
             O::Mbarrier => match operands {
-                [result @ (Operand::Register(_) | Operand::Sink), rest @ ..] => {
-                    Flow { sinks: self.sinks(rest), ..self.defined(std::slice::from_ref(result)) }
-                }
-                all => Flow { sinks: self.sinks(all), ..nothing() },
+                [result @ (Operand::Register(_) | Operand::Sink), rest @ ..] => Flow {
+                    sinks: self.sinks(rest),
+                    ..self.defined(std::slice::from_ref(result))
+                },
+                all => Flow {
+                    sinks: self.sinks(all),
+                    ..nothing()
+                },
             },
-            O::Red | O::St | O::Cp | O::Brx | O::Sust | O::Sured | O::Stmatrix | O::Wmma | O::Multimem => {
-                Flow { sinks: self.sinks(operands), ..nothing() }
-            }
-            O::Tensormap | O::Stackrestore => Flow { sinks: self.sinks(operands), ..nothing() },
+            O::Red
+            | O::St
+            | O::Cp
+            | O::Brx
+            | O::Sust
+            | O::Sured
+            | O::Stmatrix
+            | O::Wmma
+            | O::Multimem => Flow {
+                sinks: self.sinks(operands),
+                ..nothing()
+            },
+            O::Tensormap | O::Stackrestore => Flow {
+                sinks: self.sinks(operands),
+                ..nothing()
+            },
             _ if operands.is_empty() => nothing(),
             _ => self.spread(How::All, &operands[..1], &operands[1..]),
         }
     }
 
     fn load_flows(&self, instruction: &Instruction, scalar: ScalarType) -> (Flow, Option<Flow>) {
-        let [destination, address, ..] = &instruction.operands[..] else { return (nothing(), None) };
+        let [destination, address, ..] = &instruction.operands[..] else {
+            return (nothing(), None);
+        };
         let sinks = self.sinks([address]);
         let destinations = self.parts(destination, scalar.bytes() as u32);
-        let load = Flow { destinations, ..Flow { how: How::Load, ..nothing() } };
+        let load = Flow {
+            destinations,
+            ..Flow {
+                how: How::Load,
+                ..nothing()
+            }
+        };
         if self.moved_at.is_none() {
             // Kernel parameters are defined.
-            return (Flow { sinks, how: How::Defined, ..load }, None);
+            return (
+                Flow {
+                    sinks,
+                    how: How::Defined,
+                    ..load
+                },
+                None,
+            );
         }
         (Flow { sinks, ..nothing() }, Some(load))
     }
 
     fn store_flows(&self, instruction: &Instruction, scalar: ScalarType) -> (Flow, Option<Flow>) {
-        let [address, value, ..] = &instruction.operands[..] else { return (nothing(), None) };
+        let [address, value, ..] = &instruction.operands[..] else {
+            return (nothing(), None);
+        };
         let bytes = scalar.bytes() as u32;
         let is_global = instruction.has(Modifier::Space(State::Global));
         let places = self.parts(value, bytes).into_iter();
         let sources: Vec<Source> = places
-            .map(|(place, bytes)| Source { value: place.map_or(Value::Immediate(0), Value::Place), bytes })
+            .map(|(place, bytes)| Source {
+                value: place.map_or(Value::Immediate(0), Value::Place),
+                bytes,
+            })
             .collect();
         let mut sinks = self.sinks([address]);
         if is_global {
@@ -156,12 +256,21 @@ impl Lowerer<'_> {
             sinks.extend(stored);
             return (Flow { sinks, ..nothing() }, None);
         }
-        (Flow { sinks, ..nothing() }, Some(Flow { how: How::Store, sources, ..nothing() }))
+        (
+            Flow { sinks, ..nothing() },
+            Some(Flow {
+                how: How::Store,
+                sources,
+                ..nothing()
+            }),
+        )
     }
 
     /// Returns the flow of `mov`, which may pack and unpack.
     fn move_flow(&self, operands: &[Operand], scalar: ScalarType) -> Flow {
-        let [destination, source] = operands else { return nothing() };
+        let [destination, source] = operands else {
+            return nothing();
+        };
         let parts = |operand: &Operand, other: &Operand| match (operand, other) {
             (Operand::Vector(parts), single) if !matches!(single, Operand::Vector(_)) => {
                 scalar.bytes() as u32 / parts.len().max(1) as u32
@@ -169,27 +278,60 @@ impl Lowerer<'_> {
             _ => scalar.bytes() as u32,
         };
         let sources = self.parts(source, parts(source, destination)).into_iter();
-        let sources =
-            sources.map(|(place, bytes)| Source { value: place.map_or(Value::Immediate(0), Value::Place), bytes });
+        let sources = sources.map(|(place, bytes)| Source {
+            value: place.map_or(Value::Immediate(0), Value::Place),
+            bytes,
+        });
         let destinations = self.parts(destination, parts(destination, source));
-        Flow { how: How::Bytes { signed: false }, sources: sources.collect(), destinations, ..nothing() }
+        Flow {
+            how: How::Bytes { signed: false },
+            sources: sources.collect(),
+            destinations,
+            ..nothing()
+        }
     }
 
     fn conversion_flow(&self, instruction: &Instruction, operands: &[Operand]) -> Flow {
         let types: Vec<ScalarType> = instruction.types().collect();
-        let ([to, from], [destination, source], 2) = (&types[..], operands, instruction.modifiers.len()) else {
-            return self.spread(How::All, operands.get(..1).unwrap_or_default(), operands.get(1..).unwrap_or_default());
+        let ([to, from], [destination, source], 2) =
+            (&types[..], operands, instruction.modifiers.len())
+        else {
+            return self.spread(
+                How::All,
+                operands.get(..1).unwrap_or_default(),
+                operands.get(1..).unwrap_or_default(),
+            );
         };
-        if types.iter().any(|scalar| scalar.class() == ScalarClass::Float) {
-            return self.spread(How::All, std::slice::from_ref(destination), std::slice::from_ref(source));
+        if types
+            .iter()
+            .any(|scalar| scalar.class() == ScalarClass::Float)
+        {
+            return self.spread(
+                How::All,
+                std::slice::from_ref(destination),
+                std::slice::from_ref(source),
+            );
         }
         let signed = from.class() == ScalarClass::Signed;
-        let value = self.value(source).map(|value| Source { value, bytes: from.bytes().min(to.bytes()) as u32 });
+        let value = self.value(source).map(|value| Source {
+            value,
+            bytes: from.bytes().min(to.bytes()) as u32,
+        });
         let destinations = self.parts(destination, WHOLE);
-        Flow { how: How::Bytes { signed }, sources: value.into_iter().collect(), destinations, ..nothing() }
+        Flow {
+            how: How::Bytes { signed },
+            sources: value.into_iter().collect(),
+            destinations,
+            ..nothing()
+        }
     }
 
-    fn comparison_flow(&self, instruction: &Instruction, operands: &[Operand], scalar: ScalarType) -> Flow {
+    fn comparison_flow(
+        &self,
+        instruction: &Instruction,
+        operands: &[Operand],
+        scalar: ScalarType,
+    ) -> Flow {
         let decides = if instruction.has(Modifier::Operation(Operation::And)) {
             Some(false)
         } else if instruction.has(Modifier::Operation(Operation::Or)) {
@@ -201,26 +343,43 @@ impl Lowerer<'_> {
     }
 
     fn shuffle_flow(&self, instruction: &Instruction, operands: &[Operand]) -> Flow {
-        let [destination, sources @ .., members] = operands else { return nothing() };
-        let mode = instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Shuffle(mode) => Some(*mode),
-            _ => None,
-        });
+        let [destination, sources @ .., members] = operands else {
+            return nothing();
+        };
+        let mode = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Shuffle(mode) => Some(*mode),
+                _ => None,
+            });
         let mode = match mode {
             Some(ShuffleMode::Up) => 0,
             Some(ShuffleMode::Down) => 1,
             Some(ShuffleMode::Butterfly) => 2,
             _ => 3,
         };
-        let mut flow = self.spread(How::Shuffle(mode), std::slice::from_ref(destination), sources);
+        let mut flow = self.spread(
+            How::Shuffle(mode),
+            std::slice::from_ref(destination),
+            sources,
+        );
         // The predicate depends on the lane numbers only.
-        flow.destinations.retain(|(place, _)| !matches!(place, Some(Place::Predicate(_))));
-        Flow { sinks: self.sinks([members]), ..flow }
+        flow.destinations
+            .retain(|(place, _)| !matches!(place, Some(Place::Predicate(_))));
+        Flow {
+            sinks: self.sinks([members]),
+            ..flow
+        }
     }
 
     /// Returns a flow whose operands are the result and sources of a type, or predicates.
     fn chosen(&self, how: How, operands: &[Operand], scalar: ScalarType) -> Flow {
-        let mut flow = self.spread(how, operands.get(..1).unwrap_or_default(), operands.get(1..).unwrap_or_default());
+        let mut flow = self.spread(
+            how,
+            operands.get(..1).unwrap_or_default(),
+            operands.get(1..).unwrap_or_default(),
+        );
         for source in &mut flow.sources {
             source.bytes = source.bytes.min(scalar.bytes().max(1) as u32);
         }
@@ -233,14 +392,29 @@ impl Lowerer<'_> {
 
     fn spread(&self, how: How, results: &[Operand], sources: &[Operand]) -> Flow {
         let values = sources.iter().flat_map(|source| self.values(source));
-        let sources = values.map(|value| Source { value, bytes: WHOLE }).collect();
-        let destinations = results.iter().flat_map(|result| self.parts(result, WHOLE)).collect();
-        Flow { how, sources, destinations, ..nothing() }
+        let sources = values
+            .map(|value| Source {
+                value,
+                bytes: WHOLE,
+            })
+            .collect();
+        let destinations = results
+            .iter()
+            .flat_map(|result| self.parts(result, WHOLE))
+            .collect();
+        Flow {
+            how,
+            sources,
+            destinations,
+            ..nothing()
+        }
     }
 
     /// Returns all registers that operands read.
     fn sinks<'o>(&self, operands: impl IntoIterator<Item = &'o Operand>) -> Vec<(Place, u8)> {
-        let values = operands.into_iter().flat_map(|operand| self.values(operand));
+        let values = operands
+            .into_iter()
+            .flat_map(|operand| self.values(operand));
         let places = values.filter_map(|value| match value {
             Value::Immediate(_) => None,
             Value::Place(place) | Value::Not(place) => Some((place, u8::MAX)),
@@ -260,19 +434,31 @@ impl Lowerer<'_> {
             _ => Vec::new(),
         };
         match operand {
-            Operand::Register(register) | Operand::Select(register, _) => self.register_values(*register),
-            Operand::Element(register, index) => places(self.element(*register, *index)).map(Value::Place).collect(),
-            Operand::Not(register) => places(self.slot(*register)).map(Value::Not).collect(),
-            Operand::Pair(first, second) => {
-                first.iter().chain(second).flat_map(|register| self.register_values(*register)).collect()
+            Operand::Register(register) | Operand::Select(register, _) => {
+                self.register_values(*register)
             }
+            Operand::Element(register, index) => places(self.element(*register, *index))
+                .map(Value::Place)
+                .collect(),
+            Operand::Not(register) => places(self.slot(*register)).map(Value::Not).collect(),
+            Operand::Pair(first, second) => first
+                .iter()
+                .chain(second)
+                .flat_map(|register| self.register_values(*register))
+                .collect(),
             Operand::Integer(integer) => vec![Value::Immediate(integer.bits)],
             Operand::Single(bits) => vec![Value::Immediate(u64::from(*bits))],
             Operand::Double(bits) => vec![Value::Immediate(*bits)],
             Operand::Address(address) => base(address.base),
             Operand::Tensor(tensor) => {
-                let coordinates = tensor.coordinates.iter().flat_map(|operand| self.values(operand));
-                base(tensor.handle.base).into_iter().chain(coordinates).collect()
+                let coordinates = tensor
+                    .coordinates
+                    .iter()
+                    .flat_map(|operand| self.values(operand));
+                base(tensor.handle.base)
+                    .into_iter()
+                    .chain(coordinates)
+                    .collect()
             }
             Operand::Vector(parts) | Operand::VectorPair(parts, _) => {
                 parts.iter().flat_map(|part| self.values(part)).collect()
@@ -284,16 +470,24 @@ impl Lowerer<'_> {
 
     fn register_values(&self, register: RegisterId) -> Vec<Value> {
         let vector = self.function.registers[register.0 as usize].vector;
-        (0..vector.max(1)).flat_map(|index| places(self.element(register, index))).map(Value::Place).collect()
+        (0..vector.max(1))
+            .flat_map(|index| places(self.element(register, index)))
+            .map(Value::Place)
+            .collect()
     }
 
     /// Returns the registers of an operand, each with the number of its bytes.
     fn parts(&self, operand: &Operand, bytes: u32) -> Vec<(Option<Place>, u32)> {
         match operand {
-            Operand::Vector(parts) => parts.iter().flat_map(|part| self.parts(part, bytes)).collect(),
+            Operand::Vector(parts) => parts
+                .iter()
+                .flat_map(|part| self.parts(part, bytes))
+                .collect(),
             Operand::VectorPair(parts, predicate) => {
                 let parts = parts.iter().flat_map(|part| self.parts(part, bytes));
-                parts.chain(self.parts(&Operand::Register(*predicate), 1)).collect()
+                parts
+                    .chain(self.parts(&Operand::Register(*predicate), 1))
+                    .collect()
             }
             Operand::Sink => vec![(None, bytes)],
             operand => {
@@ -311,15 +505,26 @@ impl Lowerer<'_> {
 }
 
 fn nothing() -> Flow {
-    Flow { sinks: Vec::new(), how: How::Nothing, sources: Vec::new(), destinations: Vec::new() }
+    Flow {
+        sinks: Vec::new(),
+        how: How::Nothing,
+        sources: Vec::new(),
+        destinations: Vec::new(),
+    }
 }
 
 fn has_any(instruction: &Instruction, words: &[Keyword]) -> bool {
-    words.iter().any(|word| instruction.has(Modifier::Keyword(*word)))
+    words
+        .iter()
+        .any(|word| instruction.has(Modifier::Keyword(*word)))
 }
 
 fn bits(bytes: u32) -> u8 {
-    if bytes >= 8 { u8::MAX } else { (1 << bytes) - 1 }
+    if bytes >= 8 {
+        u8::MAX
+    } else {
+        (1 << bytes) - 1
+    }
 }
 
 fn places(slot: Slot) -> impl Iterator<Item = Place> {

@@ -26,7 +26,8 @@ impl Lowerer<'_> {
             true => Manner::Again,
             false => Manner::Anywhere,
         };
-        let run = load_handler(scalar, double, manner).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+        let run = load_handler(scalar, double, manner)
+            .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
         let op = self.access(run, target, offset, align);
         (op.d, op.runs) = (d, runs);
         let is_of_runs = runs != RunsSlot::None && target.is_aligned(align);
@@ -47,7 +48,8 @@ impl Lowerer<'_> {
         let (b, double) = row(slot)?;
         let runs = self.runs_slot(target, align);
         let again = self.kept_runs.place(runs) && target.is_aligned(align);
-        let run = store_handler(scalar, double, again).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+        let run = store_handler(scalar, double, again)
+            .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
         let op = self.access(run, target, offset, align);
         (op.b, op.runs) = (b, runs);
         Ok(())

@@ -25,26 +25,43 @@ pub(super) type Lowered<T = ()> = Result<T, Refusal>;
 
 impl LowerError {
     pub(super) fn new(span: Span, refusal: Refusal) -> Self {
-        Self { line: span.line, column: span.column, message: refusal.0 }
+        Self {
+            line: span.line,
+            column: span.column,
+            message: refusal.0,
+        }
     }
 }
 
 impl Refusal {
     /// Refuses an unsupported instruction.
     pub(super) fn instruction(instruction: &Instruction) -> Self {
-        Self(format!("instruction `{}` is not supported", instruction.opcode))
+        Self(format!(
+            "instruction `{}` is not supported",
+            instruction.opcode
+        ))
     }
 
     /// Refuses an unsupported form of a supported instruction.
     pub(super) fn form(instruction: &Instruction) -> Self {
-        let suffixes: String = instruction.modifiers.iter().map(|modifier| format!(".{modifier}")).collect();
-        Self(format!("`{}{suffixes}` with these operands is not supported", instruction.opcode))
+        let suffixes: String = instruction
+            .modifiers
+            .iter()
+            .map(|modifier| format!(".{modifier}"))
+            .collect();
+        Self(format!(
+            "`{}{suffixes}` with these operands is not supported",
+            instruction.opcode
+        ))
     }
 
     /// Refuses a type that the instruction does not support.
     pub(super) fn scalar(instruction: &Instruction, scalar: ScalarType) -> Self {
         let opcode = instruction.opcode;
-        Self(format!("`{opcode}` of type .{} is not supported", scalar.name()))
+        Self(format!(
+            "`{opcode}` of type .{} is not supported",
+            scalar.name()
+        ))
     }
 
     /// Refuses an operand of the wrong kind.

@@ -2,7 +2,9 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::extended::{Carrying, DIFFERENCE, LOW_PRODUCT, READS, SUM, WRITES, run_extended, run_saturating};
+use crate::exec::extended::{
+    Carrying, DIFFERENCE, LOW_PRODUCT, READS, SUM, WRITES, run_extended, run_saturating,
+};
 use crate::exec::op::Handler;
 use crate::syntax::{Instruction, Modifier, Opcode, ScalarType};
 
@@ -12,7 +14,8 @@ impl Lowerer<'_> {
     /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
     pub(super) fn extended(&mut self, instruction: &Instruction) -> Lowered {
         use Opcode as O;
-        let ([destination, sources @ ..], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
+        let ([destination, sources @ ..], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
         else {
             return Err(Refusal::form(instruction));
         };
@@ -70,7 +73,9 @@ macro_rules! carrying {
     )*};
 }
 
-carrying!(u16 as u16, i16 as u16, u32 as u32, i32 as u32, u64 as u64, i64 as u64);
+carrying!(
+    u16 as u16, i16 as u16, u32 as u32, i32 as u32, u64 as u64, i64 as u64
+);
 
 fn pick_saturating(kind: u8) -> Handler {
     match kind {

@@ -17,7 +17,10 @@ impl Lowerer<'_> {
         let [destination, sources @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        let narrow = instruction.types().nth(1).filter(|narrow| *narrow != scalar);
+        let narrow = instruction
+            .types()
+            .nth(1)
+            .filter(|narrow| *narrow != scalar);
         let mut rows = Vec::new();
         for (index, source) in sources.iter().enumerate() {
             rows.push(match (source, narrow) {
@@ -26,7 +29,9 @@ impl Lowerer<'_> {
                     return Err(Refusal::operand("a register or the bits of an f16"));
                 }
                 // In mixed precision, all sources but the last are narrow.
-                (other, Some(narrow)) if index + 1 < sources.len() => self.widened(instruction, other, narrow)?,
+                (other, Some(narrow)) if index + 1 < sources.len() => {
+                    self.widened(instruction, other, narrow)?
+                }
                 (other, _) => self.source(other, scalar)?,
             });
         }
@@ -44,7 +49,12 @@ impl Lowerer<'_> {
     }
 
     /// Returns a row with the value of a narrower source, converted to f32.
-    fn widened(&mut self, instruction: &Instruction, source: &Operand, narrow: ScalarType) -> Lowered<u32> {
+    fn widened(
+        &mut self,
+        instruction: &Instruction,
+        source: &Operand,
+        narrow: ScalarType,
+    ) -> Lowered<u32> {
         let a = self.source(source, narrow)?;
         let row = self.new_word();
         let run = widen_half(narrow).ok_or_else(|| Refusal::scalar(instruction, narrow))?;
@@ -77,5 +87,9 @@ fn refuse(instruction: &Instruction, scalar: ScalarType) -> Refusal {
             | O::Tanh
             | O::Copysign
     );
-    if known { Refusal::scalar(instruction, scalar) } else { Refusal::instruction(instruction) }
+    if known {
+        Refusal::scalar(instruction, scalar)
+    } else {
+        Refusal::instruction(instruction)
+    }
 }

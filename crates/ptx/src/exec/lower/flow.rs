@@ -4,11 +4,13 @@ use super::error::{Lowered, Refusal};
 use super::function::{Fixup, Lowerer};
 use crate::exec::barrier::Reduction;
 use crate::exec::flow::{
-    ARRIVE_ONLY, EVERYONE, HAS_VOTE, NEGATED_VOTE, run_barrier, run_cluster_arrive, run_cluster_wait, run_trap,
+    ARRIVE_ONLY, EVERYONE, HAS_VOTE, NEGATED_VOTE, run_barrier, run_cluster_arrive,
+    run_cluster_wait, run_trap,
 };
 use crate::exec::op::{Control, Handler, Op};
 use crate::syntax::{
-    Instruction, Keyword, LabelId, Modifier, Opcode, Operand, Operation, Parameter, ScalarType, Scope,
+    Instruction, Keyword, LabelId, Modifier, Opcode, Operand, Operation, Parameter, ScalarType,
+    Scope,
 };
 
 impl Lowerer<'_> {
@@ -69,8 +71,14 @@ impl Lowerer<'_> {
             self.out.code[op].imm = u64::from(self.label_target(label));
         }
         let lists = self.function.branch_targets.iter();
-        self.out.branch_tables =
-            lists.map(|list| list.labels.iter().map(|&label| self.label_target(label)).collect()).collect();
+        self.out.branch_tables = lists
+            .map(|list| {
+                list.labels
+                    .iter()
+                    .map(|&label| self.label_target(label))
+                    .collect()
+            })
+            .collect();
     }
 
     fn label_target(&self, label: LabelId) -> u32 {
@@ -105,7 +113,11 @@ impl Lowerer<'_> {
         let has = |keyword| instruction.has_keyword(keyword);
         if instruction.has(Modifier::Scope(Scope::Cluster)) {
             self.order();
-            let run = if has(Keyword::Arrive) { run_cluster_arrive } else { run_cluster_wait };
+            let run = if has(Keyword::Arrive) {
+                run_cluster_arrive
+            } else {
+                run_cluster_wait
+            };
             self.fence();
             self.diverging(run);
             return Ok(());
@@ -146,15 +158,26 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn reduction(&mut self, instruction: &Instruction, destination: &Operand) -> Lowered<(u32, Reduction)> {
+    fn reduction(
+        &mut self,
+        instruction: &Instruction,
+        destination: &Operand,
+    ) -> Lowered<(u32, Reduction)> {
         let has = |operation| instruction.has(Modifier::Operation(operation));
         if has(Operation::PopulationCount) {
-            return Ok((self.destination(destination, ScalarType::U32)?, Reduction::Count));
+            return Ok((
+                self.destination(destination, ScalarType::U32)?,
+                Reduction::Count,
+            ));
         }
         let Operand::Register(register) = destination else {
             return Err(Refusal::operand("a predicate"));
         };
-        let reduction = if has(Operation::And) { Reduction::All } else { Reduction::Any };
+        let reduction = if has(Operation::And) {
+            Reduction::All
+        } else {
+            Reduction::Any
+        };
         Ok((self.predicate_register(*register)?, reduction))
     }
 }

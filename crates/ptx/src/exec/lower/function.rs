@@ -11,7 +11,9 @@ use super::variables::VariableLocation;
 use crate::exec::handler::moves::{lower_word, sign_extend, zero_extend};
 use crate::exec::op::{Handler, Op};
 use crate::exec::program::{self, Late, Patch};
-use crate::syntax::{Function, Instruction, LabelId, LocalId, Operand, RegisterId, ScalarClass, ScalarType};
+use crate::syntax::{
+    Function, Instruction, LabelId, LocalId, Operand, RegisterId, ScalarClass, ScalarType,
+};
 
 /// The location of a PTX register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +113,8 @@ impl<'m> Lowerer<'m> {
             self.line = instruction.span.line;
             self.guard = self.guard_of(instruction).map_err(place)?;
             self.moved_at = None;
-            self.instruction(instruction).map_err(|refusal| LowerError::new(instruction.span, refusal))?;
+            self.instruction(instruction)
+                .map_err(|refusal| LowerError::new(instruction.span, refusal))?;
             if context.checking.uninitialized {
                 self.add_flows(instruction);
             }
@@ -150,7 +153,12 @@ impl<'m> Lowerer<'m> {
     /// Appends an instruction under the current guard.
     pub(super) fn push(&mut self, op: Op) -> &mut Op {
         let (guard, negate) = self.guard;
-        self.out.code.push(Op { guard, negate, line: self.line, ..op });
+        self.out.code.push(Op {
+            guard,
+            negate,
+            line: self.line,
+            ..op
+        });
         let last = self.out.code.len() - 1;
         &mut self.out.code[last]
     }
@@ -158,7 +166,13 @@ impl<'m> Lowerer<'m> {
     /// Appends an instruction with up to three sources.
     pub(super) fn emit(&mut self, run: Handler, d: u32, sources: [u32; 3]) -> &mut Op {
         let [a, b, c] = sources;
-        self.push(Op { d, a, b, c, ..Op::new(run) })
+        self.push(Op {
+            d,
+            a,
+            b,
+            c,
+            ..Op::new(run)
+        })
     }
 
     /// Returns the location of a register.
@@ -289,7 +303,11 @@ impl<'m> Lowerer<'m> {
             Operand::Double(bits) => *bits,
             _ => return Err(Refusal::operand("a register or an immediate")),
         };
-        Ok(if double { self.double(bits) } else { self.word(bits as u32) })
+        Ok(if double {
+            self.double(bits)
+        } else {
+            self.word(bits as u32)
+        })
     }
 
     /// Returns the row of a slot in the file of a width, after a conversion if the slot is in the other file.
@@ -318,7 +336,10 @@ impl<'m> Lowerer<'m> {
             Operand::Element(register, index) => self.element(*register, *index),
             Operand::Sink => self.new_slot(ScalarType::B128),
             Operand::Vector(halves) if halves.len() == 2 => {
-                return Ok([self.source(&halves[0], ScalarType::B64)?, self.source(&halves[1], ScalarType::B64)?]);
+                return Ok([
+                    self.source(&halves[0], ScalarType::B64)?,
+                    self.source(&halves[1], ScalarType::B64)?,
+                ]);
             }
             _ => return Err(Refusal::operand("a register of 128 bits")),
         };
@@ -346,7 +367,11 @@ impl<'m> Lowerer<'m> {
             (Slot::Double(row), false) => {
                 let narrow = self.new_word();
                 let is_signed = scalar.class() == ScalarClass::Signed;
-                let widen = if is_signed { sign_extend() } else { zero_extend() };
+                let widen = if is_signed {
+                    sign_extend()
+                } else {
+                    zero_extend()
+                };
                 self.after(widen, row, narrow);
                 Ok(narrow)
             }
@@ -364,7 +389,14 @@ impl<'m> Lowerer<'m> {
     fn after(&mut self, run: Handler, d: u32, a: u32) {
         let (guard, negate) = self.guard;
         let line = self.line;
-        self.pending.push(Op { d, a, guard, negate, line, ..Op::new(run) });
+        self.pending.push(Op {
+            d,
+            a,
+            guard,
+            negate,
+            line,
+            ..Op::new(run)
+        });
     }
 
     /// Returns the number of a predicate source, with a mask that negates it.

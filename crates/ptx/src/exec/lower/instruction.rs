@@ -4,7 +4,8 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::op::Space;
 use crate::syntax::{
-    Effect, Instruction, Keyword, Modifier, Opcode, Operand, ScalarClass, ScalarType, Scope, for_each_opcode,
+    Effect, Instruction, Keyword, Modifier, Opcode, Operand, ScalarClass, ScalarType, Scope,
+    for_each_opcode,
 };
 
 impl Lowerer<'_> {
@@ -47,7 +48,11 @@ impl Lowerer<'_> {
 
     /// `wmma`
     fn tile(&mut self, instruction: &Instruction) -> Lowered {
-        if has(instruction, Keyword::Mma) { self.multiply_matrices(instruction) } else { self.move_matrix(instruction) }
+        if has(instruction, Keyword::Mma) {
+            self.multiply_matrices(instruction)
+        } else {
+            self.move_matrix(instruction)
+        }
     }
 
     /// `and`, `or`, `xor`, `not`
@@ -70,7 +75,11 @@ impl Lowerer<'_> {
 
     /// `add`, `sub`, `mad`
     fn sum_with_carry(&mut self, instruction: &Instruction) -> Lowered {
-        if instruction.has(Modifier::Carry) { self.extended(instruction) } else { self.arithmetic(instruction) }
+        if instruction.has(Modifier::Carry) {
+            self.extended(instruction)
+        } else {
+            self.arithmetic(instruction)
+        }
     }
 
     /// Lowers arithmetic by the class of its type.
@@ -86,7 +95,9 @@ impl Lowerer<'_> {
     /// `membar`, `fence`
     fn memory_fence(&mut self, instruction: &Instruction) -> Lowered {
         self.fence();
-        if !instruction.has(Modifier::Scope(Scope::Cta)) && !instruction.has(Modifier::Scope(Scope::Cluster)) {
+        if !instruction.has(Modifier::Scope(Scope::Cta))
+            && !instruction.has(Modifier::Scope(Scope::Cluster))
+        {
             self.exchange(Space::Global);
         }
         Ok(())

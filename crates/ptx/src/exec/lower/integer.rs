@@ -52,24 +52,48 @@ fn shape(instruction: &Instruction, scalar: ScalarType) -> Option<Shape> {
     use Opcode as O;
     let t = scalar;
     let word = ScalarType::U32;
-    let same = |count: usize| Shape { destination: t, sources: vec![t; count] };
+    let same = |count: usize| Shape {
+        destination: t,
+        sources: vec![t; count],
+    };
     let wide = instruction.has(Modifier::Wide);
     Some(match instruction.opcode {
         O::Add | O::Sub | O::And | O::Or | O::Xor | O::Div | O::Rem | O::Min | O::Max => same(2),
-        O::Mul | O::Mul24 if wide => Shape { destination: widened(t)?, sources: vec![t, t] },
+        O::Mul | O::Mul24 if wide => Shape {
+            destination: widened(t)?,
+            sources: vec![t, t],
+        },
         O::Mul | O::Mul24 => same(2),
         O::Mad | O::Mad24 if wide => {
             let d = widened(t)?;
-            Shape { destination: d, sources: vec![t, t, d] }
+            Shape {
+                destination: d,
+                sources: vec![t, t, d],
+            }
         }
         O::Mad | O::Mad24 => same(3),
         O::Sad => same(3),
         O::Neg | O::Abs | O::Not | O::Cnot | O::Brev => same(1),
-        O::Shl | O::Shr => Shape { destination: t, sources: vec![t, word] },
-        O::Popc | O::Clz | O::Bfind => Shape { destination: word, sources: vec![t] },
-        O::Bfe => Shape { destination: t, sources: vec![t, word, word] },
-        O::Bfi => Shape { destination: t, sources: vec![t, t, word, word] },
-        O::Lop3 => Shape { destination: t, sources: vec![t, t, t, word] },
+        O::Shl | O::Shr => Shape {
+            destination: t,
+            sources: vec![t, word],
+        },
+        O::Popc | O::Clz | O::Bfind => Shape {
+            destination: word,
+            sources: vec![t],
+        },
+        O::Bfe => Shape {
+            destination: t,
+            sources: vec![t, word, word],
+        },
+        O::Bfi => Shape {
+            destination: t,
+            sources: vec![t, t, word, word],
+        },
+        O::Lop3 => Shape {
+            destination: t,
+            sources: vec![t, t, t, word],
+        },
         O::Prmt | O::Shf | O::Fns => same(3),
         O::Bmsk | O::Szext => same(2),
         O::Dp4a | O::Dp2a => same(3),

@@ -30,9 +30,17 @@ struct Kept {
 impl Kept {
     /// Returns the register of a target, or `None` if accesses may be to local memory, which has no runs.
     fn of(target: Target, align: u64) -> Option<Self> {
-        let register = if target.narrow { Slot::Word(target.row) } else { Slot::Double(target.row) };
+        let register = if target.narrow {
+            Slot::Word(target.row)
+        } else {
+            Slot::Double(target.row)
+        };
         let is_for_warps = matches!(target.space, Space::Global | Space::Shared);
-        is_for_warps.then_some(Self { register, space: target.space, align })
+        is_for_warps.then_some(Self {
+            register,
+            space: target.space,
+            align,
+        })
     }
 }
 
@@ -40,13 +48,18 @@ impl KeptRuns {
     /// Returns the slot in which the runs of a target are kept.
     pub(super) fn reuse(&self, target: Target, align: u64) -> RunsSlot {
         let kept = Kept::of(target, align);
-        let slot = self.registers.iter().position(|it| it.is_some() && *it == kept);
+        let slot = self
+            .registers
+            .iter()
+            .position(|it| it.is_some() && *it == kept);
         slot.map_or(RunsSlot::None, |slot| RunsSlot::Reuse(slot as u8))
     }
 
     /// Returns the slot in which an access keeps the runs of its target.
     pub(super) fn keep(&mut self, target: Target, align: u64) -> RunsSlot {
-        let Some(kept) = Kept::of(target, align) else { return RunsSlot::None };
+        let Some(kept) = Kept::of(target, align) else {
+            return RunsSlot::None;
+        };
         let slot = self.next;
         self.registers[slot] = Some(kept);
         self.is_placed[slot] = false;
@@ -89,7 +102,9 @@ impl Lowerer<'_> {
         for op in self.out.code.iter_mut().rev() {
             match op.runs {
                 RunsSlot::Reuse(slot) => is_used[usize::from(slot)] = true,
-                RunsSlot::Keep(slot) if !std::mem::take(&mut is_used[usize::from(slot)]) => op.runs = RunsSlot::None,
+                RunsSlot::Keep(slot) if !std::mem::take(&mut is_used[usize::from(slot)]) => {
+                    op.runs = RunsSlot::None
+                }
                 RunsSlot::Keep(_) | RunsSlot::None => {}
             }
         }
@@ -125,9 +140,13 @@ mod tests {
              .reg .pred %p;\n.reg .b32 %r<8>;\n.reg .f32 %f<8>;\n.reg .b64 %d<8>;\n{body}\nret;\n}}"
         );
         let module = syntax::parse(&text).unwrap_or_else(|error| panic!("{error}"));
-        let program = lower_with_checks(&module, checking).unwrap_or_else(|error| panic!("{error}"));
+        let program =
+            lower_with_checks(&module, checking).unwrap_or_else(|error| panic!("{error}"));
         let code = &program.functions[0].code;
-        code.iter().filter(|op| op.align_mask != 0).map(|op| op.runs).collect()
+        code.iter()
+            .filter(|op| op.align_mask != 0)
+            .map(|op| op.runs)
+            .collect()
     }
 
     #[test]
@@ -135,17 +154,40 @@ mod tests {
         use RunsSlot::{Keep, None, Reuse};
         let body = "ld.shared.f32 %f0, [%d1]; ld.shared.f32 %f1, [%d2+4]; ld.shared.f32 %f2, [%d1+8];
             fma.rn.f32 %f3, %f0, %f1, %f2; st.shared.f32 [%d2], %f3; setp.eq.f32 %p, %f3, %f0; ld.shared.f32 %f4, [%d1];";
-        assert_eq!(runs_of(body), [Keep(0), Keep(1), Reuse(0), Reuse(1), Reuse(0)]);
-        assert_eq!(runs_of("ld.f32 %f0, [%d1]; ld.f32 %f1, [%d1];"), [None, None], "they may be local");
-        assert_eq!(runs_of("ld.global.v2.f32 {%f0, %f1}, [%d1];"), [Keep(0), Reuse(0)]);
+        assert_eq!(
+            runs_of(body),
+            [Keep(0), Keep(1), Reuse(0), Reuse(1), Reuse(0)]
+        );
+        assert_eq!(
+            runs_of("ld.f32 %f0, [%d1]; ld.f32 %f1, [%d1];"),
+            [None, None],
+            "they may be local"
+        );
+        assert_eq!(
+            runs_of("ld.global.v2.f32 {%f0, %f1}, [%d1];"),
+            [Keep(0), Reuse(0)]
+        );
     }
 
     #[test]
     fn check_for_races_keeps_the_runs_of_the_access_that_follows() {
         use RunsSlot::{Keep, Reuse};
-        let all = Checking::nothing().with_races(true).with_uninitialized(true);
+        let all = Checking::nothing()
+            .with_races(true)
+            .with_uninitialized(true);
         let runs = runs_with(all, "ld.shared.f32 %f0, [%d1]; st.global.f32 [%d2], %f0;");
-        assert_eq!(runs, [Keep(0), Reuse(0), Reuse(0), Keep(1), Reuse(1), Reuse(1), Reuse(1)]);
+        assert_eq!(
+            runs,
+            [
+                Keep(0),
+                Reuse(0),
+                Reuse(0),
+                Keep(1),
+                Reuse(1),
+                Reuse(1),
+                Reuse(1)
+            ]
+        );
     }
 
     #[test]
@@ -159,10 +201,23 @@ mod tests {
             "@%p mov.u64 %d1, 0;",
         ] {
             let body = format!("ld.global.u32 %r0, [%d1]; {change} ld.global.u32 %r1, [%d1];");
-            assert!(matches!(runs_of(&body)[..], [None | Keep(0), .., None]), "{change}");
+            assert!(
+                matches!(runs_of(&body)[..], [None | Keep(0), .., None]),
+                "{change}"
+            );
         }
-        assert_eq!(runs_of("@%p ld.global.u32 %r0, [%d1]; ld.global.u32 %r1, [%d1];"), [None, None]);
-        assert_eq!(runs_of("ld.global.u32 %r0, [%d1]; @%p ld.global.u32 %r1, [%d1];"), [Keep(0), Reuse(0)]);
-        assert_eq!(runs_of("ld.global.u32 %r0, [%d1]; ld.global.u16 %r1, [%d1];"), [None, None], "other steps");
+        assert_eq!(
+            runs_of("@%p ld.global.u32 %r0, [%d1]; ld.global.u32 %r1, [%d1];"),
+            [None, None]
+        );
+        assert_eq!(
+            runs_of("ld.global.u32 %r0, [%d1]; @%p ld.global.u32 %r1, [%d1];"),
+            [Keep(0), Reuse(0)]
+        );
+        assert_eq!(
+            runs_of("ld.global.u32 %r0, [%d1]; ld.global.u16 %r1, [%d1];"),
+            [None, None],
+            "other steps"
+        );
     }
 }

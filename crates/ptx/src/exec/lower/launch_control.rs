@@ -16,14 +16,19 @@ impl Lowerer<'_> {
     /// `clusterlaunchcontrol`.
     pub(super) fn control_launch(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if has(Keyword::TryCancel) { self.take_over(instruction) } else { self.query_response(instruction) }
+        if has(Keyword::TryCancel) {
+            self.take_over(instruction)
+        } else {
+            self.query_response(instruction)
+        }
     }
 
     /// `.try_cancel`
     fn take_over(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let is_complete = has(Keyword::Async) && has(Keyword::MbarrierCompleteTxBytes);
-        let ([Operand::Address(response), Operand::Address(barrier)], true) = (&instruction.operands[..], is_complete)
+        let ([Operand::Address(response), Operand::Address(barrier)], true) =
+            (&instruction.operands[..], is_complete)
         else {
             return Err(Refusal::form(instruction));
         };
@@ -31,12 +36,24 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         }
         let (a, b) = (self.address_row(*response)?, self.address_row(*barrier)?);
-        let run: Handler =
-            if has(Keyword::MulticastClusterAll) { run_take_over::<true> } else { run_take_over::<false> };
+        let run: Handler = if has(Keyword::MulticastClusterAll) {
+            run_take_over::<true>
+        } else {
+            run_take_over::<false>
+        };
         self.fence();
         // Addresses are relative to the shared memory window, unless they are generic.
-        let window = if state(instruction).is_none() { SHARED_WINDOW } else { 0 };
-        self.push(Op { a, b, ..Op::new(run) }).imm = window;
+        let window = if state(instruction).is_none() {
+            SHARED_WINDOW
+        } else {
+            0
+        };
+        self.push(Op {
+            a,
+            b,
+            ..Op::new(run)
+        })
+        .imm = window;
         Ok(())
     }
 
@@ -54,7 +71,11 @@ impl Lowerer<'_> {
         match destination {
             Operand::Register(register) if has(Keyword::IsCanceled) => {
                 let d = self.predicate_register(*register)?;
-                self.push(Op { a: high, d, ..Op::new(run_is_taken) });
+                self.push(Op {
+                    a: high,
+                    d,
+                    ..Op::new(run_is_taken)
+                });
                 Ok(())
             }
             Operand::Vector(parts) if has(Keyword::GetFirstCtaid) && parts.len() == 4 => {
@@ -64,7 +85,11 @@ impl Lowerer<'_> {
                 Ok(())
             }
             single => {
-                let words = [Keyword::GetFirstCtaidX, Keyword::GetFirstCtaidY, Keyword::GetFirstCtaidZ];
+                let words = [
+                    Keyword::GetFirstCtaidX,
+                    Keyword::GetFirstCtaidY,
+                    Keyword::GetFirstCtaidZ,
+                ];
                 let axis = words.into_iter().position(has).ok_or_else(refusal)?;
                 self.index(single, axis, [low, high])
             }
@@ -74,7 +99,11 @@ impl Lowerer<'_> {
     /// Loads one component of the first block's index.
     fn index(&mut self, destination: &Operand, axis: usize, [low, high]: [u32; 2]) -> Lowered {
         let d = self.destination(destination, ScalarType::B32)?;
-        let (run, a) = [(lower_word(), low), (upper_word(), low), (lower_word(), high)][axis];
+        let (run, a) = [
+            (lower_word(), low),
+            (upper_word(), low),
+            (lower_word(), high),
+        ][axis];
         self.emit(run, d, [a, 0, 0]);
         Ok(())
     }

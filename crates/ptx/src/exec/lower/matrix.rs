@@ -8,7 +8,9 @@ use crate::exec::matrix::product::multiply;
 use crate::exec::matrix::sparsity::{Sparsity, lanes};
 use crate::exec::matrix::{Accumulation, Element, Fragment, Placed, Role, Spread, dense};
 use crate::exec::program::Product;
-use crate::syntax::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, Shape};
+use crate::syntax::{
+    Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, Shape,
+};
 
 /// The shape of `mma.m8n8k4` on f16, whose fragments have their own layout.
 const OF_QUAD_PAIRS: [u16; 3] = [8, 8, 4];
@@ -19,13 +21,20 @@ impl Lowerer<'_> {
         let refused = || Refusal::form(instruction);
         let product = product(instruction).ok_or_else(refused)?;
         let (matrices, metadata) = match &instruction.operands[..] {
-            [matrices @ .., metadata, selector] if product.is_sparse => (matrices, Some((metadata, selector))),
+            [matrices @ .., metadata, selector] if product.is_sparse => {
+                (matrices, Some((metadata, selector)))
+            }
             matrices => (matrices, None),
         };
         let Shape { m, n, k } = product.shape;
         let (m, n, k) = (u32::from(m), u32::from(n), u32::from(k));
         let held = if product.is_sparse { k / 2 } else { k };
-        let sides = [(Role::C, m, n), (Role::A, m, held), (Role::B, k, n), (Role::C, m, n)];
+        let sides = [
+            (Role::C, m, n),
+            (Role::A, m, held),
+            (Role::B, k, n),
+            (Role::C, m, n),
+        ];
         if matrices.len() != sides.len() {
             return Err(refused());
         }
@@ -35,7 +44,14 @@ impl Lowerer<'_> {
             let mut list = self.fragment_rows(&matrices[index], element)?;
             let spread = product.spread(role);
             let registers = list.len() as u32;
-            let mut fragment = Fragment { role, element, rows: height, columns: width, spread, registers };
+            let mut fragment = Fragment {
+                role,
+                element,
+                rows: height,
+                columns: width,
+                spread,
+                registers,
+            };
             let distinct = fragment.distinct_registers();
             if registers != distinct && !(product.is_tile && has_copies(registers, distinct)) {
                 return Err(refused());
@@ -45,12 +61,19 @@ impl Lowerer<'_> {
             fragments.push(fragment);
             rows.push(list);
         }
-        let sparsity = metadata.map(|it| self.sparsity(instruction, it, product.elements[1], k)).transpose()?;
+        let sparsity = metadata
+            .map(|it| self.sparsity(instruction, it, product.elements[1], k))
+            .transpose()?;
         let rows = self.row_list(rows.concat());
         let fragments = fragments.into_iter().map(Placed::new).collect::<Vec<_>>();
         let fragments = <[Placed; 4]>::try_from(fragments).map_err(|_| refused())?;
         let manner = product.manner();
-        let product = Product { fragments, rows, manner, sparsity };
+        let product = Product {
+            fragments,
+            rows,
+            manner,
+            sparsity,
+        };
         let handler = match manner.factors[0] {
             left if left.is_integer() => multiply::<i32>(),
             Element::F64 => multiply::<f64>(),
@@ -75,11 +98,18 @@ impl Lowerer<'_> {
         if selector.bits >= u64::from(4 / lanes(element, inner)) {
             return Err(Refusal::operand("a valid selector of a quad's lanes"));
         }
-        Ok(Sparsity { metadata: self.source(metadata, ScalarType::B32)?, selector: selector.bits as u32 })
+        Ok(Sparsity {
+            metadata: self.source(metadata, ScalarType::B32)?,
+            selector: selector.bits as u32,
+        })
     }
 
     /// Returns the rows of a fragment's registers.
-    pub(super) fn fragment_rows(&mut self, operand: &Operand, element: Element) -> Lowered<Vec<u32>> {
+    pub(super) fn fragment_rows(
+        &mut self,
+        operand: &Operand,
+        element: Element,
+    ) -> Lowered<Vec<u32>> {
         let elements = match operand {
             Operand::Vector(elements) => elements,
             single => std::slice::from_ref(single),
@@ -91,13 +121,24 @@ impl Lowerer<'_> {
                 Operand::Register(register) => self.slot(*register),
                 Operand::Element(register, index) => self.element(*register, *index),
                 other => {
-                    rows.push(self.source(other, if double { ScalarType::F64 } else { ScalarType::B32 })?);
+                    rows.push(self.source(
+                        other,
+                        if double {
+                            ScalarType::F64
+                        } else {
+                            ScalarType::B32
+                        },
+                    )?);
                     continue;
                 }
             };
             rows.push(match (slot, double) {
                 (Slot::Word(row), false) | (Slot::Double(row), true) => row,
-                _ => return Err(Refusal::operand("a register of the width of the matrix's elements")),
+                _ => {
+                    return Err(Refusal::operand(
+                        "a register of the width of the matrix's elements",
+                    ));
+                }
             });
         }
         Ok(rows)
@@ -142,7 +183,11 @@ impl Decoded {
             result,
             accumulation: self.accumulation,
             saturates: self.saturates,
-            maker: if self.is_of_quad_pairs() { Maker::QuadPair } else { Maker::Warp },
+            maker: if self.is_of_quad_pairs() {
+                Maker::QuadPair
+            } else {
+                Maker::Warp
+            },
         }
     }
 }
@@ -155,7 +200,10 @@ fn product(instruction: &Instruction) -> Option<Decoded> {
         return None;
     }
     let shape = shape(instruction)?;
-    let elements = instruction.types().map(element).collect::<Option<Vec<_>>>()?;
+    let elements = instruction
+        .types()
+        .map(element)
+        .collect::<Option<Vec<_>>>()?;
     let elements = match elements[..] {
         [d, a, b, c] => [d, a, b, c],
         // `wmma` of f16 names only the result and the addend.
@@ -176,18 +224,25 @@ fn product(instruction: &Instruction) -> Option<Decoded> {
 
 /// Returns `true` for each of A and B that is column-major.
 fn layouts(instruction: &Instruction) -> Option<[bool; 2]> {
-    let layouts = instruction.modifiers.iter().filter_map(|modifier| match modifier {
-        Modifier::Keyword(Keyword::Row) => Some(false),
-        Modifier::Keyword(Keyword::Col) => Some(true),
-        _ => None,
-    });
+    let layouts = instruction
+        .modifiers
+        .iter()
+        .filter_map(|modifier| match modifier {
+            Modifier::Keyword(Keyword::Row) => Some(false),
+            Modifier::Keyword(Keyword::Col) => Some(true),
+            _ => None,
+        });
     <[bool; 2]>::try_from(layouts.collect::<Vec<_>>()).ok()
 }
 
 /// Returns the accumulation of an instruction's products.
 pub(super) fn accumulation(instruction: &Instruction, left: Element) -> Option<Accumulation> {
     let operation = |operation| instruction.has(Modifier::Operation(operation));
-    match (left == Element::B1, operation(Operation::And), operation(Operation::Xor)) {
+    match (
+        left == Element::B1,
+        operation(Operation::And),
+        operation(Operation::Xor),
+    ) {
         (true, true, _) => Some(Accumulation::PopulationOfAnd),
         (true, _, true) => Some(Accumulation::PopulationOfXor),
         (false, false, false) => Some(Accumulation::Sum),
@@ -198,7 +253,13 @@ pub(super) fn accumulation(instruction: &Instruction, left: Element) -> Option<A
 /// Returns `true` if the product exists with these elements and this shape.
 fn exists(product: &Decoded) -> bool {
     use Element as E;
-    let &Decoded { shape, elements: [result, left, right, addend], is_tile, is_sparse, .. } = product;
+    let &Decoded {
+        shape,
+        elements: [result, left, right, addend],
+        is_tile,
+        is_sparse,
+        ..
+    } = product;
     let found = if is_tile {
         tiles(left)
     } else if is_sparse {
@@ -206,9 +267,15 @@ fn exists(product: &Decoded) -> bool {
     } else {
         products(left)
     };
-    let Some((shapes, results)) = found else { return false };
+    let Some((shapes, results)) = found else {
+        return false;
+    };
     let mixed = [[E::E4m3, E::E5m2], [E::S8, E::U8], [E::S4, E::U4]];
-    let fit = left == right || !is_tile && mixed.iter().any(|pair| pair.contains(&left) && pair.contains(&right));
+    let fit = left == right
+        || !is_tile
+            && mixed
+                .iter()
+                .any(|pair| pair.contains(&left) && pair.contains(&right));
     let may_saturate = [E::S8, E::U8, E::S4, E::U4].contains(&left);
     let shape = [shape.m, shape.n, shape.k];
     let is_of_pairs = product.is_of_quad_pairs();
@@ -216,7 +283,9 @@ fn exists(product: &Decoded) -> bool {
     let is_widening = is_of_pairs && [result, addend] == [E::F32, E::F16];
     fit && (is_tile || is_widening || result == addend)
         && (is_tile || is_of_pairs || product.by_columns == [false, true])
-        && [result, addend].iter().all(|element| results.contains(element))
+        && [result, addend]
+            .iter()
+            .all(|element| results.contains(element))
         && (may_saturate || !product.saturates)
         && shapes.contains(&shape)
 }
@@ -274,10 +343,13 @@ fn tiles(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
 
 /// Returns the shape that an instruction names.
 pub(super) fn shape(instruction: &Instruction) -> Option<Shape> {
-    instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Shape(shape) => Some(*shape),
-        _ => None,
-    })
+    instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Shape(shape) => Some(*shape),
+            _ => None,
+        })
 }
 
 /// Returns the matrix element of a type.

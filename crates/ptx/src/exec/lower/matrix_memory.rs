@@ -4,7 +4,9 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::matrix::{has_copies, moved_element, shape};
 use crate::exec::matrix::{Element, Fragment, Role, Spread};
-use crate::exec::matrix_memory::{run_load, run_load_small, run_store, run_store_small, run_transpose};
+use crate::exec::matrix_memory::{
+    run_load, run_load_small, run_store, run_store_small, run_transpose,
+};
 use crate::exec::op::Space;
 use crate::exec::program::MovedMatrix;
 use crate::syntax::{Instruction, Keyword, Modifier, Operand, ScalarType, Space as State};
@@ -33,7 +35,11 @@ impl Lowerer<'_> {
         let b = self.row_list(rows);
         let a = self.address_row(*address)?;
         let space = self.matrix_space(instruction);
-        let op = self.diverging(if loads { run_load_small } else { run_store_small });
+        let op = self.diverging(if loads {
+            run_load_small
+        } else {
+            run_store_small
+        });
         (op.a, op.b, op.space) = (a, b, space);
         op.imm = u64::from(has(Keyword::Trans));
         Ok(())
@@ -56,8 +62,12 @@ impl Lowerer<'_> {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let loads = has(Keyword::Load);
         let (registers, address, stride) = match &instruction.operands[..] {
-            [registers, Operand::Address(address), stride @ ..] if loads => (registers, address, stride),
-            [Operand::Address(address), registers, stride @ ..] if !loads => (registers, address, stride),
+            [registers, Operand::Address(address), stride @ ..] if loads => {
+                (registers, address, stride)
+            }
+            [Operand::Address(address), registers, stride @ ..] if !loads => {
+                (registers, address, stride)
+            }
             _ => return Err(Refusal::form(instruction)),
         };
         let element = moved_element(instruction)?;
@@ -72,7 +82,14 @@ impl Lowerer<'_> {
         };
         let rows = self.fragment_rows(registers, element)?;
         let registers = rows.len() as u32;
-        let fragment = Fragment { role, element, rows: height, columns: width, spread: Spread::Rows, registers };
+        let fragment = Fragment {
+            role,
+            element,
+            rows: height,
+            columns: width,
+            spread: Spread::Rows,
+            registers,
+        };
         if !has_copies(registers, fragment.distinct_registers()) {
             return Err(Refusal::form(instruction));
         }
@@ -84,7 +101,11 @@ impl Lowerer<'_> {
         let a = self.address_row(*address)?;
         let space = self.matrix_space(instruction);
         let rows = self.row_list(rows);
-        self.out.matrices.push(MovedMatrix { fragment, rows, by_columns });
+        self.out.matrices.push(MovedMatrix {
+            fragment,
+            rows,
+            by_columns,
+        });
         let number = self.out.matrices.len() as u64 - 1;
         let op = self.diverging(if loads { run_load } else { run_store });
         (op.a, op.b, op.imm, op.space) = (a, b, number, space);
@@ -92,10 +113,13 @@ impl Lowerer<'_> {
     }
 
     fn matrix_space(&self, instruction: &Instruction) -> Space {
-        let spaces = instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Space(space) => Some(*space),
-            _ => None,
-        });
+        let spaces = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Space(space) => Some(*space),
+                _ => None,
+            });
         match spaces {
             Some(State::Shared | State::SharedCta) => Space::Shared,
             Some(State::Global | State::Const) => Space::Global,

@@ -6,11 +6,14 @@ use super::error::{LowerError, Lowered, Refusal};
 use super::function::Lowerer;
 use super::shared;
 use crate::exec::RuntimeUse;
-use crate::exec::program::{Address, Checking, Global, Kernel, Param, Program, Relocation, bits, function_address};
+use crate::exec::program::{
+    Address, Checking, Global, Kernel, Param, Program, Relocation, bits, function_address,
+};
 use crate::exec::transfer::LOCAL_LIMIT;
 use crate::exec::window::SHARED_WINDOW;
 use crate::syntax::{
-    Constant, Function, FunctionId, FunctionKind, GlobalId, Module, Parameter, ScalarType, Space, Symbol, Variable,
+    Constant, Function, FunctionId, FunctionKind, GlobalId, Module, Parameter, ScalarType, Space,
+    Symbol, Variable,
 };
 
 /// The maximum size of a variable in device memory, which protects the host from mistakes.
@@ -60,17 +63,27 @@ pub fn lower(module: &Module) -> Result<Program, LowerError> {
 ///
 /// Returns the same errors as [`lower`].
 pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program, LowerError> {
-    let mut program = Program { checking, ..Program::default() };
+    let mut program = Program {
+        checking,
+        ..Program::default()
+    };
     let mut context = Context::new(module, &mut program)?;
     context.checking = checking;
-    let shared_bases = shared::bases(module, context.shared_end, |function| context.resolve_alias(function));
+    let shared_bases = shared::bases(module, context.shared_end, |function| {
+        context.resolve_alias(function)
+    });
     for (index, function) in module.functions.iter().enumerate() {
         let mut lowerer = Lowerer::new(&context, function);
-        let shared =
-            lowerer.place_variables(shared_bases[index]).map_err(|refusal| LowerError::new(function.span, refusal))?;
+        let shared = lowerer
+            .place_variables(shared_bases[index])
+            .map_err(|refusal| LowerError::new(function.span, refusal))?;
         let limit = |is: u64, most: u64, what: &str| {
             let refusal = || Refusal(format!("{is} bytes of {what} exceed the maximum of {most}"));
-            if is <= most { Ok(()) } else { Err(LowerError::new(function.span, refusal())) }
+            if is <= most {
+                Ok(())
+            } else {
+                Err(LowerError::new(function.span, refusal()))
+            }
         };
         if function.kind == FunctionKind::Entry {
             limit(shared, MOST_SHARED, "shared memory")?;
@@ -79,7 +92,9 @@ pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program,
         if function.kind == FunctionKind::Entry && function.body.is_some() {
             let name = module.text(function.name).to_owned();
             program.by_name.insert(name, program.kernels.len());
-            program.kernels.push(kernel(module, function, index as u32, shared, &lowerer));
+            program
+                .kernels
+                .push(kernel(module, function, index as u32, shared, &lowerer));
         }
         let lowered = lowerer.lower()?;
         limit(lowered.local_size, LOCAL_LIMIT, "local memory")?;
@@ -94,12 +109,18 @@ impl<'m> Context<'m> {
         let mut context = Self {
             module,
             places: Vec::new(),
-            aliases: module.aliases.iter().map(|it| (it.alias, it.aliasee)).collect(),
+            aliases: module
+                .aliases
+                .iter()
+                .map(|it| (it.alias, it.aliasee))
+                .collect(),
             shared_end: 0,
             checking: Checking::nothing(),
         };
         for variable in &module.variables {
-            let place = context.place(variable, program).map_err(|refusal| LowerError::new(variable.span, refusal))?;
+            let place = context
+                .place(variable, program)
+                .map_err(|refusal| LowerError::new(variable.span, refusal))?;
             context.places.push(place);
         }
         for (index, variable) in module.variables.iter().enumerate() {
@@ -117,7 +138,9 @@ impl<'m> Context<'m> {
             Space::Global | Space::Const => {
                 let opaque = matches!(
                     variable.scalar,
-                    ScalarType::TextureReference | ScalarType::SamplerReference | ScalarType::SurfaceReference
+                    ScalarType::TextureReference
+                        | ScalarType::SamplerReference
+                        | ScalarType::SurfaceReference
                 );
                 if opaque {
                     return Ok(None);
@@ -145,7 +168,10 @@ impl<'m> Context<'m> {
                 self.shared_end = offset.saturating_add(variable.size.min(LARGEST_VARIABLE));
                 Ok(Some(Place::Shared(offset)))
             }
-            space => Err(Refusal(format!("a variable in .{} at module scope is not supported", space.name()))),
+            space => Err(Refusal(format!(
+                "a variable in .{} at module scope is not supported",
+                space.name()
+            ))),
         }
     }
 
@@ -158,21 +184,37 @@ impl<'m> Context<'m> {
                 Constant::Integer(integer) => integer.bits,
                 Constant::Single(bits) if size == 8 => f64::from(f32::from_bits(bits)).to_bits(),
                 Constant::Single(bits) => u64::from(bits),
-                Constant::Double(bits) if size == 4 => u64::from((f64::from_bits(bits) as f32).to_bits()),
+                Constant::Double(bits) if size == 4 => {
+                    u64::from((f64::from_bits(bits) as f32).to_bits())
+                }
                 Constant::Double(bits) => bits,
-                Constant::Address { symbol, offset, generic, mask } => {
+                Constant::Address {
+                    symbol,
+                    offset,
+                    generic,
+                    mask,
+                } => {
                     let target = match (self.address(symbol, offset, generic)?, mask) {
-                        (Address::Global(index, offset), Some(mask)) => Address::Bits(index, offset, mask),
-                        (Address::Absolute(value), Some(mask)) => Address::Absolute(bits(value, mask)),
+                        (Address::Global(index, offset), Some(mask)) => {
+                            Address::Bits(index, offset, mask)
+                        }
+                        (Address::Absolute(value), Some(mask)) => {
+                            Address::Absolute(bits(value, mask))
+                        }
                         (target, _) => target,
                     };
-                    global.relocations.push(Relocation { offset: initial.offset, size: size as u8, target });
+                    global.relocations.push(Relocation {
+                        offset: initial.offset,
+                        size: size as u8,
+                        target,
+                    });
                     continue;
                 }
             };
             let start = initial.offset as usize;
             let target = global.init.get_mut(start..start + size);
-            let target = target.ok_or_else(|| Refusal("an initial value exceeds its variable".into()))?;
+            let target =
+                target.ok_or_else(|| Refusal("an initial value exceeds its variable".into()))?;
             let bytes = size.min(8);
             target[..bytes].copy_from_slice(&bits.to_le_bytes()[..bytes]);
         }
@@ -189,7 +231,9 @@ impl<'m> Context<'m> {
                     Address::Absolute((window + base).wrapping_add_signed(offset))
                 }
                 Place::DynamicShared => {
-                    return Err(Refusal("the address of dynamic shared memory is not a constant".into()));
+                    return Err(Refusal(
+                        "the address of dynamic shared memory is not a constant".into(),
+                    ));
                 }
             },
             Symbol::Local(_) => return Err(Refusal::operand("a module variable")),
@@ -198,8 +242,9 @@ impl<'m> Context<'m> {
 
     /// Returns the location of a module variable.
     pub(super) fn variable_place(&self, id: GlobalId) -> Lowered<Place> {
-        self.places[id.0 as usize]
-            .ok_or_else(|| Refusal("texture, sampler and surface references are not supported; use objects".into()))
+        self.places[id.0 as usize].ok_or_else(|| {
+            Refusal("texture, sampler and surface references are not supported; use objects".into())
+        })
     }
 
     /// Returns the address of a function.
@@ -213,7 +258,13 @@ impl<'m> Context<'m> {
     }
 }
 
-fn kernel(module: &Module, function: &Function, index: u32, shared: u64, lowerer: &Lowerer<'_>) -> Kernel {
+fn kernel(
+    module: &Module,
+    function: &Function,
+    index: u32,
+    shared: u64,
+    lowerer: &Lowerer<'_>,
+) -> Kernel {
     let params: Vec<Param> = function
         .parameters
         .iter()
@@ -232,14 +283,17 @@ fn kernel(module: &Module, function: &Function, index: u32, shared: u64, lowerer
         .collect();
     let performance = &function.performance;
     let bits = function.registers.iter();
-    let bits = bits.map(|register| register.scalar.bits().div_ceil(32) * u32::from(register.vector));
+    let bits =
+        bits.map(|register| register.scalar.bits().div_ceil(32) * u32::from(register.vector));
     Kernel {
         name: module.text(function.name).to_owned(),
         param_size: params.last().map_or(0, |param| param.offset + param.size),
         params,
         static_shared: shared as u32,
         local_size: lowerer.local_size() as u32,
-        registers: bits.sum::<u32>().min(performance.max_registers.unwrap_or(u32::MAX)),
+        registers: bits
+            .sum::<u32>()
+            .min(performance.max_registers.unwrap_or(u32::MAX)),
         max_threads_per_block: performance
             .required_threads
             .or(performance.max_threads)

@@ -4,7 +4,8 @@ use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::handler::moves::{
-    copy, copy_of_width, pack_four_bytes, pack_halves, pack_two_bytes, pack_words, unpack, words_differ,
+    copy, copy_of_width, pack_four_bytes, pack_halves, pack_two_bytes, pack_words, unpack,
+    words_differ,
 };
 use crate::exec::moves::{REGISTERS, run_predicate_copy, run_special, run_wide_special};
 use crate::exec::op::Handler;
@@ -13,7 +14,9 @@ use crate::syntax::{Instruction, Operand, ScalarType, SpecialRegister};
 impl Lowerer<'_> {
     /// `mov`.
     pub(super) fn mov(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, source], Some(scalar)) = (&instruction.operands[..], instruction.types().next()) else {
+        let ([destination, source], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
+        else {
             return Err(Refusal::form(instruction));
         };
         match (destination, source) {
@@ -37,7 +40,9 @@ impl Lowerer<'_> {
                 let mut rows = Vec::new();
                 for source in sources {
                     let (from, row) = (self.source(source, scalar)?, self.new_slot(scalar));
-                    let (Slot::Word(row) | Slot::Double(row)) = row else { return Err(Refusal::form(instruction)) };
+                    let (Slot::Word(row) | Slot::Double(row)) = row else {
+                        return Err(Refusal::form(instruction));
+                    };
                     self.emit(copy, row, [from, 0, 0]);
                     rows.push(row);
                 }
@@ -60,7 +65,12 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn move_scalar(&mut self, destination: &Operand, source: &Operand, scalar: ScalarType) -> Lowered {
+    fn move_scalar(
+        &mut self,
+        destination: &Operand,
+        source: &Operand,
+        scalar: ScalarType,
+    ) -> Lowered {
         let a = self.source(source, scalar)?;
         let d = self.destination(destination, scalar)?;
         self.emit(copy_of_width(scalar.bits() == 64), d, [a, 0, 0]);
@@ -76,9 +86,10 @@ impl Lowerer<'_> {
             self.emit(copy::<u64>(), copied, [row, 0, 0]);
         }
         let to = match destination {
-            Operand::Vector(parts) if parts.len() == 2 => {
-                [self.destination(&parts[0], ScalarType::B64)?, self.destination(&parts[1], ScalarType::B64)?]
-            }
+            Operand::Vector(parts) if parts.len() == 2 => [
+                self.destination(&parts[0], ScalarType::B64)?,
+                self.destination(&parts[1], ScalarType::B64)?,
+            ],
             other => self.quad(other)?,
         };
         for (d, row) in to.into_iter().zip(copies) {
@@ -102,11 +113,17 @@ impl Lowerer<'_> {
             rows.push(match part {
                 // The bits of a sink are undefined.
                 Operand::Sink => self.word(0),
-                Operand::Double(_) if part_type.bits() == 32 => self.source(part, ScalarType::F32)?,
+                Operand::Double(_) if part_type.bits() == 32 => {
+                    self.source(part, ScalarType::F32)?
+                }
                 _ => self.source(part, part_type)?,
             });
         }
-        if self.join(scalar.bits(), d, &rows) { Ok(()) } else { Err(Refusal::form(instruction)) }
+        if self.join(scalar.bits(), d, &rows) {
+            Ok(())
+        } else {
+            Err(Refusal::form(instruction))
+        }
     }
 
     /// Joins the parts of a register of `bits` bits, the lowest first. Returns `false` if no instruction has these parts.
@@ -148,7 +165,11 @@ impl Lowerer<'_> {
         let bits = scalar.bits() / parts.len() as u32;
         let part_type = part_type(instruction, scalar, parts.len())?;
         let wide = scalar.bits() == 64;
-        let a = if wide { self.new_double() } else { self.new_word() };
+        let a = if wide {
+            self.new_double()
+        } else {
+            self.new_word()
+        };
         self.emit(copy_of_width(wide), a, [from, 0, 0]);
         for (index, part) in parts.iter().enumerate() {
             if *part == Operand::Sink {
@@ -165,10 +186,22 @@ impl Lowerer<'_> {
     /// Returns a slot with the current value of a special register.
     pub(super) fn special(&mut self, register: SpecialRegister) -> Slot {
         let narrow = register.bits() <= 32;
-        let run: Handler = if narrow { run_special } else { run_wide_special };
-        let d = if narrow { self.new_word() } else { self.new_double() };
+        let run: Handler = if narrow {
+            run_special
+        } else {
+            run_wide_special
+        };
+        let d = if narrow {
+            self.new_word()
+        } else {
+            self.new_double()
+        };
         self.emit(run, d, [0; 3]).imm = encode(register);
-        if narrow { Slot::Word(d) } else { Slot::Double(d) }
+        if narrow {
+            Slot::Word(d)
+        } else {
+            Slot::Double(d)
+        }
     }
 }
 

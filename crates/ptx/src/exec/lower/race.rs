@@ -24,13 +24,25 @@ impl Lowerer<'_> {
             return;
         }
         if self.context.checking.races && matches!(target.space, Space::Shared | Space::Generic) {
-            let run = if stored.is_none() { check::<Reads>() } else { check::<Writes>() };
+            let run = if stored.is_none() {
+                check::<Reads>()
+            } else {
+                check::<Writes>()
+            };
             let op = self.checking_access(run, target, bytes);
             if stored.is_none() && target.space == Space::Shared {
                 op.role = Role::CheckRaces;
             }
         }
-        self.note_access(target, bytes, if stored.is_none() { AccessKind::Read } else { AccessKind::Write });
+        self.note_access(
+            target,
+            bytes,
+            if stored.is_none() {
+                AccessKind::Read
+            } else {
+                AccessKind::Write
+            },
+        );
         if self.context.checking.races {
             self.record_access(target, bytes, stored);
         }
@@ -48,9 +60,16 @@ impl Lowerer<'_> {
             return;
         }
         for (part, elements) in (0..).zip(elements.chunks(MOST_ELEMENTS)) {
-            let rows: Vec<(u32, bool)> = elements.iter().filter_map(|slot| row(*slot).ok()).collect();
-            let Some(run) = rows.first().and_then(|(_, double)| record_handler(scalar, *double)) else { return };
-            let rows: [u32; MOST_ELEMENTS] = std::array::from_fn(|index| rows.get(index).map_or(0, |(row, _)| *row));
+            let rows: Vec<(u32, bool)> =
+                elements.iter().filter_map(|slot| row(*slot).ok()).collect();
+            let Some(run) = rows
+                .first()
+                .and_then(|(_, double)| record_handler(scalar, *double))
+            else {
+                return;
+            };
+            let rows: [u32; MOST_ELEMENTS] =
+                std::array::from_fn(|index| rows.get(index).map_or(0, |(row, _)| *row));
             let begin = part * MOST_ELEMENTS as u64 * scalar.bytes();
             let op = self.access(run, target, begin, elements.len() as u64 * scalar.bytes());
             [op.d, op.b, op.c, op.e] = rows;

@@ -8,7 +8,9 @@
 use std::ops::RangeInclusive;
 
 use super::function::{Lowerer, Slot};
-use crate::syntax::{Base, Callee, Function, Instruction, Opcode, Operand, Parameter, Register, RegisterId};
+use crate::syntax::{
+    Base, Callee, Function, Instruction, Opcode, Operand, Parameter, Register, RegisterId,
+};
 
 /// The instructions between which a register occupies its row.
 type Span = RangeInclusive<usize>;
@@ -19,10 +21,15 @@ impl Lowerer<'_> {
         let function = self.function;
         let spans = spans(function);
         let registers = function.registers.iter().zip(&spans);
-        let mut slots: Vec<Slot> = registers.map(|(register, span)| self.place_register(register, span)).collect();
+        let mut slots: Vec<Slot> = registers
+            .map(|(register, span)| self.place_register(register, span))
+            .collect();
         self.out.layout.kept = [self.out.layout.words.len(), self.out.layout.doubles.len()];
-        let mut shared: Vec<(&Span, usize)> =
-            spans.iter().enumerate().filter_map(|(register, span)| Some((span.as_ref()?, register))).collect();
+        let mut shared: Vec<(&Span, usize)> = spans
+            .iter()
+            .enumerate()
+            .filter_map(|(register, span)| Some((span.as_ref()?, register)))
+            .collect();
         shared.sort_unstable_by_key(|(span, _)| *span.start());
         let mut rows: [Vec<(usize, Slot)>; 2] = [Vec::new(), Vec::new()];
         for (span, register) in shared {
@@ -59,7 +66,11 @@ fn spans(function: &Function) -> Vec<Option<Span>> {
     let body = function.body.as_deref().unwrap_or_default();
     let entries = entries(function, body);
     let mut spans: Vec<Option<Span>> = vec![None; function.registers.len()];
-    let mut is_kept: Vec<bool> = function.registers.iter().map(|it| it.vector > 1 || !has_row(it)).collect();
+    let mut is_kept: Vec<bool> = function
+        .registers
+        .iter()
+        .map(|it| it.vector > 1 || !has_row(it))
+        .collect();
     for parameter in function.parameters.iter().chain(&function.returns) {
         if let Parameter::Register(register) = parameter {
             is_kept[register.0 as usize] = true;
@@ -81,7 +92,11 @@ fn spans(function: &Function) -> Vec<Option<Span>> {
             }
         });
     }
-    spans.into_iter().zip(is_kept).map(|(span, is_kept)| span.filter(|_| !is_kept)).collect()
+    spans
+        .into_iter()
+        .zip(is_kept)
+        .map(|(span, is_kept)| span.filter(|_| !is_kept))
+        .collect()
 }
 
 fn has_row(register: &Register) -> bool {
@@ -91,10 +106,13 @@ fn has_row(register: &Register) -> bool {
 /// For each instruction, returns `true` if a branch may lead to it.
 pub(super) fn entries(function: &Function, body: &[Instruction]) -> Vec<bool> {
     let mut entries = vec![false; body.len() + 1];
-    let direct = body.iter().flat_map(|instruction| &instruction.operands).filter_map(|operand| match operand {
-        Operand::Label(label) => Some(label),
-        _ => None,
-    });
+    let direct = body
+        .iter()
+        .flat_map(|instruction| &instruction.operands)
+        .filter_map(|operand| match operand {
+            Operand::Label(label) => Some(label),
+            _ => None,
+        });
     let listed = function.branch_targets.iter().flat_map(|list| &list.labels);
     for label in direct.chain(listed) {
         entries[function.labels[label.0 as usize].instruction as usize] = true;
@@ -119,23 +137,36 @@ fn written_first(instruction: &Instruction, written: &mut Vec<RegisterId>) {
         _ => None,
     }));
     let mut reads = |register| written.retain(|it| *it != register);
-    sources.iter().for_each(|source| each_register_of(source, &mut reads));
+    sources
+        .iter()
+        .for_each(|source| each_register_of(source, &mut reads));
 }
 
 /// Returns `true` if an operation's first operand is a result that overwrites a register completely. Rare operations are left out: a
 /// register with its own row is always correct.
 fn writes_its_first_operand(opcode: Opcode) -> bool {
     use Opcode as O;
-    let moves = matches!(opcode, O::Mov | O::Ld | O::Ldu | O::Cvt | O::Cvta | O::Selp | O::Slct | O::Set | O::Prmt);
-    let arithmetic = matches!(opcode, O::Add | O::Sub | O::Mul | O::Mad | O::Fma | O::Div | O::Rem | O::Min | O::Max)
-        || matches!(
-            opcode,
-            O::Abs | O::Neg | O::Rcp | O::Sqrt | O::Rsqrt | O::Ex2 | O::Lg2 | O::Sin | O::Cos | O::Tanh
-        )
-        || matches!(opcode, O::Sad | O::Mul24 | O::Mad24 | O::Dp2a | O::Dp4a | O::Copysign);
-    let bits =
-        matches!(opcode, O::And | O::Or | O::Xor | O::Not | O::Shl | O::Shr | O::Shf | O::Lop3 | O::Bfe | O::Bfi)
-            || matches!(opcode, O::Popc | O::Clz | O::Brev | O::Bfind | O::Cnot | O::Bmsk);
+    let moves = matches!(
+        opcode,
+        O::Mov | O::Ld | O::Ldu | O::Cvt | O::Cvta | O::Selp | O::Slct | O::Set | O::Prmt
+    );
+    let arithmetic = matches!(
+        opcode,
+        O::Add | O::Sub | O::Mul | O::Mad | O::Fma | O::Div | O::Rem | O::Min | O::Max
+    ) || matches!(
+        opcode,
+        O::Abs | O::Neg | O::Rcp | O::Sqrt | O::Rsqrt | O::Ex2 | O::Lg2 | O::Sin | O::Cos | O::Tanh
+    ) || matches!(
+        opcode,
+        O::Sad | O::Mul24 | O::Mad24 | O::Dp2a | O::Dp4a | O::Copysign
+    );
+    let bits = matches!(
+        opcode,
+        O::And | O::Or | O::Xor | O::Not | O::Shl | O::Shr | O::Shf | O::Lop3 | O::Bfe | O::Bfi
+    ) || matches!(
+        opcode,
+        O::Popc | O::Clz | O::Brev | O::Bfind | O::Cnot | O::Bmsk
+    );
     moves || arithmetic || bits
 }
 
@@ -145,7 +176,11 @@ pub(super) fn each_result(instruction: &Instruction, visit: &mut impl FnMut(Regi
         // Predicates hold no addresses.
         Opcode::St | Opcode::Setp => {}
         opcode if writes_its_first_operand(opcode) => {
-            instruction.operands.first().iter().for_each(|operand| each_register_of(operand, visit));
+            instruction
+                .operands
+                .first()
+                .iter()
+                .for_each(|operand| each_register_of(operand, visit));
         }
         _ => each_register(instruction, visit),
     }
@@ -153,7 +188,10 @@ pub(super) fn each_result(instruction: &Instruction, visit: &mut impl FnMut(Regi
 
 /// Visits every register of an instruction except its guard.
 fn each_register(instruction: &Instruction, visit: &mut impl FnMut(RegisterId)) {
-    instruction.operands.iter().for_each(|operand| each_register_of(operand, visit));
+    instruction
+        .operands
+        .iter()
+        .for_each(|operand| each_register_of(operand, visit));
 }
 
 fn each_register_of(operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
@@ -167,12 +205,18 @@ fn each_register_of(operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
         | Operand::Element(register, _)
         | Operand::Select(register, _)
         | Operand::Not(register) => visit(*register),
-        Operand::Pair(first, second) => first.iter().chain(second).for_each(|register| visit(*register)),
+        Operand::Pair(first, second) => first
+            .iter()
+            .chain(second)
+            .for_each(|register| visit(*register)),
         Operand::Address(address) => base(address.base),
         Operand::Tensor(tensor) => {
             base(tensor.handle.base);
             tensor.sampler.iter().for_each(|sampler| base(sampler.base));
-            tensor.coordinates.iter().for_each(|operand| each_register_of(operand, visit));
+            tensor
+                .coordinates
+                .iter()
+                .for_each(|operand| each_register_of(operand, visit));
         }
         Operand::Vector(parts) => parts.iter().for_each(|part| each_register_of(part, visit)),
         Operand::VectorPair(parts, predicate) => {
@@ -183,7 +227,10 @@ fn each_register_of(operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
             if let Callee::Indirect(register, _) = call.callee {
                 visit(register);
             }
-            call.returns.iter().chain(&call.arguments).for_each(|operand| each_register_of(operand, visit));
+            call.returns
+                .iter()
+                .chain(&call.arguments)
+                .for_each(|operand| each_register_of(operand, visit));
         }
         Operand::Integer(_)
         | Operand::Single(_)
@@ -209,14 +256,24 @@ mod tests {
         );
         let module = syntax::parse(&text).unwrap_or_else(|error| panic!("{error}"));
         let function = &module.functions[0];
-        let named = |name: &str| function.registers.iter().position(|it| module.text(it.name) == name);
+        let named = |name: &str| {
+            function
+                .registers
+                .iter()
+                .position(|it| module.text(it.name) == name)
+        };
         let spans = spans(function);
-        (0..8).map_while(|number| named(&format!("%r{number}"))).map(|index| spans[index].clone()).collect()
+        (0..8)
+            .map_while(|number| named(&format!("%r{number}")))
+            .map(|index| spans[index].clone())
+            .collect()
     }
 
     #[test]
     fn register_needs_its_row_from_its_first_use_to_its_last() {
-        let spans = spans_of("mov.u32 %r0, 1; add.u32 %r1, %r0, 2; add.u32 %r2, %r0, %r1; mul.lo.u32 %r2, %r2, 3;");
+        let spans = spans_of(
+            "mov.u32 %r0, 1; add.u32 %r1, %r0, 2; add.u32 %r2, %r0, %r1; mul.lo.u32 %r2, %r2, 3;",
+        );
         assert_eq!(spans, [Some(0..=2), Some(1..=2), Some(2..=3)]);
     }
 
@@ -235,7 +292,9 @@ mod tests {
 
     #[test]
     fn branches_out_and_labels_without_branches_do_not_end_a_span() {
-        let spans = spans_of("mov.u32 %r0, 1; setp.eq.u32 %p, %r0, 2; @%p bra END; L: add.u32 %r1, %r0, 1; END:");
+        let spans = spans_of(
+            "mov.u32 %r0, 1; setp.eq.u32 %p, %r0, 2; @%p bra END; L: add.u32 %r1, %r0, 1; END:",
+        );
         assert_eq!(spans, [Some(0..=3), Some(3..=3)]);
     }
 }

@@ -12,7 +12,8 @@ use crate::syntax::{Instruction, Modifier, Opcode, Operand, Operation};
 
 impl Lowerer<'_> {
     pub(super) fn set_predicate(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, a, b, rest @ ..], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
+        let ([destination, a, b, rest @ ..], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
         else {
             return Err(Refusal::form(instruction));
         };
@@ -23,7 +24,13 @@ impl Lowerer<'_> {
             _ => return Err(Refusal::operand("a predicate")),
         };
         if is_packed(scalar) {
-            return self.set_predicates_of_halves(instruction, [first, second], scalar, [a, b], rest.first());
+            return self.set_predicates_of_halves(
+                instruction,
+                [first, second],
+                scalar,
+                [a, b],
+                rest.first(),
+            );
         }
         let flush = instruction.has(Modifier::FlushToZero);
         let run = comparison_handler(comparison(instruction)?, scalar, flush);
@@ -41,7 +48,11 @@ impl Lowerer<'_> {
     }
 
     /// Returns the predicate that a comparison is combined with, and `Op::imm` of its handler.
-    pub(super) fn combined(&mut self, instruction: &Instruction, operand: Option<&Operand>) -> Lowered<(u32, u64)> {
+    pub(super) fn combined(
+        &mut self,
+        instruction: &Instruction,
+        operand: Option<&Operand>,
+    ) -> Lowered<(u32, u64)> {
         let Some(operand) = operand else {
             return Ok((0, Combine::None as u64));
         };
@@ -51,13 +62,19 @@ impl Lowerer<'_> {
     }
 
     pub(super) fn select(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, a, b, c], Some(scalar)) = (&instruction.operands[..], instruction.types().next()) else {
+        let ([destination, a, b, c], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
+        else {
             return Err(Refusal::form(instruction));
         };
         let (a, b) = (self.source(a, scalar)?, self.source(b, scalar)?);
         let (c, negate) = self.predicate_source(c)?;
         let d = self.destination(destination, scalar)?;
-        let run = if scalar.bits() == 64 { select::<u64>() } else { select::<u32>() };
+        let run = if scalar.bits() == 64 {
+            select::<u64>()
+        } else {
+            select::<u32>()
+        };
         self.emit(run, d, [a, b, c]).e = negate;
         Ok(())
     }
@@ -91,11 +108,14 @@ impl Lowerer<'_> {
 }
 
 fn combination(instruction: &Instruction) -> Lowered<Combine> {
-    let combined = instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Operation(Operation::And) => Some(Combine::And),
-        Modifier::Operation(Operation::Or) => Some(Combine::Or),
-        Modifier::Operation(Operation::Xor) => Some(Combine::Xor),
-        _ => None,
-    });
+    let combined = instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Operation(Operation::And) => Some(Combine::And),
+            Modifier::Operation(Operation::Or) => Some(Combine::Or),
+            Modifier::Operation(Operation::Xor) => Some(Combine::Xor),
+            _ => None,
+        });
     combined.ok_or_else(|| Refusal::form(instruction))
 }

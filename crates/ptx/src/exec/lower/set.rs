@@ -9,13 +9,16 @@ use crate::exec::handler::{NO_REGISTER, select};
 use crate::exec::moves::run_predicate_copy;
 use crate::exec::set::{run_constants, run_space};
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use crate::syntax::{Compare, Instruction, Modifier, Operand, RegisterId, ScalarType, Space as State};
+use crate::syntax::{
+    Compare, Instruction, Modifier, Operand, RegisterId, ScalarType, Space as State,
+};
 
 impl Lowerer<'_> {
     /// `set`: a comparison whose result is a number.
     pub(super) fn set(&mut self, instruction: &Instruction) -> Lowered {
         let types: Vec<ScalarType> = instruction.types().collect();
-        let ([to, from], [destination, a, b, rest @ ..]) = (&types[..], &instruction.operands[..]) else {
+        let ([to, from], [destination, a, b, rest @ ..]) = (&types[..], &instruction.operands[..])
+        else {
             return Err(Refusal::form(instruction));
         };
         let truth = truth(*to).ok_or_else(|| Refusal::scalar(instruction, *to))?;
@@ -33,7 +36,8 @@ impl Lowerer<'_> {
         let predicate = self.new_predicate();
         let comparison = comparison(instruction)?;
         let flushes = instruction.has(Modifier::FlushToZero);
-        let run = comparison_handler(comparison, *from, flushes).ok_or_else(|| Refusal::form(instruction))?;
+        let run = comparison_handler(comparison, *from, flushes)
+            .ok_or_else(|| Refusal::form(instruction))?;
         let (a, b) = (self.source(a, *from)?, self.source(b, *from)?);
         let (c, imm) = self.combined(instruction, rest.first())?;
         let op = self.emit(run, predicate, [a, b, c]);
@@ -59,7 +63,10 @@ impl Lowerer<'_> {
         combined: Option<&Operand>,
     ) -> Lowered {
         let [first, second] = registers;
-        let predicates = [self.predicate_destination(first)?, self.predicate_destination(second)?];
+        let predicates = [
+            self.predicate_destination(first)?,
+            self.predicate_destination(second)?,
+        ];
         self.compare_halves(instruction, predicates, scalar, operands, combined)
     }
 
@@ -72,10 +79,18 @@ impl Lowerer<'_> {
         combined: Option<&Operand>,
     ) -> Lowered {
         let comparison = comparison(instruction)?;
-        let half = if scalar == ScalarType::F16x2 { ScalarType::F16 } else { ScalarType::Bf16 };
+        let half = if scalar == ScalarType::F16x2 {
+            ScalarType::F16
+        } else {
+            ScalarType::Bf16
+        };
         let flushes = instruction.has(Modifier::FlushToZero);
-        let run = comparison_handler(comparison, half, flushes).ok_or_else(|| Refusal::form(instruction))?;
-        let [a, b] = [self.source(operands[0], scalar)?, self.source(operands[1], scalar)?];
+        let run = comparison_handler(comparison, half, flushes)
+            .ok_or_else(|| Refusal::form(instruction))?;
+        let [a, b] = [
+            self.source(operands[0], scalar)?,
+            self.source(operands[1], scalar)?,
+        ];
         let (a, b) = (self.halves(a), self.halves(b));
         let (mut c, imm) = self.combined(instruction, combined)?;
         if imm != 0 && predicates[0] == c {
@@ -100,21 +115,27 @@ impl Lowerer<'_> {
 
     /// `lop3` that also tests its result for nonzero bits.
     pub(super) fn test_table_logic(&mut self, instruction: &Instruction) -> Lowered {
-        let [Operand::Pair(destination, tested), sources @ .., other] = &instruction.operands[..] else {
+        let [Operand::Pair(destination, tested), sources @ .., other] = &instruction.operands[..]
+        else {
             return Err(Refusal::form(instruction));
         };
         let [a, b, c, table] = sources else {
             return Err(Refusal::form(instruction));
         };
         let word = ScalarType::B32;
-        let rows = [self.source(a, word)?, self.source(b, word)?, self.source(c, word)?];
+        let rows = [
+            self.source(a, word)?,
+            self.source(b, word)?,
+            self.source(c, word)?,
+        ];
         let table = self.source(table, word)?;
         let d = match destination {
             Some(register) => self.destination(&Operand::Register(*register), word)?,
             None => self.new_word(),
         };
         self.emit(table_logic(), d, rows).e = table;
-        let run = comparison_handler(Compare::NotEqual, word, false).ok_or_else(|| Refusal::form(instruction))?;
+        let run = comparison_handler(Compare::NotEqual, word, false)
+            .ok_or_else(|| Refusal::form(instruction))?;
         let predicate = self.predicate_destination(*tested)?;
         let (c, imm) = self.combined(instruction, Some(other))?;
         let zero = self.word(0);
@@ -126,12 +147,17 @@ impl Lowerer<'_> {
     /// `slct`: the first operand if the third is not negative, otherwise the second.
     pub(super) fn select_by_sign(&mut self, instruction: &Instruction) -> Lowered {
         let types: Vec<ScalarType> = instruction.types().collect();
-        let ([scalar, sign], [destination, a, b, c]) = (&types[..], &instruction.operands[..]) else {
+        let ([scalar, sign], [destination, a, b, c]) = (&types[..], &instruction.operands[..])
+        else {
             return Err(Refusal::form(instruction));
         };
         let run = select_by_sign(scalar.bits(), *sign, instruction.has(Modifier::FlushToZero));
         let run = run.ok_or_else(|| Refusal::form(instruction))?;
-        let rows = [self.source(a, *scalar)?, self.source(b, *scalar)?, self.source(c, *sign)?];
+        let rows = [
+            self.source(a, *scalar)?,
+            self.source(b, *scalar)?,
+            self.source(c, *sign)?,
+        ];
         let d = self.destination(destination, *scalar)?;
         self.emit(run, d, rows);
         Ok(())
@@ -144,10 +170,13 @@ impl Lowerer<'_> {
         else {
             return Err(Refusal::form(instruction));
         };
-        let property = instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Keyword(keyword) => Some(*keyword),
-            _ => None,
-        });
+        let property = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Keyword(keyword) => Some(*keyword),
+                _ => None,
+            });
         let run = property.and_then(|property| property_handler(property, scalar));
         let run = run.ok_or_else(|| Refusal::form(instruction))?;
         let a = self.source(source, scalar)?;
@@ -161,10 +190,13 @@ impl Lowerer<'_> {
         let [Operand::Register(destination), source] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        let state = instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Space(space) => Some(*space),
-            _ => None,
-        });
+        let state = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Space(space) => Some(*space),
+                _ => None,
+            });
         let window = match state {
             Some(State::Global | State::Const) => 0,
             Some(State::Shared | State::SharedCta) => SHARED_WINDOW,
@@ -175,7 +207,11 @@ impl Lowerer<'_> {
         };
         let d = self.predicate_register(*destination)?;
         let a = self.source(source, ScalarType::U64)?;
-        let run = if state == Some(State::Const) { run_constants } else { run_space };
+        let run = if state == Some(State::Const) {
+            run_constants
+        } else {
+            run_space
+        };
         self.emit(run, d, [a, 0, 0]).imm = window;
         Ok(())
     }
@@ -200,9 +236,12 @@ pub(super) fn is_packed(scalar: ScalarType) -> bool {
 
 /// Returns the comparison that an instruction names.
 pub(super) fn comparison(instruction: &Instruction) -> Lowered<Compare> {
-    let comparison = instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Compare(compare) => Some(*compare),
-        _ => None,
-    });
+    let comparison = instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Compare(compare) => Some(*compare),
+            _ => None,
+        });
     comparison.ok_or_else(|| Refusal::form(instruction))
 }

@@ -17,27 +17,46 @@ impl Lowerer<'_> {
     pub(super) fn stack(&mut self, instruction: &Instruction) -> Lowered {
         match (instruction.opcode, &instruction.operands[..]) {
             (Opcode::Alloca, [to, size]) => self.take(instruction, to, size, DEFAULT_ALIGN),
-            (Opcode::Alloca, [to, size, Operand::Integer(align)]) if align.bits.is_power_of_two() => {
+            (Opcode::Alloca, [to, size, Operand::Integer(align)])
+                if align.bits.is_power_of_two() =>
+            {
                 self.take(instruction, to, size, align.bits)
             }
             (Opcode::Stacksave, [to]) => {
                 let d = self.destination(to, ScalarType::U64)?;
-                self.push(Op { d, ..Op::new(run_save) });
+                self.push(Op {
+                    d,
+                    ..Op::new(run_save)
+                });
                 Ok(())
             }
             (Opcode::Stackrestore, [from]) => {
                 let a = self.wide_source(instruction, from)?;
-                self.push(Op { a, ..Op::new(run_restore) });
+                self.push(Op {
+                    a,
+                    ..Op::new(run_restore)
+                });
                 Ok(())
             }
             _ => Err(Refusal::form(instruction)),
         }
     }
 
-    fn take(&mut self, instruction: &Instruction, to: &Operand, size: &Operand, align: u64) -> Lowered {
+    fn take(
+        &mut self,
+        instruction: &Instruction,
+        to: &Operand,
+        size: &Operand,
+        align: u64,
+    ) -> Lowered {
         let a = self.wide_source(instruction, size)?;
         let d = self.destination(to, ScalarType::U64)?;
-        self.push(Op { a, d, ..Op::new(run_take) }).imm = align;
+        self.push(Op {
+            a,
+            d,
+            ..Op::new(run_take)
+        })
+        .imm = align;
         Ok(())
     }
 

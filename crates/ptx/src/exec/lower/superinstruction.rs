@@ -58,12 +58,19 @@ impl Lowerer<'_> {
     /// Combines ops into superinstructions. `entries` are the instructions to which branches lead.
     pub(super) fn combine(&mut self, entries: &[bool]) {
         let Some(handler) = handler() else { return };
-        let starts = self.starts.iter().zip(entries).filter(|(_, is_entry)| **is_entry);
+        let starts = self
+            .starts
+            .iter()
+            .zip(entries)
+            .filter(|(_, is_entry)| **is_entry);
         let entries: Vec<usize> = starts.map(|(start, _)| *start as usize).collect();
         let mut begin = 0;
         while begin < self.out.code.len() {
             let next_entry = entries.partition_point(|entry| *entry <= begin);
-            let end = entries.get(next_entry).copied().unwrap_or(self.out.code.len());
+            let end = entries
+                .get(next_entry)
+                .copied()
+                .unwrap_or(self.out.code.len());
             // Checks of a load that is no part of the superinstruction remain with the load.
             let last = Values::of(&self.out.code[begin..end]).ops;
             let mut values = Values::of(&self.out.code[begin..begin + last]);
@@ -92,10 +99,18 @@ impl Lowerer<'_> {
 
     /// Returns `true` if the op at an index or a later one may read the value that a row has there.
     fn is_live(&self, row: u32, at: usize) -> bool {
-        let instruction_of = |op: usize| self.starts.partition_point(|start| *start as usize <= op).saturating_sub(1);
+        let instruction_of = |op: usize| {
+            self.starts
+                .partition_point(|start| *start as usize <= op)
+                .saturating_sub(1)
+        };
         let (last, next) = (instruction_of(at - 1), instruction_of(at));
-        let Some(spans) = self.row_spans.get(&row) else { return true };
-        spans.iter().any(|span| *span.start() <= last && next <= *span.end())
+        let Some(spans) = self.row_spans.get(&row) else {
+            return true;
+        };
+        spans
+            .iter()
+            .any(|span| *span.start() <= last && next <= *span.end())
     }
 }
 
@@ -125,10 +140,16 @@ impl Values {
             Role::Step(operation) => operation,
         };
         let sources = if operation == Operation::Load {
-            let Some(memory) = self.memory(op) else { return false };
+            let Some(memory) = self.memory(op) else {
+                return false;
+            };
             [memory; 3]
         } else {
-            [op.a, op.b, op.c].map(|row| self.rows.get(&row).map_or(Source::Row(row), |value| Source::Value(*value)))
+            [op.a, op.b, op.c].map(|row| {
+                self.rows
+                    .get(&row)
+                    .map_or(Source::Row(row), |value| Source::Value(*value))
+            })
         };
         let number = self.values.len();
         for source in &sources[..operation.sources()] {
@@ -137,20 +158,35 @@ impl Values {
             }
         }
         let is_element = operation == Operation::Load && op.align_mask > 3;
-        self.values.push(Value { operation, d: op.d, sources, is_element, uses: Vec::new(), is_live: false });
+        self.values.push(Value {
+            operation,
+            d: op.d,
+            sources,
+            is_element,
+            uses: Vec::new(),
+            is_live: false,
+        });
         self.rows.insert(op.d, number);
         true
     }
 
     /// Adds a check of the loads that follow.
     fn add_check(&mut self, op: &Op) -> bool {
-        let Some(Source::Memory(address, offset)) = self.memory(op) else { return false };
+        let Some(Source::Memory(address, offset)) = self.memory(op) else {
+            return false;
+        };
         if op.role == Role::CheckRaces {
             self.checked += 1;
             let address = &mut self.addresses[usize::from(address)];
-            let is_next = address.checked.last().is_none_or(|last| last.offset.checked_add(4) == Some(offset));
+            let is_next = address
+                .checked
+                .last()
+                .is_none_or(|last| last.offset.checked_add(4) == Some(offset));
             address.are_consecutive &= is_next;
-            address.checked.push(CheckedRead { offset, number: self.checked });
+            address.checked.push(CheckedRead {
+                offset,
+                number: self.checked,
+            });
         } else {
             self.finds_uninitialized = true;
         }
@@ -165,7 +201,10 @@ impl Values {
         let vector = i32::try_from(op.imm.wrapping_sub(op.e.into()).cast_signed()).ok()?;
         let offset = vector.checked_add_unsigned(op.e)?;
         let key = |op: &Op| (op.a, op.narrow_address, op.align_mask);
-        let known = self.addresses.iter().position(|address| key(&address.op) == key(op));
+        let known = self
+            .addresses
+            .iter()
+            .position(|address| key(&address.op) == key(op));
         let index = known.unwrap_or(self.addresses.len());
         if index == MOST_ADDRESSES {
             return None;
@@ -190,15 +229,29 @@ impl Values {
 
     /// Returns `true` if the superinstruction is faster than its ops, because it reads operands of arithmetic from memory directly.
     fn are_worth_it(&self) -> bool {
-        let loads = self.values.iter().filter(|value| value.operation == Operation::Load && !value.is_step()).count();
-        let arithmetic = self.values.iter().filter(|value| value.operation != Operation::Load).count();
+        let loads = self
+            .values
+            .iter()
+            .filter(|value| value.operation == Operation::Load && !value.is_step())
+            .count();
+        let arithmetic = self
+            .values
+            .iter()
+            .filter(|value| value.operation != Operation::Load)
+            .count();
         arithmetic >= LEAST_ARITHMETIC && 2 * loads >= arithmetic
     }
 
     /// Returns the steps, in the order of the ops.
     fn steps(&self) -> Vec<Step> {
-        let numbers: Vec<usize> = (0..self.values.len()).filter(|number| self.values[*number].is_step()).collect();
-        let next = |number: usize| numbers.get(numbers.partition_point(|it| *it <= number)).copied();
+        let numbers: Vec<usize> = (0..self.values.len())
+            .filter(|number| self.values[*number].is_step())
+            .collect();
+        let next = |number: usize| {
+            numbers
+                .get(numbers.partition_point(|it| *it <= number))
+                .copied()
+        };
         let operand = |number: usize, source: Source| match source {
             Source::Row(row) => Operand::Row(row),
             Source::Memory(address, offset) => Operand::Memory(address, offset),
@@ -213,7 +266,8 @@ impl Values {
         };
         let step = |number: &usize| {
             let value = &self.values[*number];
-            let needs_row = value.is_live || value.uses.iter().any(|user| next(*number) != Some(*user));
+            let needs_row =
+                value.is_live || value.uses.iter().any(|user| next(*number) != Some(*user));
             Step::One {
                 operation: value.operation,
                 d: if needs_row { value.d } else { NO_REGISTER },
@@ -240,7 +294,12 @@ fn with_products(steps: &[Step]) -> (Vec<Step>, Vec<[i32; 2]>) {
             combined.push(step.clone());
             continue;
         };
-        if let Some(Step::Products { d: last_d, addresses: last, factors, .. }) = combined.last_mut()
+        if let Some(Step::Products {
+            d: last_d,
+            addresses: last,
+            factors,
+            ..
+        }) = combined.last_mut()
             && *last_d == NO_REGISTER
             && addend == Operand::Last
         {
@@ -256,7 +315,12 @@ fn with_products(steps: &[Step]) -> (Vec<Step>, Vec<[i32; 2]>) {
         }
         let begin = all_factors.len();
         all_factors.push(offsets);
-        combined.push(Step::Products { d, addend, addresses, factors: begin..begin + 1 });
+        combined.push(Step::Products {
+            d,
+            addend,
+            addresses,
+            factors: begin..begin + 1,
+        });
     }
     (combined, all_factors)
 }
@@ -267,7 +331,12 @@ fn product(step: &Step) -> Option<(u32, Operand, [u8; 2], [i32; 2])> {
         Step::One {
             operation: Operation::MultiplyAdd,
             d,
-            sources: [Operand::Memory(first, offset), Operand::Memory(second, other), addend],
+            sources:
+                [
+                    Operand::Memory(first, offset),
+                    Operand::Memory(second, other),
+                    addend,
+                ],
         } => Some((d, addend, [first, second], [offset, other])),
         _ => None,
     }

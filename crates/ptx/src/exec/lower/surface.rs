@@ -25,7 +25,11 @@ impl Lowerer<'_> {
 
     /// `sust`.
     pub(super) fn store_surface(&mut self, instruction: &Instruction) -> Lowered {
-        let run = if is_formatted(instruction) { run_store_formatted } else { run_store };
+        let run = if is_formatted(instruction) {
+            run_store_formatted
+        } else {
+            run_store
+        };
         moved_bits(instruction)?;
         match &instruction.operands[..] {
             [Operand::Tensor(tensor), source] => self.surface(instruction, tensor, source, run),
@@ -39,7 +43,10 @@ impl Lowerer<'_> {
             let of = |scalar| reduction(instruction, scalar);
             Some([of(ScalarType::U32), of(ScalarType::S32)])
         } else {
-            instruction.types().next().map(|scalar| [reduction(instruction, scalar); 2])
+            instruction
+                .types()
+                .next()
+                .map(|scalar| [reduction(instruction, scalar); 2])
         };
         let Some([Some(plain), Some(signed)]) = change else {
             return Err(Refusal::form(instruction));
@@ -59,8 +66,17 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn surface(&mut self, instruction: &Instruction, tensor: &Tensor, moved: &Operand, run: Handler) -> Lowered {
-        let scalar = instruction.types().next().ok_or_else(|| Refusal::form(instruction))?;
+    fn surface(
+        &mut self,
+        instruction: &Instruction,
+        tensor: &Tensor,
+        moved: &Operand,
+        run: Handler,
+    ) -> Lowered {
+        let scalar = instruction
+            .types()
+            .next()
+            .ok_or_else(|| Refusal::form(instruction))?;
         let beyond = beyond(instruction)?;
         let formatted = is_formatted(instruction);
         let spot = self.coordinates(instruction, tensor)?;
@@ -74,11 +90,20 @@ impl Lowerer<'_> {
         }
         let row = |slot| match (slot, scalar.bits() == 64) {
             (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
-            _ => Err(Refusal::operand("registers of the width of the surface access")),
+            _ => Err(Refusal::operand(
+                "registers of the width of the surface access",
+            )),
         };
         let registers = slots.into_iter().map(row).collect::<Lowered<_>>()?;
         let bytes = scalar.bytes();
-        self.out.surfaces.push(SurfaceAccess { spot, registers, bytes, formatted, beyond, change: None });
+        self.out.surfaces.push(SurfaceAccess {
+            spot,
+            registers,
+            bytes,
+            formatted,
+            beyond,
+            change: None,
+        });
         let number = self.out.surfaces.len() as u64 - 1;
         self.push(Op { a, ..Op::new(run) }).imm = number;
         Ok(())
@@ -86,9 +111,17 @@ impl Lowerer<'_> {
 }
 
 fn beyond(instruction: &Instruction) -> Lowered<Beyond> {
-    let modes = [(Keyword::Trap, Beyond::Trap), (Keyword::Clamp, Beyond::Clamp), (Keyword::Zero, Beyond::Zero)];
-    let found = modes.into_iter().find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword)));
-    found.map(|(_, beyond)| beyond).ok_or_else(|| Refusal::form(instruction))
+    let modes = [
+        (Keyword::Trap, Beyond::Trap),
+        (Keyword::Clamp, Beyond::Clamp),
+        (Keyword::Zero, Beyond::Zero),
+    ];
+    let found = modes
+        .into_iter()
+        .find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword)));
+    found
+        .map(|(_, beyond)| beyond)
+        .ok_or_else(|| Refusal::form(instruction))
 }
 
 /// Checks the width of a load or store. Formatted accesses have words only.
@@ -114,13 +147,23 @@ fn reduction(instruction: &Instruction, scalar: ScalarType) -> Option<Change> {
         _ if is_of_bits && has(Operation::And) => |old, new| old & new,
         _ if is_of_bits && has(Operation::Or) => |old, new| old | new,
         // Sums are truncated to the width.
-        ScalarType::U32 | ScalarType::S32 | ScalarType::U64 if has(Operation::Add) => u64::wrapping_add,
+        ScalarType::U32 | ScalarType::S32 | ScalarType::U64 if has(Operation::Add) => {
+            u64::wrapping_add
+        }
         ScalarType::U32 | ScalarType::U64 if has(Operation::Min) => u64::min,
         ScalarType::U32 | ScalarType::U64 if has(Operation::Max) => u64::max,
-        ScalarType::S64 if has(Operation::Min) => |old, new| old.cast_signed().min(new.cast_signed()).cast_unsigned(),
-        ScalarType::S64 if has(Operation::Max) => |old, new| old.cast_signed().max(new.cast_signed()).cast_unsigned(),
-        ScalarType::S32 if has(Operation::Min) => |old, new| u64::from((old as i32).min(new as i32).cast_unsigned()),
-        ScalarType::S32 if has(Operation::Max) => |old, new| u64::from((old as i32).max(new as i32).cast_unsigned()),
+        ScalarType::S64 if has(Operation::Min) => {
+            |old, new| old.cast_signed().min(new.cast_signed()).cast_unsigned()
+        }
+        ScalarType::S64 if has(Operation::Max) => {
+            |old, new| old.cast_signed().max(new.cast_signed()).cast_unsigned()
+        }
+        ScalarType::S32 if has(Operation::Min) => {
+            |old, new| u64::from((old as i32).min(new as i32).cast_unsigned())
+        }
+        ScalarType::S32 if has(Operation::Max) => {
+            |old, new| u64::from((old as i32).max(new as i32).cast_unsigned())
+        }
         _ => return None,
     })
 }

@@ -19,7 +19,10 @@ impl Lowerer<'_> {
             ("__assertfail" | "__assert_fail", 4 | 5) => run_assertion,
             _ => return Err(Refusal(format!("unresolved extern function `{name}`"))),
         };
-        self.out.runtime.add(RuntimeUse { prints: name == "vprintf", allocates: matches!(name, "malloc" | "free") });
+        self.out.runtime.add(RuntimeUse {
+            prints: name == "vprintf",
+            allocates: matches!(name, "malloc" | "free"),
+        });
         let mut rows = [0; 4];
         for (row, argument) in rows.iter_mut().zip(&call.arguments) {
             let offset = self.argument(argument)?;
@@ -29,7 +32,14 @@ impl Lowerer<'_> {
         let d = self.new_double();
         let [a, b, c, e] = rows;
         // The runtime handles one thread after the other, and the lanes continue together.
-        let op = self.push(Op { d, a, b, c, e, ..Op::new(run) });
+        let op = self.push(Op {
+            d,
+            a,
+            b,
+            c,
+            e,
+            ..Op::new(run)
+        });
         op.splits = true;
         if let Some(result) = call.returns.first() {
             match result {

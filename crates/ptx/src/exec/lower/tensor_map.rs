@@ -7,7 +7,9 @@ use crate::exec::handler::moves::{add_doubles, zero_extend};
 use crate::exec::op::Op;
 use crate::exec::tensor_map::Field;
 use crate::exec::tensor_map_update::{SIZE, run_publish, run_replace};
-use crate::syntax::{Instruction, Integer, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State};
+use crate::syntax::{
+    Instruction, Integer, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State,
+};
 
 /// The driver's number of each element type, by the instruction's number.
 const DATA_TYPES: [u64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15];
@@ -27,25 +29,41 @@ impl Lowerer<'_> {
         }
         let replaced = match rest {
             [value] => self.replaced(instruction, value)?,
-            [Operand::Integer(dimension), value] => self.replaced_along(instruction, dimension, value)?,
+            [Operand::Integer(dimension), value] => {
+                self.replaced_along(instruction, dimension, value)?
+            }
             _ => None,
         };
         let (field, b) = replaced.ok_or_else(|| Refusal::form(instruction))?;
         let (a, space) = (self.address_row(*map)?, space_of(state(instruction, 0)));
-        self.push(Op { a, b, space, ..Op::new(run_replace) }).imm = field.pack();
+        self.push(Op {
+            a,
+            b,
+            space,
+            ..Op::new(run_replace)
+        })
+        .imm = field.pack();
         Ok(())
     }
 
     /// `tensormap.cp_fenceproxy`: the threads of a warp together copy a map from shared to device memory.
     fn publish_tensor_map(&mut self, instruction: &Instruction) -> Lowered {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        let is_spelled = [Keyword::TensormapGeneric, Keyword::Sync, Keyword::Aligned].into_iter().all(has)
+        let is_spelled = [Keyword::TensormapGeneric, Keyword::Sync, Keyword::Aligned]
+            .into_iter()
+            .all(has)
             && instruction.has(Modifier::Semantics(Semantics::Release))
-            && instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Scope(_)))
+            && instruction
+                .modifiers
+                .iter()
+                .any(|modifier| matches!(modifier, Modifier::Scope(_)))
             && instruction.modifiers.len() == 8;
         let spaces = [state(instruction, 0), state(instruction, 1)];
-        let [Operand::Address(to), Operand::Address(from), Operand::Integer(Integer { bits: SIZE, .. })] =
-            &instruction.operands[..]
+        let [
+            Operand::Address(to),
+            Operand::Address(from),
+            Operand::Integer(Integer { bits: SIZE, .. }),
+        ] = &instruction.operands[..]
         else {
             return Err(Refusal::form(instruction));
         };
@@ -53,13 +71,21 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         }
         let (a, b) = (self.address_row(*to)?, self.address_row(*from)?);
-        self.push(Op { a, b, ..Op::new(run_publish) });
+        self.push(Op {
+            a,
+            b,
+            ..Op::new(run_publish)
+        });
         self.fence();
         Ok(())
     }
 
     /// Returns a field that exists once, and the row of its new value.
-    fn replaced(&mut self, instruction: &Instruction, value: &Operand) -> Lowered<Option<(Field, u32)>> {
+    fn replaced(
+        &mut self,
+        instruction: &Instruction,
+        value: &Operand,
+    ) -> Lowered<Option<(Field, u32)>> {
         let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         if has(Keyword::GlobalAddress) {
             return Ok(Some((Field::ADDRESS, self.source(value, ScalarType::B64)?)));
@@ -76,13 +102,21 @@ impl Lowerer<'_> {
             (Keyword::FillMode, Field::FILL, 2),
         ];
         let choice = choices.into_iter().find(|(keyword, ..)| has(*keyword));
-        let (Some((keyword, field, count)), Operand::Integer(Integer { bits, .. })) = (choice, value) else {
+        let (Some((keyword, field, count)), Operand::Integer(Integer { bits, .. })) =
+            (choice, value)
+        else {
             return Ok(None);
         };
         if *bits >= count {
-            return Err(Refusal::operand("a valid value of this field of a tensor map"));
+            return Err(Refusal::operand(
+                "a valid value of this field of a tensor map",
+            ));
         }
-        let number = if keyword == Keyword::Elemtype { DATA_TYPES[*bits as usize] } else { *bits };
+        let number = if keyword == Keyword::Elemtype {
+            DATA_TYPES[*bits as usize]
+        } else {
+            *bits
+        };
         Ok(Some((field, self.double(number))))
     }
 
@@ -100,7 +134,10 @@ impl Lowerer<'_> {
             return Err(Refusal::operand("a dimension of a tensor map"));
         }
         Ok(if has(Keyword::GlobalStride) {
-            Some((Field::stride(dimension), self.source(value, ScalarType::B64)?))
+            Some((
+                Field::stride(dimension),
+                self.source(value, ScalarType::B64)?,
+            ))
         } else if has(Keyword::GlobalDim) {
             Some((Field::extent(dimension), self.sum(value, 0)?))
         } else if has(Keyword::ElementStride) {

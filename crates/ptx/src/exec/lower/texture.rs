@@ -21,16 +21,23 @@ impl Lowerer<'_> {
     /// `tex`.
     pub(super) fn texture(&mut self, instruction: &Instruction) -> Lowered {
         let operands = Operands::of(instruction)?;
-        let kind = instruction.types().nth(1).ok_or_else(|| Refusal::form(instruction))?;
+        let kind = instruction
+            .types()
+            .nth(1)
+            .ok_or_else(|| Refusal::form(instruction))?;
         let geometry = geometry(instruction)?;
         let (detail, rest) = self.detail(instruction, operands.rest, kind)?;
         let offset = self.trailing(instruction, rest, kind)?;
         let places = match (kind, detail) {
-            _ if has_samples(instruction) && (kind, geometry.is_cube()) != (ScalarType::S32, false) => {
+            _ if has_samples(instruction)
+                && (kind, geometry.is_cube()) != (ScalarType::S32, false) =>
+            {
                 return Err(Refusal::scalar(instruction, kind));
             }
             (ScalarType::F32, _) => Places::Between,
-            (ScalarType::S32, _) if geometry.is_cube() => return Err(Refusal::scalar(instruction, kind)),
+            (ScalarType::S32, _) if geometry.is_cube() => {
+                return Err(Refusal::scalar(instruction, kind));
+            }
             (ScalarType::S32, Detail::Level(_)) => Places::NearestElements,
             (ScalarType::S32, Detail::Gradient(_)) if geometry == Geometry::Line => Places::Nowhere,
             // Hardware reinterprets the bits of the integers as floating-point numbers.
@@ -38,7 +45,10 @@ impl Lowerer<'_> {
             (ScalarType::S32, _) => Places::Elements,
             _ => return Err(Refusal::scalar(instruction, kind)),
         };
-        let offset = offset.map(|steps| Offset { steps, bits: OFFSET_BITS });
+        let offset = offset.map(|steps| Offset {
+            steps,
+            bits: OFFSET_BITS,
+        });
         self.access_texture(instruction, &operands, (places, detail), offset)
     }
 
@@ -46,22 +56,38 @@ impl Lowerer<'_> {
     pub(super) fn gather_texture(&mut self, instruction: &Instruction) -> Lowered {
         let operands = Operands::of(instruction)?;
         let channels = [Keyword::R, Keyword::G, Keyword::B, Keyword::A];
-        let channel = channels.into_iter().position(|channel| instruction.has(Modifier::Keyword(channel)));
+        let channel = channels
+            .into_iter()
+            .position(|channel| instruction.has(Modifier::Keyword(channel)));
         let channel = channel.ok_or_else(|| Refusal::form(instruction))?;
         let types: Vec<ScalarType> = instruction.types().collect();
         let is_gathered = match geometry(instruction)? {
-            Geometry::Plane | Geometry::PlaneOfLayer | Geometry::Cube | Geometry::CubeOfLayer => true,
+            Geometry::Plane | Geometry::PlaneOfLayer | Geometry::Cube | Geometry::CubeOfLayer => {
+                true
+            }
             Geometry::Line | Geometry::LineOfLayer | Geometry::Volume => false,
         };
-        let [ScalarType::U32 | ScalarType::S32 | ScalarType::F32, ScalarType::F32] = types[..] else {
+        let [
+            ScalarType::U32 | ScalarType::S32 | ScalarType::F32,
+            ScalarType::F32,
+        ] = types[..]
+        else {
             return Err(Refusal::form(instruction));
         };
         if !is_gathered || has_samples(instruction) {
             return Err(Refusal::form(instruction));
         }
         let offset = self.trailing(instruction, operands.rest, ScalarType::F32)?;
-        let offset = offset.map(|steps| Offset { steps, bits: GATHERED_OFFSET_BITS });
-        self.access_texture(instruction, &operands, (Places::Between, Detail::Gather(channel)), offset)
+        let offset = offset.map(|steps| Offset {
+            steps,
+            bits: GATHERED_OFFSET_BITS,
+        });
+        self.access_texture(
+            instruction,
+            &operands,
+            (Places::Between, Detail::Gather(channel)),
+            offset,
+        )
     }
 
     /// Accepts a sampler operand. As on hardware, the texture's own sampler is used, unless the module has independent texturing mode.
@@ -82,7 +108,10 @@ impl Lowerer<'_> {
         (places, detail): (Places, Detail),
         offset: Option<Offset>,
     ) -> Lowered {
-        let scalar = instruction.types().next().ok_or_else(|| Refusal::form(instruction))?;
+        let scalar = instruction
+            .types()
+            .next()
+            .ok_or_else(|| Refusal::form(instruction))?;
         let sample = match operands.tensor.coordinates.first() {
             Some(sample) if has_samples(instruction) => Some(self.source(sample, ScalarType::B32)?),
             _ => None,
@@ -97,12 +126,31 @@ impl Lowerer<'_> {
             (ScalarType::F16x2, 2) => Channels::Pairs,
             _ => return Err(Refusal::form(instruction)),
         };
-        let destinations = slots.into_iter().map(|slot| self.destination_slot(slot, scalar)).collect::<Lowered<_>>()?;
-        let resident = operands.resident.map(|register| self.predicate_register(register)).transpose()?;
-        let access = TextureAccess { spot, destinations, result, places, detail, offset, sample, resident };
+        let destinations = slots
+            .into_iter()
+            .map(|slot| self.destination_slot(slot, scalar))
+            .collect::<Lowered<_>>()?;
+        let resident = operands
+            .resident
+            .map(|register| self.predicate_register(register))
+            .transpose()?;
+        let access = TextureAccess {
+            spot,
+            destinations,
+            result,
+            places,
+            detail,
+            offset,
+            sample,
+            resident,
+        };
         self.out.textures.push(access);
         let number = self.out.textures.len() as u64 - 1;
-        self.push(Op { a, ..Op::new(texture_handler()) }).imm = number;
+        self.push(Op {
+            a,
+            ..Op::new(texture_handler())
+        })
+        .imm = number;
         Ok(())
     }
 }
@@ -119,6 +167,10 @@ pub(super) fn geometry(instruction: &Instruction) -> Lowered<Geometry> {
         (Keyword::Cube, Geometry::Cube),
         (Keyword::Acube, Geometry::CubeOfLayer),
     ];
-    let found = geometries.into_iter().find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword)));
-    found.map(|(_, geometry)| geometry).ok_or_else(|| Refusal::form(instruction))
+    let found = geometries
+        .into_iter()
+        .find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword)));
+    found
+        .map(|(_, geometry)| geometry)
+        .ok_or_else(|| Refusal::form(instruction))
 }

@@ -14,7 +14,13 @@ impl Lowerer<'_> {
     }
 
     /// Appends the search for uninitialized bytes in the part of a load that begins at `start`.
-    pub(super) fn find_uninitialized(&mut self, target: Target, start: u64, bytes: u64, is_first: bool) {
+    pub(super) fn find_uninitialized(
+        &mut self,
+        target: Target,
+        start: u64,
+        bytes: u64,
+        is_first: bool,
+    ) {
         if self.context.checking.uninitialized && target.space != Space::Param {
             let op = self.access(run_find, target, 0, bytes);
             (op.b, op.c) = (start as u32, u32::from(is_first));

@@ -10,7 +10,14 @@ use crate::exec::handler::moves::{copy, insert_byte, lower_word};
 
 impl Lowerer<'_> {
     /// Loads the used bytes of an element; the others become zero.
-    pub(super) fn load_bytes(&mut self, target: Target, offset: u64, used: u32, align: u64, slot: Slot) -> Lowered {
+    pub(super) fn load_bytes(
+        &mut self,
+        target: Target,
+        offset: u64,
+        used: u32,
+        align: u64,
+        slot: Slot,
+    ) -> Lowered {
         if used == 0 {
             return Ok(());
         }
@@ -18,7 +25,8 @@ impl Lowerer<'_> {
         let zero = self.double(0);
         self.emit(copy::<u64>(), whole, [zero, 0, 0]);
         for index in (0..8).filter(|index| used >> index & 1 == 1) {
-            self.access(load::<u8, u64>(), target, offset + index, align).d = byte;
+            self.access(load::<u8, u64>(), target, offset + index, align)
+                .d = byte;
             let shift = self.double(8 * index);
             self.emit(insert_byte(), whole, [whole, byte, shift]);
         }
@@ -37,8 +45,13 @@ pub(super) fn runs_of_used_bytes(used: u32, bytes: u64) -> Vec<Range<u64>> {
         used if used == whole => std::iter::once(0..bytes).collect(),
         used => {
             let half = bytes / 2;
-            let upper = runs_of_used_bytes(used >> half, half).into_iter().map(|run| run.start + half..run.end + half);
-            runs_of_used_bytes(used, half).into_iter().chain(upper).collect()
+            let upper = runs_of_used_bytes(used >> half, half)
+                .into_iter()
+                .map(|run| run.start + half..run.end + half);
+            runs_of_used_bytes(used, half)
+                .into_iter()
+                .chain(upper)
+                .collect()
         }
     }
 }

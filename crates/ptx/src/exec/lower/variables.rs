@@ -37,7 +37,9 @@ impl Lowerer<'_> {
                 Space::Local | Space::Param | Space::ParamFunction => {
                     VariableLocation::Frame(self.new_local(variable.size, variable.align))
                 }
-                Space::Shared | Space::SharedCta if variable.size == 0 => VariableLocation::DynamicShared,
+                Space::Shared | Space::SharedCta if variable.size == 0 => {
+                    VariableLocation::DynamicShared
+                }
                 Space::Shared | Space::SharedCta => {
                     let offset = shared.next_multiple_of(variable.align.max(1));
                     shared = offset.saturating_add(variable.size).min(MOST_BYTES);
@@ -45,7 +47,9 @@ impl Lowerer<'_> {
                 }
                 space => {
                     let name = space.name();
-                    return Err(Refusal(format!("a variable in .{name} of a function is not supported")));
+                    return Err(Refusal(format!(
+                        "a variable in .{name} of a function is not supported"
+                    )));
                 }
             };
             self.homes.insert(id, home);
@@ -68,8 +72,16 @@ impl Lowerer<'_> {
             }
             return;
         }
-        self.out.params = function.parameters.iter().map(|it| self.place_formal(*it)).collect();
-        self.out.returns = function.returns.iter().map(|it| self.place_formal(*it)).collect();
+        self.out.params = function
+            .parameters
+            .iter()
+            .map(|it| self.place_formal(*it))
+            .collect();
+        self.out.returns = function
+            .returns
+            .iter()
+            .map(|it| self.place_formal(*it))
+            .collect();
     }
 
     fn place_formal(&mut self, parameter: Parameter) -> (u64, u64) {
@@ -93,7 +105,9 @@ impl Lowerer<'_> {
     pub(super) fn new_local(&mut self, size: u64, align: u64) -> u64 {
         let offset = self.local_size.next_multiple_of(align.max(8));
         self.out.local_align = self.out.local_align.max(align);
-        self.local_size = offset.saturating_add(size.min(MOST_BYTES).next_multiple_of(8)).min(MOST_BYTES);
+        self.local_size = offset
+            .saturating_add(size.min(MOST_BYTES).next_multiple_of(8))
+            .min(MOST_BYTES);
         offset
     }
 

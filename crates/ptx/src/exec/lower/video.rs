@@ -4,7 +4,8 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::video::{Operation, Pick, Third, Video, run_video};
 use crate::syntax::{
-    Compare, Instruction, Keyword, Modifier, Opcode, Operand, Operation as Written, ScalarClass, ScalarType, Selector,
+    Compare, Instruction, Keyword, Modifier, Opcode, Operand, Operation as Written, ScalarClass,
+    ScalarType, Selector,
 };
 
 impl Lowerer<'_> {
@@ -15,14 +16,30 @@ impl Lowerer<'_> {
             return Err(refusal());
         };
         let width = width(instruction.opcode);
-        let mut signs = instruction.types().map(|scalar| scalar.class() == ScalarClass::Signed);
-        let is_set = matches!(instruction.opcode, Opcode::Vset | Opcode::Vset2 | Opcode::Vset4);
-        let to = if is_set { false } else { signs.next().ok_or_else(refusal)? };
-        let signed = [to, signs.next().ok_or_else(refusal)?, signs.next().ok_or_else(refusal)?];
+        let mut signs = instruction
+            .types()
+            .map(|scalar| scalar.class() == ScalarClass::Signed);
+        let is_set = matches!(
+            instruction.opcode,
+            Opcode::Vset | Opcode::Vset2 | Opcode::Vset4
+        );
+        let to = if is_set {
+            false
+        } else {
+            signs.next().ok_or_else(refusal)?
+        };
+        let signed = [
+            to,
+            signs.next().ok_or_else(refusal)?,
+            signs.next().ok_or_else(refusal)?,
+        ];
         let (a, first) = split(a);
         let (b, second) = split(b);
         let (destination, mask) = split(destination);
-        let picks = [picks(width, first, false).ok_or_else(refusal)?, picks(width, second, true).ok_or_else(refusal)?];
+        let picks = [
+            picks(width, first, false).ok_or_else(refusal)?,
+            picks(width, second, true).ok_or_else(refusal)?,
+        ];
         let third = third(instruction, mask, width, rest.len()).ok_or_else(refusal)?;
         let operation = operation(instruction).ok_or_else(refusal)?;
         let saturates = instruction.has(Modifier::Saturate);
@@ -34,7 +51,14 @@ impl Lowerer<'_> {
             };
         }
         let d = self.destination(&destination, ScalarType::B32)?;
-        self.out.videos.push(Video { operation, width, signed, picks, saturates, third });
+        self.out.videos.push(Video {
+            operation,
+            width,
+            signed,
+            picks,
+            saturates,
+            third,
+        });
         let number = self.out.videos.len() as u64 - 1;
         self.emit(run_video, d, rows).imm = number;
         Ok(())
@@ -62,7 +86,11 @@ fn split(operand: &Operand) -> (Operand, Option<Selector>) {
 /// Returns the part that each element selects.
 fn picks(width: u32, selector: Option<Selector>, second: bool) -> Option<[Pick; 4]> {
     let lanes = (32 / width) as usize;
-    let mut picks = [Pick { second, shift: 0, width }; 4];
+    let mut picks = [Pick {
+        second,
+        shift: 0,
+        width,
+    }; 4];
     let Some(selector) = selector else {
         for (lane, pick) in picks.iter_mut().enumerate().take(lanes) {
             pick.shift = lane as u32 * width;
@@ -71,7 +99,11 @@ fn picks(width: u32, selector: Option<Selector>, second: bool) -> Option<[Pick; 
     };
     let part = if selector.halves { 16 } else { 8 };
     let count = usize::from(selector.count);
-    let fits = if width == 32 { count == 1 } else { count == lanes && part == width };
+    let fits = if width == 32 {
+        count == 1
+    } else {
+        count == lanes && part == width
+    };
     if !fits {
         return None;
     }
@@ -89,20 +121,30 @@ fn picks(width: u32, selector: Option<Selector>, second: bool) -> Option<[Pick; 
     Some(picks)
 }
 
-fn third(instruction: &Instruction, mask: Option<Selector>, width: u32, operands: usize) -> Option<Third> {
-    let second = instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Operation(Written::Add) => Some(Third::Add),
-        Modifier::Operation(Written::Min) => Some(Third::Min),
-        Modifier::Operation(Written::Max) => Some(Third::Max),
-        _ => None,
-    });
+fn third(
+    instruction: &Instruction,
+    mask: Option<Selector>,
+    width: u32,
+    operands: usize,
+) -> Option<Third> {
+    let second = instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Operation(Written::Add) => Some(Third::Add),
+            Modifier::Operation(Written::Min) => Some(Third::Min),
+            Modifier::Operation(Written::Max) => Some(Third::Max),
+            _ => None,
+        });
     Some(match (second, mask, operands) {
         (Some(second), None, 1) => second,
         (None, Some(selector), 1) => {
             let part = if selector.halves { 16 } else { 8 };
             let parts = &selector.indices[..usize::from(selector.count)];
             let mask = parts.iter().fold(0, |mask, index| {
-                mask | (u32::MAX >> (32 - part)).checked_shl(u32::from(*index) * part).unwrap_or(0)
+                mask | (u32::MAX >> (32 - part))
+                    .checked_shl(u32::from(*index) * part)
+                    .unwrap_or(0)
             });
             if mask == 0 || width == 32 && parts.len() != 1 {
                 return None;
@@ -136,7 +178,10 @@ fn operation(instruction: &Instruction) -> Option<Operation> {
             } else {
                 0
             };
-            Operation::MultiplyAdd { shift, plus_one: has(Keyword::Po) }
+            Operation::MultiplyAdd {
+                shift,
+                plus_one: has(Keyword::Po),
+            }
         }
         _ => Operation::Set(orderings(instruction)?),
     })
@@ -144,10 +189,13 @@ fn operation(instruction: &Instruction) -> Option<Operation> {
 
 /// Returns the orderings for which a comparison holds: less, equal and greater, as a mask.
 fn orderings(instruction: &Instruction) -> Option<u8> {
-    let comparison = instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Compare(compare) => Some(*compare),
-        _ => None,
-    });
+    let comparison = instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Compare(compare) => Some(*compare),
+            _ => None,
+        });
     Some(match comparison? {
         Compare::Less => 1,
         Compare::Equal => 2,

@@ -5,10 +5,12 @@ use super::function::Lowerer;
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::op::Handler;
 use crate::exec::warp_wide::{
-    run_active_mask, run_ballot, run_elect, run_match_all, run_match_any, run_reduce, run_reduce_float, run_vote,
-    run_warp_barrier, shuffle_handler,
+    run_active_mask, run_ballot, run_elect, run_match_all, run_match_any, run_reduce,
+    run_reduce_float, run_vote, run_warp_barrier, shuffle_handler,
 };
-use crate::syntax::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, VoteMode};
+use crate::syntax::{
+    Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, VoteMode,
+};
 
 impl Lowerer<'_> {
     /// `shfl`, `vote`, `activemask`, `match`, `redux`.
@@ -57,11 +59,16 @@ impl Lowerer<'_> {
         let [destination, value, lane, clamp, members @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        let mode = instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Shuffle(mode) => Some(*mode),
-            _ => None,
-        });
-        let run = mode.and_then(shuffle_handler).ok_or_else(|| Refusal::form(instruction))?;
+        let mode = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Shuffle(mode) => Some(*mode),
+                _ => None,
+            });
+        let run = mode
+            .and_then(shuffle_handler)
+            .ok_or_else(|| Refusal::form(instruction))?;
         let a = self.source(value, ScalarType::B32)?;
         let b = self.source(lane, ScalarType::B32)?;
         let c = self.source(clamp, ScalarType::B32)?;
@@ -85,14 +92,19 @@ impl Lowerer<'_> {
         let [destination, source, members @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        let mode = instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Vote(mode) => Some(*mode),
-            _ => None,
-        });
+        let mode = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Vote(mode) => Some(*mode),
+                _ => None,
+            });
         let (a, negate) = self.predicate_source(source)?;
         let members = self.members(members.first())?;
         let (run, d): (Handler, u32) = match (mode, destination) {
-            (Some(VoteMode::Ballot), register) => (run_ballot, self.destination(register, ScalarType::B32)?),
+            (Some(VoteMode::Ballot), register) => {
+                (run_ballot, self.destination(register, ScalarType::B32)?)
+            }
             (mode, Operand::Register(register)) => {
                 let run: Handler = match mode {
                     Some(VoteMode::All) => run_vote::<0>,
@@ -109,15 +121,22 @@ impl Lowerer<'_> {
     }
 
     fn reduce(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, source, members], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
+        let ([destination, source, members], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
         else {
             return Err(Refusal::form(instruction));
         };
-        let operation = instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Operation(operation) => Some(*operation),
-            _ => None,
-        });
-        let (absolute, nan) = (instruction.has(Modifier::Keyword(Keyword::Abs)), instruction.has(Modifier::Nan));
+        let operation = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Operation(operation) => Some(*operation),
+                _ => None,
+            });
+        let (absolute, nan) = (
+            instruction.has(Modifier::Keyword(Keyword::Abs)),
+            instruction.has(Modifier::Nan),
+        );
         if (absolute || nan) && scalar != ScalarType::F32 {
             return Err(Refusal::form(instruction));
         }
@@ -145,13 +164,16 @@ impl Lowerer<'_> {
     }
 
     fn matching(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, source, members], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
+        let ([destination, source, members], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
         else {
             return Err(Refusal::form(instruction));
         };
         let wide = scalar == ScalarType::B64;
         let all = instruction.has(Modifier::Vote(VoteMode::All));
-        if !(wide || scalar == ScalarType::B32) || !(all || instruction.has(Modifier::Vote(VoteMode::Any))) {
+        if !(wide || scalar == ScalarType::B32)
+            || !(all || instruction.has(Modifier::Vote(VoteMode::Any)))
+        {
             return Err(Refusal::form(instruction));
         }
         let a = self.source(source, scalar)?;

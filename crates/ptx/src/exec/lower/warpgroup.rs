@@ -28,26 +28,41 @@ impl Lowerer<'_> {
         }
     }
 
-    fn multiply_by_warpgroup(&mut self, instruction: &Instruction, operands: &[Operand]) -> Lowered {
+    fn multiply_by_warpgroup(
+        &mut self,
+        instruction: &Instruction,
+        operands: &[Operand],
+    ) -> Lowered {
         let refused = || Refusal::form(instruction);
         let decoded = decode(instruction).ok_or_else(refused)?;
         let [result, factor, right] = decoded.elements;
         let operands = Operands::of(operands, decoded.is_sparse).ok_or_else(refused)?;
         let is_shared = !matches!(operands.a, Operand::Vector(_));
-        let [first, second] = sides(operands.rest, [factor, right], is_shared).ok_or_else(refused)?;
+        let [first, second] =
+            sides(operands.rest, [factor, right], is_shared).ok_or_else(refused)?;
         let inner = u32::from(decoded.shape.k);
         let to = part(Role::C, result, u32::from(decoded.shape.n));
         let mut rows = self.part_rows(instruction, operands.d, &to)?;
         let (a, left) = if is_shared {
             (self.descriptor(operands.a)?, Left::Shared(first))
         } else {
-            let held = part(Role::A, factor, if decoded.is_sparse { inner / 2 } else { inner });
+            let held = part(
+                Role::A,
+                factor,
+                if decoded.is_sparse { inner / 2 } else { inner },
+            );
             rows.extend(self.part_rows(instruction, operands.a, &held)?);
-            (self.double(0), Left::Registers(Placed::new(held), first.is_negative))
+            (
+                self.double(0),
+                Left::Registers(Placed::new(held), first.is_negative),
+            )
         };
         let b = self.descriptor(operands.b)?;
         let (c, negate) = self.predicate_source(operands.scale)?;
-        let sparsity = operands.metadata.map(|it| self.sparsity(instruction, it, right, inner)).transpose()?;
+        let sparsity = operands
+            .metadata
+            .map(|it| self.sparsity(instruction, it, right, inner))
+            .transpose()?;
         let manner = Manner {
             factors: [factor, right],
             result,
@@ -57,18 +72,46 @@ impl Lowerer<'_> {
         };
         let rows = self.row_list(rows);
         let to = Placed::new(to);
-        let run = if right.is_integer() { multiply::<i32>() } else { multiply::<f32>() };
-        self.out.warpgroup_products.push(WarpgroupProduct { to, rows, left, right: second, inner, manner, sparsity });
+        let run = if right.is_integer() {
+            multiply::<i32>()
+        } else {
+            multiply::<f32>()
+        };
+        self.out.warpgroup_products.push(WarpgroupProduct {
+            to,
+            rows,
+            left,
+            right: second,
+            inner,
+            manner,
+            sparsity,
+        });
         let imm = self.out.warpgroup_products.len() as u64 - 1;
         let op = self.diverging(run);
-        *op = Op { a, b, c, e: negate, imm, ..*op };
+        *op = Op {
+            a,
+            b,
+            c,
+            e: negate,
+            imm,
+            ..*op
+        };
         Ok(())
     }
 
     /// Returns the rows of the registers of a warp's part of a matrix.
-    fn part_rows(&mut self, instruction: &Instruction, operand: &Operand, part: &Fragment) -> Lowered<Vec<u32>> {
+    fn part_rows(
+        &mut self,
+        instruction: &Instruction,
+        operand: &Operand,
+        part: &Fragment,
+    ) -> Lowered<Vec<u32>> {
         let rows = self.fragment_rows(operand, part.element)?;
-        if rows.len() as u32 == part.registers { Ok(rows) } else { Err(Refusal::form(instruction)) }
+        if rows.len() as u32 == part.registers {
+            Ok(rows)
+        } else {
+            Err(Refusal::form(instruction))
+        }
     }
 
     /// Returns the row of a descriptor.
@@ -88,7 +131,14 @@ impl Lowerer<'_> {
 /// Returns a warp's part of a matrix with `columns` columns.
 fn part(role: Role, element: Element, columns: u32) -> Fragment {
     let registers = ROWS * columns * element.bits() / (32 * 32);
-    Fragment { role, element, rows: ROWS, columns, spread: Spread::Rows, registers }
+    Fragment {
+        role,
+        element,
+        rows: ROWS,
+        columns,
+        spread: Spread::Rows,
+        registers,
+    }
 }
 
 /// The operands of a product.
@@ -106,10 +156,22 @@ struct Operands<'a> {
 impl<'a> Operands<'a> {
     fn of(operands: &'a [Operand], is_sparse: bool) -> Option<Self> {
         match operands {
-            [d, a, b, metadata, selector, scale, rest @ ..] if is_sparse => {
-                Some(Self { d, a, b, metadata: Some((metadata, selector)), scale, rest })
-            }
-            [d, a, b, scale, rest @ ..] if !is_sparse => Some(Self { d, a, b, metadata: None, scale, rest }),
+            [d, a, b, metadata, selector, scale, rest @ ..] if is_sparse => Some(Self {
+                d,
+                a,
+                b,
+                metadata: Some((metadata, selector)),
+                scale,
+                rest,
+            }),
+            [d, a, b, scale, rest @ ..] if !is_sparse => Some(Self {
+                d,
+                a,
+                b,
+                metadata: None,
+                scale,
+                rest,
+            }),
             _ => None,
         }
     }
@@ -130,8 +192,13 @@ fn sides(operands: &[Operand], [left, right]: [Element; 2], is_shared: bool) -> 
         ([a, b, second], false, true) if !is_shared => ([*a, *b], [0, *second]),
         _ => return None,
     };
-    let is_valid = signs.iter().all(|sign| sign.abs() == 1) && turns.iter().all(|turn| [0, 1].contains(turn));
-    let side = |element, at: usize| Side { element, is_negative: signs[at] < 0, is_transposed: turns[at] == 1 };
+    let is_valid =
+        signs.iter().all(|sign| sign.abs() == 1) && turns.iter().all(|turn| [0, 1].contains(turn));
+    let side = |element, at: usize| Side {
+        element,
+        is_negative: signs[at] < 0,
+        is_transposed: turns[at] == 1,
+    };
     is_valid.then(|| [side(left, 0), side(right, 1)])
 }
 
@@ -146,11 +213,19 @@ struct Decoded {
 fn decode(instruction: &Instruction) -> Option<Decoded> {
     use Element as E;
     let shape = shape(instruction)?;
-    let elements = instruction.types().map(element).collect::<Option<Vec<_>>>()?;
-    let [result, left, right] = elements[..] else { return None };
+    let elements = instruction
+        .types()
+        .map(element)
+        .collect::<Option<Vec<_>>>()?;
+    let [result, left, right] = elements[..] else {
+        return None;
+    };
     let is_sparse = instruction.has(Modifier::Keyword(Keyword::Sp));
     let mixed = [[E::E4m3, E::E5m2], [E::S8, E::U8]];
-    let fit = left == right || mixed.iter().any(|pair| pair.contains(&left) && pair.contains(&right));
+    let fit = left == right
+        || mixed
+            .iter()
+            .any(|pair| pair.contains(&left) && pair.contains(&right));
     let results: &[Element] = match left {
         E::F16 | E::E4m3 | E::E5m2 => &[E::F16, E::F32],
         E::Bf16 | E::Tf32 => &[E::F32],
@@ -169,5 +244,9 @@ fn decode(instruction: &Instruction) -> Option<Decoded> {
         && columns
         && (may_saturate || !instruction.has(Modifier::SaturateFinite))
         && !instruction.has(Modifier::Operation(crate::syntax::Operation::Xor));
-    exists.then_some(Decoded { shape, elements: [result, left, right], is_sparse })
+    exists.then_some(Decoded {
+        shape,
+        elements: [result, left, right],
+        is_sparse,
+    })
 }

@@ -32,7 +32,8 @@ impl Lowerer<'_> {
         if instruction.used_bytes.is_some() {
             return Ok(false);
         }
-        let Some(Whole { rows, part, bits }) = Whole::new(instruction, target, elements, scalar) else {
+        let Some(Whole { rows, part, bits }) = Whole::new(instruction, target, elements, scalar)
+        else {
             return Ok(false);
         };
         if bits == 128 {
@@ -48,7 +49,11 @@ impl Lowerer<'_> {
         let (slot, row, whole) = self.joined(bits);
         self.load_element(instruction, target, (0, u64::from(bits / 8)), (slot, whole))?;
         let is_narrow_signed = scalar.class() == ScalarClass::Signed && part < 32;
-        let extract = if is_narrow_signed { unpack_signed } else { unpack };
+        let extract = if is_narrow_signed {
+            unpack_signed
+        } else {
+            unpack
+        };
         self.split(row, extract(bits == 64, part), &rows, part);
         Ok(true)
     }
@@ -60,7 +65,8 @@ impl Lowerer<'_> {
         target: Target,
         (elements, scalar): (&[Slot], ScalarType),
     ) -> Lowered<bool> {
-        let Some(Whole { rows, part, bits }) = Whole::new(instruction, target, elements, scalar) else {
+        let Some(Whole { rows, part, bits }) = Whole::new(instruction, target, elements, scalar)
+        else {
             return Ok(false);
         };
         if bits == 128 {
@@ -96,7 +102,15 @@ impl Lowerer<'_> {
             return (Slot::Double(row), row, ScalarType::B64);
         }
         let row = self.new_word();
-        (Slot::Word(row), row, if bits == 32 { ScalarType::B32 } else { ScalarType::B16 })
+        (
+            Slot::Word(row),
+            row,
+            if bits == 32 {
+                ScalarType::B32
+            } else {
+                ScalarType::B16
+            },
+        )
     }
 
     /// Appends moves, with the handler `extract`, of the parts of a row to rows of their own. Each has `part` bits.
@@ -111,7 +125,12 @@ impl Lowerer<'_> {
 
 impl Whole {
     /// Returns the elements of a vector that is accessed at once, if this one is.
-    fn new(instruction: &Instruction, target: Target, elements: &[Slot], scalar: ScalarType) -> Option<Self> {
+    fn new(
+        instruction: &Instruction,
+        target: Target,
+        elements: &[Slot],
+        scalar: ScalarType,
+    ) -> Option<Self> {
         let (part, count) = (scalar.bits(), elements.len() as u32);
         let bits = part * count;
         let is_shared = matches!(target.space, Space::Global | Space::Shared | Space::Generic);

@@ -37,14 +37,22 @@ struct Factor {
 
 impl Factor {
     fn zeroes() -> Self {
-        Self { values: [[0.0; TOGETHER]; OF_FACTOR], exponents: [[0; TOGETHER]; OF_FACTOR] }
+        Self {
+            values: [[0.0; TOGETHER]; OF_FACTOR],
+            exponents: [[0; TOGETHER]; OF_FACTOR],
+        }
     }
 
     /// Computes the exponents of the first blocks. Returns `false` if they are not moderate.
     #[inline(always)]
     fn set_exponents(&mut self, blocks: usize, least: i32) -> bool {
         let values = self.values[..blocks].as_flattened();
-        exponents(values, least, OF_FACTORS, self.exponents[..blocks].as_flattened_mut())
+        exponents(
+            values,
+            least,
+            OF_FACTORS,
+            self.exponents[..blocks].as_flattened_mut(),
+        )
     }
 }
 
@@ -74,7 +82,9 @@ pub(crate) fn handler(product: &Product) -> Option<Handler> {
     let blocks = |of: Fragment| (of.rows * of.columns) as usize / TOGETHER;
     let has_room = blocks(left).max(blocks(right)) <= OF_FACTOR
         && blocks(to) <= OF_RESULT
-        && [left, right, addend].iter().all(|fragment| fragment.registers as usize <= REGISTERS);
+        && [left, right, addend]
+            .iter()
+            .all(|fragment| fragment.registers as usize <= REGISTERS);
     let has_shape = (to.rows as usize).is_multiple_of(ROWS_TOGETHER)
         && (to.columns as usize).is_multiple_of(TOGETHER)
         && Rounding::of(product.manner).fits_words(left.columns as usize);
@@ -89,8 +99,12 @@ fn run_dense<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     let product = &function.products[op.imm as usize];
-    let mut matrices = unit.matrices.take().unwrap_or_else(|| Box::new(Matrices::zeroes()));
-    let is_done = matrices.multiply::<WIDE>(unit, product, &function.row_lists[product.rows as usize]);
+    let mut matrices = unit
+        .matrices
+        .take()
+        .unwrap_or_else(|| Box::new(Matrices::zeroes()));
+    let is_done =
+        matrices.multiply::<WIDE>(unit, product, &function.row_lists[product.rows as usize]);
     *unit.matrices = Some(matrices);
     if is_done {
         return Control::Next;
@@ -102,20 +116,43 @@ fn run_dense<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
 impl Matrices {
     /// Computes a product. Returns `false`, with nothing done, if [`add_rows`] cannot add its terms.
     #[inline(always)]
-    fn multiply<const WIDE: bool>(&mut self, unit: &mut Unit<'_>, product: &Product, rows: &[u32]) -> bool {
+    fn multiply<const WIDE: bool>(
+        &mut self,
+        unit: &mut Unit<'_>,
+        product: &Product,
+        rows: &[u32],
+    ) -> bool {
         let [to, left, right, addend] = &product.fragments;
         let [to_rows, left_rows, right_rows, addend_rows] = product.split(rows);
         let how = Rounding::of(product.manner);
         let (height, inner) = (to.fragment.rows as usize, right.fragment.rows as usize);
         let across = to.fragment.columns as usize / TOGETHER;
         let [of_a, of_b, of_result] = [height * inner / TOGETHER, inner * across, height * across];
-        read::<WIDE>(unit, left, left_rows, self.a.values[..of_a].as_flattened_mut());
-        read::<WIDE>(unit, right, right_rows, self.b.values[..of_b].as_flattened_mut());
-        read::<WIDE>(unit, addend, addend_rows, self.addend[..of_result].as_flattened_mut());
+        read::<WIDE>(
+            unit,
+            left,
+            left_rows,
+            self.a.values[..of_a].as_flattened_mut(),
+        );
+        read::<WIDE>(
+            unit,
+            right,
+            right_rows,
+            self.b.values[..of_b].as_flattened_mut(),
+        );
+        read::<WIDE>(
+            unit,
+            addend,
+            addend_rows,
+            self.addend[..of_result].as_flattened_mut(),
+        );
         if !self.a.set_exponents(of_a, how.least[0]) || !self.b.set_exponents(of_b, how.least[1]) {
             return false;
         }
-        let a = Terms { factors: self.a.values.as_flattened(), exponents: self.a.exponents.as_flattened() };
+        let a = Terms {
+            factors: self.a.values.as_flattened(),
+            exponents: self.a.exponents.as_flattened(),
+        };
         for block in 0..across {
             let columns = if across == 1 {
                 &self.b
@@ -126,11 +163,15 @@ impl Matrices {
                 }
                 &self.columns
             };
-            let columns = Terms { factors: &columns.values[..inner], exponents: &columns.exponents[..inner] };
+            let columns = Terms {
+                factors: &columns.values[..inner],
+                exponents: &columns.exponents[..inner],
+            };
             for row in (0..height).step_by(ROWS_TOGETHER) {
                 let at = row * across + block;
                 let a = a.part(row * inner, ROWS_TOGETHER * inner);
-                let (addends, results) = (&self.addend[at..of_result], &mut self.result[at..of_result]);
+                let (addends, results) =
+                    (&self.addend[at..of_result], &mut self.result[at..of_result]);
                 if !add_rows::<ROWS_TOGETHER, WIDE>(a, columns, addends, across, how, results) {
                     return false;
                 }

@@ -29,7 +29,13 @@ impl Descriptor {
             2 => 64,
             _ => 32,
         };
-        Self { start: field(0), leading: field(16), stride: field(32), base: bits >> 49 & 7, width }
+        Self {
+            start: field(0),
+            leading: field(16),
+            stride: field(32),
+            base: bits >> 49 & 7,
+            width,
+        }
     }
 
     /// Returns the address of a piece along the inner extent, in the row `across`.
@@ -42,8 +48,17 @@ impl Descriptor {
     /// Returns the address of a piece across, at the position `place` along the inner extent.
     pub(crate) fn across(&self, piece: u64, place: u64) -> u64 {
         let pieces = self.width / PIECE;
-        let (next, rows) = if pieces == 1 { (self.stride, self.leading) } else { (self.leading, self.stride) };
-        self.address(piece % pieces * PIECE + piece / pieces * next + place % 8 * self.width + place / 8 * rows)
+        let (next, rows) = if pieces == 1 {
+            (self.stride, self.leading)
+        } else {
+            (self.leading, self.stride)
+        };
+        self.address(
+            piece % pieces * PIECE
+                + piece / pieces * next
+                + place % 8 * self.width
+                + place / 8 * rows,
+        )
     }
 
     /// Returns the address at an offset from the start. Swizzling exchanges pieces within rows of 128 bytes, by the row's index.
@@ -65,15 +80,42 @@ mod tests {
     #[test]
     fn rows_of_eight_are_contiguous_without_swizzling() {
         let it = Descriptor::from_bits(bits(1024, 128, 256, 0));
-        assert_eq!([it.along(0, 0), it.along(3, 0), it.along(0, 1), it.along(9, 1)], [1024, 1072, 1152, 1424]);
-        assert_eq!([it.across(0, 3), it.across(1, 0), it.across(0, 8)], [1072, 1280, 1152]);
+        assert_eq!(
+            [
+                it.along(0, 0),
+                it.along(3, 0),
+                it.along(0, 1),
+                it.along(9, 1)
+            ],
+            [1024, 1072, 1152, 1424]
+        );
+        assert_eq!(
+            [it.across(0, 3), it.across(1, 0), it.across(0, 8)],
+            [1072, 1280, 1152]
+        );
     }
 
     #[test]
     fn pieces_are_permuted_by_their_row_index() {
         let it = Descriptor::from_bits(bits(2048, 0, 1024, 1));
-        assert_eq!([it.along(0, 1), it.along(3, 0), it.along(3, 1), it.along(8, 1)], [2064, 2480, 2464, 3088]);
+        assert_eq!(
+            [
+                it.along(0, 1),
+                it.along(3, 0),
+                it.along(3, 1),
+                it.along(8, 1)
+            ],
+            [2064, 2480, 2464, 3088]
+        );
         let it = Descriptor::from_bits(bits(512, 2048, 512, 2));
-        assert_eq!([it.across(0, 2), it.across(1, 3), it.across(4, 0), it.across(0, 8)], [656, 704, 2560, 1024]);
+        assert_eq!(
+            [
+                it.across(0, 2),
+                it.across(1, 3),
+                it.across(4, 0),
+                it.across(0, 8)
+            ],
+            [656, 704, 2560, 1024]
+        );
     }
 }

@@ -48,7 +48,11 @@ pub(super) fn add<const WIDE: bool>(
     bits: &mut Numbers<u32>,
 ) -> bool {
     let Problem { a, b, .. } = problem;
-    let terms = if part == Part::All { a.columns } else { a.columns / 2 };
+    let terms = if part == Part::All {
+        a.columns
+    } else {
+        a.columns / 2
+    };
     if !how.fits_words(terms) || !b.columns.is_multiple_of(TOGETHER) {
         return false;
     }
@@ -97,7 +101,10 @@ impl Columns {
     }
 
     fn terms(&self) -> Terms<'_, Block<f32>, Block<i32>> {
-        Terms { factors: &self.factors, exponents: &self.exponents }
+        Terms {
+            factors: &self.factors,
+            exponents: &self.exponents,
+        }
     }
 }
 
@@ -112,7 +119,10 @@ fn add_all<const WIDE: bool>(
     results: &mut [Block<u32>],
 ) -> bool {
     let (inner, blocks) = (problem.a.columns, problem.b.columns / TOGETHER);
-    let a = Terms { factors: &problem.a.values[..], exponents: left };
+    let a = Terms {
+        factors: &problem.a.values[..],
+        exponents: left,
+    };
     let rows = a.factors.len() / inner;
     let together = rows - rows % ROWS_TOGETHER;
     let mut columns = Columns::default();
@@ -132,7 +142,14 @@ fn add_all<const WIDE: bool>(
         for row in together..rows {
             let at = row * blocks + block;
             let (addends, results) = (&addends[at..], &mut results[at..]);
-            if !add_rows::<1, WIDE>(a.part(row * inner, inner), columns.terms(), addends, blocks, how, results) {
+            if !add_rows::<1, WIDE>(
+                a.part(row * inner, inner),
+                columns.terms(),
+                addends,
+                blocks,
+                how,
+                results,
+            ) {
                 return false;
             }
         }
@@ -164,8 +181,18 @@ fn add_selected<const WIDE: bool>(
             exponents.push(left[at]);
             columns.push(problem, right, problem.place(at, number) * blocks + block);
         }
-        let row = Terms { factors: &factors[..], exponents: &exponents[..] };
-        if !add_rows::<1, WIDE>(row, columns.terms(), &addends[at..], blocks, how, &mut results[at..]) {
+        let row = Terms {
+            factors: &factors[..],
+            exponents: &exponents[..],
+        };
+        if !add_rows::<1, WIDE>(
+            row,
+            columns.terms(),
+            &addends[at..],
+            blocks,
+            how,
+            &mut results[at..],
+        ) {
             return false;
         }
     }
@@ -182,7 +209,10 @@ pub(super) struct Terms<'t, T, E> {
 impl<'t, T, E> Terms<'t, T, E> {
     #[inline(always)]
     pub(super) fn part(self, first: usize, count: usize) -> Self {
-        Self { factors: &self.factors[first..][..count], exponents: &self.exponents[first..][..count] }
+        Self {
+            factors: &self.factors[first..][..count],
+            exponents: &self.exponents[first..][..count],
+        }
     }
 }
 
@@ -262,7 +292,12 @@ const LOWEST: i32 = *OF_ADDENDS.start() + 2 * BIAS;
 /// Computes the bits that represent the exponents of numbers. Those of subnormal numbers are those of `least`. Returns `true` if the
 /// exponents of nonzero numbers are in `moderate`.
 #[inline(always)]
-pub(super) fn exponents(values: &[f32], least: i32, moderate: RangeInclusive<i32>, exponents: &mut [i32]) -> bool {
+pub(super) fn exponents(
+    values: &[f32],
+    least: i32,
+    moderate: RangeInclusive<i32>,
+    exponents: &mut [i32],
+) -> bool {
     // As an unsigned number, that of zeros is above all others.
     let (mut lowest, mut highest) = (u32::MAX, OF_ZEROS);
     for (result, value) in exponents.iter_mut().zip(values) {
@@ -294,7 +329,11 @@ mod tests {
     use crate::exec::handler::wide_vectors;
 
     /// Returns a random matrix. In one of four, elements have any bits; in the others, they have one exponent or a few.
-    fn matrix(element: Element, [rows, columns]: [usize; 2], random: &mut impl FnMut() -> u32) -> Matrix<f32> {
+    fn matrix(
+        element: Element,
+        [rows, columns]: [usize; 2],
+        random: &mut impl FnMut() -> u32,
+    ) -> Matrix<f32> {
         let kind = random() % 4;
         let mask = match (kind, element) {
             (0, _) => u32::MAX,
@@ -310,12 +349,22 @@ mod tests {
         let next = || {
             let bits = random() & mask;
             let bits = if kind == 0 { bits } else { bits ^ one };
-            f32::read(element, if random().is_multiple_of(8) { 0 } else { bits }.into())
+            f32::read(
+                element,
+                if random().is_multiple_of(8) { 0 } else { bits }.into(),
+            )
         };
-        Matrix { values: std::iter::repeat_with(next).take(rows * columns).collect(), columns }
+        Matrix {
+            values: std::iter::repeat_with(next).take(rows * columns).collect(),
+            columns,
+        }
     }
 
-    fn rounded<const WIDE: bool>(problem: &Problem<f32>, part: Part, how: Rounding) -> Option<Numbers<u32>> {
+    fn rounded<const WIDE: bool>(
+        problem: &Problem<f32>,
+        part: Part,
+        how: Rounding,
+    ) -> Option<Numbers<u32>> {
         let mut bits = Numbers::new();
         add::<WIDE>(problem, &problem.addend.values, part, how, &mut bits).then_some(bits)
     }
@@ -324,20 +373,30 @@ mod tests {
     fn sums_are_those_of_double_precision() {
         let mut state = 7_u64;
         let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 32) as u32
         };
         let mut added = 0;
         for turn in 0..6000 {
             let element = [Element::F16, Element::Bf16, Element::Tf32][turn % 3];
-            let result = if turn % 2 == 0 || element != Element::F16 { Element::F32 } else { Element::F16 };
+            let result = if turn % 2 == 0 || element != Element::F16 {
+                Element::F32
+            } else {
+                Element::F16
+            };
             let (inner, columns) = ([4, 8, 16, 32][turn / 3 % 4], [8, 16][turn / 12 % 2]);
             let (is_sparse, rows) = (turn % 5 == 0, [2, 4, 8][turn % 11 % 3]);
             let problem = Problem {
                 a: matrix(element, [rows, inner], &mut random),
                 b: matrix(element, [2 * inner, columns], &mut random),
                 addend: matrix(result, [rows, columns], &mut random),
-                places: is_sparse.then(|| (0..rows * inner).map(|at| ((at % inner) * 2 + at % 2) as u16).collect()),
+                places: is_sparse.then(|| {
+                    (0..rows * inner)
+                        .map(|at| ((at % inner) * 2 + at % 2) as u16)
+                        .collect()
+                }),
             };
             let how = Rounding::of(Manner {
                 factors: [element; 2],
@@ -349,7 +408,11 @@ mod tests {
             let part = [Part::All, Part::First, Part::Last][turn % 7 % 3];
             let Some(found) = rounded::<false>(&problem, part, how) else {
                 if wide_vectors() {
-                    assert_eq!(rounded::<true>(&problem, part, how), None, "{problem:?} {part:?}");
+                    assert_eq!(
+                        rounded::<true>(&problem, part, how),
+                        None,
+                        "{problem:?} {part:?}"
+                    );
                 }
                 continue;
             };
@@ -358,7 +421,11 @@ mod tests {
             add_widely(&problem, &problem.addend.values, part, how, &mut expected);
             assert_eq!(found, expected, "{problem:?} {part:?}");
             if wide_vectors() {
-                assert_eq!(rounded::<true>(&problem, part, how), Some(expected), "{problem:?} {part:?}");
+                assert_eq!(
+                    rounded::<true>(&problem, part, how),
+                    Some(expected),
+                    "{problem:?} {part:?}"
+                );
             }
         }
         assert!(added > 2000, "{added}");
@@ -367,15 +434,43 @@ mod tests {
     #[test]
     fn sums_that_may_exceed_32_bits_are_left_to_double_precision() {
         let sums = |factor: f32| {
-            let a = Matrix { values: smallvec![factor; 16], columns: 16 };
-            let b = Matrix { values: smallvec![factor; 16 * 8], columns: 8 };
-            let addend = Matrix { values: smallvec![factor; 8], columns: 8 };
-            let problem = Problem { a, b, addend, places: None };
-            let how = Rounding { least: [-14, -14, -126], fraction: 25, kept: 23, is_half: false };
+            let a = Matrix {
+                values: smallvec![factor; 16],
+                columns: 16,
+            };
+            let b = Matrix {
+                values: smallvec![factor; 16 * 8],
+                columns: 8,
+            };
+            let addend = Matrix {
+                values: smallvec![factor; 8],
+                columns: 8,
+            };
+            let problem = Problem {
+                a,
+                b,
+                addend,
+                places: None,
+            };
+            let how = Rounding {
+                least: [-14, -14, -126],
+                fraction: 25,
+                kept: 23,
+                is_half: false,
+            };
             let mut expected = Numbers::new();
-            add_widely(&problem, &problem.addend.values, Part::All, how, &mut expected);
+            add_widely(
+                &problem,
+                &problem.addend.values,
+                Part::All,
+                how,
+                &mut expected,
+            );
             let found = rounded::<false>(&problem, Part::All, how);
-            assert!(found.iter().all(|found| *found == expected), "{found:?} is not {expected:?}");
+            assert!(
+                found.iter().all(|found| *found == expected),
+                "{found:?} is not {expected:?}"
+            );
             if wide_vectors() {
                 assert_eq!(rounded::<true>(&problem, Part::All, how), found);
             }
@@ -384,21 +479,49 @@ mod tests {
             assert_eq!(bits, expected);
             found.is_some()
         };
-        assert_eq!([1.5, -1.9375, 1.96875, -1.9990234].map(sums), [true, true, false, false]);
+        assert_eq!(
+            [1.5, -1.9375, 1.96875, -1.9990234].map(sums),
+            [true, true, false, false]
+        );
     }
 
     #[test]
     fn extreme_exponents_are_left_to_double_precision() {
-        let factors = |value| Matrix { values: smallvec![value; 8], columns: 8 };
+        let factors = |value| Matrix {
+            values: smallvec![value; 8],
+            columns: 8,
+        };
         let result = |value| {
-            let a = Matrix { values: smallvec![value], columns: 1 };
-            let problem = Problem { a, b: factors(1.0), addend: factors(0.0), places: None };
-            let how = Rounding { least: [-126; 3], fraction: 25, kept: 23, is_half: false };
+            let a = Matrix {
+                values: smallvec![value],
+                columns: 1,
+            };
+            let problem = Problem {
+                a,
+                b: factors(1.0),
+                addend: factors(0.0),
+                places: None,
+            };
+            let how = Rounding {
+                least: [-126; 3],
+                fraction: 25,
+                kept: 23,
+                is_half: false,
+            };
             rounded::<false>(&problem, Part::All, how).map(|bits| bits[3])
         };
         let moderate = [0.0, 1.5, -2_f32.powi(-50), 2_f32.powi(60)];
-        assert_eq!(moderate.map(result), moderate.map(|value| Some(value.to_bits())));
-        let extreme = [2_f32.powi(-51), 2_f32.powi(61), f32::INFINITY, f32::NAN, f32::from_bits(1)];
+        assert_eq!(
+            moderate.map(result),
+            moderate.map(|value| Some(value.to_bits()))
+        );
+        let extreme = [
+            2_f32.powi(-51),
+            2_f32.powi(61),
+            f32::INFINITY,
+            f32::NAN,
+            f32::from_bits(1),
+        ];
         assert_eq!(extreme.map(result), [None; 5]);
     }
 }

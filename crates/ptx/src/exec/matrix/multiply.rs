@@ -20,12 +20,17 @@ pub(crate) struct Matrix<T> {
 impl<T: Number> Matrix<T> {
     /// Creates a matrix of zeros.
     pub(crate) fn zeroes(rows: usize, columns: usize) -> Self {
-        Self { values: smallvec![T::default(); rows * columns], columns }
+        Self {
+            values: smallvec![T::default(); rows * columns],
+            columns,
+        }
     }
 
     /// Negates all elements.
     pub(crate) fn negate(&mut self) {
-        self.values.iter_mut().for_each(|value| *value = value.negative());
+        self.values
+            .iter_mut()
+            .for_each(|value| *value = value.negative());
     }
 }
 
@@ -57,7 +62,10 @@ impl<T: Number> Problem<T> {
             for number in 0..self.a.columns {
                 let at = row * self.a.columns + number;
                 let (a, place) = (self.a.values[at], self.place(at, number));
-                for (sum, &b) in sums.iter_mut().zip(&self.b.values[place * self.b.columns..]) {
+                for (sum, &b) in sums
+                    .iter_mut()
+                    .zip(&self.b.values[place * self.b.columns..])
+                {
                     *sum = step(*sum, a, b);
                 }
             }
@@ -120,7 +128,11 @@ where
     /// Computes the bits of the results, row by row, into an empty buffer. The functions are not inlined, because they are long and serve
     /// the products of warps and of warpgroups. `WIDE` requires AVX2, FMA and F16C.
     #[inline(always)]
-    pub(crate) fn multiply<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<<Self as Multiply>::Bits>) {
+    pub(crate) fn multiply<const WIDE: bool>(
+        &self,
+        how: Manner,
+        bits: &mut Numbers<<Self as Multiply>::Bits>,
+    ) {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline(never)]
@@ -160,10 +172,18 @@ impl Multiply for Problem<f32> {
     fn compute<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
         match how.maker {
             Maker::QuadPair => return self.multiply_in_steps(how, bits),
-            Maker::Warp if how.factors[0].bits() == 8 => return self.multiply_in_parts::<WIDE>(how, bits),
+            Maker::Warp if how.factors[0].bits() == 8 => {
+                return self.multiply_in_parts::<WIDE>(how, bits);
+            }
             _ => {}
         }
-        aligned::<WIDE>(self, &self.addend.values, Part::All, Rounding::of(how), bits);
+        aligned::<WIDE>(
+            self,
+            &self.addend.values,
+            Part::All,
+            Rounding::of(how),
+            bits,
+        );
     }
 }
 
@@ -172,7 +192,10 @@ impl Problem<f32> {
     /// of the others, and last the sum with the addend.
     #[inline(always)]
     fn multiply_in_parts<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
-        let rounding = Rounding::of(Manner { factors: [Element::F16; 2], ..how });
+        let rounding = Rounding::of(Manner {
+            factors: [Element::F16; 2],
+            ..how
+        });
         let mut rounded: Numbers<f32> = smallvec![0.0; self.addend.values.len()];
         for part in [Part::First, Part::Last] {
             aligned::<WIDE>(self, &rounded, part, rounding, bits);
@@ -193,7 +216,10 @@ impl Problem<f32> {
     fn multiply_in_steps(&self, how: Manner, bits: &mut Numbers<u32>) {
         let columns = self.b.columns;
         let product = |row: usize, column: usize, place: usize, sum: f32| {
-            let (a, b) = (self.a.values[row * self.a.columns + place], self.b.values[place * columns + column]);
+            let (a, b) = (
+                self.a.values[row * self.a.columns + place],
+                self.b.values[place * columns + column],
+            );
             a.fused(b, sum)
         };
         let element = |(at, &addend): (usize, &f32)| {
@@ -223,9 +249,17 @@ impl Multiply for Problem<i32> {
             Accumulation::PopulationOfXor => self.add(&mut sums, |sum: i32, a, b| sum + (a ^ b)),
         }
         let total = |(sum, addend): (i32, &i32)| {
-            if how.saturates { sum.saturating_add(*addend) } else { sum.wrapping_add(*addend) }
+            if how.saturates {
+                sum.saturating_add(*addend)
+            } else {
+                sum.wrapping_add(*addend)
+            }
         };
-        bits.extend(sums.into_iter().zip(&self.addend.values).map(|it| total(it).cast_unsigned()));
+        bits.extend(
+            sums.into_iter()
+                .zip(&self.addend.values)
+                .map(|it| total(it).cast_unsigned()),
+        );
     }
 }
 
@@ -235,7 +269,13 @@ mod tests {
 
     fn manner(element: Element, result: Element) -> Manner {
         let accumulation = Accumulation::Sum;
-        Manner { factors: [element; 2], result, accumulation, saturates: false, maker: Maker::Warp }
+        Manner {
+            factors: [element; 2],
+            result,
+            accumulation,
+            saturates: false,
+            maker: Maker::Warp,
+        }
     }
 
     fn results<T>(problem: &Problem<T>, how: Manner) -> Numbers<<Problem<T> as Multiply>::Bits>
@@ -249,20 +289,51 @@ mod tests {
 
     #[test]
     fn integer_sums_wrap_or_saturate() {
-        let matrix = |value| Matrix { values: smallvec![value], columns: 1 };
-        let problem = Problem { a: matrix(127), b: matrix(127), addend: matrix(i32::MAX), places: None };
-        let result = |saturates| results(&problem, Manner { saturates, ..manner(Element::S8, Element::S32) })[0] as i32;
-        assert_eq!([result(true), result(false)], [i32::MAX, i32::MIN + 127 * 127 - 1]);
+        let matrix = |value| Matrix {
+            values: smallvec![value],
+            columns: 1,
+        };
+        let problem = Problem {
+            a: matrix(127),
+            b: matrix(127),
+            addend: matrix(i32::MAX),
+            places: None,
+        };
+        let result = |saturates| {
+            results(
+                &problem,
+                Manner {
+                    saturates,
+                    ..manner(Element::S8, Element::S32)
+                },
+            )[0] as i32
+        };
+        assert_eq!(
+            [result(true), result(false)],
+            [i32::MAX, i32::MIN + 127 * 127 - 1]
+        );
     }
 
     #[test]
     fn absent_elements_of_a_sparse_matrix_are_not_multiplied() {
         let problem = Problem {
-            a: Matrix { values: smallvec![2.0_f32, 3.0], columns: 2 },
-            b: Matrix { values: smallvec![f32::NAN, 10.0, f32::INFINITY, 1.0], columns: 1 },
-            addend: Matrix { values: smallvec![0.5], columns: 1 },
+            a: Matrix {
+                values: smallvec![2.0_f32, 3.0],
+                columns: 2,
+            },
+            b: Matrix {
+                values: smallvec![f32::NAN, 10.0, f32::INFINITY, 1.0],
+                columns: 1,
+            },
+            addend: Matrix {
+                values: smallvec![0.5],
+                columns: 1,
+            },
             places: Some(vec![1, 3]),
         };
-        assert_eq!(results(&problem, manner(Element::F16, Element::F32))[..], [23.5_f32.to_bits()]);
+        assert_eq!(
+            results(&problem, manner(Element::F16, Element::F32))[..],
+            [23.5_f32.to_bits()]
+        );
     }
 }

@@ -55,7 +55,9 @@ impl Number for f32 {
             Element::Bf16 => numbers.copy_from_slice(&Bfloat::unpack::<WIDE>(register)),
             Element::E4m3 | Element::E5m2 => {
                 for (numbers, word) in numbers.as_chunks_mut::<4>().0.iter_mut().zip(register) {
-                    *numbers = word.to_le_bytes().map(|bits| Self::read(element, bits.into()));
+                    *numbers = word
+                        .to_le_bytes()
+                        .map(|bits| Self::read(element, bits.into()));
                 }
             }
             Element::Tf32 => {
@@ -140,8 +142,12 @@ mod tests {
     fn small_numbers_have_the_values_of_their_formats() {
         for bits in 0..256 {
             for (element, format) in [(Element::E4m3, E4M3), (Element::E5m2, E5M2)] {
-                let (found, expected) = (f64::from(f32::read(element, u64::from(bits))), format.widen(bits));
-                let alike = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
+                let (found, expected) = (
+                    f64::from(f32::read(element, u64::from(bits))),
+                    format.widen(bits),
+                );
+                let alike =
+                    found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
                 assert!(alike, "{element:?} {bits:#x}: {found}, not {expected}");
             }
         }
@@ -149,7 +155,13 @@ mod tests {
 
     #[test]
     fn integers_have_their_signs() {
-        assert_eq!([Element::S8, Element::U8].map(|element| i32::read(element, 0x80)), [-128, 128]);
-        assert_eq!([Element::S4, Element::U4].map(|element| i32::read(element, 0x9)), [-7, 9]);
+        assert_eq!(
+            [Element::S8, Element::U8].map(|element| i32::read(element, 0x80)),
+            [-128, 128]
+        );
+        assert_eq!(
+            [Element::S4, Element::U4].map(|element| i32::read(element, 0x9)),
+            [-7, 9]
+        );
     }
 }

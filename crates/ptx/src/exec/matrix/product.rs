@@ -25,15 +25,24 @@ where
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     let product = &function.products[op.imm as usize];
     let [to, left, right, addend] = &product.fragments;
-    let [to_rows, left_rows, right_rows, addend_rows] = product.split(&function.row_lists[product.rows as usize]);
+    let [to_rows, left_rows, right_rows, addend_rows] =
+        product.split(&function.row_lists[product.rows as usize]);
     let (element, inner) = (left.fragment.element, right.fragment.rows);
-    let places =
-        product.sparsity.map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), element, inner));
+    let places = product
+        .sparsity
+        .map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), element, inner));
     // Each pair of quads computes its own product, in lanes that are four apart.
-    let pairs = if matches!(to.fragment.spread, Spread::QuadPair { .. }) { 4 } else { 1 };
+    let pairs = if matches!(to.fragment.spread, Spread::QuadPair { .. }) {
+        4
+    } else {
+        1
+    };
     let mut results = Results::new(to);
     for pair in 0..pairs {
-        let mut problem = Problem::<T> { places: places.clone(), ..Problem::default() };
+        let mut problem = Problem::<T> {
+            places: places.clone(),
+            ..Problem::default()
+        };
         read::<T, WIDE>(unit, left, left_rows, 4 * pair, &mut problem.a);
         read::<T, WIDE>(unit, right, right_rows, 4 * pair, &mut problem.b);
         read::<T, WIDE>(unit, addend, addend_rows, 4 * pair, &mut problem.addend);

@@ -42,7 +42,12 @@ impl<'u, const EACH: usize> Registers<'u, EACH> {
 
 /// Reads the matrix in the rows `rows`. The functions are not inlined, because they are long and serve all three operands.
 #[inline(always)]
-pub(super) fn read<const WIDE: bool>(unit: &Unit<'_>, placed: &Placed, rows: &[u32], values: &mut [f32]) {
+pub(super) fn read<const WIDE: bool>(
+    unit: &Unit<'_>,
+    placed: &Placed,
+    rows: &[u32],
+    values: &mut [f32],
+) {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma,f16c")]
     #[inline(never)]
@@ -96,7 +101,9 @@ fn read_halves<T: Narrow, const WIDE: bool>(
         // A quad has eight elements of a column.
         Order::Transposed(distance) if usize::from(distance) == OCTET => {
             let across = placed.fragment.octets();
-            let tiles = octets.chunks_exact_mut(OCTET * across).zip(placed.slots.chunks_exact(OCTET * across));
+            let tiles = octets
+                .chunks_exact_mut(OCTET * across)
+                .zip(placed.slots.chunks_exact(OCTET * across));
             for (octets, slots) in tiles {
                 for at in 0..across {
                     let (mut upper, mut lower) = ([[0.0; QUAD]; OCTET], [[0.0; QUAD]; OCTET]);
@@ -104,7 +111,10 @@ fn read_halves<T: Narrow, const WIDE: bool>(
                         let [a, b, c, d, e, f, g, h] = T::octet::<WIDE>(registers.at(slot));
                         (upper[column], lower[column]) = ([a, b, c, d], [e, f, g, h]);
                     }
-                    let (upper, lower) = (f32::transpose::<WIDE>(&upper), f32::transpose::<WIDE>(&lower));
+                    let (upper, lower) = (
+                        f32::transpose::<WIDE>(&upper),
+                        f32::transpose::<WIDE>(&lower),
+                    );
                     for row in 0..QUAD {
                         octets[row * across + at] = upper[row];
                         octets[(row + QUAD) * across + at] = lower[row];
@@ -128,20 +138,41 @@ fn read_words<const DROPPED: u32, const WIDE: bool>(
     match placed.order {
         Order::Octet | Order::Quads => {
             for (octet, slots) in octets.iter_mut().zip(&placed.slots) {
-                let ([a, b, c, d], [e, f, g, h]) = (registers.at(slots[0]), registers.at(slots[QUAD]));
-                *octet = [single(a), single(b), single(c), single(d), single(e), single(f), single(g), single(h)];
+                let ([a, b, c, d], [e, f, g, h]) =
+                    (registers.at(slots[0]), registers.at(slots[QUAD]));
+                *octet = [
+                    single(a),
+                    single(b),
+                    single(c),
+                    single(d),
+                    single(e),
+                    single(f),
+                    single(g),
+                    single(h),
+                ];
             }
         }
         Order::Woven => {
             for (octet, slots) in octets.iter_mut().zip(&placed.slots) {
                 let ([a, c, e, g], [b, d, f, h]) = (registers.at(slots[0]), registers.at(slots[1]));
-                *octet = [single(a), single(b), single(c), single(d), single(e), single(f), single(g), single(h)];
+                *octet = [
+                    single(a),
+                    single(b),
+                    single(c),
+                    single(d),
+                    single(e),
+                    single(f),
+                    single(g),
+                    single(h),
+                ];
             }
         }
         // A quad has four elements of a column.
         Order::Transposed(distance) if usize::from(distance) == QUAD => {
             let across = placed.fragment.octets();
-            let tiles = octets.chunks_exact_mut(QUAD * across).zip(placed.slots.chunks_exact(QUAD * across));
+            let tiles = octets
+                .chunks_exact_mut(QUAD * across)
+                .zip(placed.slots.chunks_exact(QUAD * across));
             for (octets, slots) in tiles {
                 for at in 0..across {
                     let mut tile = [[0.0; QUAD]; OCTET];

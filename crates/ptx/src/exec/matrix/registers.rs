@@ -9,7 +9,12 @@ use crate::exec::unit::Unit;
 
 /// Reads the numbers in the rows `rows`, the registers of a fragment, in the order of [`Placed::slots`].
 #[inline(always)]
-pub(super) fn unpack<T: Number, const WIDE: bool>(unit: &Unit<'_>, placed: &Placed, rows: &[u32], numbers: &mut [T]) {
+pub(super) fn unpack<T: Number, const WIDE: bool>(
+    unit: &Unit<'_>,
+    placed: &Placed,
+    rows: &[u32],
+    numbers: &mut [T],
+) {
     let element = placed.fragment.element;
     for (numbers, &row) in numbers.chunks_exact_mut(placed.in_register()).zip(rows) {
         if element == Element::F64 {
@@ -24,8 +29,16 @@ pub(super) fn unpack<T: Number, const WIDE: bool>(unit: &Unit<'_>, placed: &Plac
 
 /// Orders numbers as the elements of a matrix, row by row.
 #[inline(always)]
-pub(super) fn gather<T: Number, const WIDE: bool>(placed: &Placed, numbers: &[T], values: &mut [T]) {
-    let octets = values.as_chunks_mut::<OCTET>().0.iter_mut().zip(&placed.slots);
+pub(super) fn gather<T: Number, const WIDE: bool>(
+    placed: &Placed,
+    numbers: &[T],
+    values: &mut [T],
+) {
+    let octets = values
+        .as_chunks_mut::<OCTET>()
+        .0
+        .iter_mut()
+        .zip(&placed.slots);
     match placed.order {
         Order::Octet => {
             for (values, slots) in octets {
@@ -40,13 +53,16 @@ pub(super) fn gather<T: Number, const WIDE: bool>(placed: &Placed, numbers: &[T]
         }
         Order::Woven => {
             for (values, slots) in octets {
-                let [even, odd] = [slots[0], slots[1]].map(|slot| &numbers[usize::from(slot)..][..QUAD]);
+                let [even, odd] =
+                    [slots[0], slots[1]].map(|slot| &numbers[usize::from(slot)..][..QUAD]);
                 for at in 0..QUAD {
                     (values[2 * at], values[2 * at + 1]) = (even[at], odd[at]);
                 }
             }
         }
-        Order::Transposed(distance) => transpose::<T, WIDE>(placed, numbers, distance.into(), values),
+        Order::Transposed(distance) => {
+            transpose::<T, WIDE>(placed, numbers, distance.into(), values)
+        }
         Order::Any => {
             for (values, slots) in octets {
                 for (value, &slot) in values.iter_mut().zip(slots) {
@@ -59,9 +75,17 @@ pub(super) fn gather<T: Number, const WIDE: bool>(placed: &Placed, numbers: &[T]
 
 /// Orders numbers as the elements of a matrix, of which neighbors in a row are at a distance, and those in a column are neighbors.
 #[inline(always)]
-fn transpose<T: Number, const WIDE: bool>(placed: &Placed, numbers: &[T], distance: usize, values: &mut [T]) {
+fn transpose<T: Number, const WIDE: bool>(
+    placed: &Placed,
+    numbers: &[T],
+    distance: usize,
+    values: &mut [T],
+) {
     let octets = placed.fragment.octets();
-    let four_rows = values.as_chunks_mut::<OCTET>().0.chunks_exact_mut(QUAD * octets);
+    let four_rows = values
+        .as_chunks_mut::<OCTET>()
+        .0
+        .chunks_exact_mut(QUAD * octets);
     for (values, slots) in four_rows.zip(placed.slots.chunks_exact(QUAD * octets)) {
         for (octet, slots) in slots[..octets].iter().enumerate() {
             let columns = &numbers[usize::from(slots[0])..];
@@ -89,7 +113,8 @@ pub(crate) fn read<T: Number, const WIDE: bool>(
     unpack::<T, WIDE>(unit, placed, rows, &mut numbers);
     // The caller provides the matrix, because a returned one would be copied.
     matrix.columns = placed.fragment.columns as usize;
-    matrix.values = Numbers::from_elem(T::default(), placed.fragment.rows as usize * matrix.columns);
+    matrix.values =
+        Numbers::from_elem(T::default(), placed.fragment.rows as usize * matrix.columns);
     let first = (lane * placed.fragment.per_register()) as usize;
     gather::<T, WIDE>(placed, &numbers[first..], &mut matrix.values);
 }
@@ -144,7 +169,10 @@ pub(crate) struct Results<'p, R> {
 
 impl<'p, R: InFile> Results<'p, R> {
     pub(crate) fn new(placed: &'p Placed) -> Self {
-        Self { placed, bits: Numbers::new() }
+        Self {
+            placed,
+            bits: Numbers::new(),
+        }
     }
 
     /// Sets the bits of all elements of a matrix that begins at `lane`, given by rows.
@@ -180,8 +208,19 @@ pub(crate) fn clear(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32]) {
 }
 
 /// Writes an element of a matrix. A register with several elements must have been cleared.
-pub(crate) fn put(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32], row: u32, column: u32, bits: u64) {
-    let Home { lane, register, shift } = fragment.home(row, column);
+pub(crate) fn put(
+    unit: &mut Unit<'_>,
+    fragment: &Fragment,
+    rows: &[u32],
+    row: u32,
+    column: u32,
+    bits: u64,
+) {
+    let Home {
+        lane,
+        register,
+        shift,
+    } = fragment.home(row, column);
     let (index, lane) = (rows[register as usize], lane as usize & 31);
     match fragment.element.bits() {
         64 => unit.frame.row_mut::<u64>(index).0[lane] = bits,

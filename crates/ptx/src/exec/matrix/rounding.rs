@@ -38,7 +38,12 @@ impl Rounding {
         let [left, right] = how.factors;
         let (fraction, kept) = if left.bits() == 8 { (13, 13) } else { (25, 23) };
         let least = [left, right, how.result].map(least_exponent);
-        Self { least, fraction, kept, is_half: how.result == Element::F16 }
+        Self {
+            least,
+            fraction,
+            kept,
+            is_half: how.result == Element::F16,
+        }
     }
 
     /// Returns `true` if any sum of this number of aligned products fits 32 bits. Products are below 4.
@@ -54,7 +59,11 @@ impl Rounding {
     /// Returns the bits of rounded sums, given in units that are powers of two. The results are zero or normal numbers of single precision.
     /// The sums are at most [`LARGEST`]; others have arbitrary results.
     #[inline(always)]
-    pub(super) fn round_aligned(self, sums: &[i32; TOGETHER], units: &[f32; TOGETHER]) -> [u32; TOGETHER] {
+    pub(super) fn round_aligned(
+        self,
+        sums: &[i32; TOGETHER],
+        units: &[f32; TOGETHER],
+    ) -> [u32; TOGETHER] {
         let mut bits = [0; TOGETHER];
         for lane in 0..TOGETHER {
             let size = sums[lane].wrapping_abs().min(LARGEST);
@@ -64,7 +73,11 @@ impl Rounding {
             let truncated = nearest.to_bits() - u32::from(integer > size);
             // A sum that is rounded to odd can be rounded again, to the f16 nearest to the exact sum.
             let odd = truncated | u32::from(integer != size);
-            let cut = if self.is_half { odd } else { truncated & !self.lost().cast_unsigned() };
+            let cut = if self.is_half {
+                odd
+            } else {
+                truncated & !self.lost().cast_unsigned()
+            };
             let sign = sums[lane].cast_unsigned() & 1 << 31;
             bits[lane] = (f32::from_bits(cut | sign) * units[lane]).to_bits();
         }
@@ -79,7 +92,13 @@ impl Rounding {
 
     /// Computes the bits of rounded sums into an empty buffer.
     fn round(self, sums: &[f64], bits: &mut Numbers<u32>) {
-        bits.extend(sums.iter().map(|&sum| if self.is_half { half(sum) } else { self.truncated(sum) }));
+        bits.extend(sums.iter().map(|&sum| {
+            if self.is_half {
+                half(sum)
+            } else {
+                self.truncated(sum)
+            }
+        }));
     }
 
     /// Returns the bits of the next number of single precision towards zero.
@@ -130,7 +149,13 @@ pub(super) fn aligned<const WIDE: bool>(
 
 /// Computes the rounded sums in double precision, for numbers with any exponents.
 #[inline(never)]
-pub(super) fn add_widely(problem: &Problem<f32>, addends: &[f32], part: Part, how: Rounding, bits: &mut Numbers<u32>) {
+pub(super) fn add_widely(
+    problem: &Problem<f32>,
+    addends: &[f32],
+    part: Part,
+    how: Rounding,
+    bits: &mut Numbers<u32>,
+) {
     let columns = problem.b.columns;
     let mut sums: Numbers<f64> = addends.iter().map(|&addend| addend.into()).collect();
     let left = exponents(&problem.a.values, how.least[0]);
@@ -139,10 +164,24 @@ pub(super) fn add_widely(problem: &Problem<f32>, addends: &[f32], part: Part, ho
         let (blocks, rest) = sums.as_chunks_mut::<TOGETHER>();
         let begin = blocks.len() * TOGETHER;
         for (block, sums) in blocks.iter_mut().enumerate() {
-            add(problem, [&left, &right], (row, block * TOGETHER), part, how, sums);
+            add(
+                problem,
+                [&left, &right],
+                (row, block * TOGETHER),
+                part,
+                how,
+                sums,
+            );
         }
         for (column, sum) in rest.iter_mut().enumerate() {
-            add(problem, [&left, &right], (row, begin + column), part, how, std::array::from_mut(sum));
+            add(
+                problem,
+                [&left, &right],
+                (row, begin + column),
+                part,
+                how,
+                std::array::from_mut(sum),
+            );
         }
     }
     how.round(&sums, bits);
@@ -150,7 +189,10 @@ pub(super) fn add_widely(problem: &Problem<f32>, addends: &[f32], part: Part, ho
 
 #[inline(always)]
 fn exponents(values: &[f32], least: i32) -> Vec<i32> {
-    values.iter().map(|&value| exponent(value.into(), least)).collect()
+    values
+        .iter()
+        .map(|&value| exponent(value.into(), least))
+        .collect()
 }
 
 /// Columns that are computed together.
@@ -175,7 +217,8 @@ fn add<const N: usize>(
     for number in 0..each {
         let at = row * each + number;
         if part.has(number)
-            && let Some(others) = right[problem.place(at, number) * columns + column..].first_chunk::<N>()
+            && let Some(others) =
+                right[problem.place(at, number) * columns + column..].first_chunk::<N>()
         {
             for lane in 0..N {
                 tops[lane] = tops[lane].max(left[at] + others[lane]);
@@ -190,7 +233,8 @@ fn add<const N: usize>(
     for number in 0..each {
         let at = row * each + number;
         if part.has(number)
-            && let Some(b) = problem.b.values[problem.place(at, number) * columns + column..].first_chunk::<N>()
+            && let Some(b) =
+                problem.b.values[problem.place(at, number) * columns + column..].first_chunk::<N>()
         {
             let a = f64::from(problem.a.values[at]);
             for lane in 0..N {
@@ -210,11 +254,13 @@ fn add<const N: usize>(
 #[cold]
 fn special(problem: &Problem<f32>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
     let each = problem.a.columns;
-    (0..each).filter(|number| part.has(*number)).fold(addend, |sum, number| {
-        let at = row * each + number;
-        let b = problem.b.values[problem.place(at, number) * problem.b.columns + column];
-        f64::from(problem.a.values[at]) * f64::from(b) + sum
-    })
+    (0..each)
+        .filter(|number| part.has(*number))
+        .fold(addend, |sum, number| {
+            let at = row * each + number;
+            let b = problem.b.values[problem.place(at, number) * problem.b.columns + column];
+            f64::from(problem.a.values[at]) * f64::from(b) + sum
+        })
 }
 
 /// Returns the exponent of a number, at least that of the least normal one. Infinities and NaN have an exponent above all others, and zeros
@@ -222,7 +268,11 @@ fn special(problem: &Problem<f32>, (row, column): (usize, usize), part: Part, ad
 #[inline(always)]
 fn exponent(value: f64, least: i32) -> i32 {
     let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
-    if value == 0.0 { LOWEST } else { exponent.max(least) }
+    if value == 0.0 {
+        LOWEST
+    } else {
+        exponent.max(least)
+    }
 }
 
 /// Returns a power of two. It has no effect on infinities and NaN.

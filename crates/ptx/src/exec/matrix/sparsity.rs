@@ -39,7 +39,9 @@ impl Sparsity {
             for group in 0..groups(element, inner) {
                 let (lane, shift) = home(element, row / 8, group);
                 let bits = words[(row % 8 * 4 + first + lane) as usize & 31] >> shift & 0xf;
-                places.extend(in_group(element, bits).map(|place| (group * width(element) + place) as u16));
+                places.extend(
+                    in_group(element, bits).map(|place| (group * width(element) + place) as u16),
+                );
             }
         }
         places
@@ -88,7 +90,11 @@ mod tests {
         // Every group selects its first and last column, except the second group of row 9.
         let mut words = [0xcccc_cccc; 32];
         words[4 + 2] = 0xcc4c_cccc;
-        let places = Sparsity { metadata: 0, selector: 2 }.places(&words, Element::F16, 16);
+        let places = Sparsity {
+            metadata: 0,
+            selector: 2,
+        }
+        .places(&words, Element::F16, 16);
         assert_eq!(places[..8], [0, 3, 4, 7, 8, 11, 12, 15]);
         assert_eq!(places[9 * 8..][..8], [0, 3, 4, 5, 8, 11, 12, 15]);
     }
@@ -97,7 +103,11 @@ mod tests {
     fn lane_has_all_groups_of_bytes_of_one_row() {
         let mut words = [0x4444_4444; 32];
         words[4 * 3 + 2 + 1] = 0x4444_44e4;
-        let places = Sparsity { metadata: 0, selector: 1 }.places(&words, Element::U8, 32);
+        let places = Sparsity {
+            metadata: 0,
+            selector: 1,
+        }
+        .places(&words, Element::U8, 32);
         assert_eq!(places[11 * 16..][..6], [0, 1, 6, 7, 8, 9]);
         assert_eq!(places[3 * 16..][..4], [0, 1, 4, 5]);
     }
@@ -105,9 +115,22 @@ mod tests {
     #[test]
     fn single_precision_takes_one_of_two_and_quarters_take_pairs() {
         let words = [0x4e4e_4e4e; 32];
-        let places = |element, inner| Sparsity { metadata: 0, selector: 0 }.places(&words, element, inner);
+        let places = |element, inner| {
+            Sparsity {
+                metadata: 0,
+                selector: 0,
+            }
+            .places(&words, element, inner)
+        };
         assert_eq!(places(Element::Tf32, 8)[..4], [1, 2, 5, 6]);
         assert_eq!(places(Element::U4, 64)[..8], [4, 5, 6, 7, 8, 9, 10, 11]);
-        assert_eq!((lanes(Element::S8, 64), lanes(Element::S4, 64), lanes(Element::Tf32, 8)), (4, 2, 1));
+        assert_eq!(
+            (
+                lanes(Element::S8, 64),
+                lanes(Element::S4, 64),
+                lanes(Element::Tf32, 8)
+            ),
+            (4, 2, 1)
+        );
     }
 }

@@ -24,7 +24,14 @@ pub(crate) struct RunPlaces {
 
 impl Default for RunPlaces {
     fn default() -> Self {
-        Self { hosts: [ptr::null_mut(); 2], first: 1, last: 0, length: 0, step: 0, writable: false }
+        Self {
+            hosts: [ptr::null_mut(); 2],
+            first: 1,
+            last: 0,
+            length: 0,
+            step: 0,
+            writable: false,
+        }
     }
 }
 
@@ -33,11 +40,18 @@ impl RunPlaces {
     pub(crate) fn new(segment: &Segment, starts: [u64; 2], step: u64, bytes: u64) -> Option<Self> {
         let [low, high] = starts;
         let length = (HALF as u64 - 1) * step + bytes;
-        let hosts = starts.map(|start| segment.host.wrapping_add(start.wrapping_sub(segment.base) as usize));
+        let hosts = starts.map(|start| {
+            segment
+                .host
+                .wrapping_add(start.wrapping_sub(segment.base) as usize)
+        });
         Some(Self {
             hosts,
             first: low.min(high).wrapping_sub(segment.base),
-            last: segment.size.checked_sub(low.abs_diff(high))?.checked_sub(length)?,
+            last: segment
+                .size
+                .checked_sub(low.abs_diff(high))?
+                .checked_sub(length)?,
             length,
             step,
             writable: segment.writable,
@@ -52,7 +66,10 @@ impl RunPlaces {
             return None;
         }
         let start = offset.wrapping_add(element) as usize;
-        Some(self.hosts.map(|host| HostBytes { start: host.wrapping_add(start), len: self.length - element }))
+        Some(self.hosts.map(|host| HostBytes {
+            start: host.wrapping_add(start),
+            len: self.length - element,
+        }))
     }
 
     /// Returns `true` if both runs are in bounds at all offsets between the lowest and the highest.
@@ -65,7 +82,8 @@ impl RunPlaces {
     /// Returns the host address of each run at an offset.
     #[inline(always)]
     pub(crate) fn starts<T>(&self, offset: i32) -> [*const T; 2] {
-        self.hosts.map(|host| host.wrapping_offset(offset as isize).cast_const().cast())
+        self.hosts
+            .map(|host| host.wrapping_offset(offset as isize).cast_const().cast())
     }
 }
 
@@ -84,12 +102,24 @@ mod tests {
             let runs = runs([0x1100, 0x1080], 4, 4).expect("they fit");
             runs.at(offset.cast_unsigned(), 0, write).is_some()
         };
-        assert_eq!([-0x84, -0x80, 0, 0x2c0, 0x2c4].map(|offset| fits(offset, true)), [false, true, true, true, false]);
-        assert!(runs([0x1000, 0x13c4], 4, 4).is_none(), "the second run crosses the end");
-        assert!(runs([0x1000, 0x1010], 64, 128).is_none(), "a run is longer than the segment");
+        assert_eq!(
+            [-0x84, -0x80, 0, 0x2c0, 0x2c4].map(|offset| fits(offset, true)),
+            [false, true, true, true, false]
+        );
+        assert!(
+            runs([0x1000, 0x13c4], 4, 4).is_none(),
+            "the second run crosses the end"
+        );
+        assert!(
+            runs([0x1000, 0x1010], 64, 128).is_none(),
+            "a run is longer than the segment"
+        );
         let before = runs([0x0fc0, 0x0fe0], 0, 16).expect("they fit with an offset");
         assert!(before.at(0x30, 0, false).is_none() && before.at(0x40, 12, false).is_some());
-        let constant = Segment { writable: false, ..segment };
+        let constant = Segment {
+            writable: false,
+            ..segment
+        };
         let runs = RunPlaces::new(&constant, [0x1000, 0x1040], 4, 4).expect("they fit");
         assert!(runs.at(0, 0, false).is_some() && runs.at(0, 0, true).is_none());
         assert!(RunPlaces::default().at(0, 0, false).is_none());

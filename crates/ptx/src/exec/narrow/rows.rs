@@ -88,7 +88,10 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
     fn narrow_pairs<const WIDE: bool>(values: &[f32; NUMBERS]) -> [u32; LANES] {
         let mut row = [0; LANES];
         for lane in 0..LANES {
-            let [low, high] = [Self::of_single(values[lane]), Self::of_single(values[LANES + lane])];
+            let [low, high] = [
+                Self::of_single(values[lane]),
+                Self::of_single(values[LANES + lane]),
+            ];
             row[lane] = high.into_raw() << 16 | low.into_raw();
         }
         row
@@ -203,7 +206,8 @@ impl Narrow for Half {
             return unsafe { f16c::narrow_pairs(values) };
         }
         std::array::from_fn(|lane| {
-            let [low, high] = [values[2 * lane], values[2 * lane + 1]].map(|value| Self::from_f32(value).into_raw());
+            let [low, high] = [values[2 * lane], values[2 * lane + 1]]
+                .map(|value| Self::from_f32(value).into_raw());
             high << 16 | low
         })
     }
@@ -232,7 +236,9 @@ impl Narrow for Bfloat {
     fn is_exact(value: f32, [a, b, c]: [f32; 3]) -> bool {
         const TINY: u32 = 0x0d80_0000;
         let of_product = value - c;
-        (value - of_product == c) & (a.mul_add(b, -of_product) == 0.0) & (value.to_bits() & 0x7fff_ffff > TINY)
+        (value - of_product == c)
+            & (a.mul_add(b, -of_product) == 0.0)
+            & (value.to_bits() & 0x7fff_ffff > TINY)
     }
 
     #[inline(always)]
@@ -322,7 +328,11 @@ fn high<T: Narrow>(bits: u32) -> f32 {
 
 /// `a * b + c` of rows.
 #[inline(always)]
-fn fused_numbers<T: Narrow, const WIDE: bool>(a: &[u32; LANES], b: &[u32; LANES], c: &[u32; LANES]) -> [u32; LANES] {
+fn fused_numbers<T: Narrow, const WIDE: bool>(
+    a: &[u32; LANES],
+    b: &[u32; LANES],
+    c: &[u32; LANES],
+) -> [u32; LANES] {
     if WIDE && T::CONVERTS_IN_LOOPS {
         let (mut row, mut between) = ([0; LANES], 0);
         for lane in 0..LANES {
@@ -334,13 +344,21 @@ fn fused_numbers<T: Narrow, const WIDE: bool>(a: &[u32; LANES], b: &[u32; LANES]
             return row;
         }
     }
-    let (a, b, c) = (T::widen::<WIDE>(a), T::widen::<WIDE>(b), T::widen::<WIDE>(c));
+    let (a, b, c) = (
+        T::widen::<WIDE>(a),
+        T::widen::<WIDE>(b),
+        T::widen::<WIDE>(c),
+    );
     T::narrow::<WIDE>(&multiply_add::<T, LANES, WIDE>(&a, &b, &c))
 }
 
 /// `a * b + c` of rows of pairs.
 #[inline(always)]
-fn fused_pairs<T: Narrow, const WIDE: bool>(a: &[u32; LANES], b: &[u32; LANES], c: &[u32; LANES]) -> [u32; LANES] {
+fn fused_pairs<T: Narrow, const WIDE: bool>(
+    a: &[u32; LANES],
+    b: &[u32; LANES],
+    c: &[u32; LANES],
+) -> [u32; LANES] {
     if WIDE && T::CONVERTS_IN_LOOPS {
         let (mut row, mut between) = ([0; LANES], 0);
         for lane in 0..LANES {
@@ -353,7 +371,11 @@ fn fused_pairs<T: Narrow, const WIDE: bool>(a: &[u32; LANES], b: &[u32; LANES], 
             return row;
         }
     }
-    let (a, b, c) = (T::widen_pairs::<WIDE>(a), T::widen_pairs::<WIDE>(b), T::widen_pairs::<WIDE>(c));
+    let (a, b, c) = (
+        T::widen_pairs::<WIDE>(a),
+        T::widen_pairs::<WIDE>(b),
+        T::widen_pairs::<WIDE>(c),
+    );
     T::narrow_pairs::<WIDE>(&multiply_add::<T, NUMBERS, WIDE>(&a, &b, &c))
 }
 
@@ -368,7 +390,11 @@ fn each<const N: usize>(a: &[f32; N], b: &[f32; N], f: impl Fn(f32, f32) -> f32)
 
 /// Computes `a * b + c` such that it may be rounded again. Each method is exact except for midpoints, which are computed separately.
 #[inline(always)]
-fn multiply_add<T: Narrow, const N: usize, const WIDE: bool>(a: &[f32; N], b: &[f32; N], c: &[f32; N]) -> [f32; N] {
+fn multiply_add<T: Narrow, const N: usize, const WIDE: bool>(
+    a: &[f32; N],
+    b: &[f32; N],
+    c: &[f32; N],
+) -> [f32; N] {
     let mut result = [0.0; N];
     let mut between = u32::from(!WIDE);
     if WIDE {
@@ -402,34 +428,64 @@ mod tests {
     fn compare<T: Narrow + PartialEq + std::fmt::Debug, const WIDE: bool>() {
         let mut state = 5_u64;
         let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let bits = (state >> 32) as u32;
             // Results of numbers with few bits are midpoints more often.
-            if state >> 31 & 1 == 0 { bits } else { bits & 0xfff0_fff0 }
+            if state >> 31 & 1 == 0 {
+                bits
+            } else {
+                bits & 0xfff0_fff0
+            }
         };
         for _ in 0..15_000 {
             let [a, b, c] = [(); 3].map(|()| std::array::from_fn::<u32, LANES, _>(|_| random()));
             check::<T>([&a, &b, &c], 0, results::<T, WIDE>(&a, &b, &c));
             let pairs = results_of_pairs::<T, WIDE>(&a, &b, &c);
-            check::<T>([&a, &b, &c], 0, pairs.map(|row| row.map(|bits| bits & 0xffff)));
-            check::<T>([&a, &b, &c], 16, pairs.map(|row| row.map(|bits| bits >> 16)));
+            check::<T>(
+                [&a, &b, &c],
+                0,
+                pairs.map(|row| row.map(|bits| bits & 0xffff)),
+            );
+            check::<T>(
+                [&a, &b, &c],
+                16,
+                pairs.map(|row| row.map(|bits| bits >> 16)),
+            );
         }
     }
 
     type Rows<'r> = [&'r [u32; LANES]; 3];
 
-    fn results<T: Narrow, const WIDE: bool>(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [[u32; LANES]; 4] {
+    fn results<T: Narrow, const WIDE: bool>(
+        a: &[u32; 32],
+        b: &[u32; 32],
+        c: &[u32; 32],
+    ) -> [[u32; LANES]; 4] {
         let fused = fused_numbers::<T, WIDE>(a, b, c);
         let [a, b] = [a, b].map(|row| T::widen::<WIDE>(row));
-        let exact = [each(&a, &b, |a, b| a + b), each(&a, &b, |a, b| a - b), each(&a, &b, |a, b| a * b)];
+        let exact = [
+            each(&a, &b, |a, b| a + b),
+            each(&a, &b, |a, b| a - b),
+            each(&a, &b, |a, b| a * b),
+        ];
         let [sum, difference, product] = exact.map(|values| T::narrow::<WIDE>(&values));
         [sum, difference, product, fused]
     }
 
-    fn results_of_pairs<T: Narrow, const WIDE: bool>(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [[u32; LANES]; 4] {
+    fn results_of_pairs<T: Narrow, const WIDE: bool>(
+        a: &[u32; 32],
+        b: &[u32; 32],
+        c: &[u32; 32],
+    ) -> [[u32; LANES]; 4] {
         let fused = fused_pairs::<T, WIDE>(a, b, c);
         let [a, b] = [a, b].map(|row| T::widen_pairs::<WIDE>(row));
-        let exact = [each(&a, &b, |a, b| a + b), each(&a, &b, |a, b| a - b), each(&a, &b, |a, b| a * b)];
+        let exact = [
+            each(&a, &b, |a, b| a + b),
+            each(&a, &b, |a, b| a - b),
+            each(&a, &b, |a, b| a * b),
+        ];
         let [sum, difference, product] = exact.map(|values| T::narrow_pairs::<WIDE>(&values));
         [sum, difference, product, fused]
     }
@@ -438,7 +494,9 @@ mod tests {
     fn unpacked_pairs_are_in_their_order() {
         fn check<T: Narrow, const WIDE: bool>() {
             let row = std::array::from_fn(|lane| 0x3c01_3c00 + 0x0002_0002 * lane as u32);
-            let expected: Vec<f32> = (0..NUMBERS).map(|at| T::from_raw(0x3c00 + at as u32).single()).collect();
+            let expected: Vec<f32> = (0..NUMBERS)
+                .map(|at| T::from_raw(0x3c00 + at as u32).single())
+                .collect();
             assert_eq!(T::unpack::<WIDE>(&row)[..], expected);
         }
         check::<Half, false>();
@@ -449,13 +507,26 @@ mod tests {
         }
     }
 
-    fn check<T: Narrow + PartialEq + std::fmt::Debug>(rows: Rows<'_>, shift: u32, found: [[u32; LANES]; 4]) {
+    fn check<T: Narrow + PartialEq + std::fmt::Debug>(
+        rows: Rows<'_>,
+        shift: u32,
+        found: [[u32; LANES]; 4],
+    ) {
         for lane in 0..LANES {
             let [a, b, c] = rows.map(|row| T::from_raw(row[lane] >> shift));
             let near = Mode::NEAREST;
             let (sum, difference) = (float::add(a, b, near), float::sub(a, b, near));
-            let expected = [sum, difference, float::mul(a, b, near), float::fma(a, b, c, near)];
-            assert_eq!(found.map(|row| T::from_raw(row[lane])), expected, "{a:?} {b:?} {c:?}");
+            let expected = [
+                sum,
+                difference,
+                float::mul(a, b, near),
+                float::fma(a, b, c, near),
+            ];
+            assert_eq!(
+                found.map(|row| T::from_raw(row[lane])),
+                expected,
+                "{a:?} {b:?} {c:?}"
+            );
         }
     }
 
@@ -478,9 +549,16 @@ mod tests {
             let next = values.map(|value| f32::from_bits(value.to_bits() + 0x1000));
             if wide_vectors() {
                 for values in [values, next] {
-                    assert_eq!(Half::narrow::<true>(&values), Half::narrow::<false>(&values), "{first:#x}");
+                    assert_eq!(
+                        Half::narrow::<true>(&values),
+                        Half::narrow::<false>(&values),
+                        "{first:#x}"
+                    );
                 }
-                assert_eq!(Half::narrow::<true>(&Half::widen::<true>(&row)), Half::narrow::<false>(&values));
+                assert_eq!(
+                    Half::narrow::<true>(&Half::widen::<true>(&row)),
+                    Half::narrow::<false>(&values)
+                );
             }
         }
     }
@@ -489,13 +567,20 @@ mod tests {
     fn midpoint_product_rounds_toward_a_tiny_addend() {
         let fused = |sign: u16| {
             // 129 / 128 times 192 / 128 is 193.5 / 128.
-            let rows = [0x3f81, 0x3fc0, sign | 1].map(|bits| Bfloat::widen::<false>(&[u32::from(bits); LANES]));
+            let rows = [0x3f81, 0x3fc0, sign | 1]
+                .map(|bits| Bfloat::widen::<false>(&[u32::from(bits); LANES]));
             let [a, b, c] = &rows;
             if wide_vectors() {
-                assert_eq!(multiply_add::<Bfloat, LANES, true>(a, b, c), multiply_add::<Bfloat, LANES, false>(a, b, c));
+                assert_eq!(
+                    multiply_add::<Bfloat, LANES, true>(a, b, c),
+                    multiply_add::<Bfloat, LANES, false>(a, b, c)
+                );
             }
             Bfloat::narrow::<false>(&multiply_add::<Bfloat, LANES, false>(a, b, c))
         };
-        assert_eq!([fused(0), fused(0x8000)], [[0x3fc2; LANES], [0x3fc1; LANES]]);
+        assert_eq!(
+            [fused(0), fused(0x8000)],
+            [[0x3fc2; LANES], [0x3fc1; LANES]]
+        );
     }
 }

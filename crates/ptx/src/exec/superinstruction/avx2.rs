@@ -1,9 +1,9 @@
 //! The values of a register of f32, in vectors of AVX2.
 
 use std::arch::x86_64::{
-    __m256, _CMP_UNORD_Q, _mm256_add_ps, _mm256_blendv_ps, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_fmadd_ps,
-    _mm256_i32gather_ps, _mm256_loadu_ps, _mm256_mul_ps, _mm256_mullo_epi32, _mm256_set1_epi32, _mm256_set1_ps,
-    _mm256_setr_epi32, _mm256_setzero_ps, _mm256_sub_ps,
+    __m256, _CMP_UNORD_Q, _mm256_add_ps, _mm256_blendv_ps, _mm256_castsi256_ps, _mm256_cmp_ps,
+    _mm256_fmadd_ps, _mm256_i32gather_ps, _mm256_loadu_ps, _mm256_mul_ps, _mm256_mullo_epi32,
+    _mm256_set1_epi32, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setzero_ps, _mm256_sub_ps,
 };
 use std::mem::transmute;
 
@@ -64,11 +64,18 @@ impl Values {
                 Self(vectors.map(|start| unsafe { _mm256_loadu_ps(start) }))
             }
             step => {
-                let lanes =
-                    _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(step as i32));
+                let lanes = _mm256_mullo_epi32(
+                    _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                    _mm256_set1_epi32(step as i32),
+                );
                 let half = EACH * step as usize;
                 let [low, high] = starts;
-                let vectors = [low, low.wrapping_byte_add(half), high, high.wrapping_byte_add(half)];
+                let vectors = [
+                    low,
+                    low.wrapping_byte_add(half),
+                    high,
+                    high.wrapping_byte_add(half),
+                ];
                 // SAFETY: as above.
                 Self(vectors.map(|start| unsafe { _mm256_i32gather_ps::<1>(start, lanes) }))
             }
@@ -78,25 +85,33 @@ impl Values {
     #[target_feature(enable = "avx2,fma")]
     #[inline]
     pub(super) fn add(self, other: Self) -> Self {
-        Self(std::array::from_fn(|index| _mm256_add_ps(self.0[index], other.0[index])))
+        Self(std::array::from_fn(|index| {
+            _mm256_add_ps(self.0[index], other.0[index])
+        }))
     }
 
     #[target_feature(enable = "avx2,fma")]
     #[inline]
     pub(super) fn subtract(self, other: Self) -> Self {
-        Self(std::array::from_fn(|index| _mm256_sub_ps(self.0[index], other.0[index])))
+        Self(std::array::from_fn(|index| {
+            _mm256_sub_ps(self.0[index], other.0[index])
+        }))
     }
 
     #[target_feature(enable = "avx2,fma")]
     #[inline]
     pub(super) fn multiply(self, other: Self) -> Self {
-        Self(std::array::from_fn(|index| _mm256_mul_ps(self.0[index], other.0[index])))
+        Self(std::array::from_fn(|index| {
+            _mm256_mul_ps(self.0[index], other.0[index])
+        }))
     }
 
     #[target_feature(enable = "avx2,fma")]
     #[inline]
     pub(super) fn multiply_add(self, factor: Self, addend: Self) -> Self {
-        Self(std::array::from_fn(|index| _mm256_fmadd_ps(self.0[index], factor.0[index], addend.0[index])))
+        Self(std::array::from_fn(|index| {
+            _mm256_fmadd_ps(self.0[index], factor.0[index], addend.0[index])
+        }))
     }
 
     /// Replaces each NaN by the canonical one.
@@ -104,6 +119,8 @@ impl Values {
     #[inline]
     pub(super) fn canonical(self) -> Self {
         let nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fff_ffff));
-        Self(self.0.map(|values| _mm256_blendv_ps(values, nan, _mm256_cmp_ps::<_CMP_UNORD_Q>(values, values))))
+        Self(self.0.map(|values| {
+            _mm256_blendv_ps(values, nan, _mm256_cmp_ps::<_CMP_UNORD_Q>(values, values))
+        }))
     }
 }

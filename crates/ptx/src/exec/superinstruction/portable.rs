@@ -36,7 +36,8 @@ impl Values {
     /// The pointers are valid for reads at the distances of their lanes.
     #[inline(always)]
     pub(super) unsafe fn load(starts: [*const f32; 2], step: u64) -> Self {
-        let start = |lane: usize| starts[lane / HALF].wrapping_byte_add(lane % HALF * step as usize);
+        let start =
+            |lane: usize| starts[lane / HALF].wrapping_byte_add(lane % HALF * step as usize);
         // SAFETY: the caller guarantees the values of all lanes.
         Self(from_fn(|lane| unsafe { start(lane).read() }))
     }
@@ -58,7 +59,9 @@ impl Values {
 
     #[inline(always)]
     pub(super) fn multiply_add(self, factor: Self, addend: Self) -> Self {
-        Self(from_fn(|lane| self.0[lane].fused(factor.0[lane], addend.0[lane])))
+        Self(from_fn(|lane| {
+            self.0[lane].fused(factor.0[lane], addend.0[lane])
+        }))
     }
 
     /// Replaces each NaN by the canonical one.

@@ -78,11 +78,17 @@ fn carry_out(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, lane: usize) -
         return Ok(());
     }
     let shared = unit.frame.row::<u64>(op.b)[lane];
-    let transfer = Transfer { map: &map, starts, lane, shared };
+    let transfer = Transfer {
+        map: &map,
+        starts,
+        lane,
+        shared,
+    };
     match access.way {
         Way::Load => load(unit, op, access, &transfer),
         Way::Reduce(operation) => {
-            let change = change_of(operation, map.element).ok_or("a reduction that the tensor's type does not support");
+            let change = change_of(operation, map.element)
+                .ok_or("a reduction that the tensor's type does not support");
             let change = change.map_err(illegal)?;
             let bytes = map.element.bytes();
             transfer.store(unit, |unit, address, at| {
@@ -109,18 +115,27 @@ fn read_map(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<[u64; 16], Trap
 }
 
 /// Returns the parts that a lane's access transfers: one, or four of one row each.
-fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Result<Vec<Rows>, &'static str> {
+fn starts(
+    unit: &Unit<'_>,
+    access: &TensorAccess,
+    map: &Map,
+    lane: usize,
+) -> Result<Vec<Rows>, &'static str> {
     let are_pixels = matches!(map.part, Part::Pixels { .. });
     if map.rank != access.rank {
         return Err("the rank of the tensor map differs from that of the instruction");
     }
     if are_pixels != (access.mode == Mode::Pixels) {
-        return Err("the mode of the tensor map differs from that of the instruction (tiled, im2col)");
+        return Err(
+            "the mode of the tensor map differs from that of the instruction (tiled, im2col)",
+        );
     }
     let number = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane].cast_signed());
     let given: Vec<i64> = access.coordinates.iter().map(number).collect();
     // Shared memory takes whole granules, and those of the tensor are aligned.
-    if map.slice.is_none() && given[0] * map.element.bytes().cast_signed() % GRANULE.cast_signed() != 0 {
+    if map.slice.is_none()
+        && given[0] * map.element.bytes().cast_signed() % GRANULE.cast_signed() != 0
+    {
         return Err("the first coordinate is not a multiple of 16 bytes");
     }
     let writes = matches!(access.way, Way::Store | Way::Reduce(_));
@@ -129,9 +144,14 @@ fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Res
     }
     let offset = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane] & 0xffff);
     let offsets: Vec<i64> = access.offsets.iter().map(offset).collect();
-    let place = |given: &[i64]| -> Coordinates { std::array::from_fn(|at| given.get(at).copied().unwrap_or(0)) };
+    let place = |given: &[i64]| -> Coordinates {
+        std::array::from_fn(|at| given.get(at).copied().unwrap_or(0))
+    };
     if access.mode == Mode::FourRows {
-        return Ok(given[1..].iter().map(|row| Rows::new(map, place(&[given[0], *row]), &offsets)).collect());
+        return Ok(given[1..]
+            .iter()
+            .map(|row| Rows::new(map, place(&[given[0], *row]), &offsets))
+            .collect());
     }
     let rows = Rows::new(map, place(&given), &offsets);
     if are_pixels && !rows.begins_inside() {
@@ -144,7 +164,12 @@ fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Res
 }
 
 /// Writes a part to each destination block, and completes its bytes on the mbarrier objects.
-fn load(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, transfer: &Transfer<'_>) -> Result<(), Trap> {
+fn load(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    access: &TensorAccess,
+    transfer: &Transfer<'_>,
+) -> Result<(), Trap> {
     let lane = transfer.lane;
     let (to, barrier) = (transfer.shared, unit.frame.row::<u64>(op.e)[lane]);
     let targets: Vec<(u64, u64)> = if op.d == NO_REGISTER {
@@ -152,11 +177,25 @@ fn load(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, transfer: &Transfer
     } else {
         let parity = rank_of(barrier, unit.block.rank) & 1;
         let ranks = Lanes(unit.frame.row::<u32>(op.d)[lane] & 0xffff);
-        let signalled = |rank: u32| if access.is_paired { rank & !1 | parity } else { rank };
-        ranks.map(|rank| rank as u32).map(|rank| (address_in(to, rank), address_in(barrier, signalled(rank)))).collect()
+        let signalled = |rank: u32| {
+            if access.is_paired {
+                rank & !1 | parity
+            } else {
+                rank
+            }
+        };
+        ranks
+            .map(|rank| rank as u32)
+            .map(|rank| (address_in(to, rank), address_in(barrier, signalled(rank))))
+            .collect()
     };
     for (to, barrier) in targets {
-        Transfer { starts: transfer.starts.clone(), shared: to, ..*transfer }.load(unit)?;
+        Transfer {
+            starts: transfer.starts.clone(),
+            shared: to,
+            ..*transfer
+        }
+        .load(unit)?;
         let bytes = transfer.rows() * transfer.map.row();
         let complete = |bits: u64| Mbarrier::from_bits(bits).complete(bytes as u32).bits();
         update_at::<u64>(unit, Space::Shared, lane, barrier, complete)?;
@@ -174,7 +213,13 @@ impl Transfer<'_> {
             for (offset, at) in [(0, at), (8, at + 8)] {
                 let inside = granule.inside.saturating_sub(offset).min(8);
                 let value = self.fetch(unit, granule.address.wrapping_add(offset), inside)?;
-                write_at(unit, Space::Shared, self.lane, self.map.swizzle.place(at), value)?;
+                write_at(
+                    unit,
+                    Space::Shared,
+                    self.lane,
+                    self.map.swizzle.place(at),
+                    value,
+                )?;
             }
             Ok(())
         })
@@ -183,11 +228,20 @@ impl Transfer<'_> {
     /// Reads eight bytes of the tensor, of which the first `inside` are in bounds.
     fn fetch(&self, unit: &mut Unit<'_>, address: u64, inside: u64) -> Result<u64, Trap> {
         if inside == 8 {
-            return Ok(self.map.element.loaded(read_at(unit, Space::Global, self.lane, address)?));
+            return Ok(self
+                .map
+                .element
+                .loaded(read_at(unit, Space::Global, self.lane, address)?));
         }
         let (size, mut value) = (self.map.element.bytes(), 0);
         for offset in (0..inside).step_by(size as usize) {
-            let element = read_bytes(unit, Space::Global, self.lane, address.wrapping_add(offset), size)?;
+            let element = read_bytes(
+                unit,
+                Space::Global,
+                self.lane,
+                address.wrapping_add(offset),
+                size,
+            )?;
             value |= element << (8 * offset);
         }
         let beyond = u64::MAX << (8 * inside);
@@ -222,12 +276,24 @@ impl Transfer<'_> {
         let (pitch, granules) = (self.map.pitch(), self.map.row() / GRANULE);
         check_alignment(self.shared, ALIGNMENT, self.lane, write)?;
         // The check precedes all transfers, and the walk through a part of any size.
-        let bytes = (self.rows().saturating_sub(1)).saturating_mul(pitch).saturating_add(self.map.row());
-        check_reach(unit, Space::Shared, self.lane, self.shared.saturating_add(bytes.max(1) - 1), write)?;
+        let bytes = (self.rows().saturating_sub(1))
+            .saturating_mul(pitch)
+            .saturating_add(self.map.row());
+        check_reach(
+            unit,
+            Space::Shared,
+            self.lane,
+            self.shared.saturating_add(bytes.max(1) - 1),
+            write,
+        )?;
         let rows = self.starts.iter().flat_map(Rows::clone);
         for (row, first) in rows.zip((self.shared..).step_by(pitch as usize)) {
             for number in 0..granules {
-                act(unit, self.map.granule(row, number), first + GRANULE * number)?;
+                act(
+                    unit,
+                    self.map.granule(row, number),
+                    first + GRANULE * number,
+                )?;
             }
         }
         Ok(())

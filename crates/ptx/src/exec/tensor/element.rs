@@ -51,7 +51,12 @@ impl Element {
         match self {
             Self::U8 => 1,
             Self::U16 | Self::F16 | Self::Bf16 => 2,
-            Self::U32 | Self::S32 | Self::F32 | Self::FlushedF32 | Self::Tf32 | Self::FlushedTf32 => 4,
+            Self::U32
+            | Self::S32
+            | Self::F32
+            | Self::FlushedF32
+            | Self::Tf32
+            | Self::FlushedTf32 => 4,
             Self::U64 | Self::S64 | Self::F64 => 8,
         }
     }
@@ -95,7 +100,13 @@ mod tests {
         ] {
             assert_eq!(rounded(bits), expected, "{bits:#x}");
         }
-        assert_eq!(Element::Tf32.loaded(0x2326_e55f_9333_9e26), 0x2326_e000_9333_a000);
-        assert_eq!(Element::F32.loaded(0x2326_e55f_9333_9e26), 0x2326_e55f_9333_9e26);
+        assert_eq!(
+            Element::Tf32.loaded(0x2326_e55f_9333_9e26),
+            0x2326_e000_9333_a000
+        );
+        assert_eq!(
+            Element::F32.loaded(0x2326_e55f_9333_9e26),
+            0x2326_e55f_9333_9e26
+        );
     }
 }

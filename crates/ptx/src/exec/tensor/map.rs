@@ -33,7 +33,12 @@ pub(super) enum Part {
     /// A box of elements, before element strides.
     Box([i64; RANK]),
     /// Channels of consecutive pixels, and the corners of the box in each image.
-    Pixels { channels: i64, count: u64, lower: [i64; RANK - 2], upper: [i64; RANK - 2] },
+    Pixels {
+        channels: i64,
+        count: u64,
+        lower: [i64; RANK - 2],
+        upper: [i64; RANK - 2],
+    },
 }
 
 /// The NaN beyond the edges for every type, as four 16-bit numbers.
@@ -47,13 +52,17 @@ impl Map {
         if !matches!(kind, TILED | IM2COL) || !(1..=RANK).contains(&rank) {
             return Err("no tensor map at the address");
         }
-        let element =
-            Element::of(Field::DATA_TYPE.get(words)).ok_or("tensor maps of packed elements are not supported")?;
-        let slice = [None, Some(16), Some(32)].get(Field::INTERLEAVE.get(words) as usize).copied();
+        let element = Element::of(Field::DATA_TYPE.get(words))
+            .ok_or("tensor maps of packed elements are not supported")?;
+        let slice = [None, Some(16), Some(32)]
+            .get(Field::INTERLEAVE.get(words) as usize)
+            .copied();
         let (Some(slice), Some(swizzle)) = (slice, Swizzle::of(words)) else {
             return Err("the tensor map has an invalid interleaving or swizzle");
         };
-        let each = |field: fn(u32) -> Field| std::array::from_fn(|dimension| field(dimension as u32).get(words));
+        let each = |field: fn(u32) -> Field| {
+            std::array::from_fn(|dimension| field(dimension as u32).get(words))
+        };
         let unit = slice.unwrap_or(element.bytes());
         let strides = std::array::from_fn(|dimension| match dimension {
             0 => unit,
@@ -68,8 +77,16 @@ impl Map {
             element,
             slice,
             swizzle,
-            fill: if Field::FILL.get(words) == 0 { 0 } else { NAN_FILL },
-            part: if kind == TILED { Part::boxed(words) } else { Part::pixels(words, rank) },
+            fill: if Field::FILL.get(words) == 0 {
+                0
+            } else {
+                NAN_FILL
+            },
+            part: if kind == TILED {
+                Part::boxed(words)
+            } else {
+                Part::pixels(words, rank)
+            },
         };
         map.checked()
     }
@@ -81,15 +98,25 @@ impl Map {
             return Err("an interleaved tensor map has fewer than three dimensions");
         }
         let is_step = |step: i64| (1..=8).contains(&step);
-        if !dimensions.clone().all(|dimension| is_step(self.steps[dimension])) {
+        if !dimensions
+            .clone()
+            .all(|dimension| is_step(self.steps[dimension]))
+        {
             return Err("the element strides of the tensor map are not between 1 and 8");
         }
-        if !dimensions.clone().all(|dimension| (0..=1 << 32).contains(&self.extents[dimension])) {
+        if !dimensions
+            .clone()
+            .all(|dimension| (0..=1 << 32).contains(&self.extents[dimension]))
+        {
             return Err("the tensor map has more than 2^32 elements along a dimension");
         }
-        let in_rows = self.strides[1..self.rank].iter().all(|stride| stride.is_multiple_of(16));
+        let in_rows = self.strides[1..self.rank]
+            .iter()
+            .all(|stride| stride.is_multiple_of(16));
         if !self.address.is_multiple_of(16) || !in_rows || !self.row().is_multiple_of(16) {
-            return Err("the address, strides or box of the tensor map are not multiples of 16 bytes");
+            return Err(
+                "the address, strides or box of the tensor map are not multiples of 16 bytes",
+            );
         }
         Ok(self)
     }
@@ -106,35 +133,51 @@ impl Map {
 
     /// Returns the distance between rows in shared memory, in bytes.
     pub(super) fn pitch(&self) -> u64 {
-        if self.slice.is_some() { self.row() } else { self.row().max(self.swizzle.span) }
+        if self.slice.is_some() {
+            self.row()
+        } else {
+            self.row().max(self.swizzle.span)
+        }
     }
 
     /// Returns the number of elements of a box along a dimension. The channels of an interleaved tensor are transferred slice by slice.
     pub(super) fn taken(&self, dimension: usize) -> u64 {
-        let Part::Box(counts) = &self.part else { return 1 };
+        let Part::Box(counts) = &self.part else {
+            return 1;
+        };
         match (dimension, self.slice) {
             (_, Some(_)) if dimension == self.rank - 2 => 1,
             // Neighboring elements are transferred together.
             (0, None) => counts[0].cast_unsigned(),
-            _ => counts[dimension].cast_unsigned().div_ceil(self.steps[dimension].cast_unsigned()),
+            _ => counts[dimension]
+                .cast_unsigned()
+                .div_ceil(self.steps[dimension].cast_unsigned()),
         }
     }
 
     /// Returns `true` if pixels may begin outside the tensor.
     pub(super) fn has_corners_outside(&self) -> bool {
-        let Part::Pixels { lower, upper, .. } = &self.part else { return false };
+        let Part::Pixels { lower, upper, .. } = &self.part else {
+            return false;
+        };
         lower.iter().any(|offset| *offset < 0) || upper.iter().any(|offset| *offset > 0)
     }
 
     /// Returns the spatial dimensions.
     pub(super) fn spatial(&self) -> std::ops::Range<usize> {
-        if self.slice.is_some() { 0..self.rank - 2 } else { 1..self.rank - 1 }
+        if self.slice.is_some() {
+            0..self.rank - 2
+        } else {
+            1..self.rank - 1
+        }
     }
 }
 
 impl Part {
     fn boxed(words: &[u64; 16]) -> Self {
-        Self::Box(std::array::from_fn(|dimension| Field::boxed(dimension as u32).get(words).cast_signed() + 1))
+        Self::Box(std::array::from_fn(|dimension| {
+            Field::boxed(dimension as u32).get(words).cast_signed() + 1
+        }))
     }
 
     fn pixels(words: &[u64; 16], rank: usize) -> Self {

@@ -22,13 +22,23 @@ pub(crate) fn change(operation: Operation, scalar: ScalarType) -> Option<Change>
         // Sums are truncated to the width.
         (Operation::Add, S::U32 | S::S32 | S::U64) => u64::wrapping_add,
         (Operation::Increment, S::U32) => |old, new| if old >= new { 0 } else { old + 1 },
-        (Operation::Decrement, S::U32) => |old, new| if old == 0 || old > new { new } else { old - 1 },
+        (Operation::Decrement, S::U32) => {
+            |old, new| if old == 0 || old > new { new } else { old - 1 }
+        }
         (Operation::Min, S::U32 | S::U64) => u64::min,
         (Operation::Max, S::U32 | S::U64) => u64::max,
-        (Operation::Min, S::S32) => |old, new| u64::from((old as i32).min(new as i32).cast_unsigned()),
-        (Operation::Max, S::S32) => |old, new| u64::from((old as i32).max(new as i32).cast_unsigned()),
-        (Operation::Min, S::S64) => |old, new| old.cast_signed().min(new.cast_signed()).cast_unsigned(),
-        (Operation::Max, S::S64) => |old, new| old.cast_signed().max(new.cast_signed()).cast_unsigned(),
+        (Operation::Min, S::S32) => {
+            |old, new| u64::from((old as i32).min(new as i32).cast_unsigned())
+        }
+        (Operation::Max, S::S32) => {
+            |old, new| u64::from((old as i32).max(new as i32).cast_unsigned())
+        }
+        (Operation::Min, S::S64) => {
+            |old, new| old.cast_signed().min(new.cast_signed()).cast_unsigned()
+        }
+        (Operation::Max, S::S64) => {
+            |old, new| old.cast_signed().max(new.cast_signed()).cast_unsigned()
+        }
         (_, S::F16) => narrow::<Half>(operation)?,
         (_, S::Bf16) => narrow::<Bfloat>(operation)?,
         (Operation::Add, S::F32) => |old, new| sum(old, new, |value| value),
@@ -72,8 +82,14 @@ pub(crate) fn update(
     (change, new): (Change, u64),
 ) -> Result<(), Trap> {
     match bytes {
-        2 => update_at::<u16>(unit, space, lane, address, |old| change(old.into(), new) as u16).map(|_| ()),
-        4 => update_at::<u32>(unit, space, lane, address, |old| change(old.into(), new) as u32).map(|_| ()),
+        2 => update_at::<u16>(unit, space, lane, address, |old| {
+            change(old.into(), new) as u16
+        })
+        .map(|_| ()),
+        4 => update_at::<u32>(unit, space, lane, address, |old| {
+            change(old.into(), new) as u32
+        })
+        .map(|_| ()),
         _ => update_at::<u64>(unit, space, lane, address, |old| change(old, new)).map(|_| ()),
     }
 }
@@ -101,7 +117,9 @@ fn sum(old: u64, new: u64, before: fn(f32) -> f32) -> u64 {
 
 fn narrow<T: Real>(operation: Operation) -> Option<Change> {
     Some(match operation {
-        Operation::Add => |old, new| float::add(T::of_bits(old), T::of_bits(new), Mode::NEAREST).bits(),
+        Operation::Add => {
+            |old, new| float::add(T::of_bits(old), T::of_bits(new), Mode::NEAREST).bits()
+        }
         Operation::Min => |old, new| float::min(T::of_bits(old), T::of_bits(new)).bits(),
         Operation::Max => |old, new| float::max(T::of_bits(old), T::of_bits(new)).bits(),
         _ => return None,

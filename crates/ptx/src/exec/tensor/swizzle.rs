@@ -18,24 +18,38 @@ pub(super) struct Swizzle {
 impl Swizzle {
     /// Returns the swizzle of a map, if it is valid.
     pub(super) fn of(words: &[u64; 16]) -> Option<Self> {
-        let new = |mask, shift, span| Self { mask, shift, flips: false, span };
-        Some(match (Field::SWIZZLE.get(words), Field::ATOMICITY.get(words)) {
-            (0, _) => new(0, 0, 0),
-            (1, _) => new(1, 4, 32),
-            (2, _) => new(3, 4, 64),
-            (3, 0) => new(7, 4, 128),
-            (3, 1) => new(3, 5, 128),
-            (3, 2) => Self { flips: true, ..new(3, 5, 128) },
-            (3, 3) => new(1, 6, 128),
-            _ => return None,
-        })
+        let new = |mask, shift, span| Self {
+            mask,
+            shift,
+            flips: false,
+            span,
+        };
+        Some(
+            match (Field::SWIZZLE.get(words), Field::ATOMICITY.get(words)) {
+                (0, _) => new(0, 0, 0),
+                (1, _) => new(1, 4, 32),
+                (2, _) => new(3, 4, 64),
+                (3, 0) => new(7, 4, 128),
+                (3, 1) => new(3, 5, 128),
+                (3, 2) => Self {
+                    flips: true,
+                    ..new(3, 5, 128)
+                },
+                (3, 3) => new(1, 6, 128),
+                _ => return None,
+            },
+        )
     }
 
     /// Returns the swizzled address of 8 bytes in shared memory.
     pub(super) fn place(self, address: u64) -> u64 {
         let line = address >> 7;
         let moved = address ^ (line & self.mask) << self.shift;
-        if self.flips { moved ^ (line & 1) << 3 } else { moved }
+        if self.flips {
+            moved ^ (line & 1) << 3
+        } else {
+            moved
+        }
     }
 }
 
@@ -62,13 +76,23 @@ mod tests {
             (3, 2, 0x100, 0x140),
             (3, 3, 0x0c0, 0x080),
         ] {
-            assert_eq!(of(kind, atomicity).place(address), place, "{kind} {atomicity} {address:#x}");
+            assert_eq!(
+                of(kind, atomicity).place(address),
+                place,
+                "{kind} {atomicity} {address:#x}"
+            );
         }
     }
 
     #[test]
     fn invalid_swizzle_is_none() {
-        let words = std::array::from_fn(|word| if word == 2 { Field::SWIZZLE.put(0, 4) } else { 0 });
+        let words = std::array::from_fn(|word| {
+            if word == 2 {
+                Field::SWIZZLE.put(0, 4)
+            } else {
+                0
+            }
+        });
         assert_eq!(Swizzle::of(&words), None);
     }
 }

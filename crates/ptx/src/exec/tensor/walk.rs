@@ -43,32 +43,72 @@ impl Rows {
     pub(super) fn new(map: &Map, start: Coordinates, offsets: &[i64]) -> Self {
         match &map.part {
             Part::Box(_) => Self::of_box(map, start),
-            Part::Pixels { count, lower, upper, .. } => Self::of_pixels(map, start, offsets, [lower, upper], *count),
+            Part::Pixels {
+                count,
+                lower,
+                upper,
+                ..
+            } => Self::of_pixels(map, start, offsets, [lower, upper], *count),
         }
     }
 
     fn of_box(map: &Map, start: Coordinates) -> Self {
         let axes = (1..map.rank).map(|dimension| {
             let (step, low) = (map.steps[dimension], start[dimension]);
-            Axis { dimension, step, low, high: low + step * map.taken(dimension).cast_signed() }
+            Axis {
+                dimension,
+                step,
+                low,
+                high: low + step * map.taken(dimension).cast_signed(),
+            }
         });
-        let left = (1..map.rank).map(|dimension| map.taken(dimension)).product();
-        Self { axes: axes.collect(), at: start, offsets: [0; RANK], left }
+        let left = (1..map.rank)
+            .map(|dimension| map.taken(dimension))
+            .product();
+        Self {
+            axes: axes.collect(),
+            at: start,
+            offsets: [0; RANK],
+            left,
+        }
     }
 
-    fn of_pixels(map: &Map, start: Coordinates, offsets: &[i64], corners: [&[i64]; 2], count: u64) -> Self {
+    fn of_pixels(
+        map: &Map,
+        start: Coordinates,
+        offsets: &[i64],
+        corners: [&[i64]; 2],
+        count: u64,
+    ) -> Self {
         let mut axes: Vec<Axis> = map
             .spatial()
             .zip(corners[0].iter().zip(corners[1]))
             .map(|(dimension, (lower, upper))| {
                 let high = map.extents[dimension].saturating_add(*upper);
-                Axis { dimension, step: map.steps[dimension], low: *lower, high }
+                Axis {
+                    dimension,
+                    step: map.steps[dimension],
+                    low: *lower,
+                    high,
+                }
             })
             .collect();
-        axes.push(Axis { dimension: map.rank - 1, step: 1, low: 0, high: i64::MAX });
+        axes.push(Axis {
+            dimension: map.rank - 1,
+            step: 1,
+            low: 0,
+            high: i64::MAX,
+        });
         let mut added = [0; RANK];
-        map.spatial().zip(offsets).for_each(|(dimension, offset)| added[dimension] = *offset);
-        Self { axes, at: start, offsets: added, left: count }
+        map.spatial()
+            .zip(offsets)
+            .for_each(|(dimension, offset)| added[dimension] = *offset);
+        Self {
+            axes,
+            at: start,
+            offsets: added,
+            left: count,
+        }
     }
 
     /// Returns the number of remaining elements.
@@ -80,7 +120,9 @@ impl Rows {
     pub(super) fn begins_inside(&self) -> bool {
         // The image dimension itself is unbounded.
         let corners = self.axes.iter().filter(|axis| axis.high < i64::MAX);
-        corners.into_iter().all(|axis| (axis.low..axis.high).contains(&self.at[axis.dimension]))
+        corners
+            .into_iter()
+            .all(|axis| (axis.low..axis.high).contains(&self.at[axis.dimension]))
     }
 }
 
@@ -90,7 +132,13 @@ impl Iterator for Rows {
     fn next(&mut self) -> Option<Coordinates> {
         self.left = self.left.checked_sub(1)?;
         let row = std::array::from_fn(|dimension| self.at[dimension] + self.offsets[dimension]);
-        for Axis { dimension, step, low, high } in &self.axes {
+        for Axis {
+            dimension,
+            step,
+            low,
+            high,
+        } in &self.axes
+        {
             let at = &mut self.at[*dimension];
             *at += step;
             if *at < *high {
@@ -107,20 +155,46 @@ impl Map {
     pub(super) fn granule(&self, row: Coordinates, number: u64) -> Granule {
         let is_inside = |dimension: usize| (0..self.extents[dimension]).contains(&row[dimension]);
         let outer = (1..self.rank).all(is_inside);
-        let (unit, offset) = (self.strides[0].cast_signed(), (GRANULE * number).cast_signed());
+        let (unit, offset) = (
+            self.strides[0].cast_signed(),
+            (GRANULE * number).cast_signed(),
+        );
         let (first, inside) = match self.slice {
             None => {
                 let first = row[0] * unit + offset;
-                (first, if first < 0 { 0 } else { (self.extents[0] * unit - first).clamp(0, 16) })
+                (
+                    first,
+                    if first < 0 {
+                        0
+                    } else {
+                        (self.extents[0] * unit - first).clamp(0, 16)
+                    },
+                )
             }
             Some(_) => {
                 let place = row[0] + offset / unit * self.steps[0];
-                (place * unit + offset % unit, if (0..self.extents[0]).contains(&place) { 16 } else { 0 })
+                (
+                    place * unit + offset % unit,
+                    if (0..self.extents[0]).contains(&place) {
+                        16
+                    } else {
+                        0
+                    },
+                )
             }
         };
-        let along = |dimension: usize| row[dimension].cast_unsigned().wrapping_mul(self.strides[dimension]);
-        let address = (1..self.rank).map(along).fold(self.address, u64::wrapping_add);
+        let along = |dimension: usize| {
+            row[dimension]
+                .cast_unsigned()
+                .wrapping_mul(self.strides[dimension])
+        };
+        let address = (1..self.rank)
+            .map(along)
+            .fold(self.address, u64::wrapping_add);
         let inside = if outer { inside.cast_unsigned() } else { 0 };
-        Granule { address: address.wrapping_add(first.cast_unsigned()), inside }
+        Granule {
+            address: address.wrapping_add(first.cast_unsigned()),
+            inside,
+        }
     }
 }

@@ -12,7 +12,10 @@ pub(in crate::exec) fn compute(instruction: &str, class: (char, char), operands:
     let mut body = String::new();
     for (index, register) in [5, 6, 7].iter().enumerate().take(operands.len()) {
         let bits = width(from);
-        body += &format!("ld.global.b{bits} %{from}{register}, [%p+{}];\n", 8 + 8 * index);
+        body += &format!(
+            "ld.global.b{bits} %{from}{register}, [%p+{}];\n",
+            8 + 8 * index
+        );
     }
     body += &instruction
         .replace("$d", &format!("%{to}4"))
@@ -22,7 +25,9 @@ pub(in crate::exec) fn compute(instruction: &str, class: (char, char), operands:
     body += &format!("\nst.global.b{} [%p], %{to}4;", width(to));
     let bench = Bench::new(&kernel(&body), 128);
     bench.memory.write(8, operands);
-    bench.launch(1, 1).unwrap_or_else(|fault| panic!("{instruction}: {fault}"));
+    bench
+        .launch(1, 1)
+        .unwrap_or_else(|fault| panic!("{instruction}: {fault}"));
     bench.memory.read(0, 1)[0]
 }
 
@@ -41,7 +46,10 @@ pub(in crate::exec) fn check(cases: &[Case<'_>]) {
     for &(instruction, class, operands, expected) in cases {
         let compute = || compute(instruction, class, operands);
         for result in [compute(), with_baseline_handlers(compute)] {
-            assert_eq!(result, expected, "{instruction} {operands:x?}: {result:#x} != {expected:#x}");
+            assert_eq!(
+                result, expected,
+                "{instruction} {operands:x?}: {result:#x} != {expected:#x}"
+            );
         }
     }
 }
@@ -65,14 +73,34 @@ fn integer_arithmetic_wraps_saturates_and_widens() {
         ("mul.lo.s32 $d, $a, $b;", R, &[0x10000, 0x10000], 0),
         ("mul.hi.u32 $d, $a, $b;", R, &[ONES32, ONES32], 0xffff_fffe),
         ("mul.hi.s64 $d, $a, $b;", D, &[1 << 63, 2], u64::MAX),
-        ("mul.wide.s32 $d, $a, $b;", ('d', 'r'), &[ONES32, 3], (-3i64) as u64),
-        ("mul.wide.u16 $d, $a, $b;", ('r', 'h'), &[0xffff, 0xffff], 0xfffe_0001),
+        (
+            "mul.wide.s32 $d, $a, $b;",
+            ('d', 'r'),
+            &[ONES32, 3],
+            (-3i64) as u64,
+        ),
+        (
+            "mul.wide.u16 $d, $a, $b;",
+            ('r', 'h'),
+            &[0xffff, 0xffff],
+            0xfffe_0001,
+        ),
         ("mad.lo.s32 $d, $a, $b, $c;", R, &[7, 6, ONES32], 41),
         ("mad.hi.u32 $d, $a, $b, $c;", R, &[1 << 31, 2, 5], 6),
-        ("div.s32 $d, $a, $b;", R, &[0x8000_0000, ONES32], 0x8000_0000),
+        (
+            "div.s32 $d, $a, $b;",
+            R,
+            &[0x8000_0000, ONES32],
+            0x8000_0000,
+        ),
         ("div.u32 $d, $a, $b;", R, &[5, 0], ONES32),
         ("rem.s64 $d, $a, $b;", D, &[5, 0], u64::MAX),
-        ("rem.s32 $d, $a, $b;", R, &[(-7i32) as u32 as u64, 3], ONES32),
+        (
+            "rem.s32 $d, $a, $b;",
+            R,
+            &[(-7i32) as u32 as u64, 3],
+            ONES32,
+        ),
         ("min.s16 $d, $a, $b;", H, &[0x8000, 1], 0x8000),
         ("max.u64 $d, $a, $b;", D, &[u64::MAX, 1], u64::MAX),
         ("abs.s32 $d, $a;", R, &[0x8000_0000], 0x8000_0000),
@@ -99,7 +127,12 @@ fn shifts_and_bit_operations_follow_the_width() {
         ("bfi.b32 $d, $a, $b, 8, 4;", R, &[0xf5, 0], 0x500),
         ("shf.l.wrap.b32 $d, $a, $b, 8;", R, &[0xab00_0000, 1], 0x1ab),
         ("shf.r.clamp.b32 $d, $a, $b, 40;", R, &[1, 7], 7),
-        ("prmt.b32 $d, $a, $b, 0x0123;", R, &[0x0403_0201, 0], 0x0102_0304),
+        (
+            "prmt.b32 $d, $a, $b, 0x0123;",
+            R,
+            &[0x0403_0201, 0],
+            0x0102_0304,
+        ),
         ("lop3.b32 $d, $a, $b, $c, 0x96;", R, &[1, 2, 4], 7),
         ("bfind.u32 $d, $a;", R, &[0], ONES32),
         ("bfind.s32 $d, $a;", R, &[0xffff_fffe], 0),
@@ -112,17 +145,52 @@ fn single_precision_has_one_nan_flushes_and_rounds_in_every_mode() {
     let third = u64::from((1f32 / 3.0).to_bits());
     check(&[
         ("add.f32 $d, $a, $b;", F, &[0xff80_0001, one], NAN32),
-        ("sub.rn.f32 $d, $a, $b;", F, &[0x7f80_0000, 0x7f80_0000], NAN32),
+        (
+            "sub.rn.f32 $d, $a, $b;",
+            F,
+            &[0x7f80_0000, 0x7f80_0000],
+            NAN32,
+        ),
         ("mul.f32 $d, $a, $b;", F, &[1, one], 1),
-        ("mul.ftz.f32 $d, $a, $b;", F, &[0x8000_0001, one], 0x8000_0000),
+        (
+            "mul.ftz.f32 $d, $a, $b;",
+            F,
+            &[0x8000_0001, one],
+            0x8000_0000,
+        ),
         ("add.sat.f32 $d, $a, $b;", F, &[one, one], one),
         ("add.rz.f32 $d, $a, $b;", F, &[one, 0x3300_0000], one),
         ("add.rp.f32 $d, $a, $b;", F, &[one, 1], one + 1),
-        ("add.rm.f32 $d, $a, $b;", F, &[one, one | 1 << 31], 0x8000_0000),
-        ("mul.rp.f32 $d, $a, $b;", F, &[0x7f7f_ffff, 0x7f7f_ffff], 0x7f80_0000),
-        ("mul.rz.f32 $d, $a, $b;", F, &[0x7f7f_ffff, 0x7f7f_ffff], 0x7f7f_ffff),
-        ("fma.rn.f32 $d, $a, $b, $c;", F, &[0x7f7f_ffff, 0x4000_0000, 0xff7f_ffff], 0x7f7f_ffff),
-        ("fma.rm.f32 $d, $a, $b, $c;", F, &[one, one, 0x8000_0001], one - 1),
+        (
+            "add.rm.f32 $d, $a, $b;",
+            F,
+            &[one, one | 1 << 31],
+            0x8000_0000,
+        ),
+        (
+            "mul.rp.f32 $d, $a, $b;",
+            F,
+            &[0x7f7f_ffff, 0x7f7f_ffff],
+            0x7f80_0000,
+        ),
+        (
+            "mul.rz.f32 $d, $a, $b;",
+            F,
+            &[0x7f7f_ffff, 0x7f7f_ffff],
+            0x7f7f_ffff,
+        ),
+        (
+            "fma.rn.f32 $d, $a, $b, $c;",
+            F,
+            &[0x7f7f_ffff, 0x4000_0000, 0xff7f_ffff],
+            0x7f7f_ffff,
+        ),
+        (
+            "fma.rm.f32 $d, $a, $b, $c;",
+            F,
+            &[one, one, 0x8000_0001],
+            one - 1,
+        ),
         ("div.rn.f32 $d, $a, $b;", F, &[one, 0x4040_0000], third),
         ("div.rz.f32 $d, $a, $b;", F, &[one, 0x4040_0000], third - 1),
         ("div.full.f32 $d, $a, $b;", F, &[one, 0], 0x7f80_0000),
@@ -138,7 +206,12 @@ fn single_precision_has_one_nan_flushes_and_rounds_in_every_mode() {
         ("max.NaN.f32 $d, $a, $b;", F, &[0x7fc0_0000, one], NAN32),
         ("abs.f32 $d, $a;", F, &[0xffc0_0000], NAN32),
         ("neg.f32 $d, $a;", F, &[0], 0x8000_0000),
-        ("copysign.f32 $d, $a, $b;", F, &[0x8000_0000, one], one | 1 << 31),
+        (
+            "copysign.f32 $d, $a, $b;",
+            F,
+            &[0x8000_0000, one],
+            one | 1 << 31,
+        ),
     ]);
 }
 
@@ -147,17 +220,52 @@ fn double_precision_keeps_payloads_and_rounds_in_every_mode() {
     let one = 1f64.to_bits();
     let third = (1f64 / 3.0).to_bits();
     check(&[
-        ("add.f64 $d, $a, $b;", E, &[0x7ff0_0000_0000_0077, one], 0x7ff8_0000_0000_0077),
+        (
+            "add.f64 $d, $a, $b;",
+            E,
+            &[0x7ff0_0000_0000_0077, one],
+            0x7ff8_0000_0000_0077,
+        ),
         ("add.rp.f64 $d, $a, $b;", E, &[one, 1], one + 1),
         ("add.rm.f64 $d, $a, $b;", E, &[one, 1 << 63 | 1], one - 1),
-        ("mul.rz.f64 $d, $a, $b;", E, &[0x7fef_ffff_ffff_ffff, 0x4000 << 48], 0x7fef_ffff_ffff_ffff),
+        (
+            "mul.rz.f64 $d, $a, $b;",
+            E,
+            &[0x7fef_ffff_ffff_ffff, 0x4000 << 48],
+            0x7fef_ffff_ffff_ffff,
+        ),
         ("mul.rp.f64 $d, $a, $b;", E, &[1, 1], 1),
-        ("fma.rn.f64 $d, $a, $b, $c;", E, &[one + 1, one - 1, one | 1 << 63], 0x3c9f_ffff_ffff_fffe),
+        (
+            "fma.rn.f64 $d, $a, $b, $c;",
+            E,
+            &[one + 1, one - 1, one | 1 << 63],
+            0x3c9f_ffff_ffff_fffe,
+        ),
         ("div.rm.f64 $d, $a, $b;", E, &[one, 3f64.to_bits()], third),
-        ("div.rp.f64 $d, $a, $b;", E, &[one, 3f64.to_bits()], third + 1),
-        ("sqrt.rn.f64 $d, $a;", E, &[2f64.to_bits()], 2f64.sqrt().to_bits()),
-        ("rcp.approx.ftz.f64 $d, $a;", E, &[2f64.to_bits()], 0.5f64.to_bits()),
-        ("neg.f64 $d, $a;", E, &[0x7ff8_0000_0000_0001], 0x7ff8_0000_0000_0001),
+        (
+            "div.rp.f64 $d, $a, $b;",
+            E,
+            &[one, 3f64.to_bits()],
+            third + 1,
+        ),
+        (
+            "sqrt.rn.f64 $d, $a;",
+            E,
+            &[2f64.to_bits()],
+            2f64.sqrt().to_bits(),
+        ),
+        (
+            "rcp.approx.ftz.f64 $d, $a;",
+            E,
+            &[2f64.to_bits()],
+            0.5f64.to_bits(),
+        ),
+        (
+            "neg.f64 $d, $a;",
+            E,
+            &[0x7ff8_0000_0000_0001],
+            0x7ff8_0000_0000_0001,
+        ),
         ("min.f64 $d, $a, $b;", E, &[0, 1 << 63], 1 << 63),
     ]);
 }
@@ -166,7 +274,12 @@ fn double_precision_keeps_payloads_and_rounds_in_every_mode() {
 fn half_precision_rounds_once() {
     check(&[
         ("add.f16 $d, $a, $b;", H, &[0x3c00, 0x1000], 0x3c00),
-        ("fma.rn.f16 $d, $a, $b, $c;", H, &[0x3c01, 0x3c01, 0xbc00], 0x1800),
+        (
+            "fma.rn.f16 $d, $a, $b, $c;",
+            H,
+            &[0x3c01, 0x3c01, 0xbc00],
+            0x1800,
+        ),
         ("mul.bf16 $d, $a, $b;", H, &[0x3f80, 0x4000], 0x4000),
         ("max.f16 $d, $a, $b;", H, &[0x7e00, 0x3c00], 0x3c00),
         ("neg.f16 $d, $a;", H, &[0x3c00], 0xbc00),
@@ -177,25 +290,85 @@ fn half_precision_rounds_once() {
 fn conversions_round_clamp_and_extend() {
     let bits = |value: f32| u64::from(value.to_bits());
     check(&[
-        ("cvt.rzi.s32.f32 $d, $a;", ('r', 'f'), &[bits(-2.9)], (-2i32) as u32 as u64),
+        (
+            "cvt.rzi.s32.f32 $d, $a;",
+            ('r', 'f'),
+            &[bits(-2.9)],
+            (-2i32) as u32 as u64,
+        ),
         ("cvt.rni.s32.f32 $d, $a;", ('r', 'f'), &[bits(2.5)], 2),
         ("cvt.rpi.u32.f32 $d, $a;", ('r', 'f'), &[bits(2.1)], 3),
-        ("cvt.rmi.s64.f64 $d, $a;", ('d', 'e'), &[(-2.1f64).to_bits()], (-3i64) as u64),
+        (
+            "cvt.rmi.s64.f64 $d, $a;",
+            ('d', 'e'),
+            &[(-2.1f64).to_bits()],
+            (-3i64) as u64,
+        ),
         ("cvt.rzi.u32.f32 $d, $a;", ('r', 'f'), &[NAN32], 0),
-        ("cvt.rzi.s32.f64 $d, $a;", ('r', 'e'), &[f64::NAN.to_bits()], 0x8000_0000),
+        (
+            "cvt.rzi.s32.f64 $d, $a;",
+            ('r', 'e'),
+            &[f64::NAN.to_bits()],
+            0x8000_0000,
+        ),
         ("cvt.rzi.u64.f32 $d, $a;", ('d', 'f'), &[NAN32], 1 << 63),
-        ("cvt.rzi.s32.f32 $d, $a;", ('r', 'f'), &[bits(1e20)], 0x7fff_ffff),
-        ("cvt.rn.f32.s32 $d, $a;", ('f', 'r'), &[16_777_217], bits(16_777_216.0)),
-        ("cvt.rp.f32.s32 $d, $a;", ('f', 'r'), &[16_777_217], bits(16_777_218.0)),
-        ("cvt.rn.f32.f64 $d, $a;", ('f', 'e'), &[1e-300f64.to_bits()], 0),
-        ("cvt.rp.f32.f64 $d, $a;", ('f', 'e'), &[1e-300f64.to_bits()], 1),
-        ("cvt.f64.f32 $d, $a;", ('e', 'f'), &[bits(0.5)], 0.5f64.to_bits()),
-        ("cvt.rn.f16.f32 $d, $a;", ('h', 'f'), &[bits(65_520.0)], 0x7c00),
-        ("cvt.f32.f16 $d, $a;", ('f', 'h'), &[1], bits(5.960_464_5e-8)),
+        (
+            "cvt.rzi.s32.f32 $d, $a;",
+            ('r', 'f'),
+            &[bits(1e20)],
+            0x7fff_ffff,
+        ),
+        (
+            "cvt.rn.f32.s32 $d, $a;",
+            ('f', 'r'),
+            &[16_777_217],
+            bits(16_777_216.0),
+        ),
+        (
+            "cvt.rp.f32.s32 $d, $a;",
+            ('f', 'r'),
+            &[16_777_217],
+            bits(16_777_218.0),
+        ),
+        (
+            "cvt.rn.f32.f64 $d, $a;",
+            ('f', 'e'),
+            &[1e-300f64.to_bits()],
+            0,
+        ),
+        (
+            "cvt.rp.f32.f64 $d, $a;",
+            ('f', 'e'),
+            &[1e-300f64.to_bits()],
+            1,
+        ),
+        (
+            "cvt.f64.f32 $d, $a;",
+            ('e', 'f'),
+            &[bits(0.5)],
+            0.5f64.to_bits(),
+        ),
+        (
+            "cvt.rn.f16.f32 $d, $a;",
+            ('h', 'f'),
+            &[bits(65_520.0)],
+            0x7c00,
+        ),
+        (
+            "cvt.f32.f16 $d, $a;",
+            ('f', 'h'),
+            &[1],
+            bits(5.960_464_5e-8),
+        ),
         ("cvt.rni.f32.f32 $d, $a;", F, &[bits(-0.4)], 0x8000_0000),
         ("cvt.sat.f32.f32 $d, $a;", F, &[0x8000_0000], 0),
         ("cvt.rn.relu.f16.f32 $d, $a;", ('h', 'f'), &[bits(-1.0)], 0),
-        ("cvt.rn.f16x2.f32 $d, $a, $b;", ('r', 'f'), &[bits(1.0), bits(-2.0)], 0x3c00_c000),
+        (
+            "cvt.rn.f16x2.f32 $d, $a, $b;",
+            ('r', 'f'),
+            &[bits(1.0), bits(-2.0)],
+            0x3c00_c000,
+        ),
         ("cvt.s32.s8 $d, $a;", R, &[0x180], 0xffff_ff80),
         ("cvt.u16.u32 $d, $a;", ('h', 'r'), &[0x12345], 0x2345),
         ("cvt.s64.s32 $d, $a;", ('d', 'r'), &[ONES32], u64::MAX),

@@ -14,7 +14,9 @@ const COPY: &str = "
 #[test]
 fn copied_words_are_present_after_the_wait() {
     let bench = Bench::body(
-        &format!("{COPY} cp.async.wait_group 0; ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"),
+        &format!(
+            "{COPY} cp.async.wait_group 0; ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"
+        ),
         4096,
     );
     let values: Vec<u32> = (0..64).map(|index| index * 3 + 1).collect();
@@ -25,7 +27,10 @@ fn copied_words_are_present_after_the_wait() {
 
 #[test]
 fn copied_words_are_missing_without_a_wait() {
-    let bench = Bench::body(&format!("{COPY} ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"), 4096);
+    let bench = Bench::body(
+        &format!("{COPY} ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"),
+        4096,
+    );
     bench.memory.write(0, &[5_u32; 32]);
     bench.launch(1, 32).expect("no fault");
     assert_eq!(bench.memory.read::<u32>(1024, 32), [0; 32]);
@@ -61,7 +66,10 @@ fn copy_from_out_of_bounds_is_a_fault_of_the_copy() {
     let fault = bench.launch(1, 32).expect_err("it is out of bounds");
     assert_eq!(fault.kind, ReportKind::IllegalAddress);
     let misaligned = Bench::body(&COPY.replace("[%at4], 4", "[%at4], 16"), 4096);
-    assert_eq!(misaligned.launch(1, 32).expect_err("it is misaligned").kind, ReportKind::MisalignedAddress);
+    assert_eq!(
+        misaligned.launch(1, 32).expect_err("it is misaligned").kind,
+        ReportKind::MisalignedAddress
+    );
 }
 
 #[test]
@@ -131,7 +139,10 @@ END:",
     let values: Vec<u32> = (0..64).collect();
     bench.memory.write(0, &values);
     bench.launch(1, 64).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(256, 64), (1..65).collect::<Vec<_>>());
+    assert_eq!(
+        bench.memory.read::<u32>(256, 64),
+        (1..65).collect::<Vec<_>>()
+    );
 }
 
 #[test]

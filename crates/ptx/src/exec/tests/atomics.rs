@@ -28,7 +28,10 @@ fn sums_from_many_blocks_and_workers_are_exact() {
         assert_eq!(bench.memory.read::<u32>(16, 1), [9599]);
         assert_eq!(f64::from_bits(bench.memory.read::<u64>(24, 1)[0]), 9600.0);
         assert_eq!(f32::from_bits(bench.memory.read::<u32>(32, 1)[0]), 9600.0);
-        assert_eq!(bench.memory.read::<u32>(36, 2), [0, (0..9600).fold(0, |a, b| a | b)]);
+        assert_eq!(
+            bench.memory.read::<u32>(36, 2),
+            [0, (0..9600).fold(0, |a, b| a | b)]
+        );
     }
 }
 
@@ -61,7 +64,10 @@ fn each_operation_returns_the_old_value_and_stores_the_new() {
         );
         bench.memory.write(8, &[before]);
         bench.launch(1, 1).expect("no fault");
-        let left = (bench.memory.read::<u32>(0, 1)[0], bench.memory.read::<u32>(8, 1)[0]);
+        let left = (
+            bench.memory.read::<u32>(0, 1)[0],
+            bench.memory.read::<u32>(8, 1)[0],
+        );
         assert_eq!(left, (before, after), "{operation} {operands}");
     }
 }
@@ -100,7 +106,10 @@ fn narrow_and_packed_atomics_add_in_their_own_format() {
     );
     bench.launch(1, 32).expect("no fault");
     // 32 in f16; 32 and 64 in bf16.
-    assert_eq!(bench.memory.read::<u16>(0, 5), [0x5000, 0, 0x4280, 0x4200, 7]);
+    assert_eq!(
+        bench.memory.read::<u16>(0, 5),
+        [0x5000, 0, 0x4280, 0x4200, 7]
+    );
 }
 
 #[test]
@@ -161,12 +170,17 @@ fn signed_elements_of_volatile_vectors_are_extended() {
     st.global.v2.u32 [%p+40], {%r1, %r2};",
         128,
     );
-    bench.memory.write(0, &[0xff_u8, 2, 0x80, 127, 0, 0xff, 5, 0]);
+    bench
+        .memory
+        .write(0, &[0xff_u8, 2, 0x80, 127, 0, 0xff, 5, 0]);
     bench.launch(1, 1).expect("no fault");
-    let [halves, extended] =
-        [[0x02ff, 0x7f80, -256, 5], [-1, 2, -128, 127]].map(|list: [i32; 4]| list.map(i32::cast_unsigned));
+    let [halves, extended] = [[0x02ff, 0x7f80, -256, 5], [-1, 2, -128, 127]]
+        .map(|list: [i32; 4]| list.map(i32::cast_unsigned));
     assert_eq!(bench.memory.read::<u32>(16, 4), extended);
-    assert_eq!(bench.memory.read::<u32>(32, 4), [halves[0], halves[1], extended[0], extended[1]]);
+    assert_eq!(
+        bench.memory.read::<u32>(32, 4),
+        [halves[0], halves[1], extended[0], extended[1]]
+    );
     assert_eq!(bench.memory.read::<u32>(48, 4), halves);
 }
 
@@ -174,16 +188,41 @@ fn signed_elements_of_volatile_vectors_are_extended() {
 fn vectors_that_another_block_stores_are_read_whole() {
     let cases = [
         ("v2.u8", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
-        ("v4.u8", "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5", "%h2, %h5"),
+        (
+            "v4.u8",
+            "%h1, %h1, %h1, %h1",
+            "%h2, %h3, %h4, %h5",
+            "%h2, %h5",
+        ),
         ("v2.u16", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
-        ("v4.u16", "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5", "%h3, %h4"),
+        (
+            "v4.u16",
+            "%h1, %h1, %h1, %h1",
+            "%h2, %h3, %h4, %h5",
+            "%h3, %h4",
+        ),
         ("v2.u32", "%r1, %r1", "%r2, %r3", "%r2, %r3"),
-        ("v4.u32", "%r1, %r1, %r1, %r1", "%r2, %r3, %r4, %r5", "%r2, %r5"),
+        (
+            "v4.u32",
+            "%r1, %r1, %r1, %r1",
+            "%r2, %r3, %r4, %r5",
+            "%r2, %r5",
+        ),
         ("v2.u64", "%d1, %d1", "%d2, %d3", "%d2, %d3"),
         ("v2.s8", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
-        ("v4.s8", "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5", "%h2, %h5"),
+        (
+            "v4.s8",
+            "%h1, %h1, %h1, %h1",
+            "%h2, %h3, %h4, %h5",
+            "%h2, %h5",
+        ),
         ("v2.s16", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
-        ("v4.s16", "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5", "%h3, %h4"),
+        (
+            "v4.s16",
+            "%h1, %h1, %h1, %h1",
+            "%h2, %h3, %h4, %h5",
+            "%h3, %h4",
+        ),
     ];
     for (vector, stored, loaded, compared) in cases {
         let scalar = match &vector[3..] {

@@ -18,7 +18,9 @@ fn carries_link_the_words_of_a_wide_sum() {
             )),
             128,
         );
-        bench.memory.write(0, &[a[0] as u32, a[1] as u32, b[0] as u32, b[1] as u32]);
+        bench
+            .memory
+            .write(0, &[a[0] as u32, a[1] as u32, b[0] as u32, b[1] as u32]);
         bench.launch(1, 1).expect("no fault");
         bench.memory.read::<u32>(16, 3)
     };
@@ -31,23 +33,81 @@ fn carries_link_the_words_of_a_wide_sum() {
 #[test]
 fn products_carry_into_the_next_word() {
     check(&[
-        ("mad.lo.cc.u32 $d, $a, $b, $c; addc.u32 $d, 0, 0;", R, &[ONES32, ONES32, ONES32], 1),
-        ("mad.hi.cc.u32 $d, $a, $b, $c; addc.u32 $d, 0, 0;", R, &[ONES32, ONES32, 1], 0),
-        ("mad.hi.cc.u32 $d, $a, $b, $c; addc.u32 $d, 0, 0;", R, &[ONES32, ONES32, 2], 1),
-        ("add.cc.u32 $d, $a, $a; madc.lo.u32 $d, $a, $b, $c;", R, &[ONES32, 2, 7], 6),
-        ("add.cc.u32 $d, $a, $a; madc.hi.s32 $d, $a, $b, $c;", R, &[ONES32, 2, 7], 7),
-        ("add.cc.u64 $d, $a, $b; addc.u64 $d, $a, $b;", D, &[u64::MAX, 1], 1),
-        ("sub.cc.s64 $d, $a, $b; subc.s64 $d, $a, $b;", D, &[0, 1], u64::MAX - 1),
-        ("add.cc.u32 $d, $a, $a; addc.sat.s32 $d, $b, 0;", R, &[ONES32, 0x7fff_ffff], 0x7fff_ffff),
-        ("sub.cc.u32 $d, $b, $a; subc.sat.s32 $d, $c, 0;", R, &[1, 0, 0x8000_0000], 0x8000_0000),
-        ("add.cc.u32 $d, $a, $a; madc.hi.sat.s32 $d, $b, $b, $c;", R, &[ONES32, 0x4000_0000, 0x7000_0000], 0x7fff_ffff),
-        ("mad.lo.cc.u64 $d, $a, $b, $c; madc.hi.u64 $d, $a, $b, $c;", D, &[u64::MAX, u64::MAX, u64::MAX], u64::MAX - 1),
+        (
+            "mad.lo.cc.u32 $d, $a, $b, $c; addc.u32 $d, 0, 0;",
+            R,
+            &[ONES32, ONES32, ONES32],
+            1,
+        ),
+        (
+            "mad.hi.cc.u32 $d, $a, $b, $c; addc.u32 $d, 0, 0;",
+            R,
+            &[ONES32, ONES32, 1],
+            0,
+        ),
+        (
+            "mad.hi.cc.u32 $d, $a, $b, $c; addc.u32 $d, 0, 0;",
+            R,
+            &[ONES32, ONES32, 2],
+            1,
+        ),
+        (
+            "add.cc.u32 $d, $a, $a; madc.lo.u32 $d, $a, $b, $c;",
+            R,
+            &[ONES32, 2, 7],
+            6,
+        ),
+        (
+            "add.cc.u32 $d, $a, $a; madc.hi.s32 $d, $a, $b, $c;",
+            R,
+            &[ONES32, 2, 7],
+            7,
+        ),
+        (
+            "add.cc.u64 $d, $a, $b; addc.u64 $d, $a, $b;",
+            D,
+            &[u64::MAX, 1],
+            1,
+        ),
+        (
+            "sub.cc.s64 $d, $a, $b; subc.s64 $d, $a, $b;",
+            D,
+            &[0, 1],
+            u64::MAX - 1,
+        ),
+        (
+            "add.cc.u32 $d, $a, $a; addc.sat.s32 $d, $b, 0;",
+            R,
+            &[ONES32, 0x7fff_ffff],
+            0x7fff_ffff,
+        ),
+        (
+            "sub.cc.u32 $d, $b, $a; subc.sat.s32 $d, $c, 0;",
+            R,
+            &[1, 0, 0x8000_0000],
+            0x8000_0000,
+        ),
+        (
+            "add.cc.u32 $d, $a, $a; madc.hi.sat.s32 $d, $b, $b, $c;",
+            R,
+            &[ONES32, 0x4000_0000, 0x7000_0000],
+            0x7fff_ffff,
+        ),
+        (
+            "mad.lo.cc.u64 $d, $a, $b, $c; madc.hi.u64 $d, $a, $b, $c;",
+            D,
+            &[u64::MAX, u64::MAX, u64::MAX],
+            u64::MAX - 1,
+        ),
     ]);
 }
 
 #[test]
 fn carry_of_a_lane_is_its_own() {
-    let bench = Bench::body("add.cc.u32 %r2, %t, 0xFFFFFFF0; addc.u32 %r3, 0, 0; st.global.u32 [%at4], %r3;", 256);
+    let bench = Bench::body(
+        "add.cc.u32 %r2, %t, 0xFFFFFFF0; addc.u32 %r3, 0, 0; st.global.u32 [%at4], %r3;",
+        256,
+    );
     let expected: Vec<u32> = (0..32).map(|lane| u32::from(lane >= 16)).collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
@@ -66,7 +126,11 @@ fn permutations_take_their_bytes_by_mode() {
     ];
     for (mode, selector, expected) in cases {
         let text = format!("prmt.b32{mode} $d, $a, $b, $c;");
-        assert_eq!(compute(&text, R, &[0x4433_2211, 0x8877_6655, selector]), expected, "{text}");
+        assert_eq!(
+            compute(&text, R, &[0x4433_2211, 0x8877_6655, selector]),
+            expected,
+            "{text}"
+        );
     }
 }
 
@@ -93,26 +157,81 @@ fn fields_extend_and_set_bits_are_found() {
 #[test]
 fn dot_products_extend_each_side_by_its_own_sign() {
     check(&[
-        ("dp4a.u32.u32 $d, $a, $b, $c;", R, &[ONES32, ONES32, 1], 4 * 255 * 255 + 1),
+        (
+            "dp4a.u32.u32 $d, $a, $b, $c;",
+            R,
+            &[ONES32, ONES32, 1],
+            4 * 255 * 255 + 1,
+        ),
         ("dp4a.s32.s32 $d, $a, $b, $c;", R, &[ONES32, ONES32, 1], 5),
-        ("dp4a.s32.u32 $d, $a, $b, $c;", R, &[ONES32, ONES32, 0], (-1020_i32) as u32 as u64),
-        ("dp4a.u32.s32 $d, $a, $b, $c;", R, &[0x0102_0304, 0x80ff_0102, 0], (-128_i32 - 2 + 3 + 8) as u32 as u64),
-        ("dp2a.lo.s32.s32 $d, $a, $b, $c;", R, &[0xffff_0002, 0x7f7f_80ff, 10], 10 + 128 - 2),
-        ("dp2a.hi.u32.u32 $d, $a, $b, $c;", R, &[0x0001_ffff, 0x0203_0000, 0], 3 * 0xffff + 2),
+        (
+            "dp4a.s32.u32 $d, $a, $b, $c;",
+            R,
+            &[ONES32, ONES32, 0],
+            (-1020_i32) as u32 as u64,
+        ),
+        (
+            "dp4a.u32.s32 $d, $a, $b, $c;",
+            R,
+            &[0x0102_0304, 0x80ff_0102, 0],
+            (-128_i32 - 2 + 3 + 8) as u32 as u64,
+        ),
+        (
+            "dp2a.lo.s32.s32 $d, $a, $b, $c;",
+            R,
+            &[0xffff_0002, 0x7f7f_80ff, 10],
+            10 + 128 - 2,
+        ),
+        (
+            "dp2a.hi.u32.u32 $d, $a, $b, $c;",
+            R,
+            &[0x0001_ffff, 0x0203_0000, 0],
+            3 * 0xffff + 2,
+        ),
     ]);
 }
 
 #[test]
 fn products_of_24_bits_take_either_end() {
     check(&[
-        ("mul24.lo.u32 $d, $a, $b;", R, &[0xff00_0003, 0xff00_0005], 15),
-        ("mul24.hi.s32 $d, $a, $b;", R, &[0x00ff_ffff, 0x10000], ONES32),
+        (
+            "mul24.lo.u32 $d, $a, $b;",
+            R,
+            &[0xff00_0003, 0xff00_0005],
+            15,
+        ),
+        (
+            "mul24.hi.s32 $d, $a, $b;",
+            R,
+            &[0x00ff_ffff, 0x10000],
+            ONES32,
+        ),
         ("mad24.lo.s32 $d, $a, $b, $c;", R, &[0x00ff_ffff, 3, 10], 7),
-        ("mad24.hi.u32 $d, $a, $b, $c;", R, &[0x80_0000, 0x20, 1], 0x1001),
-        ("mad24.hi.sat.s32 $d, $a, $b, $c;", R, &[0x40_0000, 0x40_0000, 0x7fff_ffff], 0x7fff_ffff),
-        ("sad.s32 $d, $a, $b, $c;", R, &[0x8000_0000, 0x7fff_ffff, 1], 0),
+        (
+            "mad24.hi.u32 $d, $a, $b, $c;",
+            R,
+            &[0x80_0000, 0x20, 1],
+            0x1001,
+        ),
+        (
+            "mad24.hi.sat.s32 $d, $a, $b, $c;",
+            R,
+            &[0x40_0000, 0x40_0000, 0x7fff_ffff],
+            0x7fff_ffff,
+        ),
+        (
+            "sad.s32 $d, $a, $b, $c;",
+            R,
+            &[0x8000_0000, 0x7fff_ffff, 1],
+            0,
+        ),
         ("sad.u16 $d, $a, $b, $c;", H, &[1, 3, 10], 12),
-        ("mad.hi.sat.s32 $d, $a, $b, $c;", R, &[0x7fff_ffff, 0x7fff_ffff, 0x7fff_ffff], 0x7fff_ffff),
+        (
+            "mad.hi.sat.s32 $d, $a, $b, $c;",
+            R,
+            &[0x7fff_ffff, 0x7fff_ffff, 0x7fff_ffff],
+            0x7fff_ffff,
+        ),
     ]);
 }
 
@@ -120,9 +239,24 @@ fn products_of_24_bits_take_either_end() {
 fn packed_halves_add_and_compare_separately() {
     check(&[
         ("add.u16x2 $d, $a, $b;", R, &[0xffff_ffff, 0x0001_0001], 0),
-        ("min.s16x2 $d, $a, $b;", R, &[0x8000_0001, 0x0001_8000], 0x8000_8000),
-        ("max.u16x2 $d, $a, $b;", R, &[0x8000_0001, 0x0001_8000], 0x8000_8000),
-        ("max.relu.s16x2 $d, $a, $b;", R, &[0x8000_0001, 0xffff_8000], 1),
+        (
+            "min.s16x2 $d, $a, $b;",
+            R,
+            &[0x8000_0001, 0x0001_8000],
+            0x8000_8000,
+        ),
+        (
+            "max.u16x2 $d, $a, $b;",
+            R,
+            &[0x8000_0001, 0x0001_8000],
+            0x8000_8000,
+        ),
+        (
+            "max.relu.s16x2 $d, $a, $b;",
+            R,
+            &[0x8000_0001, 0xffff_8000],
+            1,
+        ),
         ("min.relu.s32 $d, $a, $b;", R, &[ONES32, 5], 0),
     ]);
 }
@@ -135,12 +269,37 @@ fn set_gives_all_ones_or_one() {
         ("set.lt.u32.u32 $d, $a, $b;", R, &[ONES32, 0], 0),
         ("set.ge.f32.f32 $d, $a, $b;", F, &[one, one], one),
         ("set.lt.ftz.u32.f32 $d, $a, $b;", ('r', 'f'), &[0, 1], 0),
-        ("set.equ.s32.f32 $d, $a, $b;", ('r', 'f'), &[0x7fc0_0000, one], ONES32),
-        ("setp.eq.u32 %p1, %r0, 1; set.eq.or.u32.u32 $d, $a, $b, !%p1;", R, &[1, 2], ONES32),
-        ("set.gt.f16x2.f16x2 $d, $a, $b;", R, &[0x3c00_4000, 0x4000_3c00], 0x0000_3c00),
-        ("set.le.bf16x2.bf16x2 $d, $a, $b;", R, &[0x3f80_4000, 0x4000_3f80], 0x3f80_0000),
+        (
+            "set.equ.s32.f32 $d, $a, $b;",
+            ('r', 'f'),
+            &[0x7fc0_0000, one],
+            ONES32,
+        ),
+        (
+            "setp.eq.u32 %p1, %r0, 1; set.eq.or.u32.u32 $d, $a, $b, !%p1;",
+            R,
+            &[1, 2],
+            ONES32,
+        ),
+        (
+            "set.gt.f16x2.f16x2 $d, $a, $b;",
+            R,
+            &[0x3c00_4000, 0x4000_3c00],
+            0x0000_3c00,
+        ),
+        (
+            "set.le.bf16x2.bf16x2 $d, $a, $b;",
+            R,
+            &[0x3f80_4000, 0x4000_3f80],
+            0x3f80_0000,
+        ),
         ("slct.u32.s32 $d, $a, $b, $c;", R, &[1, 2, 0x8000_0000], 2),
-        ("slct.ftz.f32.f32 $d, $a, $b, $c;", F, &[1, 2, 0x8000_0001], 1),
+        (
+            "slct.ftz.f32.f32 $d, $a, $b, $c;",
+            F,
+            &[1, 2, 0x8000_0001],
+            1,
+        ),
         ("slct.f32.f32 $d, $a, $b, $c;", F, &[1, 2, 0x7fc0_0000], 2),
     ]);
 }
@@ -148,7 +307,11 @@ fn set_gives_all_ones_or_one() {
 #[test]
 fn packed_comparison_gives_a_predicate_for_each_half() {
     let select = "selp.b32 $d, 1, 0, %p1; @%p2 add.u32 $d, $d, 2;";
-    let cases = [(0x3c00_4000, 0x4000_3c00, 1), (0x4000_3c00, 0x3c00_4000, 2), (0x7e00_7e00, 0, 0)];
+    let cases = [
+        (0x3c00_4000, 0x4000_3c00, 1),
+        (0x4000_3c00, 0x3c00_4000, 2),
+        (0x7e00_7e00, 0, 0),
+    ];
     for (a, b, expected) in cases {
         let text = format!("setp.gt.f16x2 %p1|%p2, $a, $b; {select}");
         assert_eq!(compute(&text, R, &[a, b]), expected, "{a:x} {b:x}");
@@ -170,10 +333,21 @@ fn properties_of_numbers_are_distinguished() {
     ] {
         let text = format!("testp.{property}.f32 %p1, $a; selp.b32 $d, 1, 0, %p1;");
         for (bits, expected) in bits.into_iter().zip(expected) {
-            assert_eq!(compute(&text, ('r', 'f'), &[bits]), expected, "{property} {bits:x}");
+            assert_eq!(
+                compute(&text, ('r', 'f'), &[bits]),
+                expected,
+                "{property} {bits:x}"
+            );
         }
     }
-    assert_eq!(compute("testp.subnormal.f64 %p1, $a; selp.b32 $d, 1, 0, %p1;", ('r', 'e'), &[1]), 1);
+    assert_eq!(
+        compute(
+            "testp.subnormal.f64 %p1, $a; selp.b32 $d, 1, 0, %p1;",
+            ('r', 'e'),
+            &[1]
+        ),
+        1
+    );
 }
 
 #[test]

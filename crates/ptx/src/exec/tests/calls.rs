@@ -64,7 +64,13 @@ fn shared_variables_of_functions_overlap_neither_each_other_nor_those_of_the_ker
             "{{ .param .b32 x; .param .b32 out; st.param.u32 [x], {x}; call (out), {name}, (x); ld.param.u32 {result}, [out]; }}\n"
         )
     };
-    let calls = [call("one", 7, "%r2"), call("two", 9, "%r2"), call("one", 0, "%r2"), call("two", 0, "%r3")].concat();
+    let calls = [
+        call("one", 7, "%r2"),
+        call("two", 9, "%r2"),
+        call("one", 0, "%r2"),
+        call("two", 0, "%r3"),
+    ]
+    .concat();
     let body = kernel(&format!(
         ".shared .align 4 .b32 own; st.shared.u32 [own], 5;\n{calls}ld.shared.u32 %r4, [own];
         mad.lo.u32 %r2, %r2, 100, %r3; mad.lo.u32 %r2, %r2, 100, %r4; st.global.u32 [%at4], %r2;"
@@ -99,7 +105,9 @@ fn function_pointers_call_a_different_function_in_each_lane() {
     st.global.u32 [%at4], %r3;",
     );
     let bench = Bench::new(&format!("{functions}{body}"), 4096);
-    let expected: Vec<u32> = (0..32).map(|tid| if tid % 2 == 0 { tid + tid } else { tid * tid }).collect();
+    let expected: Vec<u32> = (0..32)
+        .map(|tid| if tid % 2 == 0 { tid + tid } else { tid * tid })
+        .collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
 
@@ -152,7 +160,10 @@ fn structures_are_passed_by_value_and_local_addresses_by_pointer() {
 #[test]
 fn endless_recursion_is_a_stack_fault() {
     let body = kernel("call endless, ();");
-    let bench = Bench::new(&format!(".func endless() {{ .local .b8 room[64]; call endless, (); ret; }}\n{body}"), 4096);
+    let bench = Bench::new(
+        &format!(".func endless() {{ .local .b8 room[64]; call endless, (); ret; }}\n{body}"),
+        4096,
+    );
     let fault = bench.launch(1, 1).expect_err("the stack ends");
     assert_eq!(fault.kind, ReportKind::HardwareStackError);
     assert_eq!(&*fault.function, "endless");
@@ -166,7 +177,9 @@ fn a_bad_function_pointer_is_a_fault() {
     proto: .callprototype _ ();
     call %d1, (), proto;",
     );
-    let fault = Bench::new(&body, 4096).launch(1, 1).expect_err("no function is there");
+    let fault = Bench::new(&body, 4096)
+        .launch(1, 1)
+        .expect_err("no function is there");
     assert_eq!(fault.kind, ReportKind::InvalidProgramCounter);
 }
 

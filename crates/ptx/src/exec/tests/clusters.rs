@@ -38,8 +38,13 @@ fn blocks_of_a_cluster_read_each_others_shared_memory() {
         4096,
     );
     bench.cluster = [4, 1, 1];
-    bench.launch_with([8, 1, 1], [1, 1, 1], &PARAMS).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(0, 8), [103, 100, 101, 102, 103, 100, 101, 102]);
+    bench
+        .launch_with([8, 1, 1], [1, 1, 1], &PARAMS)
+        .expect("no fault");
+    assert_eq!(
+        bench.memory.read::<u32>(0, 8),
+        [103, 100, 101, 102, 103, 100, 101, 102]
+    );
 }
 
 #[test]
@@ -66,18 +71,29 @@ fn cluster_registers_hold_the_rank_in_the_cluster() {
         4096,
     );
     bench.cluster = [2, 2, 1];
-    bench.launch_with([4, 2, 1], [1, 1, 1], &PARAMS).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(0, 8), [20, 1021, 10020, 11021, 122, 1123, 10122, 11123]);
+    bench
+        .launch_with([4, 2, 1], [1, 1, 1], &PARAMS)
+        .expect("no fault");
+    assert_eq!(
+        bench.memory.read::<u32>(0, 8),
+        [20, 1021, 10020, 11021, 122, 1123, 10122, 11123]
+    );
 }
 
 #[test]
 fn cluster_that_the_kernel_requires_needs_a_grid_of_whole_clusters() {
     let text = kernel("mov.u32 %r2, %cluster_nctarank; st.global.u32 [%at4], %r2;");
-    let bench = Bench::new(&text.replace("(.param .u64 p)", "(.param .u64 p) .reqnctapercluster 2"), 128);
+    let bench = Bench::new(
+        &text.replace("(.param .u64 p)", "(.param .u64 p) .reqnctapercluster 2"),
+        128,
+    );
     bench.launch(4, 1).expect("no fault");
     assert_eq!(bench.memory.read::<u32>(0, 4), [2; 4]);
     let fault = bench.launch(3, 1).expect_err("three blocks are no pairs");
-    assert!(matches!(fault.kind, ReportKind::InvalidLaunch(_)), "{fault}");
+    assert!(
+        matches!(fault.kind, ReportKind::InvalidLaunch(_)),
+        "{fault}"
+    );
 }
 
 #[test]
@@ -92,7 +108,9 @@ fn cluster_barrier_that_a_block_never_reaches_is_a_deadlock() {
         128,
     );
     bench.cluster = [2, 1, 1];
-    let text = bench.launch_with([2, 1, 1], [32, 1, 1], &PARAMS).expect_err("it hangs");
+    let text = bench
+        .launch_with([2, 1, 1], [32, 1, 1], &PARAMS)
+        .expect_err("it hangs");
     assert_eq!(text.kind, ReportKind::Deadlock);
 }
 

@@ -27,13 +27,48 @@ fn tf32_keeps_ten_bits_of_the_fraction() {
 #[test]
 fn pairs_of_f32_become_bytes_that_saturate() {
     check(&[
-        ("cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b;", HF, &[bits(1.0), bits(-448.0)], 0x38fe),
-        ("cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b;", HF, &[bits(f32::INFINITY), NAN32], 0x7e7f),
-        ("cvt.rn.satfinite.relu.e4m3x2.f32 $d, $a, $b;", HF, &[bits(-3.0), bits(2.0)], 0x0040),
-        ("cvt.rn.satfinite.e5m2x2.f32 $d, $a, $b;", HF, &[bits(1.25), bits(-1e9)], 0x3dfb),
-        ("cvt.rn.satfinite.e4m3x2.f16x2 $d, $a;", HR, &[0x3c00_c000], 0x38c0),
-        ("cvt.rp.satfinite.ue8m0x2.f32 $d, $a, $b;", HF, &[bits(1.5), bits(0.25)], 0x807d),
-        ("cvt.rz.satfinite.ue8m0x2.f32 $d, $a, $b;", HF, &[bits(1.5), NAN32], 0x7fff),
+        (
+            "cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b;",
+            HF,
+            &[bits(1.0), bits(-448.0)],
+            0x38fe,
+        ),
+        (
+            "cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b;",
+            HF,
+            &[bits(f32::INFINITY), NAN32],
+            0x7e7f,
+        ),
+        (
+            "cvt.rn.satfinite.relu.e4m3x2.f32 $d, $a, $b;",
+            HF,
+            &[bits(-3.0), bits(2.0)],
+            0x0040,
+        ),
+        (
+            "cvt.rn.satfinite.e5m2x2.f32 $d, $a, $b;",
+            HF,
+            &[bits(1.25), bits(-1e9)],
+            0x3dfb,
+        ),
+        (
+            "cvt.rn.satfinite.e4m3x2.f16x2 $d, $a;",
+            HR,
+            &[0x3c00_c000],
+            0x38c0,
+        ),
+        (
+            "cvt.rp.satfinite.ue8m0x2.f32 $d, $a, $b;",
+            HF,
+            &[bits(1.5), bits(0.25)],
+            0x807d,
+        ),
+        (
+            "cvt.rz.satfinite.ue8m0x2.f32 $d, $a, $b;",
+            HF,
+            &[bits(1.5), NAN32],
+            0x7fff,
+        ),
     ]);
 }
 
@@ -42,7 +77,12 @@ fn bytes_convert_to_pairs_of_f16_exactly() {
     check(&[
         ("cvt.rn.f16x2.e4m3x2 $d, $a;", RH, &[0x38c0], 0x3c00_c000),
         ("cvt.rn.f16x2.e4m3x2 $d, $a;", RH, &[0x017f], 0x1800_7fff),
-        ("cvt.rn.relu.f16x2.e5m2x2 $d, $a;", RH, &[0x7cbc], 0x7c00_0000),
+        (
+            "cvt.rn.relu.f16x2.e5m2x2 $d, $a;",
+            RH,
+            &[0x7cbc],
+            0x7c00_0000,
+        ),
         ("cvt.rn.f16x2.e5m2x2 $d, $a;", RH, &[0xfc3c], 0xfc00_3c00),
         ("cvt.rn.bf16x2.ue8m0x2 $d, $a;", RH, &[0x7fff], 0x3f80_7fff),
     ]);
@@ -53,8 +93,10 @@ fn bytes_convert_to_pairs_of_f16_exactly() {
 fn bf16_converts_to_bytes_that_saturate_and_from_bytes() {
     const S8: &str = "{ .reg .b8 byte; cvt.rzi.s8.bf16 byte, $a; mov.b16 $d, {byte, 0}; }";
     const U8: &str = "{ .reg .b8 byte; cvt.rni.u8.bf16 byte, $a; mov.b16 $d, {byte, 0}; }";
-    const FROM_S8: &str = "{ .reg .b8 byte, other; mov.b16 {byte, other}, $a; cvt.rn.bf16.s8 $d, byte; }";
-    const FROM_U8: &str = "{ .reg .b8 byte, other; mov.b16 {byte, other}, $a; cvt.rn.bf16.u8 $d, byte; }";
+    const FROM_S8: &str =
+        "{ .reg .b8 byte, other; mov.b16 {byte, other}, $a; cvt.rn.bf16.s8 $d, byte; }";
+    const FROM_U8: &str =
+        "{ .reg .b8 byte, other; mov.b16 {byte, other}, $a; cvt.rn.bf16.u8 $d, byte; }";
     let [nan, three, large, negative] = [0x7fc0, 0xc06d, bits(300.0) >> 16, bits(-129.0) >> 16];
     check(&[
         (S8, H, &[bits(1.5) >> 16], 1),
@@ -74,10 +116,35 @@ fn bf16_converts_to_bytes_that_saturate_and_from_bytes() {
 #[test]
 fn integers_saturate_and_are_packed() {
     check(&[
-        ("cvt.pack.sat.s16.s32 $d, $a, $b;", R, &[0x0001_0000, 0xffff_0000], 0x7fff_8000),
-        ("cvt.pack.sat.u16.s32 $d, $a, $b;", R, &[0xffff_ffff, 0x0001_0000], 0x0000_ffff),
-        ("cvt.pack.sat.u8.s32.b32 $d, $a, $b, $c;", R, &[300, 5, 0x1234], 0x1234_ff05),
-        ("cvt.pack.sat.s4.s32.b32 $d, $a, $b, $c;", R, &[100, 0xffff_ff00, 0xab], 0xab78),
-        ("cvt.pack.sat.u2.s32.b32 $d, $a, $b, $c;", R, &[9, 1, 1], 0x1d),
+        (
+            "cvt.pack.sat.s16.s32 $d, $a, $b;",
+            R,
+            &[0x0001_0000, 0xffff_0000],
+            0x7fff_8000,
+        ),
+        (
+            "cvt.pack.sat.u16.s32 $d, $a, $b;",
+            R,
+            &[0xffff_ffff, 0x0001_0000],
+            0x0000_ffff,
+        ),
+        (
+            "cvt.pack.sat.u8.s32.b32 $d, $a, $b, $c;",
+            R,
+            &[300, 5, 0x1234],
+            0x1234_ff05,
+        ),
+        (
+            "cvt.pack.sat.s4.s32.b32 $d, $a, $b, $c;",
+            R,
+            &[100, 0xffff_ff00, 0xab],
+            0xab78,
+        ),
+        (
+            "cvt.pack.sat.u2.s32.b32 $d, $a, $b, $c;",
+            R,
+            &[9, 1, 1],
+            0x1d,
+        ),
     ]);
 }

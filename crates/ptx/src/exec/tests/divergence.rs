@@ -92,7 +92,9 @@ SECOND:
     st.global.u32 [%at4], %r2;",
         4096,
     );
-    let expected: Vec<u32> = (0..32u32).map(|tid| (tid + 1) * 10 + tid + (tid & 1)).collect();
+    let expected: Vec<u32> = (0..32u32)
+        .map(|tid| (tid + 1) * 10 + tid + (tid & 1))
+        .collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
 

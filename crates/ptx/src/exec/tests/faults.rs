@@ -30,7 +30,10 @@ OUT:",
     assert_eq!(fault.kind, ReportKind::IllegalAddress);
     assert_eq!((fault.block, fault.thread), ([2, 0, 0], [6, 0, 0]));
     let access = fault.access.expect("an access failed");
-    assert_eq!((access.address, access.size, access.write), (BASE + 4096, 8, true));
+    assert_eq!(
+        (access.address, access.size, access.write),
+        (BASE + 4096, 8, true)
+    );
     assert_eq!(fault.line, 22);
     assert_eq!(
         fault.to_string(),
@@ -65,12 +68,16 @@ fn vectors_are_aligned_as_a_whole() {
         .launch(1, 32)
         .expect_err("8 bytes at an odd multiple of 4");
     assert_eq!(fault.kind, ReportKind::MisalignedAddress);
-    Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+8];", 4096).launch(1, 32).expect("aligned");
+    Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+8];", 4096)
+        .launch(1, 32)
+        .expect("aligned");
 }
 
 #[test]
 fn trap_reports_the_lowest_thread_that_reached_it() {
-    let fault = Bench::body("setp.gt.u32 %p1, %t, 9; @%p1 trap;", 4096).launch(1, 32).expect_err("a trap");
+    let fault = Bench::body("setp.gt.u32 %p1, %t, 9; @%p1 trap;", 4096)
+        .launch(1, 32)
+        .expect_err("a trap");
     assert_eq!((fault.kind, fault.thread), (ReportKind::Trap, [10, 0, 0]));
 }
 
@@ -94,26 +101,56 @@ fn unsupported_instructions_are_refused_with_name_and_location() {
     let module = syntax::parse(text).expect("it parses");
     let error = lower(&module).expect_err("it is not supported");
     assert_eq!((error.line, error.column), (7, 5));
-    assert_eq!(error.to_string(), "line 7, column 5: instruction `tcgen05` is not supported");
+    assert_eq!(
+        error.to_string(),
+        "line 7, column 5: instruction `tcgen05` is not supported"
+    );
     for (opcode, instruction) in [
-        ("multimem", "multimem.red.relaxed.sys.global.add.u32 [%d1], 1;"),
+        (
+            "multimem",
+            "multimem.red.relaxed.sys.global.add.u32 [%d1], 1;",
+        ),
         ("txq", "txq.channel_order.b32 %r1, [%d1];"),
     ] {
-        let text =
-            text.replace("tcgen05.wait::ld.sync.aligned;", instruction).replace("%r<9>", "%r<9>; .reg .b64 %d<2>");
-        let error = lower(&syntax::parse(&text).expect("it parses")).expect_err("it is not supported").to_string();
-        assert!(error.contains(opcode) && error.contains("line 7, column 5"), "{error}");
+        let text = text
+            .replace("tcgen05.wait::ld.sync.aligned;", instruction)
+            .replace("%r<9>", "%r<9>; .reg .b64 %d<2>");
+        let error = lower(&syntax::parse(&text).expect("it parses"))
+            .expect_err("it is not supported")
+            .to_string();
+        assert!(
+            error.contains(opcode) && error.contains("line 7, column 5"),
+            "{error}"
+        );
     }
 }
 
 /// Unsupported instructions and forms, each with a part of the refusal.
 const REFUSED: &[(&str, &str)] = &[
-    ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;", "instruction `tcgen05` is not supported"),
-    ("tcgen05.ld.sync.aligned.16x64b.x1.b32 %r1, [%r2];", "instruction `tcgen05` is not supported"),
-    ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1;", "instruction `tcgen05` is not supported"),
-    ("multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%d1];", "instruction `multimem` is not supported"),
-    ("multimem.st.relaxed.sys.global.u32 [%d1], %r1;", "instruction `multimem` is not supported"),
-    ("multimem.red.relaxed.sys.global.add.u32 [%d1], %r1;", "instruction `multimem` is not supported"),
+    (
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;",
+        "instruction `tcgen05` is not supported",
+    ),
+    (
+        "tcgen05.ld.sync.aligned.16x64b.x1.b32 %r1, [%r2];",
+        "instruction `tcgen05` is not supported",
+    ),
+    (
+        "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1;",
+        "instruction `tcgen05` is not supported",
+    ),
+    (
+        "multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%d1];",
+        "instruction `multimem` is not supported",
+    ),
+    (
+        "multimem.st.relaxed.sys.global.u32 [%d1], %r1;",
+        "instruction `multimem` is not supported",
+    ),
+    (
+        "multimem.red.relaxed.sys.global.add.u32 [%d1], %r1;",
+        "instruction `multimem` is not supported",
+    ),
     (
         "cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2, %r2, %r2}], [%r3], {1, 2};",
         "`cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes` with these operands is not supported",
@@ -122,9 +159,18 @@ const REFUSED: &[(&str, &str)] = &[
         "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col::w::128 [%d1, {%r2, %r2, %r2}], {1, 2};",
         "`cp.async.bulk.prefetch.tensor.3d.L2.global.im2col::w::128` with these operands is not supported",
     ),
-    ("tex.2d.f32.f32 %f4, [%d1, {%f1, %f2}], %f3;", "`tex.2d.f32.f32` with these operands is not supported"),
-    ("txq.channel_order.b32 %r1, [%d1];", "`txq.channel_order.b32` with these operands is not supported"),
-    ("suq.memory_layout.b32 %r1, [%d1];", "`suq.memory_layout.b32` with these operands is not supported"),
+    (
+        "tex.2d.f32.f32 %f4, [%d1, {%f1, %f2}], %f3;",
+        "`tex.2d.f32.f32` with these operands is not supported",
+    ),
+    (
+        "txq.channel_order.b32 %r1, [%d1];",
+        "`txq.channel_order.b32` with these operands is not supported",
+    ),
+    (
+        "suq.memory_layout.b32 %r1, [%d1];",
+        "`suq.memory_layout.b32` with these operands is not supported",
+    ),
 ];
 
 #[test]
@@ -136,7 +182,11 @@ fn unsupported_instruction_is_refused_by_its_spelling() {
         );
         let module = syntax::parse(&text).unwrap_or_else(|error| panic!("{instruction}: {error}"));
         let error = lower(&module).expect_err(instruction).to_string();
-        assert_eq!(error, format!("line 7, column 5: {reason}"), "{instruction}");
+        assert_eq!(
+            error,
+            format!("line 7, column 5: {reason}"),
+            "{instruction}"
+        );
     }
 }
 
@@ -156,10 +206,24 @@ WRONG:
     );
     bench.host.continued_after = Some(Mutex::default());
     let expected: Vec<u32> = (0..96).map(|thread| u32::from(thread != 40)).collect();
-    assert_eq!(bench.results::<u32>(96), expected, "the barrier does not wait for the thread that is gone");
-    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("no thread panics");
-    let [fault] = &faults[..] else { panic!("one thread is at fault: {faults:?}") };
-    assert_eq!((fault.kind, fault.thread), (ReportKind::IllegalAddress, [40, 0, 0]));
+    assert_eq!(
+        bench.results::<u32>(96),
+        expected,
+        "the barrier does not wait for the thread that is gone"
+    );
+    let faults = bench
+        .host
+        .continued_after
+        .expect("faults are passed over")
+        .into_inner()
+        .expect("no thread panics");
+    let [fault] = &faults[..] else {
+        panic!("one thread is at fault: {faults:?}")
+    };
+    assert_eq!(
+        (fault.kind, fault.thread),
+        (ReportKind::IllegalAddress, [40, 0, 0])
+    );
 }
 
 #[test]
@@ -186,7 +250,15 @@ fn continued_launch_loses_threads_in_functions_and_counts_each_faulting_warp() {
     bench.host.continued_after = Some(Mutex::default());
     bench.launch(2, 96).expect("the launch goes on");
     assert_eq!(bench.memory.read::<u32>(0, 1), [0], "no thread continued");
-    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("no thread panics");
+    let faults = bench
+        .host
+        .continued_after
+        .expect("faults are passed over")
+        .into_inner()
+        .expect("no thread panics");
     assert_eq!(faults.len(), 6);
-    assert!(faults.iter().all(|fault| &*fault.function == "wrong"), "{faults:?}");
+    assert!(
+        faults.iter().all(|fault| &*fault.function == "wrong"),
+        "{faults:?}"
+    );
 }

@@ -75,13 +75,26 @@ fn assert_copies(load: &str, store: &str, scalar: &str, registers: &str) {
     let source: Vec<u8> = (0..=255).cycle().skip(7).take(512).collect();
     bench.memory.write(0, &source);
     bench.memory.write(512, &[0_u8; 512]);
-    bench.launch(1, 32).unwrap_or_else(|fault| panic!("{body}: {fault}"));
-    let elements = if scalar.starts_with('v') { usize::from(scalar.as_bytes()[1] - b'0') } else { 1 };
-    let bits: usize =
-        scalar.rsplit(|it: char| it.is_alphabetic()).next().and_then(|it| it.parse().ok()).expect("a width");
+    bench
+        .launch(1, 32)
+        .unwrap_or_else(|fault| panic!("{body}: {fault}"));
+    let elements = if scalar.starts_with('v') {
+        usize::from(scalar.as_bytes()[1] - b'0')
+    } else {
+        1
+    };
+    let bits: usize = scalar
+        .rsplit(|it: char| it.is_alphabetic())
+        .next()
+        .and_then(|it| it.parse().ok())
+        .expect("a width");
     let copied = bench.memory.read::<u8>(512, 512);
     for (at, (source, copied)) in source.iter().zip(copied).enumerate() {
-        let expected = if at % 16 < elements * bits / 8 { *source } else { 0 };
+        let expected = if at % 16 < elements * bits / 8 {
+            *source
+        } else {
+            0
+        };
         assert_eq!(copied, expected, "byte {at} of {body}");
     }
 }
@@ -90,10 +103,20 @@ fn assert_copies(load: &str, store: &str, scalar: &str, registers: &str) {
 fn cache_and_ordering_suffixes_do_not_change_loads_and_stores() {
     for (scalar, registers) in TYPES {
         for load in LOADS {
-            assert_copies(&format!("ld{}", placed(load)), "st.global", scalar, registers);
+            assert_copies(
+                &format!("ld{}", placed(load)),
+                "st.global",
+                scalar,
+                registers,
+            );
         }
         for store in STORES {
-            assert_copies("ld.global", &format!("st{}", placed(store)), scalar, registers);
+            assert_copies(
+                "ld.global",
+                &format!("st{}", placed(store)),
+                scalar,
+                registers,
+            );
         }
         assert_copies("ldu.global", "st.global", scalar, registers);
     }
@@ -101,8 +124,14 @@ fn cache_and_ordering_suffixes_do_not_change_loads_and_stores() {
 
 /// Inserts the space after the ordering suffixes and before the cache suffixes.
 fn placed(suffix: &str) -> String {
-    let orders = [".weak", ".volatile", ".relaxed", ".acquire", ".release"].iter().any(|it| suffix.starts_with(it));
-    if orders { format!("{suffix}.global") } else { format!(".global{suffix}") }
+    let orders = [".weak", ".volatile", ".relaxed", ".acquire", ".release"]
+        .iter()
+        .any(|it| suffix.starts_with(it));
+    if orders {
+        format!("{suffix}.global")
+    } else {
+        format!(".global{suffix}")
+    }
 }
 
 #[test]
@@ -135,11 +164,21 @@ fn hints_change_nothing() {
         "griddepcontrol.launch_dependents;",
         "griddepcontrol.wait;",
     ] {
-        let bench = Bench::body(&format!("mov.u32 %r1, 5; {hint} st.global.u32 [%at4], %t;"), 4096);
-        assert_eq!(bench.results::<u32>(32), (0..32).collect::<Vec<_>>(), "{hint}");
+        let bench = Bench::body(
+            &format!("mov.u32 %r1, 5; {hint} st.global.u32 [%at4], %t;"),
+            4096,
+        );
+        assert_eq!(
+            bench.results::<u32>(32),
+            (0..32).collect::<Vec<_>>(),
+            "{hint}"
+        );
     }
     // Discarded memory may have any contents until it is written.
-    let bench = Bench::body("discard.global.L2 [%p], 128; bar.sync 0; st.global.u32 [%at4], %t;", 4096);
+    let bench = Bench::body(
+        "discard.global.L2 [%p], 128; bar.sync 0; st.global.u32 [%at4], %t;",
+        4096,
+    );
     assert_eq!(bench.results::<u32>(32), (0..32).collect::<Vec<_>>());
 }
 
@@ -161,12 +200,23 @@ OUT:
     st.global.u32 [%at4], %r2;"
         );
         let results = Bench::body(&body, 4096).results::<u32>(32);
-        let taking_part: Vec<u32> =
-            results.iter().enumerate().filter(|(lane, _)| members >> lane & 1 == 1).map(|(_, value)| *value).collect();
+        let taking_part: Vec<u32> = results
+            .iter()
+            .enumerate()
+            .filter(|(lane, _)| members >> lane & 1 == 1)
+            .map(|(_, value)| *value)
+            .collect();
         let leader = taking_part[0] / 2;
         assert!(members >> leader & 1 == 1, "{leader} of {members:#x}");
-        assert!(taking_part.iter().all(|value| value / 2 == leader), "{results:?}");
-        assert_eq!(taking_part.iter().filter(|value| **value & 1 == 1).count(), 1, "{results:?}");
+        assert!(
+            taking_part.iter().all(|value| value / 2 == leader),
+            "{results:?}"
+        );
+        assert_eq!(
+            taking_part.iter().filter(|value| **value & 1 == 1).count(),
+            1,
+            "{results:?}"
+        );
         assert_eq!(results[leader as usize] & 1, 1, "{results:?}");
     }
 }

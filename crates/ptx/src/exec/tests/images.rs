@@ -3,14 +3,25 @@
 use std::sync::Arc;
 
 use super::{BASE, Bench, kernel};
-use crate::exec::{AddressMode, Channel, Element, Image, ReportKind, Surface, Texture, Tiles, lower};
+use crate::exec::{
+    AddressMode, Channel, Element, Image, ReportKind, Surface, Texture, Tiles, lower,
+};
 use crate::syntax;
 
 /// Returns a texture of the four bytes 1, 2, 4 and 8.
 fn texture() -> Texture {
     Texture {
-        levels: vec![Image { base: BASE, width: 4, height: 1, depth: 1, pitch: 4 }],
-        element: Element { channel: Channel::U8, channels: 1 },
+        levels: vec![Image {
+            base: BASE,
+            width: 4,
+            height: 1,
+            depth: 1,
+            pitch: 4,
+        }],
+        element: Element {
+            channel: Channel::U8,
+            channels: 1,
+        },
         address_modes: [AddressMode::Border; 3],
         is_linear: false,
         is_linear_in_levels: false,
@@ -33,7 +44,13 @@ fn bench(body: &str) -> Bench {
     texture.levels[0].base = BASE + 128;
     let image = texture.levels[0];
     bench.host.textures.push(Arc::new(texture));
-    bench.host.surfaces.push(Arc::new(Surface { image, element: Element { channel: Channel::U8, channels: 1 } }));
+    bench.host.surfaces.push(Arc::new(Surface {
+        image,
+        element: Element {
+            channel: Channel::U8,
+            channels: 1,
+        },
+    }));
     bench
 }
 
@@ -53,8 +70,16 @@ fn integer_coordinates_select_elements_and_read_zero_out_of_range() {
     st.v4.u32 [%p+16], {%r7, %r8, %r9, %r10};",
     );
     bench.launch(1, 1).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(0, 4), [4, 0, 0, 0], "missing channels are zero");
-    assert_eq!(bench.memory.read::<u32>(16, 4), [0, 4, 0, 1], "a read of a mipmap level is clamped to the edge");
+    assert_eq!(
+        bench.memory.read::<u32>(0, 4),
+        [4, 0, 0, 0],
+        "missing channels are zero"
+    );
+    assert_eq!(
+        bench.memory.read::<u32>(16, 4),
+        [0, 4, 0, 1],
+        "a read of a mipmap level is clamped to the edge"
+    );
 }
 
 #[test]
@@ -94,7 +119,11 @@ fn access_that_crosses_the_edge_of_a_surface_is_out_of_bounds() {
     );
     bench.launch(1, 1).expect("no fault");
     assert_eq!(bench.memory.read::<u32>(0, 1), [0]);
-    assert_eq!(bench.memory.read::<u32>(8, 2), [4, 8], "the access is clamped to the last two bytes");
+    assert_eq!(
+        bench.memory.read::<u32>(8, 2),
+        [4, 8],
+        "the access is clamped to the last two bytes"
+    );
 }
 
 #[test]
@@ -127,7 +156,11 @@ fn unmapped_tiles_read_as_zero_and_not_resident() {
     st.global.u32 [%at4], %r3;";
     let mut bench = bench(body);
     bench.launch(1, 5).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(0, 5), [17, 18, 20, 24, 16], "no tile is read beyond the edge");
+    assert_eq!(
+        bench.memory.read::<u32>(0, 5),
+        [17, 18, 20, 24, 16],
+        "no tile is read beyond the edge"
+    );
     let mut sparse = Texture::clone(&bench.host.textures[0]);
     let tiles = Tiles::new(sparse.levels[0], 1, [2, 1, 1]);
     tiles.set([2, 0, 0], [2, 1, 1], true);
@@ -160,7 +193,9 @@ fn object_that_does_not_exist_faults() {
         "mov.u64 %d1, 9; mov.u32 %r1, 0; suld.b.1d.b8.trap %r2, [%d1, {%r1}];",
         "mov.u64 %d1, 9; suq.width.b32 %r2, [%d1];",
     ] {
-        let fault = bench(body).launch(1, 1).expect_err("the object does not exist");
+        let fault = bench(body)
+            .launch(1, 1)
+            .expect_err("the object does not exist");
         assert_eq!(fault.kind, ReportKind::IllegalAddress, "{body}");
     }
 }
@@ -176,12 +211,19 @@ fn references_and_separate_samplers_are_refused_with_their_names() {
         ".global .texref t;\n{}",
         kernel("mov.u32 %r1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [t, {%r1}];")
     );
-    assert!(refused(&reference).contains("texture, sampler and surface references are not supported"));
-    let sampler = kernel("mov.u64 %d1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, %d1, {%r1}];");
-    let apart = format!(".version 8.8\n.target sm_100, texmode_independent\n.address_size 64\n{sampler}");
+    assert!(
+        refused(&reference).contains("texture, sampler and surface references are not supported")
+    );
+    let sampler =
+        kernel("mov.u64 %d1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, %d1, {%r1}];");
+    let apart =
+        format!(".version 8.8\n.target sm_100, texmode_independent\n.address_size 64\n{sampler}");
     let module = syntax::parse(&apart).unwrap_or_else(|error| panic!("{error}\n{apart}"));
     let error = lower(&module).expect_err("it is refused").to_string();
-    assert!(error.contains("separate samplers are not supported"), "{error}");
+    assert!(
+        error.contains("separate samplers are not supported"),
+        "{error}"
+    );
     let formatted = kernel("mov.u64 %d1, 0; sust.p.1d.b64.trap [%d1, {%r1}], %d2;");
     assert!(refused(&formatted).contains("`sust.p.1d.b64.trap`"));
 }

@@ -25,7 +25,9 @@ impl Run {
 
     /// Launches the kernel, and waits for it.
     pub(super) fn launch(&self) -> Statistics {
-        self.bench.launch_with(self.grid, self.block, &self.params).expect("no fault")
+        self.bench
+            .launch_with(self.grid, self.block, &self.params)
+            .expect("no fault")
     }
 }
 
@@ -77,9 +79,19 @@ pub(super) fn saxpy(n: u32) -> (Run, Vec<u32>) {
     bench.memory.write(0, &x);
     bench.memory.write(u64::from(n) * 4, &y);
     let expected = x.iter().zip(&y);
-    let expected = expected.map(|(&x, &y)| 2.5f32.fused(f32::from_bits(x), f32::from_bits(y)).to_bits()).collect();
+    let expected = expected
+        .map(|(&x, &y)| 2.5f32.fused(f32::from_bits(x), f32::from_bits(y)).to_bits())
+        .collect();
     let params = saxpy_params(n, 2.5);
-    (Run { bench, grid: [n.div_ceil(256), 1, 1], block: [256, 1, 1], params }, expected)
+    (
+        Run {
+            bench,
+            grid: [n.div_ceil(256), 1, 1],
+            block: [256, 1, 1],
+            params,
+        },
+        expected,
+    )
 }
 
 #[test]
@@ -88,7 +100,10 @@ fn saxpy_agrees_with_rust_bit_for_bit() {
     let n = 10_007;
     let (run, expected) = saxpy(n);
     run.launch();
-    assert_eq!(run.bench.memory.read::<u32>(u64::from(n) * 4, n as usize), expected);
+    assert_eq!(
+        run.bench.memory.read::<u32>(u64::from(n) * 4, n as usize),
+        expected
+    );
 }
 
 const MANDELBROT: &str = "
@@ -165,7 +180,12 @@ pub(super) fn mandelbrot(width: u32, height: u32, limit: u32) -> Run {
         params.extend(value.to_le_bytes());
     }
     let grid = [width.div_ceil(64), height, 1];
-    Run { bench, grid, block: [64, 1, 1], params }
+    Run {
+        bench,
+        grid,
+        block: [64, 1, 1],
+        params,
+    }
 }
 
 #[test]
@@ -187,11 +207,20 @@ pub(super) fn matmul(n: u32) -> Run {
     let bytes = u64::from(n * n) * 4;
     let mut bench = Bench::new(include_str!("matmul.ptx"), 3 * bytes);
     bench.workers = 2;
-    let values: Vec<u32> = (0..2 * n * n).map(|index| ((index % 13) as f32).to_bits()).collect();
+    let values: Vec<u32> = (0..2 * n * n)
+        .map(|index| ((index % 13) as f32).to_bits())
+        .collect();
     bench.memory.write(0, &values);
-    let mut params: Vec<u8> = (0..3).flat_map(|matrix| (BASE + matrix * bytes).to_le_bytes()).collect();
+    let mut params: Vec<u8> = (0..3)
+        .flat_map(|matrix| (BASE + matrix * bytes).to_le_bytes())
+        .collect();
     params.extend(n.to_le_bytes());
-    Run { bench, grid: [n / 16, n / 16, 1], block: [16, 16, 1], params }
+    Run {
+        bench,
+        grid: [n / 16, n / 16, 1],
+        block: [16, 16, 1],
+        params,
+    }
 }
 
 #[test]
@@ -200,11 +229,20 @@ fn tiled_product_agrees_with_rust_bit_for_bit() {
     let run = matmul(n);
     run.launch();
     let value = |index: u32| (index % 13) as f32;
-    let products = run.bench.memory.read::<u32>(u64::from(2 * n * n) * 4, (n * n) as usize);
+    let products = run
+        .bench
+        .memory
+        .read::<u32>(u64::from(2 * n * n) * 4, (n * n) as usize);
     for at in 0..n * n {
         let (row, column) = (at / n, at % n);
-        let sum = (0..n).fold(0.0_f32, |sum, k| value(row * n + k).fused(value(n * n + k * n + column), sum));
-        assert_eq!(f32::from_bits(products[at as usize]), sum, "({row}, {column})");
+        let sum = (0..n).fold(0.0_f32, |sum, k| {
+            value(row * n + k).fused(value(n * n + k * n + column), sum)
+        });
+        assert_eq!(
+            f32::from_bits(products[at as usize]),
+            sum,
+            "({row}, {column})"
+        );
     }
 }
 
@@ -212,12 +250,19 @@ fn tiled_product_agrees_with_rust_bit_for_bit() {
 pub(super) fn bodies(n: u32) -> Run {
     let mut bench = Bench::new(include_str!("bodies.ptx"), u64::from(n) * 32);
     bench.workers = 2;
-    let values: Vec<u32> = (0..4 * n).map(|index| ((index * 7 % 101) as f32 * 0.1).to_bits()).collect();
+    let values: Vec<u32> = (0..4 * n)
+        .map(|index| ((index * 7 % 101) as f32 * 0.1).to_bits())
+        .collect();
     bench.memory.write(0, &values);
     let mut params = BASE.to_le_bytes().to_vec();
     params.extend((BASE + u64::from(n) * 16).to_le_bytes());
     params.extend(n.to_le_bytes());
-    Run { bench, grid: [n / 256, 1, 1], block: [256, 1, 1], params }
+    Run {
+        bench,
+        grid: [n / 256, 1, 1],
+        block: [256, 1, 1],
+        params,
+    }
 }
 
 #[test]
@@ -226,18 +271,27 @@ fn forces_between_bodies_are_near_those_of_rust() {
     let run = bodies(n);
     run.launch();
     let value = |index: u32| f64::from((index * 7 % 101) as f32 * 0.1);
-    let forces = run.bench.memory.read::<u32>(u64::from(n) * 16, 4 * n as usize);
+    let forces = run
+        .bench
+        .memory
+        .read::<u32>(u64::from(n) * 16, 4 * n as usize);
     for body in (0..n).step_by(37) {
         let mut force = [0.0; 3];
         for other in 0..n {
             let distance = [0, 1, 2].map(|axis| value(4 * other + axis) - value(4 * body + axis));
             let square = distance.iter().map(|it| it * it).sum::<f64>() + 0.01;
             let scale = value(4 * other + 3) / (square * square.sqrt());
-            force.iter_mut().zip(distance).for_each(|(sum, distance)| *sum += distance * scale);
+            force
+                .iter_mut()
+                .zip(distance)
+                .for_each(|(sum, distance)| *sum += distance * scale);
         }
         for (axis, expected) in force.into_iter().enumerate() {
             let found = f64::from(f32::from_bits(forces[4 * body as usize + axis]));
-            assert!((found - expected).abs() <= expected.abs() * 1e-4 + 1e-2, "{body}: {found} {expected}");
+            assert!(
+                (found - expected).abs() <= expected.abs() * 1e-4 + 1e-2,
+                "{body}: {found} {expected}"
+            );
         }
     }
 }

@@ -40,10 +40,16 @@ WAIT:
 
 #[test]
 fn every_block_index_is_visited_once_by_any_cluster() {
-    for (workers, schedule) in [(1, Schedule::InOrder), (4, Schedule::InOrder), (1, Schedule::Shuffled(7))] {
+    for (workers, schedule) in [
+        (1, Schedule::InOrder),
+        (4, Schedule::InOrder),
+        (1, Schedule::Shuffled(7)),
+    ] {
         let mut bench = Bench::body(TAKER, 4096);
         (bench.workers, bench.schedule) = (workers, schedule);
-        let statistics = bench.launch_with([5, 7, 1], [1, 1, 1], &BASE.to_le_bytes()).expect("no fault");
+        let statistics = bench
+            .launch_with([5, 7, 1], [1, 1, 1], &BASE.to_le_bytes())
+            .expect("no fault");
         assert_eq!(bench.memory.read::<u32>(0, 35), [1; 35]);
         let began = bench.memory.read::<u32>(1024, 1)[0];
         assert!(began < 35, "{began} blocks began");
@@ -89,7 +95,9 @@ END:
         4096,
     );
     bench.cluster = [2, 1, 1];
-    bench.launch_with([8, 1, 1], [1, 1, 1], &BASE.to_le_bytes()).expect("no fault");
+    bench
+        .launch_with([8, 1, 1], [1, 1, 1], &BASE.to_le_bytes())
+        .expect("no fault");
     assert_eq!(bench.memory.read::<u32>(0, 8), [1; 8]);
 }
 
@@ -103,5 +111,7 @@ fn misaligned_response_is_a_fault() {
     clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r3], [%r2];",
         4096,
     );
-    bench.launch(2, 1).expect_err("8 bytes after a multiple of 16");
+    bench
+        .launch(2, 1)
+        .expect_err("8 bytes after a multiple of 16");
 }

@@ -45,7 +45,9 @@ fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
         );
         right.push(format!("%r{register}"));
     }
-    let results: Vec<String> = (0..2 * halves).map(|index| format!("%r{}", 30 + index)).collect();
+    let results: Vec<String> = (0..2 * halves)
+        .map(|index| format!("%r{}", 30 + index))
+        .collect();
     let zeros = vec!["%r40"; results.len()].join(", ");
     body += &format!(
         "mov.b32 %r40, 0;
@@ -56,12 +58,19 @@ fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
         right.join(", ")
     );
     for (half, pair) in results.chunks(2).enumerate() {
-        body += &format!("st.global.v2.b32 [%d3+{}], {{{}, {}}};\n", C + 256 * half as u64, pair[0], pair[1]);
+        body += &format!(
+            "st.global.v2.b32 [%d3+{}], {{{}, {}}};\n",
+            C + 256 * half as u64,
+            pair[0],
+            pair[1]
+        );
     }
     let bench = Bench::body(&body, 16384);
     bench.memory.write(0, a);
     bench.memory.write(B, b);
-    bench.launch(1, 32).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+    bench
+        .launch(1, 32)
+        .unwrap_or_else(|fault| panic!("{text}: {fault}"));
     bench.memory.read(C, (rows * 8) as usize)
 }
 
@@ -69,8 +78,11 @@ fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
 fn pack(elements: &[u32], bits: u32) -> Vec<u32> {
     let each = (32 / bits) as usize;
     let mask = u32::MAX >> (32 - bits);
-    let word =
-        |chunk: &[u32]| chunk.iter().rev().fold(0, |word, element| (u64::from(word) << bits) as u32 | element & mask);
+    let word = |chunk: &[u32]| {
+        chunk.iter().rev().fold(0, |word, element| {
+            (u64::from(word) << bits) as u32 | element & mask
+        })
+    };
     elements.chunks(each).map(word).collect()
 }
 
@@ -84,15 +96,29 @@ fn numbers(seed: u32, count: usize, bound: i32) -> Vec<i32> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-fn product(a: &[i32], b: &[i32], rows: usize, inner: usize, f: impl Fn(i32, i32) -> i32) -> Vec<i32> {
-    let element = |row: usize, column: usize| (0..inner).map(|k| f(a[row * inner + k], b[column * inner + k])).sum();
+fn product(
+    a: &[i32],
+    b: &[i32],
+    rows: usize,
+    inner: usize,
+    f: impl Fn(i32, i32) -> i32,
+) -> Vec<i32> {
+    let element = |row: usize, column: usize| {
+        (0..inner)
+            .map(|k| f(a[row * inner + k], b[column * inner + k]))
+            .sum()
+    };
     (0..rows * 8).map(|at| element(at / 8, at % 8)).collect()
 }
 
 fn half(value: i32) -> u32 {
     // Integers below 2048 are exact in f16: the fraction moves from 23 to 10 bits, the bias from 127 to 15.
     let bits = (value as f32).to_bits();
-    if value == 0 { 0 } else { (bits >> 16 & 0x8000) | ((bits & 0x7fff_ffff) - (112 << 23)) >> 13 }
+    if value == 0 {
+        0
+    } else {
+        (bits >> 16 & 0x8000) | ((bits & 0x7fff_ffff) - (112 << 23)) >> 13
+    }
 }
 
 fn brain(value: i32) -> u32 {
@@ -103,20 +129,70 @@ fn brain(value: i32) -> u32 {
 fn floating_point_products_equal_the_definition() {
     type Encode = fn(i32) -> u32;
     let forms: [(&str, usize, usize, u32, Encode); 6] = [
-        ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 16, 8, 16, half),
-        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, 16, 16, half),
-        ("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 16, 8, 16, brain),
-        ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, 16, 16, brain),
-        ("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", 16, 4, 32, |value| (value as f32).to_bits()),
-        ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 16, 8, 32, |value| (value as f32).to_bits()),
+        (
+            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",
+            16,
+            8,
+            16,
+            half,
+        ),
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+            16,
+            16,
+            16,
+            half,
+        ),
+        (
+            "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
+            16,
+            8,
+            16,
+            brain,
+        ),
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+            16,
+            16,
+            16,
+            brain,
+        ),
+        (
+            "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32",
+            16,
+            4,
+            32,
+            |value| (value as f32).to_bits(),
+        ),
+        (
+            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+            16,
+            8,
+            32,
+            |value| (value as f32).to_bits(),
+        ),
     ];
     for (text, rows, inner, bits, encode) in forms {
         let (a, b) = (numbers(1, rows * inner, 20), numbers(2, 8 * inner, 20));
-        let encoded = |values: &[i32]| pack(&values.iter().map(|value| encode(*value)).collect::<Vec<_>>(), bits);
-        let form = Form { text, rows: rows as u64, words: (inner as u64) * u64::from(bits) / 32 };
+        let encoded = |values: &[i32]| {
+            pack(
+                &values
+                    .iter()
+                    .map(|value| encode(*value))
+                    .collect::<Vec<_>>(),
+                bits,
+            )
+        };
+        let form = Form {
+            text,
+            rows: rows as u64,
+            words: (inner as u64) * u64::from(bits) / 32,
+        };
         let compute = || multiply(&form, &encoded(&a), &encoded(&b));
-        let expected: Vec<u32> =
-            product(&a, &b, rows, inner, |a, b| a * b).into_iter().map(|it| (it as f32).to_bits()).collect();
+        let expected: Vec<u32> = product(&a, &b, rows, inner, |a, b| a * b)
+            .into_iter()
+            .map(|it| (it as f32).to_bits())
+            .collect();
         for result in [compute(), with_baseline_handlers(compute)] {
             assert_eq!(result, expected, "{text}");
         }
@@ -125,7 +201,11 @@ fn floating_point_products_equal_the_definition() {
 
 #[test]
 fn products_with_extreme_exponents_equal_the_definition() {
-    let form = Form { text: "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", rows: 16, words: 4 };
+    let form = Form {
+        text: "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
+        rows: 16,
+        words: 4,
+    };
     let mut a = vec![0; 16 * 8];
     let rows = [f32::INFINITY, -(2_f32.powi(100)), 2_f32.powi(-120), 3.0];
     for (row, value) in rows.into_iter().enumerate() {
@@ -133,30 +213,81 @@ fn products_with_extreme_exponents_equal_the_definition() {
     }
     let b = vec![0.5_f32.to_bits() >> 16; 8 * 8];
     let result = multiply(&form, &pack(&a, 16), &pack(&b, 16));
-    let expected = (0..16 * 8).map(|at| rows.get(at / 8).map_or(0, |value| (value * 0.5).to_bits()));
+    let expected =
+        (0..16 * 8).map(|at| rows.get(at / 8).map_or(0, |value| (value * 0.5).to_bits()));
     assert_eq!(result, expected.collect::<Vec<_>>());
 }
 
 #[test]
 fn integer_products_equal_the_definition() {
     let forms: [(&str, usize, usize, u32, bool); 6] = [
-        ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 8, 16, 8, true),
-        ("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", 16, 16, 8, true),
-        ("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32", 16, 32, 8, false),
-        ("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32", 8, 32, 4, true),
-        ("mma.sync.aligned.m16n8k32.row.col.s32.u4.u4.s32", 16, 32, 4, false),
-        ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", 16, 64, 4, true),
+        (
+            "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32",
+            8,
+            16,
+            8,
+            true,
+        ),
+        (
+            "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32",
+            16,
+            16,
+            8,
+            true,
+        ),
+        (
+            "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32",
+            16,
+            32,
+            8,
+            false,
+        ),
+        (
+            "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32",
+            8,
+            32,
+            4,
+            true,
+        ),
+        (
+            "mma.sync.aligned.m16n8k32.row.col.s32.u4.u4.s32",
+            16,
+            32,
+            4,
+            false,
+        ),
+        (
+            "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+            16,
+            64,
+            4,
+            true,
+        ),
     ];
     for (text, rows, inner, bits, signed) in forms {
         let bound = (1 << (bits - 1)) - 1;
         let value = |value: &i32| if signed { *value } else { value.abs() };
         let a: Vec<i32> = numbers(3, rows * inner, bound).iter().map(value).collect();
         let b: Vec<i32> = numbers(4, 8 * inner, bound).iter().map(value).collect();
-        let encoded = |values: &[i32]| pack(&values.iter().map(|it| it.cast_unsigned()).collect::<Vec<_>>(), bits);
-        let form = Form { text, rows: rows as u64, words: (inner as u64) * u64::from(bits) / 32 };
+        let encoded = |values: &[i32]| {
+            pack(
+                &values
+                    .iter()
+                    .map(|it| it.cast_unsigned())
+                    .collect::<Vec<_>>(),
+                bits,
+            )
+        };
+        let form = Form {
+            text,
+            rows: rows as u64,
+            words: (inner as u64) * u64::from(bits) / 32,
+        };
         let result = multiply(&form, &encoded(&a), &encoded(&b));
-        let expected: Vec<u32> =
-            product(&a, &b, rows, inner, |a, b| a * b).into_iter().map(i32::cast_unsigned).collect();
+        let expected: Vec<u32> = product(&a, &b, rows, inner, |a, b| a * b)
+            .into_iter()
+            .map(i32::cast_unsigned)
+            .collect();
         assert_eq!(result, expected, "{text}");
     }
 }
@@ -164,18 +295,52 @@ fn integer_products_equal_the_definition() {
 #[test]
 fn products_of_bits_count_them() {
     for (text, rows, inner, and) in [
-        ("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", 8, 128, false),
-        ("mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", 16, 128, true),
-        ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", 16, 256, false),
+        (
+            "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+            8,
+            128,
+            false,
+        ),
+        (
+            "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc",
+            16,
+            128,
+            true,
+        ),
+        (
+            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",
+            16,
+            256,
+            false,
+        ),
     ] {
         let bit = |value: i32| value & 1;
         let a: Vec<i32> = numbers(5, rows * inner, 100).into_iter().map(bit).collect();
         let b: Vec<i32> = numbers(6, 8 * inner, 100).into_iter().map(bit).collect();
-        let encoded = |values: &[i32]| pack(&values.iter().map(|it| it.cast_unsigned()).collect::<Vec<_>>(), 1);
-        let form = Form { text, rows: rows as u64, words: inner as u64 / 32 };
+        let encoded = |values: &[i32]| {
+            pack(
+                &values
+                    .iter()
+                    .map(|it| it.cast_unsigned())
+                    .collect::<Vec<_>>(),
+                1,
+            )
+        };
+        let form = Form {
+            text,
+            rows: rows as u64,
+            words: inner as u64 / 32,
+        };
         let result = multiply(&form, &encoded(&a), &encoded(&b));
         let expected = product(&a, &b, rows, inner, |a, b| if and { a & b } else { a ^ b });
-        assert_eq!(result, expected.into_iter().map(i32::cast_unsigned).collect::<Vec<_>>(), "{text}");
+        assert_eq!(
+            result,
+            expected
+                .into_iter()
+                .map(i32::cast_unsigned)
+                .collect::<Vec<_>>(),
+            "{text}"
+        );
     }
 }
 
@@ -198,11 +363,19 @@ fn double_precision_product_equals_the_definition() {
         4096,
     );
     let (a, b) = (numbers(7, 32, 9), numbers(8, 32, 9));
-    let bits = |values: &[i32]| values.iter().map(|value| f64::from(*value).to_bits()).collect::<Vec<u64>>();
+    let bits = |values: &[i32]| {
+        values
+            .iter()
+            .map(|value| f64::from(*value).to_bits())
+            .collect::<Vec<u64>>()
+    };
     bench.memory.write(0, &bits(&a));
     bench.memory.write(256, &bits(&b));
     bench.launch(1, 32).expect("no fault");
-    let expected: Vec<i32> = product(&a, &b, 8, 4, |a, b| a * b).into_iter().map(|it| it + 1).collect();
+    let expected: Vec<i32> = product(&a, &b, 8, 4, |a, b| a * b)
+        .into_iter()
+        .map(|it| it + 1)
+        .collect();
     assert_eq!(bench.memory.read::<u64>(512, 64), bits(&expected));
 }
 
@@ -235,7 +408,10 @@ fn small_matrices_are_loaded_transposed_and_stored() {
     bench.memory.write(0, &halves);
     bench.launch(1, 32).expect("no fault");
     // The second matrix starts at element 64. Each lane has two neighbors.
-    assert_eq!(bench.memory.read::<u16>(512, 64), (64..128).collect::<Vec<u16>>());
+    assert_eq!(
+        bench.memory.read::<u16>(512, 64),
+        (64..128).collect::<Vec<u16>>()
+    );
     let transposed: Vec<u16> = (0..64).map(|at| at % 8 * 8 + at / 8).collect();
     assert_eq!(bench.memory.read::<u16>(640, 64), transposed);
     assert_eq!(bench.memory.read::<u16>(768, 64), transposed);
@@ -259,17 +435,39 @@ fn warp_matrices_multiply_through_memory_in_any_layout() {
         {%f11, %f12, %f13, %f14, %f15, %f16, %f17, %f18}, 16;",
         8192,
     );
-    let (a, b, c) = (numbers(9, 256, 9), numbers(10, 256, 9), numbers(11, 256, 99));
+    let (a, b, c) = (
+        numbers(9, 256, 9),
+        numbers(10, 256, 9),
+        numbers(11, 256, 99),
+    );
     for row in 0..16_usize {
-        let bits: Vec<u16> = a[row * 16..][..16].iter().map(|value| half(*value) as u16).collect();
+        let bits: Vec<u16> = a[row * 16..][..16]
+            .iter()
+            .map(|value| half(*value) as u16)
+            .collect();
         bench.memory.write(row as u64 * 40, &bits);
     }
-    bench.memory.write(1024, &b.iter().map(|value| half(*value) as u16).collect::<Vec<_>>());
-    bench.memory.write(2048, &c.iter().map(|value| (*value as f32).to_bits()).collect::<Vec<_>>());
+    bench.memory.write(
+        1024,
+        &b.iter()
+            .map(|value| half(*value) as u16)
+            .collect::<Vec<_>>(),
+    );
+    bench.memory.write(
+        2048,
+        &c.iter()
+            .map(|value| (*value as f32).to_bits())
+            .collect::<Vec<_>>(),
+    );
     bench.launch(1, 32).expect("no fault");
     let element = |row: usize, column: usize| {
-        c[row * 16 + column] + (0..16).map(|k| a[row * 16 + k] * b[column * 16 + k]).sum::<i32>()
+        c[row * 16 + column]
+            + (0..16)
+                .map(|k| a[row * 16 + k] * b[column * 16 + k])
+                .sum::<i32>()
     };
-    let expected: Vec<u32> = (0..256).map(|at| (element(at % 16, at / 16) as f32).to_bits()).collect();
+    let expected: Vec<u32> = (0..256)
+        .map(|at| (element(at % 16, at / 16) as f32).to_bits())
+        .collect();
     assert_eq!(bench.memory.read::<u32>(4096, 256), expected);
 }

@@ -5,23 +5,35 @@ use super::Bench;
 
 /// Returns the masks of a partition of the lanes: lane `n` is in the group `label(n)`.
 fn masks(label: impl Fn(u32) -> u32) -> [u32; 32] {
-    let lanes = |wanted| (0..32).filter(|&lane| label(lane) == wanted).fold(0, |mask, lane| mask | 1 << lane);
+    let lanes = |wanted| {
+        (0..32)
+            .filter(|&lane| label(lane) == wanted)
+            .fold(0, |mask, lane| mask | 1 << lane)
+    };
     std::array::from_fn(|lane| lanes(label(lane as u32)))
 }
 
 /// Returns partitions: tiles of every size, and random ones.
 fn partitions() -> Vec<[u32; 32]> {
-    let tiles = [1, 2, 4, 8, 16].map(|size| masks(|lane| lane / size)).into_iter();
+    let tiles = [1, 2, 4, 8, 16]
+        .map(|size| masks(|lane| lane / size))
+        .into_iter();
     let random = (0..24_u32).map(|seed| {
-        masks(|lane| (lane.wrapping_add(seed * 37)).wrapping_mul(0x9E37_79B9).rotate_left(9) % (seed % 7 + 1))
+        masks(|lane| {
+            (lane.wrapping_add(seed * 37))
+                .wrapping_mul(0x9E37_79B9)
+                .rotate_left(9)
+                % (seed % 7 + 1)
+        })
     });
     tiles.chain(random).collect()
 }
 
 /// Runs a body with each lane's mask in `%r20`, and returns each lane's word at `%at4`.
 fn run(masks: &[u32; 32], body: &str) -> Vec<u32> {
-    let body =
-        format!("ld.global.u32 %r20, [%at4+1024];\nsetp.lt.u32 %p1, %t, 13;\n{body}\nst.global.u32 [%at4], %r2;");
+    let body = format!(
+        "ld.global.u32 %r20, [%at4+1024];\nsetp.lt.u32 %p1, %t, 13;\n{body}\nst.global.u32 [%at4], %r2;"
+    );
     let bench = Bench::body(&body, 4096);
     bench.memory.write(1024, masks);
     bench.results::<u32>(32)
@@ -66,7 +78,9 @@ fn check(before: &str) {
     for masks in partitions() {
         for (code, expected) in COLLECTIVES {
             let found = run(&masks, &format!("{before}\n{code}"));
-            let expected: Vec<u32> = (0..32).map(|lane| expected(lane, masks[lane as usize])).collect();
+            let expected: Vec<u32> = (0..32)
+                .map(|lane| expected(lane, masks[lane as usize]))
+                .collect();
             assert_eq!(found, expected, "{code}\n{masks:08x?}");
         }
     }
@@ -113,16 +127,27 @@ fn group_does_not_wait_for_lanes_that_have_ended() {
         setp.eq.u32 %p4, %r3, 3; @%p4 exit; vote.sync.ballot.b32 %r2, %p1, %r20;";
     let expected = |lane: u32| {
         let tile = 0xff_u32 << (lane / 8 * 8);
-        if lane % 4 == 3 { tile & 0x1fff } else { tile & 0x1fff & 0x7777_7777 }
+        if lane % 4 == 3 {
+            tile & 0x1fff
+        } else {
+            tile & 0x1fff & 0x7777_7777
+        }
     };
-    assert_eq!(run(&masks(|lane| lane / 8), body), (0..32).map(expected).collect::<Vec<_>>());
+    assert_eq!(
+        run(&masks(|lane| lane / 8), body),
+        (0..32).map(expected).collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn member_mask_without_the_calling_lane_is_reported() {
-    for code in ["vote.sync.ballot.b32 %r2, %p1, %r3;", "bar.warp.sync %r3;", "shfl.sync.bfly.b32 %r2, %t, 1, 31, %r3;"]
-    {
-        let body = format!("setp.eq.u32 %p1, %t, 5; selp.u32 %r3, 0xffff0000, 0xffffffff, %p1; {code}");
+    for code in [
+        "vote.sync.ballot.b32 %r2, %p1, %r3;",
+        "bar.warp.sync %r3;",
+        "shfl.sync.bfly.b32 %r2, %t, 1, 31, %r3;",
+    ] {
+        let body =
+            format!("setp.eq.u32 %p1, %t, 5; selp.u32 %r3, 0xffff0000, 0xffffffff, %p1; {code}");
         let fault = Bench::body(&body, 4096).launch(1, 32).expect_err(code);
         assert!(
             matches!(fault.kind, ReportKind::IllegalInstruction(reason) if reason.contains("member mask")),

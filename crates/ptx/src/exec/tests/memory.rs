@@ -39,7 +39,10 @@ fn narrow_loads_extend_by_their_type_into_wider_registers() {
     bench.memory.write(0, &[0x80feu16]);
     bench.launch(1, 1).expect("no fault");
     assert_eq!(bench.memory.read::<u32>(8, 2), [0xffff_fffe, 0xfe]);
-    assert_eq!(bench.memory.read::<u64>(16, 3), [0xffff_ffff_ffff_80fe, 0x80fe, 0xfe]);
+    assert_eq!(
+        bench.memory.read::<u64>(16, 3),
+        [0xffff_ffff_ffff_80fe, 0x80fe, 0xfe]
+    );
 }
 
 #[test]
@@ -86,7 +89,9 @@ fn local_memory_is_private_and_reachable_by_generic_addresses() {
     st.global.u32 [%at4], %r3;",
         4096,
     );
-    let expected: Vec<u32> = (0..32u32).map(|tid| if tid % 8 == 1 { tid * 101 } else { tid }).collect();
+    let expected: Vec<u32> = (0..32u32)
+        .map(|tid| if tid % 8 == 1 { tid * 101 } else { tid })
+        .collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
 
@@ -108,13 +113,26 @@ fn vectors_in_local_memory_are_aligned_as_a_whole() {
         4096,
     );
     let value = |tid: u32| tid + 100 * if tid < 16 { 7 } else { tid + 1 } + 10_000 * (tid + 1);
-    assert_eq!(bench.results::<u32>(32), (0..32).map(value).collect::<Vec<_>>());
-    for (access, offset) in
-        [("ld.local.v4.u32 {%r4, %r5, %r6, %r7}, [depot+8];", 8), ("ld.local.u32 %r4, [%d1+32];", 32)]
-    {
-        let bench = Bench::body(&format!(".local .align 16 .b8 depot[32]; mov.u64 %d1, depot; {access}"), 128);
-        let fault = bench.launch(1, 32).expect_err("the access is misaligned or out of bounds");
-        assert_eq!((fault.access.map(|it| it.address), fault.thread), (Some(offset), [0; 3]), "{fault}");
+    assert_eq!(
+        bench.results::<u32>(32),
+        (0..32).map(value).collect::<Vec<_>>()
+    );
+    for (access, offset) in [
+        ("ld.local.v4.u32 {%r4, %r5, %r6, %r7}, [depot+8];", 8),
+        ("ld.local.u32 %r4, [%d1+32];", 32),
+    ] {
+        let bench = Bench::body(
+            &format!(".local .align 16 .b8 depot[32]; mov.u64 %d1, depot; {access}"),
+            128,
+        );
+        let fault = bench
+            .launch(1, 32)
+            .expect_err("the access is misaligned or out of bounds");
+        assert_eq!(
+            (fault.access.map(|it| it.address), fault.thread),
+            (Some(offset), [0; 3]),
+            "{fault}"
+        );
     }
 }
 
@@ -131,7 +149,10 @@ fn dynamic_shared_memory_follows_static_shared_memory() {
     mov.u32 %r5, %total_smem_size;
     st.global.v4.u32 [%p], {%r2, %r3, %r4, %r5};",
     );
-    let mut bench = Bench::new(&format!(".extern .shared .align 16 .b8 pool[];\n{body}"), 4096);
+    let mut bench = Bench::new(
+        &format!(".extern .shared .align 16 .b8 pool[];\n{body}"),
+        4096,
+    );
     bench.dynamic_shared = 8;
     bench.launch(1, 1).expect("no fault");
     assert_eq!(bench.memory.read::<u32>(0, 4), [112, 112, 8, 120]);
@@ -162,12 +183,17 @@ fn parameters_are_laid_out_by_alignment_and_readable_by_pointer() {
     );
     let kernel = bench.program.kernel("main").expect("it is there");
     let layout: Vec<_> = kernel.params.iter().map(|p| (p.offset, p.size)).collect();
-    assert_eq!((layout, kernel.param_size), (vec![(0, 8), (8, 1), (16, 16)], 32));
+    assert_eq!(
+        (layout, kernel.param_size),
+        (vec![(0, 8), (8, 1), (16, 16)], 32)
+    );
     let mut params = super::BASE.to_le_bytes().to_vec();
     params.extend(200u64.to_le_bytes());
     params.extend(11u64.to_le_bytes());
     params.extend(12u64.to_le_bytes());
-    bench.launch_with([1, 1, 1], [1, 1, 1], &params).expect("no fault");
+    bench
+        .launch_with([1, 1, 1], [1, 1, 1], &params)
+        .expect("no fault");
     assert_eq!(bench.memory.read::<u64>(0, 3), [200, 11, 12]);
 }
 
@@ -193,7 +219,10 @@ fn special_registers_hold_each_threads_position() {
     for (index, &value) in seen.iter().enumerate() {
         let (block, thread) = (index as u32 / 64, index as u32 % 64);
         let (lane, warp) = (thread % 32, thread / 32);
-        assert_eq!(value, (((block * 10 + 3) * 100 + lane) * 10 + warp) * 100 + lane);
+        assert_eq!(
+            value,
+            (((block * 10 + 3) * 100 + lane) * 10 + warp) * 100 + lane
+        );
     }
 }
 
@@ -218,15 +247,27 @@ fn bulk_store_clears_shared_memory_and_no_other() {
     st.global.b64 [%at], %d3;"
         )
     };
-    let expected: Vec<u64> =
-        (0..32).map(|word| if (1..4).contains(&word) || (6..8).contains(&word) { 0 } else { u64::MAX }).collect();
-    assert_eq!(Bench::body(&body("%d1+48"), 4096).results::<u64>(32), expected);
+    let expected: Vec<u64> = (0..32)
+        .map(|word| {
+            if (1..4).contains(&word) || (6..8).contains(&word) {
+                0
+            } else {
+                u64::MAX
+            }
+        })
+        .collect();
+    assert_eq!(
+        Bench::body(&body("%d1+48"), 4096).results::<u64>(32),
+        expected
+    );
     for (address, kind) in [
         ("%p", ReportKind::IllegalAddress),
         ("%d1+4", ReportKind::MisalignedAddress),
         ("%d1+504", ReportKind::IllegalAddress),
     ] {
-        let fault = Bench::body(&body(address), 4096).launch(1, 32).expect_err(address);
+        let fault = Bench::body(&body(address), 4096)
+            .launch(1, 32)
+            .expect_err(address);
         assert_eq!(fault.kind, kind, "{address}");
     }
 }
@@ -267,8 +308,11 @@ fn unused_bytes_of_a_load_do_not_race() {
             OUT:"
         )
     };
-    let launch =
-        |mask| Bench::body(&body(mask), 4096).with_checks(Checking::nothing().with_races(true), 0..0).launch(1, 64);
+    let launch = |mask| {
+        Bench::body(&body(mask), 4096)
+            .with_checks(Checking::nothing().with_races(true), 0..0)
+            .launch(1, 64)
+    };
     launch("used_bytes_mask 0xfff").expect("nothing races");
     let fault = launch("used_bytes_mask 0xffff").expect_err("a race");
     assert!(matches!(fault.kind, ReportKind::Race { .. }), "{fault}");
@@ -303,7 +347,9 @@ L:
     );
     let numbers: Vec<u32> = (0..64).map(|number: u32| number * number + 1).collect();
     bench.memory.write(0, &numbers);
-    bench.launch(1, 32).unwrap_or_else(|fault| panic!("{fault}"));
+    bench
+        .launch(1, 32)
+        .unwrap_or_else(|fault| panic!("{fault}"));
     let sum = |thread: usize| {
         let mut at = thread;
         let mut sum = 0;
@@ -316,7 +362,10 @@ L:
         }
         sum
     };
-    assert_eq!(bench.memory.read::<u32>(1024, 32), (0..32).map(sum).collect::<Vec<_>>());
+    assert_eq!(
+        bench.memory.read::<u32>(1024, 32),
+        (0..32).map(sum).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -339,5 +388,8 @@ fn offsets_wrap_addresses_of_32_bits() {
     st.global.u32 [%at4], %r4;",
         4096,
     );
-    assert_eq!(bench.results::<u32>(32), (0..32).map(|thread| thread * 10_101).collect::<Vec<_>>());
+    assert_eq!(
+        bench.results::<u32>(32),
+        (0..32).map(|thread| thread * 10_101).collect::<Vec<_>>()
+    );
 }

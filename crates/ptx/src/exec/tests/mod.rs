@@ -39,8 +39,8 @@ use std::sync::{Arc, Mutex};
 use super::memory::Word;
 use super::memory::tests::Arena;
 use super::{
-    Checking, DeviceModel, Launch, Program, Report, Runtime, Schedule, Statistics, Surface, Texture, Written, lower,
-    lower_with_checks, run,
+    Checking, DeviceModel, Launch, Program, Report, Runtime, Schedule, Statistics, Surface,
+    Texture, Written, lower, lower_with_checks, run,
 };
 use crate::syntax;
 
@@ -83,11 +83,17 @@ impl Host {
 
 impl Runtime for Host {
     fn print(&self, text: &[u8]) {
-        self.printed.lock().expect("no thread panics").extend_from_slice(text);
+        self.printed
+            .lock()
+            .expect("no thread panics")
+            .extend_from_slice(text);
     }
 
     fn write_assertion(&self, text: &[u8]) {
-        self.complaints.lock().expect("no thread panics").extend_from_slice(text);
+        self.complaints
+            .lock()
+            .expect("no thread panics")
+            .extend_from_slice(text);
     }
 
     fn continues_after(&self, fault: &Report) -> bool {
@@ -107,7 +113,10 @@ impl Runtime for Host {
     }
 
     fn free(&self, address: u64) -> bool {
-        self.allocated.lock().expect("no thread panics").contains(&address)
+        self.allocated
+            .lock()
+            .expect("no thread panics")
+            .contains(&address)
     }
 
     fn texture(&self, handle: u64) -> Option<Arc<Texture>> {
@@ -143,7 +152,10 @@ impl Bench {
             for relocation in &global.relocations {
                 let value = relocation.target.resolve(&globals);
                 let bytes = value.to_le_bytes();
-                memory.write(address - BASE + relocation.offset, &bytes[..usize::from(relocation.size)]);
+                memory.write(
+                    address - BASE + relocation.offset,
+                    &bytes[..usize::from(relocation.size)],
+                );
             }
         }
         Self {
@@ -166,7 +178,8 @@ impl Bench {
 
     /// Enables checks. Only the bytes in `written` count as written.
     pub(super) fn with_checks(mut self, checking: Checking, written: Range<u64>) -> Self {
-        self.program = lower_with_checks(&self.module, checking).expect("it was lowered without them");
+        self.program =
+            lower_with_checks(&self.module, checking).expect("it was lowered without them");
         self.memory.is_watched = checking.races;
         if checking.uninitialized {
             let all = Written::new(self.memory.size());
@@ -187,10 +200,18 @@ impl Bench {
     }
 
     /// Runs `main` with other parameters.
-    pub(super) fn launch_with(&self, grid: [u32; 3], block: [u32; 3], params: &[u8]) -> Result<Statistics, Report> {
+    pub(super) fn launch_with(
+        &self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        params: &[u8],
+    ) -> Result<Statistics, Report> {
         run(&Launch {
             program: &self.program,
-            kernel: self.program.kernel("main").expect("the program has a kernel `main`"),
+            kernel: self
+                .program
+                .kernel("main")
+                .expect("the program has a kernel `main`"),
             grid,
             block,
             cluster: self.cluster,
@@ -209,7 +230,8 @@ impl Bench {
 
     /// Runs `main` on one block, and reads the results from memory.
     pub(super) fn results<T: Word>(&self, threads: u32) -> Vec<T> {
-        self.launch(1, threads).unwrap_or_else(|fault| panic!("{fault}"));
+        self.launch(1, threads)
+            .unwrap_or_else(|fault| panic!("{fault}"));
         self.memory.read(0, threads as usize)
     }
 }

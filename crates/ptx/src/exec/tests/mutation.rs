@@ -12,8 +12,11 @@ use super::{BASE, Host};
 use crate::syntax;
 
 /// Sources with most constructs of programs.
-const SOURCES: [&str; 3] =
-    [include_str!("matmul.ptx"), include_str!("bodies.ptx"), include_str!("../../syntax/tests/kernels.ptx")];
+const SOURCES: [&str; 3] = [
+    include_str!("matmul.ptx"),
+    include_str!("bodies.ptx"),
+    include_str!("../../syntax/tests/kernels.ptx"),
+];
 /// Replacements for tokens.
 const TOKENS: [&str; 40] = [
     "u64",
@@ -60,11 +63,16 @@ const TOKENS: [&str; 40] = [
 
 /// Splits a text into words, numbers and signs.
 fn tokens(text: &str) -> Vec<&str> {
-    let is_word = |character: char| character.is_alphanumeric() || matches!(character, '_' | '%' | '$');
+    let is_word =
+        |character: char| character.is_alphanumeric() || matches!(character, '_' | '%' | '$');
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let length = if is_word(first) { rest.find(|it| !is_word(it)).unwrap_or(rest.len()) } else { first.len_utf8() };
+        let length = if is_word(first) {
+            rest.find(|it| !is_word(it)).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
         let (token, after) = rest.split_at(length);
         tokens.push(token);
         rest = after;
@@ -74,7 +82,10 @@ fn tokens(text: &str) -> Vec<&str> {
 
 /// Loads a program and runs its kernels briefly.
 fn try_program(text: &str) -> bool {
-    let Ok(program) = syntax::parse(text).map_err(drop).and_then(|module| lower(&module).map_err(drop)) else {
+    let Ok(program) = syntax::parse(text)
+        .map_err(drop)
+        .and_then(|module| lower(&module).map_err(drop))
+    else {
         return false;
     };
     let memory = Arena::new(BASE, 4096);
@@ -123,16 +134,27 @@ fn programs_with_exchanged_tokens_do_not_panic() {
     let mut loaded = 0;
     for round in 0..1500 {
         let source = SOURCES[round % SOURCES.len()];
-        let header = if source.contains(".version") { "" } else { ".version 8.8\n.target sm_100\n.address_size 64\n" };
+        let header = if source.contains(".version") {
+            ""
+        } else {
+            ".version 8.8\n.target sm_100\n.address_size 64\n"
+        };
         let mut tokens = tokens(source);
         for _ in 0..=random.usize(..3) {
             let place = random.usize(..tokens.len());
             let other = tokens[random.usize(..tokens.len())];
-            tokens[place] = if random.usize(..2) == 0 { TOKENS[random.usize(..TOKENS.len())] } else { other };
+            tokens[place] = if random.usize(..2) == 0 {
+                TOKENS[random.usize(..TOKENS.len())]
+            } else {
+                other
+            };
         }
         loaded += usize::from(try_program(&format!("{header}{}", tokens.concat())));
     }
-    assert!(loaded > 50, "only {loaded} of the programs ran, so this tests little");
+    assert!(
+        loaded > 50,
+        "only {loaded} of the programs ran, so this tests little"
+    );
 }
 
 #[test]
@@ -140,17 +162,31 @@ fn sizes_that_no_device_has_are_refused() {
     let refused = |body: &str, parameters: &str| {
         let text = format!(
             ".version 8.8\n.target sm_100\n.address_size 64\n{}.entry main({parameters}) {{ {} ret; }}",
-            if body.starts_with(".global") { body } else { "" },
-            if body.starts_with(".global") { "" } else { body }
+            if body.starts_with(".global") {
+                body
+            } else {
+                ""
+            },
+            if body.starts_with(".global") {
+                ""
+            } else {
+                body
+            }
         );
         syntax::parse(&text).is_err() || lower(&syntax::parse(&text).expect("it parsed")).is_err()
     };
     let huge = "[9223372036854775807]";
     for space in [".global", ".shared", ".local"] {
         assert!(refused(&format!("{space} .b8 large{huge};"), ""), "{space}");
-        assert!(refused(&format!("{space} .b8 large[4000000000];"), ""), "{space}");
+        assert!(
+            refused(&format!("{space} .b8 large[4000000000];"), ""),
+            "{space}"
+        );
     }
     assert!(refused("", &format!(".param .b8 large{huge}")));
     assert!(refused("", ".param .b8 large[40000]"));
-    assert!(!refused(".shared .b8 small[4000];", ".param .b8 small[4000]"));
+    assert!(!refused(
+        ".shared .b8 small[4000];",
+        ".param .b8 small[4000]"
+    ));
 }

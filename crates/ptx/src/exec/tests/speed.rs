@@ -18,7 +18,10 @@ struct Rate {
 
 /// Returns the processor time of the process, including its threads.
 fn processor_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the pointer is valid for the one value that the call writes.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     assert_eq!(status, 0, "the system has a clock for the process");
@@ -27,7 +30,10 @@ fn processor_time() -> Duration {
 
 /// Returns the best of several launches, because other load only slows launches down.
 fn rate(run: &Run) -> Rate {
-    let mut best = Rate { wall: 0.0, processor: 0.0 };
+    let mut best = Rate {
+        wall: 0.0,
+        processor: 0.0,
+    };
     for _ in 0..5 {
         let (begin, used) = (Instant::now(), processor_time());
         let instructions = run.launch().thread_instructions as f64;
@@ -42,15 +48,26 @@ fn rate(run: &Run) -> Rate {
 fn report(name: &str, run: &Run) {
     let Rate { wall, processor } = rate(run);
     let giga = |rate: f64| rate / 1e9;
-    eprintln!("{name:<12} {:5.2} G thread instructions/s, {:5.2} by processor time", giga(wall), giga(processor));
+    eprintln!(
+        "{name:<12} {:5.2} G thread instructions/s, {:5.2} by processor time",
+        giga(wall),
+        giga(processor)
+    );
 }
 
 /// Prints the relative processor time of a launch with checks: of races, of uninitialized reads, and of both.
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
 fn compare(name: &str, make: impl Fn() -> Run) {
-    let of = |races, uninitialized| Checking::nothing().with_races(races).with_uninitialized(uninitialized);
-    let checked = [(true, false), (false, true), (true, true)].map(|(races, uninitialized)| of(races, uninitialized));
-    let runs: Vec<Run> = iter::once(make()).chain(checked.map(|checking| make().with_checks(checking))).collect();
+    let of = |races, uninitialized| {
+        Checking::nothing()
+            .with_races(races)
+            .with_uninitialized(uninitialized)
+    };
+    let checked = [(true, false), (false, true), (true, true)]
+        .map(|(races, uninitialized)| of(races, uninitialized));
+    let runs: Vec<Run> = iter::once(make())
+        .chain(checked.map(|checking| make().with_checks(checking)))
+        .collect();
     let mut best = [f64::INFINITY; 4];
     // The launches alternate, so other load affects all of them.
     for _ in 0..7 {
@@ -96,7 +113,11 @@ fn time_of_a_long_module() {
         super::super::lower(&module).expect("a compiler wrote it");
         best = best.min((processor_time() - begin).as_secs_f64());
     }
-    eprintln!("{} lines of PTX: {:.1} ms", text.lines().count(), best * 1e3);
+    eprintln!(
+        "{} lines of PTX: {:.1} ms",
+        text.lines().count(),
+        best * 1e3
+    );
 }
 
 #[test]

@@ -22,7 +22,9 @@ fn vector_registers_are_operands_as_a_whole_and_by_component() {
         mad.lo.u32 w.y, w.z, 1000, w.y;
         mad.lo.u32 w.g, w.w, 1000000, w.g;
         st.global.u32 [%at4], w.y;";
-    let expected: Vec<u32> = (0..32).map(|tid| tid + 5 + 1000 * tid + 2_000_000).collect();
+    let expected: Vec<u32> = (0..32)
+        .map(|tid| tid + 5 + 1000 * tid + 2_000_000)
+        .collect();
     assert_eq!(run("", body), expected);
     let body = ".reg .v2 .u32 v; mul.lo.u32 %r2, %t, 8; cvt.u64.u32 %d1, %r2; add.u64 %d1, %d1, %p; mov.v2.u32 v, {%t, 7};
         st.global.v2.u32 [%d1+1024], v; ld.global.v2.u32 v, [%d1+1024]; mad.lo.u32 %r3, v.y, 100, v.x; st.global.u32 [%at4], %r3;";
@@ -40,7 +42,8 @@ fn module_variables_declared_in_bodies_are_visible_there_only() {
 
 #[test]
 fn vectors_and_wide_registers_are_parameters_and_results() {
-    let declared = ".func (.reg .v2 .u32 out) swap(.reg .v2 .u32 in) { mov.v2.u32 out, {in.y, in.x}; ret; }
+    let declared =
+        ".func (.reg .v2 .u32 out) swap(.reg .v2 .u32 in) { mov.v2.u32 out, {in.y, in.x}; ret; }
         .func (.reg .b128 out) same(.reg .b128 in) { mov.b128 out, in; ret; }";
     let body = ".reg .v2 .u32 v; .reg .b128 %x; mov.v2.u32 v, {%t, 9}; call (v), swap, (v); mul.lo.u32 %r2, v.x, 10;
         mov.u64 %d1, 7; mov.u64 %d2, 8; mov.b128 %x, {%d1, %d2}; call (%x), same, (%x); mov.b128 {%d1, %d2}, %x;

@@ -25,7 +25,10 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, end: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % u64::from(end)) as u32
     }
 
@@ -49,7 +52,11 @@ impl Numbers {
                 first + 3,
                 words * 32
             ),
-            1 => format!("ld.shared.v2.f32 {{%f{first}, %f{}}}, [%d1+{}];", first + 1, words * 8),
+            1 => format!(
+                "ld.shared.v2.f32 {{%f{first}, %f{}}}, [%d1+{}];",
+                first + 1,
+                words * 8
+            ),
             2 => format!("ld.shared.f32 {}, [%r2+{}];", self.register(), words * 4),
             3 => format!("ld.shared.f32 {}, [%r3+{}];", self.register(), words * 56),
             4 | 5 => format!("ld.shared.f32 {}, [%d1+{}];", self.register(), words * 4),
@@ -75,7 +82,11 @@ impl Numbers {
             1 => format!("@%p2 add.f32 {a}, {b}, {a};"),
             2 => format!("neg.f32 {a}, {b};"),
             3 => format!("@%p1 bra L{number}; {} L{number}:", self.arithmetic()),
-            _ => format!("@%p2 bra L{number}; {} {} L{number}: bar.sync 0;", self.load(), self.arithmetic()),
+            _ => format!(
+                "@%p2 bra L{number}; {} {} L{number}: bar.sync 0;",
+                self.load(),
+                self.arithmetic()
+            ),
         }
     }
 
@@ -91,12 +102,19 @@ impl Numbers {
             } else {
                 "@%p1"
             };
-            text += &format!("ld.global.f32 %f0, [%d4+{0}]; {guard} st.shared.f32 [%d2+{0}], %f0;\n", number * 128);
+            text += &format!(
+                "ld.global.f32 %f0, [%d4+{0}]; {guard} st.shared.f32 [%d2+{0}], %f0;\n",
+                number * 128
+            );
         }
         for number in 0..REGISTERS {
             text += &format!("ld.global.f32 %f{number}, [%d4+{}];\n", number % 8 * 128);
         }
-        text += if errs && self.below(8) == 0 { "" } else { "bar.sync 0;" };
+        text += if errs && self.below(8) == 0 {
+            ""
+        } else {
+            "bar.sync 0;"
+        };
         for number in 0..60 {
             text += &match self.below(if errs { 24 } else { 16 }) {
                 0 => self.other(number),
@@ -108,16 +126,35 @@ impl Numbers {
             text += "\n";
         }
         for number in 0..REGISTERS {
-            text += &format!("st.global.f32 [%d5+{}], %f{number};\n", BYTES + number * 512);
+            text += &format!(
+                "st.global.f32 [%d5+{}], %f{number};\n",
+                BYTES + number * 512
+            );
         }
         text
     }
 }
 
 fn bench(text: &str, checking: Checking) -> Bench {
-    let bench = Bench::body(text, u64::from(BYTES + REGISTERS * 512)).with_checks(checking, 0..BYTES.into());
-    let specials = [f32::NAN, -f32::NAN, f32::INFINITY, -0.0, 1e-42, f32::MAX, -1.5, 0.37];
-    let input = |index: u32| if index % 11 == 3 { specials[index as usize % 8] } else { index as f32 * 0.83 - 99.0 };
+    let bench = Bench::body(text, u64::from(BYTES + REGISTERS * 512))
+        .with_checks(checking, 0..BYTES.into());
+    let specials = [
+        f32::NAN,
+        -f32::NAN,
+        f32::INFINITY,
+        -0.0,
+        1e-42,
+        f32::MAX,
+        -1.5,
+        0.37,
+    ];
+    let input = |index: u32| {
+        if index % 11 == 3 {
+            specials[index as usize % 8]
+        } else {
+            index as f32 * 0.83 - 99.0
+        }
+    };
     let inputs: Vec<u32> = (0..BYTES / 4).map(|index| input(index).to_bits()).collect();
     bench.memory.write(0, &inputs);
     bench
@@ -132,7 +169,10 @@ fn both(text: &str, threads: u32, checking: Checking) -> (bool, [Outcome; 2]) {
     let fused = bench(text, checking);
     let plain = with_baseline_handlers(|| bench(text, checking));
     let count = |bench: &Bench| bench.program.functions[0].superinstructions.len();
-    assert!(count(&plain) == 0 || !cfg!(target_arch = "x86_64"), "the baseline has none");
+    assert!(
+        count(&plain) == 0 || !cfg!(target_arch = "x86_64"),
+        "the baseline has none"
+    );
     let is_fused = count(&fused) > 0 || !wide_vectors();
     let outcomes = [fused, plain].map(|bench| match bench.launch(1, threads) {
         Ok(_) => Ok(bench.memory.read(BYTES.into(), (REGISTERS * 128) as usize)),
@@ -148,7 +188,9 @@ fn both_of_fused(text: &str, threads: u32) -> [Outcome; 2] {
     outcomes
 }
 
-const ALL: Checking = Checking::nothing().with_races(true).with_uninitialized(true);
+const ALL: Checking = Checking::nothing()
+    .with_races(true)
+    .with_uninitialized(true);
 
 #[test]
 fn superinstructions_compute_the_same_as_their_instructions() {
@@ -157,7 +199,10 @@ fn superinstructions_compute_the_same_as_their_instructions() {
         let mut numbers = Numbers(seed);
         let text = numbers.program(false);
         let threads = numbers.one_of(&[32, 32, 64, 50]);
-        let checking = numbers.one_of(&[Checking::nothing(), Checking::nothing().with_uninitialized(true)]);
+        let checking = numbers.one_of(&[
+            Checking::nothing(),
+            Checking::nothing().with_uninitialized(true),
+        ]);
         let (is_fused, [fused, plain]) = both(&text, threads, checking);
         assert!(plain.is_ok(), "{plain:?}\n{text}");
         assert_eq!(fused, plain, "{seed}\n{text}");
@@ -168,7 +213,12 @@ fn superinstructions_compute_the_same_as_their_instructions() {
 
 #[test]
 fn superinstructions_report_the_same_as_their_instructions() {
-    const KINDS: [&str; 4] = ["Race", "Uninitialized", "IllegalAddress", "MisalignedAddress"];
+    const KINDS: [&str; 4] = [
+        "Race",
+        "Uninitialized",
+        "IllegalAddress",
+        "MisalignedAddress",
+    ];
     let (mut found, mut without) = ([0; KINDS.len()], 0);
     for seed in 0..1000 {
         let mut numbers = Numbers(seed);
@@ -179,11 +229,16 @@ fn superinstructions_report_the_same_as_their_instructions() {
         match &plain {
             Ok(_) => without += 1,
             Err(report) => {
-                (0..KINDS.len()).filter(|kind| report.contains(KINDS[*kind])).for_each(|kind| found[kind] += 1);
+                (0..KINDS.len())
+                    .filter(|kind| report.contains(KINDS[*kind]))
+                    .for_each(|kind| found[kind] += 1);
             }
         }
     }
-    assert!(without > 50 && found.iter().all(|count| *count > 5), "{found:?} and {without} without a report");
+    assert!(
+        without > 50 && found.iter().all(|count| *count > 5),
+        "{found:?} and {without} without a report"
+    );
 }
 
 /// Loads and multiply-adds, with `access` in the middle.
@@ -199,7 +254,8 @@ fn around(access: &str) -> String {
 }
 
 /// Stores to the first 256 bytes of shared memory by the first warp.
-const STORES: &str = "@%p1 st.shared.f32 [%d2], 0f3F800000; @%p1 st.shared.f32 [%d2+128], 0f40000000; bar.sync 0;";
+const STORES: &str =
+    "@%p1 st.shared.f32 [%d2], 0f3F800000; @%p1 st.shared.f32 [%d2+128], 0f40000000; bar.sync 0;";
 
 #[test]
 fn access_in_the_middle_of_a_superinstruction_is_reported_as_alone() {
@@ -210,13 +266,19 @@ fn access_in_the_middle_of_a_superinstruction_is_reported_as_alone() {
         ("ld.shared.f32 %f1, [%r3+-2147483648];", "IllegalAddress"),
         ("ld.shared.f32 %f1, [%d2+2];", "MisalignedAddress"),
         ("ld.shared.v2.f32 {%f1, %f2}, [%d1+4];", "MisalignedAddress"),
-        ("ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%d1+1016];", "MisalignedAddress"),
+        (
+            "ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%d1+1016];",
+            "MisalignedAddress",
+        ),
         ("ld.shared.f32 %f1, [%d1+256];", "Uninitialized"),
         ("ld.shared.f32 %f1, [%d2+256];", "Uninitialized"),
         ("ld.shared.f32 %f1, [%d2+132];", "Uninitialized"),
     ] {
         let [fused, plain] = both_of_fused(&format!("{BEFORE} {STORES} {}", around(access)), 32);
-        assert!(plain.as_ref().is_err_and(|report| report.contains(kind)), "{access}: {plain:?}");
+        assert!(
+            plain.as_ref().is_err_and(|report| report.contains(kind)),
+            "{access}: {plain:?}"
+        );
         assert_eq!(fused, plain, "{access}");
     }
 }
@@ -225,13 +287,22 @@ fn access_in_the_middle_of_a_superinstruction_is_reported_as_alone() {
 fn races_with_a_superinstruction_are_reported_before_and_after_it() {
     let load = around("ld.shared.f32 %f1, [%d2+128];");
     // The first warp runs first: it stores before the other one loads, or loads before the other one stores.
-    for (guard, offset, races) in
-        [("@%p1", 128, true), ("@!%p1", 128, true), ("@%p1", 4, true), ("@!%p1", 4, true), ("@%p1", 512, false)]
-    {
+    for (guard, offset, races) in [
+        ("@%p1", 128, true),
+        ("@!%p1", 128, true),
+        ("@%p1", 4, true),
+        ("@!%p1", 4, true),
+        ("@%p1", 512, false),
+    ] {
         let store = format!("st.shared.f32 [%d2+{offset}], 0f3F800000;");
-        let text = format!("{BEFORE} {STORES} {guard} bra STORE; {load} bra END; STORE: {store} END:");
+        let text =
+            format!("{BEFORE} {STORES} {guard} bra STORE; {load} bra END; STORE: {store} END:");
         let [fused, plain] = both_of_fused(&text, 64);
-        assert_eq!(plain.as_ref().is_err_and(|report| report.contains("Race")), races, "{plain:?} {text}");
+        assert_eq!(
+            plain.as_ref().is_err_and(|report| report.contains("Race")),
+            races,
+            "{plain:?} {text}"
+        );
         assert_eq!(fused, plain, "{text}");
     }
 }

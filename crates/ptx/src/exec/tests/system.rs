@@ -96,13 +96,21 @@ FINE:",
     );
     let fault = bench.launch(1, 4).expect_err("two threads fail");
     assert_eq!((fault.kind, fault.thread), (ReportKind::Assert, [2, 0, 0]));
-    let said = String::from_utf8_lossy(&bench.host.complaints.lock().expect("no thread panics")).into_owned();
-    let line = |thread| format!("hello:17: hello: block: [0,0,0], thread: [{thread},0,0] Assertion `hello` failed.\n");
+    let said = String::from_utf8_lossy(&bench.host.complaints.lock().expect("no thread panics"))
+        .into_owned();
+    let line = |thread| {
+        format!(
+            "hello:17: hello: block: [0,0,0], thread: [{thread},0,0] Assertion `hello` failed.\n"
+        )
+    };
     assert_eq!(said, format!("{}{}", line(2), line(3)));
 }
 
 #[test]
 fn memory_that_was_not_allocated_cannot_be_freed() {
     let bench = bench("{ .param .b64 q; st.param.b64 [q], 64; call.uni free, (q); }");
-    assert_eq!(bench.launch(1, 1).expect_err("it is not allocated").kind, ReportKind::IllegalAddress);
+    assert_eq!(
+        bench.launch(1, 1).expect_err("it is not allocated").kind,
+        ReportKind::IllegalAddress
+    );
 }

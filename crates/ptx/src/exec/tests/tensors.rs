@@ -83,10 +83,20 @@ fn word(column: i64, row: i64) -> Option<u32> {
 
 #[test]
 fn tile_is_loaded_with_zeroes_beyond_the_edges() {
-    for (x, y) in [(0, 0), (4, 1), (8, 3), (-4, -2), (12, 0), (0, -4), (-2_147_483_648, 2_147_483_647)] {
+    for (x, y) in [
+        (0, 0),
+        (4, 1),
+        (8, 3),
+        (-4, -2),
+        (12, 0),
+        (0, -4),
+        (-2_147_483_648, 2_147_483_647),
+    ] {
         let bench = bench(&load(128, &format!("{x}, {y}")), map_of(&[&MATRIX]));
         bench.launch(1, 1).expect("no fault");
-        let expected: Vec<u32> = (0..32).map(|at| word(x + at % 8, y + at / 8).unwrap_or(0)).collect();
+        let expected: Vec<u32> = (0..32)
+            .map(|at| word(x + at % 8, y + at / 8).unwrap_or(0))
+            .collect();
         assert_eq!(bench.memory.read::<u32>(LEFT, 32), expected, "at {x}, {y}");
     }
 }
@@ -111,10 +121,19 @@ fn rows_shorter_than_the_swizzle_are_padded() {
 
 #[test]
 fn tile_of_every_second_row_is_loaded() {
-    let bench = bench(&load(64, "0, 1"), map_of(&[&MATRIX, &[(Field::step(1), 2), (Field::step(0), 3)]]));
+    let bench = bench(
+        &load(64, "0, 1"),
+        map_of(&[&MATRIX, &[(Field::step(1), 2), (Field::step(0), 3)]]),
+    );
     bench.launch(1, 1).expect("no fault");
-    let expected: Vec<u32> = (0..16).map(|at| word(at % 8, 1 + at / 8 * 2).unwrap_or(0)).collect();
-    assert_eq!(bench.memory.read::<u32>(LEFT, 16), expected, "steps along a row are not taken");
+    let expected: Vec<u32> = (0..16)
+        .map(|at| word(at % 8, 1 + at / 8 * 2).unwrap_or(0))
+        .collect();
+    assert_eq!(
+        bench.memory.read::<u32>(LEFT, 16),
+        expected,
+        "steps along a row are not taken"
+    );
 }
 
 #[test]
@@ -140,8 +159,11 @@ fn pixels_are_walked_between_the_corners() {
     bench.launch(1, 1).expect("no fault");
     // Each pixel is one to the right of its position in the box: pixel 3 of image 1, pixels 2 and 3 of image 2, and none of image 3.
     let first = |image: u32, pixel: u32| 16 * image + 4 * pixel + 1;
-    let expected: Vec<u32> =
-        [first(1, 3), first(2, 2), first(2, 3)].into_iter().flat_map(|first| first..first + 4).chain([0; 8]).collect();
+    let expected: Vec<u32> = [first(1, 3), first(2, 2), first(2, 3)]
+        .into_iter()
+        .flat_map(|first| first..first + 4)
+        .chain([0; 8])
+        .collect();
     assert_eq!(bench.memory.read::<u32>(LEFT, 20), expected);
 }
 
@@ -164,7 +186,8 @@ FILL:
     )
 }
 
-const STORE: &str = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%p, {8, 3}], [%r2];";
+const STORE: &str =
+    "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%p, {8, 3}], [%r2];";
 
 #[test]
 fn stored_tile_skips_elements_beyond_the_edges() {
@@ -179,10 +202,17 @@ fn stored_tile_skips_elements_beyond_the_edges() {
 
 #[test]
 fn stored_tile_writes_whole_granules_at_the_edge_of_a_row() {
-    let bench = bench(&out(STORE), map_of(&[&MATRIX, &[(Field::extent(0), 9), (Field::extent(1), 4)]]));
+    let bench = bench(
+        &out(STORE),
+        map_of(&[&MATRIX, &[(Field::extent(0), 9), (Field::extent(1), 4)]]),
+    );
     bench.launch(1, 1).expect("no fault");
     let row = bench.memory.read::<u32>(TENSOR + 3 * 64 + 32, 8);
-    assert_eq!(row, [1001, 1002, 1003, 1004, 61, 62, 63, 64], "three of the four are beyond the edge");
+    assert_eq!(
+        row,
+        [1001, 1002, 1003, 1004, 61, 62, 63, 64],
+        "three of the four are beyond the edge"
+    );
 }
 
 #[test]
@@ -191,13 +221,20 @@ fn tile_is_added_to_a_tensor() {
     let bench = bench(&out(add), map_of(&[&MATRIX]));
     bench.launch(1, 1).expect("no fault");
     let row = bench.memory.read::<u32>(TENSOR + 2 * 64 + 16, 8);
-    assert_eq!(row, (0..8).map(|column| 37 + column + 1009 + column).collect::<Vec<u32>>());
+    assert_eq!(
+        row,
+        (0..8)
+            .map(|column| 37 + column + 1009 + column)
+            .collect::<Vec<u32>>()
+    );
 }
 
 #[test]
 fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
     let own = |code: &str, fields: &[(Field, u64)]| {
-        let fault = bench(code, map_of(&[&MATRIX, fields])).launch(1, 1).expect_err(code);
+        let fault = bench(code, map_of(&[&MATRIX, fields]))
+            .launch(1, 1)
+            .expect_err(code);
         fault.kind.to_string()
     };
     let at = |coordinates: &str| load(128, coordinates);
@@ -206,15 +243,29 @@ fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
     let one = |offset: u32| format!("add.u64 %d9, %p, {offset}; {elsewhere}");
     let line = at("0").replace(".2d", ".1d");
     let negative = out(&STORE.replace("{8, 3}", "{0, -1}"));
-    let reduced = out("cp.reduce.async.bulk.tensor.2d.global.shared::cta.inc.bulk_group [%p, {0, 0}], [%r2];");
+    let reduced = out(
+        "cp.reduce.async.bulk.tensor.2d.global.shared::cta.inc.bulk_group [%p, {0, 0}], [%r2];",
+    );
     let images = "mov.b16 %h1, 0;
     cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r2], [%p, {0, 2, 1}], [%r3], {%h1};";
     for (code, fields, reason) in [
-        (&at("2, 0"), &[][..], "illegal instruction: the first coordinate is not a multiple of 16 bytes"),
+        (
+            &at("2, 0"),
+            &[][..],
+            "illegal instruction: the first coordinate is not a multiple of 16 bytes",
+        ),
         (&shifted, &[], "misaligned address"),
         (&one(32), &[], "misaligned address"),
-        (&one(128), &[], "illegal instruction: no tensor map at the address"),
-        (&line, &[], "illegal instruction: the rank of the tensor map differs from that of the instruction"),
+        (
+            &one(128),
+            &[],
+            "illegal instruction: no tensor map at the address",
+        ),
+        (
+            &line,
+            &[],
+            "illegal instruction: the rank of the tensor map differs from that of the instruction",
+        ),
         (
             &at("0, 0"),
             &[(Field::DATA_TYPE, 13)],
@@ -241,8 +292,16 @@ fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
             "illegal instruction: the tensor map has more than 2^32 elements along a dimension",
         ),
         (&at("0, 0"), &[(Field::boxed(1), 200)], "illegal address"),
-        (&at("0, 0"), &[(Field::ADDRESS, BASE + (1 << 30))], "illegal address"),
-        (&negative, &[], "illegal instruction: a write to a tensor has a negative coordinate"),
+        (
+            &at("0, 0"),
+            &[(Field::ADDRESS, BASE + (1 << 30))],
+            "illegal address",
+        ),
+        (
+            &negative,
+            &[],
+            "illegal instruction: a write to a tensor has a negative coordinate",
+        ),
         (
             &reduced,
             &[(Field::DATA_TYPE, 7)],
@@ -258,15 +317,27 @@ fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
     }
     let mut map = map_of(&[&MATRIX, &[(Field::RANK, 3), (Field::TAKEN, 3 << 16 | 1)]]);
     map[0] = MAGIC | IM2COL;
-    let fault = bench(&images.replace("{0, 2, 1}", "{0, 5, 0}"), map).launch(1, 1).expect_err("5 is beyond the corner");
-    assert_eq!(fault.kind, ReportKind::IllegalInstruction("the first pixel is outside the corners of the tensor map"));
+    let fault = bench(&images.replace("{0, 2, 1}", "{0, 5, 0}"), map)
+        .launch(1, 1)
+        .expect_err("5 is beyond the corner");
+    assert_eq!(
+        fault.kind,
+        ReportKind::IllegalInstruction("the first pixel is outside the corners of the tensor map")
+    );
 }
 
 #[test]
 fn uninitialized_part_of_a_tensor_is_a_fault() {
-    let bench = bench(&load(128, "0, 0"), map_of(&[&MATRIX])).with_uninitialized_checks(0..TENSOR + 64);
+    let bench =
+        bench(&load(128, "0, 0"), map_of(&[&MATRIX])).with_uninitialized_checks(0..TENSOR + 64);
     bench.memory.write(0, &map_of(&[&MATRIX]));
-    assert_eq!(bench.launch(1, 1).expect_err("the second row was not written").kind, ReportKind::Uninitialized);
+    assert_eq!(
+        bench
+            .launch(1, 1)
+            .expect_err("the second row was not written")
+            .kind,
+        ReportKind::Uninitialized
+    );
 }
 
 #[test]
@@ -275,7 +346,10 @@ fn tensor_map_is_copied_from_shared_to_device_memory() {
     tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d9], [%r2], 128;");
     let bench = bench(&code, map_of(&[]));
     bench.launch(1, 32).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(LEFT, 33), (1001..1033).chain([0]).collect::<Vec<_>>());
+    assert_eq!(
+        bench.memory.read::<u32>(LEFT, 33),
+        (1001..1033).chain([0]).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -289,10 +363,16 @@ fn bytes_are_reduced_masked_and_fetched() {
     ld.shared.u32 %r7, [%r2+20]; st.global.u32 [%p+8192], %r7;");
     let bench = bench(&code, map_of(&[]));
     bench.launch(1, 1).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(TENSOR, 12), [1001, 1002, 1003, 1004, 5, 6, 1003, 8, 9, 10, 1007, 12]);
+    assert_eq!(
+        bench.memory.read::<u32>(TENSOR, 12),
+        [1001, 1002, 1003, 1004, 5, 6, 1003, 8, 9, 10, 1007, 12]
+    );
     assert_eq!(bench.memory.read::<u32>(LEFT, 1), [1002 + 1006]);
     for wrong in ["[%p+8], 16", "[%p], 8", "[%p+1048576], 16"] {
-        let bench = Bench::body(&format!("mov.u32 %r1, 8; cp.async.bulk.prefetch.L2.global {wrong};"), 256);
+        let bench = Bench::body(
+            &format!("mov.u32 %r1, 8; cp.async.bulk.prefetch.L2.global {wrong};"),
+            256,
+        );
         bench.launch(1, 1).expect_err(wrong);
     }
 }

@@ -7,7 +7,10 @@ use super::{BASE, Bench};
 
 /// Runs `body` on two blocks of 64 threads. Only the first 512 bytes of memory are initialized.
 fn outcome(body: &str) -> Result<(), Report> {
-    Bench::body(body, 4096).with_uninitialized_checks(0..512).launch(2, 64).map(|_| ())
+    Bench::body(body, 4096)
+        .with_uninitialized_checks(0..512)
+        .launch(2, 64)
+        .map(|_| ())
 }
 
 #[track_caller]
@@ -19,10 +22,18 @@ fn assert_found(body: &str) -> Report {
 
 #[test]
 fn uninitialized_read_of_device_memory_names_thread_line_and_address() {
-    let fault = assert_found("add.u64 %at4, %at4, 384; ld.global.u32 %r2, [%at4];\nst.global.u32 [%p], %r2;");
-    assert_eq!((fault.block, fault.thread, fault.line, fault.loaded_at), ([0; 3], [32, 0, 0], 20, 19));
+    let fault = assert_found(
+        "add.u64 %at4, %at4, 384; ld.global.u32 %r2, [%at4];\nst.global.u32 [%p], %r2;",
+    );
+    assert_eq!(
+        (fault.block, fault.thread, fault.line, fault.loaded_at),
+        ([0; 3], [32, 0, 0], 20, 19)
+    );
     let access = fault.access.expect("an access failed");
-    assert_eq!((access.address, access.size, access.write), (BASE + 512, 4, false));
+    assert_eq!(
+        (access.address, access.size, access.write),
+        (BASE + 512, 4, false)
+    );
     let text = format!("uninitialized read: 4-byte read at {:#x}", BASE + 512);
     assert!(fault.to_string().contains(&text), "{fault}");
 }
@@ -107,13 +118,23 @@ READ:
     @%q trap;
     ret;
 }";
-    let kernel =
-        super::kernel("{ .param .b32 w; st.param.u32 [w], 1; call once, (w); st.param.u32 [w], 0; call once, (w); }");
-    let bench = Bench::new(&format!("{function}\n{kernel}"), 4096).with_uninitialized_checks(0..4096);
-    let fault = bench.launch(1, 32).expect_err("the second call reads what the first wrote");
-    assert_eq!((fault.kind, &*fault.function), (ReportKind::Uninitialized, "once"));
+    let kernel = super::kernel(
+        "{ .param .b32 w; st.param.u32 [w], 1; call once, (w); st.param.u32 [w], 0; call once, (w); }",
+    );
+    let bench =
+        Bench::new(&format!("{function}\n{kernel}"), 4096).with_uninitialized_checks(0..4096);
+    let fault = bench
+        .launch(1, 32)
+        .expect_err("the second call reads what the first wrote");
+    assert_eq!(
+        (fault.kind, &*fault.function),
+        (ReportKind::Uninitialized, "once")
+    );
     let text = fault.to_string();
-    assert!(text.contains("of local memory") && text.contains("in function `once`"), "{text}");
+    assert!(
+        text.contains("of local memory") && text.contains("in function `once`"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -125,7 +146,9 @@ fn parameters_and_results_of_functions_count_as_written() {
     st.param.b32 [out], 1;
     ret;
 }";
-    let kernel = super::kernel("{ .param .b64 a; .param .b64 b; call (b), half, (a); ld.param.u64 %d1, [b]; }");
+    let kernel = super::kernel(
+        "{ .param .b64 a; .param .b64 b; call (b), half, (a); ld.param.u64 %d1, [b]; }",
+    );
     let bench = Bench::new(&format!("{function}\n{kernel}"), 4096).with_uninitialized_checks(0..0);
     bench.launch(1, 32).expect("nothing is wrong");
 }
@@ -209,7 +232,10 @@ fn undefined_value_is_tracked_through_calls() {
     ret;
 }";
     let call = "{ .param .b32 a; .param .b32 b; st.param.u32 [a], %r2; call (b), twice, (a); ld.param.u32 %r3, [b]; }";
-    for (used, is_error) in [("@%p1 st.global.u32 [%at4], %r3;", false), ("st.global.u32 [%at4], %r3;", true)] {
+    for (used, is_error) in [
+        ("@%p1 st.global.u32 [%at4], %r3;", false),
+        ("st.global.u32 [%at4], %r3;", true),
+    ] {
         let kernel = super::kernel(&format!("{HALF}{call}\n{used}"));
         let bench = Bench::new(&format!("{twice}\n{kernel}"), 4096).with_uninitialized_checks(0..0);
         assert_eq!(bench.launch(1, 32).is_err(), is_error, "{used}");
@@ -218,16 +244,32 @@ fn undefined_value_is_tracked_through_calls() {
 
 #[test]
 fn continued_launch_does_all_work_and_counts_each_warp_once() {
-    let mut bench = Bench::body("ld.global.u32 %r2, [%at4]; add.u32 %r2, %r2, %i; st.global.u32 [%at4], %r2;", 4096)
-        .with_uninitialized_checks(0..128);
+    let mut bench = Bench::body(
+        "ld.global.u32 %r2, [%at4]; add.u32 %r2, %r2, %i; st.global.u32 [%at4], %r2;",
+        4096,
+    )
+    .with_uninitialized_checks(0..128);
     bench.host.continued_after = Some(Mutex::default());
     bench.launch(1, 96).expect("the launch goes on");
     assert_eq!(bench.memory.read::<u32>(0, 96), (0..96).collect::<Vec<_>>());
-    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("no thread panics");
-    assert_eq!(faults.iter().map(|fault| fault.thread[0]).collect::<Vec<_>>(), [32, 64]);
+    let faults = bench
+        .host
+        .continued_after
+        .expect("faults are passed over")
+        .into_inner()
+        .expect("no thread panics");
+    assert_eq!(
+        faults
+            .iter()
+            .map(|fault| fault.thread[0])
+            .collect::<Vec<_>>(),
+        [32, 64]
+    );
 }
 
 #[test]
 fn checks_are_off_by_default() {
-    Bench::body("ld.global.u32 %r2, [%at4];", 4096).launch(1, 32).expect("nothing is looked for");
+    Bench::body("ld.global.u32 %r2, [%at4];", 4096)
+        .launch(1, 32)
+        .expect("nothing is looked for");
 }

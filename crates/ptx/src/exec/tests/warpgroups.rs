@@ -44,7 +44,11 @@ fn product_of_halves_from_shared_memory_is_added_to_registers() {
     let bench = bench(&body, 16384);
     // A row is its index in the first column and one in the last. B has ones in the first row, and its column index in the last.
     let half = |value: u16| {
-        if value == 0 { 0 } else { (15 + value.ilog2() as u16) << 10 | value << (10 - value.ilog2()) & 0x3ff }
+        if value == 0 {
+            0
+        } else {
+            (15 + value.ilog2() as u16) << 10 | value << (10 - value.ilog2()) & 0x3ff
+        }
     };
     let mut image = vec![0_u16; 2048];
     let mut set = |row: usize, place: usize, value: u16| {
@@ -63,8 +67,13 @@ fn product_of_halves_from_shared_memory_is_added_to_registers() {
     let found = bench.memory.read::<u32>(8192, 512);
     for (thread, registers) in found.chunks_exact(4).enumerate() {
         let (row, column) = (thread / 32 * 16 + thread % 32 / 4, thread % 4 * 2);
-        let expected = [(0, 0), (0, 1), (8, 0), (8, 1)].map(|(down, right)| 10 - (row + down + column + right) as i32);
-        assert_eq!(registers, expected.map(|value| (value as f32).to_bits()), "thread {thread}");
+        let expected = [(0, 0), (0, 1), (8, 0), (8, 1)]
+            .map(|(down, right)| 10 - (row + down + column + right) as i32);
+        assert_eq!(
+            registers,
+            expected.map(|value| (value as f32).to_bits()),
+            "thread {thread}"
+        );
     }
 }
 
@@ -97,7 +106,10 @@ KEEP:
     let bench = bench(&body, 16384);
     bench.memory.write(0, &vec![0x3f80_u16; 2048]);
     bench.launch(1, 128).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(8192, 128), [16.0_f32.to_bits(); 128]);
+    assert_eq!(
+        bench.memory.read::<u32>(8192, 128),
+        [16.0_f32.to_bits(); 128]
+    );
 }
 
 #[test]
@@ -106,19 +118,37 @@ fn invalid_forms_are_refused() {
     let r = "{%r0, %r1, %r2, %r3}";
     let of = |rest: &str| format!("wgmma.mma_async.sync.aligned.{rest};");
     for form in [
-        of(&format!("m64n8k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 2, 0, 0")),
-        of(&format!("m64n8k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 1, 0, 2")),
+        of(&format!(
+            "m64n8k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 2, 0, 0"
+        )),
+        of(&format!(
+            "m64n8k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 1, 0, 2"
+        )),
         of(&format!("m64n8k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 1")),
-        of(&format!("m64n8k16.f32.f16.f16 {d}, {r}, %d2, 1, 1, 1, 0, 0")),
-        of(&format!("m64n8k16.f32.f16.bf16 {d}, %d1, %d2, 1, 1, 1, 0, 0")),
-        of(&format!("m64n16k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 1, 0, 0")),
-        of(&format!("m64n8k8.f32.tf32.tf32 {d}, %d1, %d2, 1, 1, 1, 0, 0")),
+        of(&format!(
+            "m64n8k16.f32.f16.f16 {d}, {r}, %d2, 1, 1, 1, 0, 0"
+        )),
+        of(&format!(
+            "m64n8k16.f32.f16.bf16 {d}, %d1, %d2, 1, 1, 1, 0, 0"
+        )),
+        of(&format!(
+            "m64n16k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 1, 0, 0"
+        )),
+        of(&format!(
+            "m64n8k8.f32.tf32.tf32 {d}, %d1, %d2, 1, 1, 1, 0, 0"
+        )),
         of("m64n8k16.f16.bf16.bf16 {%r0, %r1}, %d1, %d2, 1, 1, 1, 0, 0"),
         of(&format!("m64n8k32.s32.s8.s8 {r}, %d1, %d2, 1, 1, 1")),
         of(&format!("m64n8k256.s32.b1.b1.xor.popc {r}, %d1, %d2, 1")),
-        of(&format!("m64n8k256.s32.b1.b1.and.popc.satfinite {r}, %d1, %d2, 1")),
-        of(&format!("m64n8k32.f32.f16.f16 {d}, %d1, %d2, %r1, 0, 1, 1, 1, 0, 0")),
-        format!("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3 {d}, %d1, %d2, %r1, 1, 1, 1, 1;"),
+        of(&format!(
+            "m64n8k256.s32.b1.b1.and.popc.satfinite {r}, %d1, %d2, 1"
+        )),
+        of(&format!(
+            "m64n8k32.f32.f16.f16 {d}, %d1, %d2, %r1, 0, 1, 1, 1, 0, 0"
+        )),
+        format!(
+            "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3 {d}, %d1, %d2, %r1, 1, 1, 1, 1;"
+        ),
         "wgmma.wait_group.sync.aligned %r1;".to_owned(),
         "wgmma.fence.aligned;".to_owned(),
     ] {

@@ -20,7 +20,10 @@ fn a_barrier_orders_shared_memory_across_warps() {
     st.global.u32 [%at4], %r6;",
         4096,
     );
-    assert_eq!(bench.results::<u32>(256), (0..256).rev().collect::<Vec<_>>());
+    assert_eq!(
+        bench.results::<u32>(256),
+        (0..256).rev().collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -58,7 +61,9 @@ PRODUCE:
 OUT:",
         4096,
     );
-    let expected: Vec<u32> = (0..96).map(|tid| if tid / 32 == 1 { 77 } else { 0 }).collect();
+    let expected: Vec<u32> = (0..96)
+        .map(|tid| if tid / 32 == 1 { 77 } else { 0 })
+        .collect();
     assert_eq!(bench.results::<u32>(96), expected);
 }
 
@@ -98,7 +103,9 @@ SET:
 END:",
         4096,
     );
-    bench.launch(2, 64).expect("the second block runs although the first never stops");
+    bench
+        .launch(2, 64)
+        .expect("the second block runs although the first never stops");
     assert_eq!(bench.memory.read::<u32>(0, 1), [7]);
 }
 
@@ -111,7 +118,9 @@ fn barrier_that_is_never_completed_is_a_deadlock_with_its_location() {
     @!%p1 bar.sync 2;",
         4096,
     );
-    let fault = bench.launch(1, 64).expect_err("each warp waits for the other");
+    let fault = bench
+        .launch(1, 64)
+        .expect_err("each warp waits for the other");
     assert_eq!(fault.kind, ReportKind::Deadlock);
     assert_eq!(fault.thread, [0, 0, 0]);
     assert!(fault.line > 0);
@@ -134,13 +143,22 @@ fn shuffle(mode: &str, operand: &str, clamp: &str) -> Vec<u32> {
 fn shuffles_move_values_and_report_lanes_with_a_source() {
     let outside = |lane: u32| lane + 1000;
     let expect = |f: &dyn Fn(u32) -> u32| (0..32).map(f).collect::<Vec<_>>();
-    assert_eq!(shuffle("up", "3", "0"), expect(&|l| if l < 3 { outside(l) } else { l - 3 }));
-    assert_eq!(shuffle("down", "3", "31"), expect(&|l| if l > 28 { outside(l) } else { l + 3 }));
+    assert_eq!(
+        shuffle("up", "3", "0"),
+        expect(&|l| if l < 3 { outside(l) } else { l - 3 })
+    );
+    assert_eq!(
+        shuffle("down", "3", "31"),
+        expect(&|l| if l > 28 { outside(l) } else { l + 3 })
+    );
     assert_eq!(shuffle("bfly", "5", "31"), expect(&|l| l ^ 5));
     assert_eq!(shuffle("idx", "7", "31"), expect(&|_| 7));
     // Segments of eight lanes: the mask is in bits 8 to 12 of the clamp.
     let clamp = (0x18 << 8 | 0x1f).to_string();
-    assert_eq!(shuffle("down", "2", &clamp), expect(&|l| if l % 8 > 5 { outside(l) } else { l + 2 }));
+    assert_eq!(
+        shuffle("down", "2", &clamp),
+        expect(&|l| if l % 8 > 5 { outside(l) } else { l + 2 })
+    );
     assert_eq!(shuffle("idx", "3", &clamp), expect(&|l| l / 8 * 8 + 3));
 }
 
@@ -163,7 +181,9 @@ JOIN:
     st.global.u32 [%at4], %r4;",
         4096,
     );
-    let expected: Vec<u32> = (0..32u32).map(|tid| if tid < 16 { tid + 516 } else { tid - 16 }).collect();
+    let expected: Vec<u32> = (0..32u32)
+        .map(|tid| if tid < 16 { tid + 516 } else { tid - 16 })
+        .collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
 
@@ -208,7 +228,9 @@ fn votes_matches_and_reductions_use_the_whole_warp() {
     st.global.u32 [%at4], %r7;",
         4096,
     );
-    let expected: Vec<u32> = (0..32u32).map(|tid| 0xff + (0x1111_1111 << (tid & 3)) + 496 + 31).collect();
+    let expected: Vec<u32> = (0..32u32)
+        .map(|tid| 0xff + (0x1111_1111 << (tid & 3)) + 496 + 31)
+        .collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
 
@@ -232,7 +254,10 @@ fn extremes_ignore_nan_unless_it_is_requested() {
     let bench = Bench::for_target("sm_100a", &body, 4096);
     let mut numbers: Vec<f32> = (0..32).map(|lane| lane as f32 - 20.0).collect();
     (numbers[3], numbers[20]) = (f32::NAN, -0.0);
-    bench.memory.write(0, &numbers.iter().map(|it| it.to_bits()).collect::<Vec<_>>());
+    bench.memory.write(
+        0,
+        &numbers.iter().map(|it| it.to_bits()).collect::<Vec<_>>(),
+    );
     bench.launch(1, 32).expect("no fault");
     let left = |lane: u64| bench.memory.read::<u32>(1024 + 32 * lane, 5);
     let bits = |numbers: [f32; 5]| numbers.map(f32::to_bits);

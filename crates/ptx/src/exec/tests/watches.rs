@@ -30,7 +30,13 @@ fn race_with_another_launch_is_reported_for_the_lane_that_accesses_the_byte() {
     let mut bench = watched("st.global.u32 [%at4], %t;");
     bench.memory.contested = Some(BASE + 4 * 21 + 2);
     let report = bench.launch(1, 32).expect_err("the byte is contested");
-    assert_eq!((report.kind, report.thread), (ReportKind::StreamRace, [21, 0, 0]));
+    assert_eq!(
+        (report.kind, report.thread),
+        (ReportKind::StreamRace, [21, 0, 0])
+    );
     let access = report.access.expect("a store");
-    assert_eq!((access.address, access.size, access.write), (BASE + 4 * 21, 4, true));
+    assert_eq!(
+        (access.address, access.size, access.write),
+        (BASE + 4 * 21, 4, true)
+    );
 }

@@ -19,7 +19,13 @@ impl Warp {
         worker: &mut Worker<'_>,
     ) -> Stop {
         let alone = self.fragments.len() == 1;
-        let Fragment { mut pc, mut turns, mask, frame, .. } = self.fragments[index];
+        let Fragment {
+            mut pc,
+            mut turns,
+            mask,
+            frame,
+            ..
+        } = self.fragments[index];
         let mut meeting = meeting_point(&self.fragments, index, pc + 1);
         let frame = &mut self.frames[frame as usize];
         let function = worker.function(frame.function);
@@ -59,7 +65,10 @@ impl Warp {
                     if back {
                         *fuel -= 1;
                         turns += u32::from(!alone);
-                        if *fuel == 0 || !alone && (turns >= FRAGMENT_FUEL || is_ahead(&self.fragments, index, pc)) {
+                        if *fuel == 0
+                            || !alone
+                                && (turns >= FRAGMENT_FUEL || is_ahead(&self.fragments, index, pc))
+                        {
                             break Outcome::Back;
                         }
                         if !alone {
@@ -75,7 +84,14 @@ impl Warp {
         };
         let (needed, wait, trap) = (unit.needed, unit.wait, unit.trap);
         worker.count(executed, mask);
-        Stop { outcome, pc, turns, needed, wait, trap }
+        Stop {
+            outcome,
+            pc,
+            turns,
+            needed,
+            wait,
+            trap,
+        }
     }
 }
 
@@ -114,7 +130,11 @@ fn run_guarded(
     if finds_undefined && let Some(control) = definedness::check_guard(unit, op, mask) {
         return Err(Outcome::Control(control, unit.active));
     }
-    let active = if op.guard == 0 { mask } else { mask & (unit.frame.predicate(op.guard) ^ op.negate) };
+    let active = if op.guard == 0 {
+        mask
+    } else {
+        mask & (unit.frame.predicate(op.guard) ^ op.negate)
+    };
     if active != mask && active == 0 {
         return Ok((Control::Next, active));
     }
@@ -135,12 +155,21 @@ fn run_guarded(
 /// Returns the instruction at which a fragment that continues at `pc` must stop, because another fragment of its activation is there.
 fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
     let this = &fragments[index];
-    let others = fragments.iter().enumerate().filter(|(other, it)| *other != index && it.frame == this.frame);
-    others.map(|(_, other)| other.pc).filter(|other| *other >= pc).min().unwrap_or(u32::MAX)
+    let others = fragments
+        .iter()
+        .enumerate()
+        .filter(|(other, it)| *other != index && it.frame == this.frame);
+    others
+        .map(|(_, other)| other.pc)
+        .filter(|other| *other >= pc)
+        .min()
+        .unwrap_or(u32::MAX)
 }
 
 /// Returns `true` if a fragment at `pc` is ahead of another runnable fragment, which then runs first.
 fn is_ahead(fragments: &[Fragment], index: usize, pc: u32) -> bool {
     let depth = fragments[index].depth;
-    fragments.iter().any(|other| other.state == State::Ready && other.depth == depth && other.pc < pc)
+    fragments
+        .iter()
+        .any(|other| other.state == State::Ready && other.depth == depth && other.pc < pc)
 }

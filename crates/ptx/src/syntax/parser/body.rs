@@ -2,7 +2,8 @@
 
 use super::{MAX_DEPTH, Parser};
 use crate::syntax::ast::{
-    BranchTargets, BranchTargetsId, CallTargets, CallTargetsId, Label, LabelId, Location, Prototype, PrototypeId,
+    BranchTargets, BranchTargetsId, CallTargets, CallTargetsId, Label, LabelId, Location,
+    Prototype, PrototypeId,
 };
 use crate::syntax::error::Error;
 use crate::syntax::lexer::{Token, TokenKind};
@@ -39,7 +40,10 @@ impl<'a> Parser<'a> {
     fn open_scope(&mut self) -> Result<(), Error> {
         let brace = self.expect("{")?;
         if self.scopes.depth() >= MAX_DEPTH {
-            return Err(Self::limit_at(&brace, format!("at most {MAX_DEPTH} nested scopes")));
+            return Err(Self::limit_at(
+                &brace,
+                format!("at most {MAX_DEPTH} nested scopes"),
+            ));
         }
         self.scopes.open();
         let mut open = 0usize;
@@ -72,23 +76,42 @@ impl<'a> Parser<'a> {
         let list = self.tokens[(colon + 1).min(self.tokens.len() - 1)];
         let function = &mut self.function;
         let binding = if list.is_dot("branchtargets") {
-            function.branch_targets.push(BranchTargets { name, labels: Vec::new() });
+            function.branch_targets.push(BranchTargets {
+                name,
+                labels: Vec::new(),
+            });
             Binding::BranchTargets(BranchTargetsId(last_index(&function.branch_targets)))
         } else if list.is_dot("calltargets") {
-            function.call_targets.push(CallTargets { name, functions: Vec::new() });
+            function.call_targets.push(CallTargets {
+                name,
+                functions: Vec::new(),
+            });
             Binding::CallTargets(CallTargetsId(last_index(&function.call_targets)))
         } else if list.is_dot("callprototype") {
-            function.prototypes.push(Prototype { name, returns: Vec::new(), parameters: Vec::new(), no_return: false });
+            function.prototypes.push(Prototype {
+                name,
+                returns: Vec::new(),
+                parameters: Vec::new(),
+                no_return: false,
+            });
             Binding::Prototype(PrototypeId(last_index(&function.prototypes)))
         } else {
-            function.labels.push(Label { name, instruction: u32::MAX, span: token.span });
+            function.labels.push(Label {
+                name,
+                instruction: u32::MAX,
+                span: token.span,
+            });
             Binding::Label(LabelId(last_index(&function.labels)))
         };
         if self.scopes.bind(name, binding) {
             return Ok(());
         }
         let found = format!("{} again", token.quote());
-        Err(Error::syntax(token.span, "a label that is not declared in this scope yet", found))
+        Err(Error::syntax(
+            token.span,
+            "a label that is not declared in this scope yet",
+            found,
+        ))
     }
 
     /// Parses a label, or a list or prototype with its name.
@@ -96,7 +119,10 @@ impl<'a> Parser<'a> {
         let token = self.advance();
         self.advance();
         let name = self.intern(token.text);
-        match self.scopes.resolve(name, &self.module.names, &mut self.function.registers) {
+        match self
+            .scopes
+            .resolve(name, &self.module.names, &mut self.function.registers)
+        {
             Some(Binding::Label(id)) => {
                 self.function.labels[id.0 as usize].instruction = index_of(instruction);
                 Ok(())
@@ -142,7 +168,8 @@ impl<'a> Parser<'a> {
     /// Resolves a name in the innermost scope of the function.
     pub(super) fn resolve(&mut self, token: &Token<'a>) -> Option<Binding> {
         let name = self.intern(token.text);
-        self.scopes.resolve(name, &self.module.names, &mut self.function.registers)
+        self.scopes
+            .resolve(name, &self.module.names, &mut self.function.registers)
     }
 
     fn body_directive(&mut self, instruction: usize) -> Result<(), Error> {
@@ -163,12 +190,17 @@ impl<'a> Parser<'a> {
             }
             "loc" => {
                 let [file, line, column] = self.location()?;
-                self.function.locations.push(Location { instruction: index_of(instruction), file, line, column });
+                self.function.locations.push(Location {
+                    instruction: index_of(instruction),
+                    file,
+                    line,
+                    column,
+                });
                 Ok(())
             }
-            _ => {
-                Err(self.unexpected("a directive of a function body, such as '.reg', '.local', '.shared' or '.param'"))
-            }
+            _ => Err(self.unexpected(
+                "a directive of a function body, such as '.reg', '.local', '.shared' or '.param'",
+            )),
         }
     }
 }

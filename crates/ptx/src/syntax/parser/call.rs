@@ -24,15 +24,24 @@ impl Parser<'_> {
         let callee = match target {
             Some(Binding::Register(id)) => Callee::Indirect(id, self.call_signature()?),
             Some(_) => {
-                return Err(Self::unexpected_at(&callee, "the name of a function or a register"));
+                return Err(Self::unexpected_at(
+                    &callee,
+                    "the name of a function or a register",
+                ));
             }
             None => {
                 let name = self.intern(callee.text);
                 let id = self.function_named(name);
-                Callee::Direct(id.ok_or_else(|| Self::unexpected_at(&callee, "the name of a declared function"))?)
+                Callee::Direct(id.ok_or_else(|| {
+                    Self::unexpected_at(&callee, "the name of a declared function")
+                })?)
             }
         };
-        Ok(Operand::Call(Box::new(Call { returns, callee, arguments })))
+        Ok(Operand::Call(Box::new(Call {
+            returns,
+            callee,
+            arguments,
+        })))
     }
 
     /// Parses `(a, b, …)`, and the comma that follows returns. Without a parenthesis, the list is empty.
@@ -50,7 +59,10 @@ impl Parser<'_> {
                 _ => false,
             };
             if !fits {
-                return Err(Self::unexpected_at(&token, "a '.param' variable or a register"));
+                return Err(Self::unexpected_at(
+                    &token,
+                    "a '.param' variable or a register",
+                ));
             }
             operands.push(operand);
             if !self.accept(",") {

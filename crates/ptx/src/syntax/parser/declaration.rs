@@ -62,7 +62,11 @@ impl<'a> Parser<'a> {
             let is_opaque = prefix.scalar.class() == ScalarClass::Opaque;
             if variable.size == 0 && linkage != Linkage::Extern && !is_opaque {
                 let found = format!("'{}' without one", self.module.text(variable.name));
-                return Err(Error::syntax(variable.span, "the extent of an array, unless it is '.extern'", found));
+                return Err(Error::syntax(
+                    variable.span,
+                    "the extent of an array, unless it is '.extern'",
+                    found,
+                ));
             }
             add(self, variable)?;
             if !self.accept(",") {
@@ -75,7 +79,13 @@ impl<'a> Parser<'a> {
     /// Parses alignment, attributes, vector and type, in any order.
     pub(super) fn prefix(&mut self, space: Space) -> Result<Prefix, Error> {
         self.bank(space)?;
-        let mut prefix = Prefix { scalar: ScalarType::B8, vector: 1, align: None, is_managed: false, pointer: None };
+        let mut prefix = Prefix {
+            scalar: ScalarType::B8,
+            vector: 1,
+            align: None,
+            is_managed: false,
+            pointer: None,
+        };
         let mut scalar = None;
         while self.peek().kind == TokenKind::Dot {
             let token = self.peek();
@@ -115,7 +125,8 @@ impl<'a> Parser<'a> {
             ScalarClass::Predicate => false,
             _ => scalar.bits() >= 8,
         });
-        let scalar = scalar.ok_or_else(|| self.unexpected("a type of variables, such as '.u32'"))?;
+        let scalar =
+            scalar.ok_or_else(|| self.unexpected("a type of variables, such as '.u32'"))?;
         self.advance();
         Ok(scalar)
     }
@@ -162,14 +173,25 @@ impl<'a> Parser<'a> {
     fn pointer(&mut self) -> Result<PointerAttribute, Error> {
         self.advance();
         let spaces = [Space::Const, Space::Global, Space::Local, Space::Shared];
-        let space = spaces.into_iter().find(|space| self.peek().is_dot(space.name()));
+        let space = spaces
+            .into_iter()
+            .find(|space| self.peek().is_dot(space.name()));
         self.position += usize::from(space.is_some());
-        let align = if self.peek().is_dot("align") { self.alignment()? } else { 4 };
+        let align = if self.peek().is_dot("align") {
+            self.alignment()?
+        } else {
+            4
+        };
         Ok(PointerAttribute { space, align })
     }
 
     /// Parses a name with its extents and initial values.
-    pub(super) fn variable(&mut self, space: Space, linkage: Linkage, prefix: &Prefix) -> Result<Variable, Error> {
+    pub(super) fn variable(
+        &mut self,
+        space: Space,
+        linkage: Linkage,
+        prefix: &Prefix,
+    ) -> Result<Variable, Error> {
         let token = self.word("the name of a variable")?;
         let mut dimensions = self.dimensions()?;
         let is_packed = prefix.vector > 1 || prefix.scalar == ScalarType::F16x2;
@@ -204,10 +226,16 @@ impl<'a> Parser<'a> {
 
     /// Parses `[4][2]`, `[]`, or nothing.
     pub(super) fn dimensions(&mut self) -> Result<Dimensions, Error> {
-        let mut dimensions = Dimensions { extents: Vec::new(), is_unsized: false };
+        let mut dimensions = Dimensions {
+            extents: Vec::new(),
+            is_unsized: false,
+        };
         while self.peek().is("[") {
             if dimensions.extents.len() == MAX_DIMENSIONS {
-                return Err(Self::limit_at(&self.peek(), format!("at most {MAX_DIMENSIONS} dimensions")));
+                return Err(Self::limit_at(
+                    &self.peek(),
+                    format!("at most {MAX_DIMENSIONS} dimensions"),
+                ));
             }
             self.advance();
             if dimensions.extents.is_empty() && self.peek().is("]") {
@@ -231,16 +259,23 @@ impl<'a> Parser<'a> {
     /// Parses `.local`, `.shared` and `.param` in a body.
     pub(super) fn local_variables(&mut self, space: Space) -> Result<(), Error> {
         self.advance();
-        self.variables(space, Linkage::Internal, |parser, variable| parser.add_local(variable).map(drop))
+        self.variables(space, Linkage::Internal, |parser, variable| {
+            parser.add_local(variable).map(drop)
+        })
     }
 
     /// Adds a variable or parameter to the function and its innermost scope.
     pub(super) fn add_local(&mut self, variable: Variable) -> Result<LocalId, Error> {
-        let index = u32::try_from(self.function.variables.len()).expect("fewer variables than bytes of source");
+        let index = u32::try_from(self.function.variables.len())
+            .expect("fewer variables than bytes of source");
         let id = LocalId(index);
         if !self.scopes.bind(variable.name, Binding::Variable(id)) {
             let found = format!("'{}' again", self.module.text(variable.name));
-            return Err(Error::syntax(variable.span, "a name that is not declared in this scope yet", found));
+            return Err(Error::syntax(
+                variable.span,
+                "a name that is not declared in this scope yet",
+                found,
+            ));
         }
         self.function.variables.push(variable);
         Ok(id)
@@ -274,7 +309,8 @@ impl<'a> Parser<'a> {
                     continue;
                 }
                 text => {
-                    scalar = Some(register_scalar(text).ok_or_else(|| self.unexpected(REGISTER_TYPE))?);
+                    scalar =
+                        Some(register_scalar(text).ok_or_else(|| self.unexpected(REGISTER_TYPE))?);
                 }
             }
             self.advance();
@@ -313,13 +349,24 @@ impl<'a> Parser<'a> {
         vector: u8,
     ) -> Result<RegisterId, Error> {
         let name = self.intern(token.text);
-        let index = u32::try_from(self.function.registers.len()).expect("fewer registers than bytes of source");
+        let index = u32::try_from(self.function.registers.len())
+            .expect("fewer registers than bytes of source");
         let id = RegisterId(index);
-        if self.scopes.is_in_range(name, &self.module.names) || !self.scopes.bind(name, Binding::Register(id)) {
+        if self.scopes.is_in_range(name, &self.module.names)
+            || !self.scopes.bind(name, Binding::Register(id))
+        {
             let found = format!("{} again", token.quote());
-            return Err(Error::syntax(token.span, "a name that is not declared in this scope yet", found));
+            return Err(Error::syntax(
+                token.span,
+                "a name that is not declared in this scope yet",
+                found,
+            ));
         }
-        self.function.registers.push(Register { name, scalar, vector });
+        self.function.registers.push(Register {
+            name,
+            scalar,
+            vector,
+        });
         Ok(id)
     }
 }
@@ -332,7 +379,10 @@ fn register_scalar(text: &str) -> Option<ScalarType> {
         ScalarClass::Opaque => false,
         // Numbers of other formats are held in untyped registers.
         ScalarClass::Float => {
-            matches!(scalar, ScalarType::F16 | ScalarType::F16x2 | ScalarType::F32 | ScalarType::F64)
+            matches!(
+                scalar,
+                ScalarType::F16 | ScalarType::F16x2 | ScalarType::F32 | ScalarType::F64
+            )
         }
         _ => matches!(scalar.bits(), 8 | 16 | 32 | 64 | 128),
     })
@@ -340,7 +390,16 @@ fn register_scalar(text: &str) -> Option<ScalarType> {
 
 /// Returns the size in bytes of a variable or parameter.
 pub(super) fn size_of(token: &Token<'_>, prefix: &Prefix, extents: &[u64]) -> Result<u64, Error> {
-    let size = extents.iter().try_fold(prefix.element(), |size, extent| size.checked_mul(*extent));
+    let size = extents
+        .iter()
+        .try_fold(prefix.element(), |size, extent| size.checked_mul(*extent));
     size.filter(|size| i64::try_from(*size).is_ok())
-        .ok_or_else(|| Error::new(ErrorKind::Limit, token.span, "a variable smaller than 2^63 bytes", token.quote()))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorKind::Limit,
+                token.span,
+                "a variable smaller than 2^63 bytes",
+                token.quote(),
+            )
+        })
 }

@@ -32,7 +32,10 @@ impl Value {
 
 /// Returns an integer of an expression as an AST node.
 pub(super) const fn integer(bits: u64, unsigned: bool) -> Integer {
-    Integer { bits, negative: !unsigned && bits.cast_signed() < 0 }
+    Integer {
+        bits,
+        negative: !unsigned && bits.cast_signed() < 0,
+    }
 }
 
 impl<'a> Parser<'a> {
@@ -52,7 +55,10 @@ impl<'a> Parser<'a> {
 
     /// Parses a constant expression whose value is an offset in bytes.
     pub(super) fn constant_offset(&mut self) -> Result<i64, Error> {
-        Ok(self.constant_integer("an offset in bytes")?.bits.cast_signed())
+        Ok(self
+            .constant_integer("an offset in bytes")?
+            .bits
+            .cast_signed())
     }
 
     /// Returns `true` if the next token can begin a constant expression.
@@ -92,8 +98,9 @@ impl<'a> Parser<'a> {
             };
             self.advance();
             let right = self.binary(level + 1)?;
-            left = apply(operator.text, left, right)
-                .ok_or_else(|| Self::unexpected_at(&operator, "operands of the operator's types"))?;
+            left = apply(operator.text, left, right).ok_or_else(|| {
+                Self::unexpected_at(&operator, "operands of the operator's types")
+            })?;
         }
     }
 
@@ -104,7 +111,8 @@ impl<'a> Parser<'a> {
             "-" | "+" | "~" | "!" if token.kind == TokenKind::Symbol => {
                 self.advance();
                 let value = self.nested(Self::unary)?;
-                negate(token.text, value).ok_or_else(|| Self::unexpected_at(&token, "an operator for integers"))
+                negate(token.text, value)
+                    .ok_or_else(|| Self::unexpected_at(&token, "an operator for integers"))
             }
             "(" if token.kind == TokenKind::Symbol => {
                 self.advance();
@@ -167,7 +175,9 @@ fn precedence(token: &Token<'_>) -> Option<u8> {
 fn negate(operator: &str, value: Value) -> Option<Value> {
     Some(match (operator, value) {
         ("+", value) => value,
-        ("-", Value::Integer(bits, unsigned)) => Value::Integer(bits.wrapping_neg(), unsigned && bits != 1 << 63),
+        ("-", Value::Integer(bits, unsigned)) => {
+            Value::Integer(bits.wrapping_neg(), unsigned && bits != 1 << 63)
+        }
         ("-", Value::Single(bits)) => Value::Single(bits ^ (1 << 31)),
         ("-", Value::Double(bits)) => Value::Double(bits ^ (1 << 63)),
         ("~", Value::Integer(bits, unsigned)) => Value::Integer(!bits, unsigned),
@@ -200,7 +210,11 @@ fn float(value: Value) -> Option<f64> {
 }
 
 /// Computes integer arithmetic, which wraps at 64 bits. The result is unsigned if an operand is. A shift depends on its left operand only.
-fn apply_integers(operator: &str, (a, a_unsigned): (u64, bool), (b, b_unsigned): (u64, bool)) -> Option<Value> {
+fn apply_integers(
+    operator: &str,
+    (a, a_unsigned): (u64, bool),
+    (b, b_unsigned): (u64, bool),
+) -> Option<Value> {
     let unsigned = a_unsigned || b_unsigned;
     let (signed_a, signed_b) = (a.cast_signed(), b.cast_signed());
     let less = if unsigned { a < b } else { signed_a < signed_b };
@@ -226,11 +240,17 @@ fn apply_integers(operator: &str, (a, a_unsigned): (u64, bool), (b, b_unsigned):
             }
         }
         "<<" => {
-            return Some(Value::Integer(a.checked_shl(shift).unwrap_or(0), a_unsigned));
+            return Some(Value::Integer(
+                a.checked_shl(shift).unwrap_or(0),
+                a_unsigned,
+            ));
         }
         ">>" if a_unsigned => return Some(Value::Integer(a.checked_shr(shift).unwrap_or(0), true)),
         ">>" => {
-            return Some(Value::Integer((signed_a >> shift.min(63)).cast_unsigned(), false));
+            return Some(Value::Integer(
+                (signed_a >> shift.min(63)).cast_unsigned(),
+                false,
+            ));
         }
         "&" => a & b,
         "|" => a | b,

@@ -3,7 +3,8 @@
 use super::Parser;
 use super::declaration::size_of;
 use crate::syntax::ast::{
-    Function, FunctionId, FunctionKind, Linkage, Parameter, Performance, Prototype, PrototypeParameter,
+    Function, FunctionId, FunctionKind, Linkage, Parameter, Performance, Prototype,
+    PrototypeParameter,
 };
 use crate::syntax::error::{Error, Span};
 use crate::syntax::modifier::Space;
@@ -43,8 +44,15 @@ impl Parser<'_> {
         self.performance()?;
         if self.peek().is("{") {
             if before.is_some_and(|function| function.body.is_some()) {
-                let found = format!("a second body of '{}'", self.module.text(self.function.name));
-                return Err(Error::syntax(self.function.span, "one definition of each function", found));
+                let found = format!(
+                    "a second body of '{}'",
+                    self.module.text(self.function.name)
+                );
+                return Err(Error::syntax(
+                    self.function.span,
+                    "one definition of each function",
+                    found,
+                ));
             }
             self.body()?;
         } else if !self.accept(";") {
@@ -54,7 +62,8 @@ impl Parser<'_> {
             self.function = definition;
         }
         self.scopes.close();
-        self.module.functions[id.0 as usize] = std::mem::replace(&mut self.function, empty_function());
+        self.module.functions[id.0 as usize] =
+            std::mem::replace(&mut self.function, empty_function());
         Ok(())
     }
 
@@ -64,8 +73,13 @@ impl Parser<'_> {
         if self.function.kind == FunctionKind::Device && self.peek().is("(") {
             let token = self.peek();
             self.function.returns = self.parameters(&mut signature.returns)?;
-            if signature.returns.len() > 1 && signature.returns.iter().any(|result| !result.is_register) {
-                return Err(Self::unexpected_at(&token, "one result, unless all are registers"));
+            if signature.returns.len() > 1
+                && signature.returns.iter().any(|result| !result.is_register)
+            {
+                return Err(Self::unexpected_at(
+                    &token,
+                    "one result, unless all are registers",
+                ));
             }
         }
         let token = self.word("the name of a function")?;
@@ -79,21 +93,33 @@ impl Parser<'_> {
         match known {
             None => Ok((self.add_function(signature), None)),
             Some(Symbol::Function(id)) if self.signatures[id.0 as usize].accepts(&signature) => {
-                let before = std::mem::replace(&mut self.module.functions[id.0 as usize], empty_function());
+                let before =
+                    std::mem::replace(&mut self.module.functions[id.0 as usize], empty_function());
                 if before.kind != self.function.kind {
-                    return Err(Self::unexpected_at(&token, "the same kind of function as declared before"));
+                    return Err(Self::unexpected_at(
+                        &token,
+                        "the same kind of function as declared before",
+                    ));
                 }
                 Ok((id, Some(before)))
             }
-            Some(Symbol::Function(_)) => Err(Self::unexpected_at(&token, "the parameters of its declaration")),
-            Some(_) => Err(Self::unexpected_at(&token, "a name that is not declared yet")),
+            Some(Symbol::Function(_)) => Err(Self::unexpected_at(
+                &token,
+                "the parameters of its declaration",
+            )),
+            Some(_) => Err(Self::unexpected_at(
+                &token,
+                "a name that is not declared yet",
+            )),
         }
     }
 
     fn add_function(&mut self, signature: Signature) -> FunctionId {
-        let index = u32::try_from(self.module.functions.len()).expect("fewer functions than bytes of source");
+        let index = u32::try_from(self.module.functions.len())
+            .expect("fewer functions than bytes of source");
         let id = FunctionId(index);
-        self.symbols.insert(self.function.name, Symbol::Function(id));
+        self.symbols
+            .insert(self.function.name, Symbol::Function(id));
         self.signatures.push(signature);
         self.module.functions.push(empty_function());
         id
@@ -121,12 +147,23 @@ impl Parser<'_> {
             let (scalar, vector) = self.register_type()?;
             let token = self.word("the name of a register")?;
             let size = scalar.bytes() * u64::from(vector);
-            types.push(PrototypeParameter { is_register: true, scalar, align: size.next_power_of_two(), size });
-            return Ok(Parameter::Register(self.add_register(&token, scalar, vector)?));
+            types.push(PrototypeParameter {
+                is_register: true,
+                scalar,
+                align: size.next_power_of_two(),
+                size,
+            });
+            return Ok(Parameter::Register(
+                self.add_register(&token, scalar, vector)?,
+            ));
         }
         if !self.accept_dot("param") {
             let device = self.function.kind == FunctionKind::Device;
-            return Err(self.unexpected(if device { "'.param' or '.reg'" } else { "'.param'" }));
+            return Err(self.unexpected(if device {
+                "'.param' or '.reg'"
+            } else {
+                "'.param'"
+            }));
         }
         let token = self.peek();
         let prefix = self.prefix(Space::Param)?;
@@ -162,7 +199,12 @@ impl Parser<'_> {
             let (scalar, vector) = self.register_type()?;
             self.word("'_' or the name of a register")?;
             let size = scalar.bytes() * u64::from(vector);
-            return Ok(PrototypeParameter { is_register: true, scalar, align: size.next_power_of_two(), size });
+            return Ok(PrototypeParameter {
+                is_register: true,
+                scalar,
+                align: size.next_power_of_two(),
+                size,
+            });
         }
         if !self.accept_dot("param") {
             return Err(self.unexpected("'.param' or '.reg'"));
@@ -171,15 +213,28 @@ impl Parser<'_> {
         let token = self.word("'_' or the name of a parameter")?;
         let dimensions = self.dimensions()?;
         let size = size_of(&token, &prefix, &dimensions.extents)?;
-        Ok(PrototypeParameter { is_register: false, scalar: prefix.scalar, align: prefix.alignment(), size })
+        Ok(PrototypeParameter {
+            is_register: false,
+            scalar: prefix.scalar,
+            align: prefix.alignment(),
+            size,
+        })
     }
 
     /// Parses `.callprototype (returns) _ (parameters) .noreturn;`.
     pub(super) fn call_prototype(&mut self, name: Name) -> Result<Prototype, Error> {
         self.advance();
-        let returns = if self.peek().is("(") { self.prototype_parameters()? } else { Vec::new() };
+        let returns = if self.peek().is("(") {
+            self.prototype_parameters()?
+        } else {
+            Vec::new()
+        };
         self.word("'_'")?;
-        let parameters = if self.peek().is("(") { self.prototype_parameters()? } else { Vec::new() };
+        let parameters = if self.peek().is("(") {
+            self.prototype_parameters()?
+        } else {
+            Vec::new()
+        };
         let mut no_return = false;
         loop {
             if self.accept_dot("noreturn") {
@@ -191,7 +246,12 @@ impl Parser<'_> {
             }
         }
         self.expect(";")?;
-        Ok(Prototype { name, returns, parameters, no_return })
+        Ok(Prototype {
+            name,
+            returns,
+            parameters,
+            no_return,
+        })
     }
 
     /// Parses the directives between the parameters and the body.

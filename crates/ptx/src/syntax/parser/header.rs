@@ -52,7 +52,12 @@ impl Parser<'_> {
         };
         if version > newest {
             let expected = format!("PTX ISA version {}.{} or older", newest.major, newest.minor);
-            return Err(Error::new(ErrorKind::UnsupportedVersion, token.span, expected, token.quote()));
+            return Err(Error::new(
+                ErrorKind::UnsupportedVersion,
+                token.span,
+                expected,
+                token.quote(),
+            ));
         }
         self.advance();
         self.module.version = version;
@@ -75,13 +80,22 @@ impl Parser<'_> {
 
     /// Checks that the module's version supports the target.
     fn check_age(&self, token: &Token<'_>) -> Result<(), Error> {
-        let Target { architecture, variant, .. } = self.module.target;
-        let Some(Version { major, minor }) = first_version(architecture, variant) else { return Ok(()) };
+        let Target {
+            architecture,
+            variant,
+            ..
+        } = self.module.target;
+        let Some(Version { major, minor }) = first_version(architecture, variant) else {
+            return Ok(());
+        };
         let version = self.module.version;
         if version >= (Version { major, minor }) {
             return Ok(());
         }
-        let expected = format!("PTX ISA version {major}.{minor} or later for '{}'", token.text);
+        let expected = format!(
+            "PTX ISA version {major}.{minor} or later for '{}'",
+            token.text
+        );
         let found = format!("'.version {}.{}'", version.major, version.minor);
         Err(Error::syntax(token.span, expected, found))
     }
@@ -96,7 +110,12 @@ impl Parser<'_> {
             text => {
                 let Some((architecture, variant)) = read_architecture(text) else {
                     let expected = "a target such as sm_90, sm_90a or sm_100f";
-                    return Err(Error::new(ErrorKind::UnsupportedTarget, token.span, expected, token.quote()));
+                    return Err(Error::new(
+                        ErrorKind::UnsupportedTarget,
+                        token.span,
+                        expected,
+                        token.quote(),
+                    ));
                 };
                 target.architecture = architecture;
                 target.variant = variant;
@@ -111,7 +130,12 @@ impl Parser<'_> {
         if !self.accept_dot("address_size") {
             // The default is 32 bits.
             let expected = "'.address_size 64'";
-            return Err(Error::new(ErrorKind::UnsupportedAddressSize, directive.span, expected, directive.quote()));
+            return Err(Error::new(
+                ErrorKind::UnsupportedAddressSize,
+                directive.span,
+                expected,
+                directive.quote(),
+            ));
         }
         let token = self.peek();
         match token.kind {
@@ -119,9 +143,12 @@ impl Parser<'_> {
                 self.advance();
                 Ok(())
             }
-            TokenKind::Integer(32, _) => {
-                Err(Error::new(ErrorKind::UnsupportedAddressSize, token.span, "an address size of 64", token.quote()))
-            }
+            TokenKind::Integer(32, _) => Err(Error::new(
+                ErrorKind::UnsupportedAddressSize,
+                token.span,
+                "an address size of 64",
+                token.quote(),
+            )),
             _ => Err(self.unexpected("an address size of 64")),
         }
     }
@@ -133,7 +160,10 @@ fn read_version(token: &Token<'_>) -> Option<Version> {
         return None;
     }
     let (major, minor) = token.text.split_once('.')?;
-    Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
+    Some(Version {
+        major: major.parse().ok()?,
+        minor: minor.parse().ok()?,
+    })
 }
 
 /// Returns the first ISA version that supports an architecture, or `None` if all versions do or the architecture does not exist.
@@ -167,7 +197,9 @@ fn first_version(architecture: u32, variant: TargetVariant) -> Option<Version> {
 }
 
 fn read_architecture(text: &str) -> Option<(u32, TargetVariant)> {
-    let number = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_"))?;
+    let number = text
+        .strip_prefix("sm_")
+        .or_else(|| text.strip_prefix("compute_"))?;
     let (digits, variant) = match number.as_bytes().last()? {
         b'a' => (&number[..number.len() - 1], TargetVariant::Architecture),
         b'f' => (&number[..number.len() - 1], TargetVariant::Family),
@@ -175,5 +207,7 @@ fn read_architecture(text: &str) -> Option<(u32, TargetVariant)> {
     };
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let architecture = digits.parse().ok().filter(|_| plain)?;
-    (OLDEST_ARCHITECTURE..=NEWEST_ARCHITECTURE).contains(&architecture).then_some((architecture, variant))
+    (OLDEST_ARCHITECTURE..=NEWEST_ARCHITECTURE)
+        .contains(&architecture)
+        .then_some((architecture, variant))
 }

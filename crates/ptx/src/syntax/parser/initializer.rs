@@ -38,11 +38,28 @@ impl Parser<'_> {
         if matches!(variable.space, Space::Shared | Space::Local)
             || prefix.scalar.class() == ScalarClass::Float && prefix.scalar.bits() < 32
         {
-            return Err(Self::unexpected_at(&token, "no initial value of this type or in this space"));
+            return Err(Self::unexpected_at(
+                &token,
+                "no initial value of this type or in this space",
+            ));
         }
-        let (scalar, class, is_vector) = (prefix.scalar.bytes(), prefix.scalar.class(), prefix.vector > 1);
-        let mut fill = Fill { levels: &levels, scalar, class, is_vector, values: &mut variable.initial };
-        let end = if levels.is_empty() { self.scalar_value(&mut fill, 0, 1)? } else { self.braces(&mut fill, 0, 0)? };
+        let (scalar, class, is_vector) = (
+            prefix.scalar.bytes(),
+            prefix.scalar.class(),
+            prefix.vector > 1,
+        );
+        let mut fill = Fill {
+            levels: &levels,
+            scalar,
+            class,
+            is_vector,
+            values: &mut variable.initial,
+        };
+        let end = if levels.is_empty() {
+            self.scalar_value(&mut fill, 0, 1)?
+        } else {
+            self.braces(&mut fill, 0, 0)?
+        };
         if dimensions.is_unsized {
             let row = levels.get(1).copied().unwrap_or(1);
             dimensions.extents[0] = if row == 0 { 0 } else { end.div_ceil(row) };
@@ -96,12 +113,19 @@ impl Parser<'_> {
         let value = self.constant_or_address()?;
         let fits = match value {
             Constant::Integer(_) | Constant::Address { .. } => fill.class != ScalarClass::Float,
-            Constant::Single(_) | Constant::Double(_) => matches!(fill.class, ScalarClass::Float | ScalarClass::Bits),
+            Constant::Single(_) | Constant::Double(_) => {
+                matches!(fill.class, ScalarClass::Float | ScalarClass::Bits)
+            }
         };
         if !fits {
-            return Err(Self::unexpected_at(&token, "a value of the variable's type"));
+            return Err(Self::unexpected_at(
+                &token,
+                "a value of the variable's type",
+            ));
         }
-        let offset = index.checked_mul(fill.scalar).ok_or_else(|| Self::limit_at(&token, "an offset below 2^64"))?;
+        let offset = index
+            .checked_mul(fill.scalar)
+            .ok_or_else(|| Self::limit_at(&token, "an offset below 2^64"))?;
         fill.values.push(InitialValue { offset, value });
         Ok(index + 1)
     }
@@ -136,12 +160,21 @@ impl Parser<'_> {
             self.expect(")")?;
         }
         let offset = self.offset()?;
-        Ok(Constant::Address { symbol, offset, generic, mask })
+        Ok(Constant::Address {
+            symbol,
+            offset,
+            generic,
+            mask,
+        })
     }
 
     /// Parses `+4`, `+-4`, or nothing.
     pub(super) fn offset(&mut self) -> Result<i64, Error> {
-        if self.accept("+") { self.constant_offset() } else { Ok(0) }
+        if self.accept("+") {
+            self.constant_offset()
+        } else {
+            Ok(0)
+        }
     }
 
     fn module_symbol(&mut self) -> Result<Symbol, Error> {
@@ -151,7 +184,10 @@ impl Parser<'_> {
             return Ok(symbol);
         }
         let name = self.intern(token.text);
-        self.symbols.get(&name).copied().ok_or_else(|| Self::unexpected_at(&token, EXPECTED))
+        self.symbols
+            .get(&name)
+            .copied()
+            .ok_or_else(|| Self::unexpected_at(&token, EXPECTED))
     }
 
     /// Parses `{ filter_mode = nearest, … }`.
@@ -180,7 +216,11 @@ fn levels(prefix: &Prefix, dimensions: &Dimensions) -> Vec<u64> {
     let vector = (prefix.vector > 1).then_some(u64::from(prefix.vector));
     let extents: Vec<u64> = dimensions.extents.iter().copied().chain(vector).collect();
     let mut levels: Vec<u64> = (0..extents.len())
-        .map(|level| extents[level..].iter().fold(1u64, |product, extent| product.saturating_mul(*extent)))
+        .map(|level| {
+            extents[level..]
+                .iter()
+                .fold(1u64, |product, extent| product.saturating_mul(*extent))
+        })
         .collect();
     if dimensions.is_unsized {
         levels[0] = u64::MAX;

@@ -14,15 +14,27 @@ use crate::syntax::validate;
 impl Parser<'_> {
     /// Parses and validates an instruction with its guard and its semicolon.
     pub(super) fn instruction(&mut self) -> Result<Instruction, Error> {
-        let predicate = if self.accept("@") { Some(self.guard()?) } else { None };
+        let predicate = if self.accept("@") {
+            Some(self.guard()?)
+        } else {
+            None
+        };
         let token = self.word("an instruction")?;
-        let opcode = Opcode::from_name(token.text).ok_or_else(|| Self::unexpected_at(&token, "an instruction"))?;
+        let opcode = Opcode::from_name(token.text)
+            .ok_or_else(|| Self::unexpected_at(&token, "an instruction"))?;
         let modifiers = self.modifiers(opcode)?;
         let mut spans = Vec::new();
         let operands = self.operands(opcode, &mut spans)?;
         let end = self.expect(";")?;
         let used_bytes = self.used_bytes.take();
-        let instruction = Instruction { predicate, opcode, modifiers, operands, used_bytes, span: token.span };
+        let instruction = Instruction {
+            predicate,
+            opcode,
+            modifiers,
+            operands,
+            used_bytes,
+            span: token.span,
+        };
         validate::Context {
             module: &self.module,
             function: &self.function,
@@ -47,7 +59,11 @@ impl Parser<'_> {
     pub(super) fn predicate_register(&mut self) -> Result<RegisterId, Error> {
         let token = self.word("a predicate register")?;
         match self.resolve(&token) {
-            Some(Binding::Register(id)) if self.function.registers[id.0 as usize].scalar == ScalarType::Pred => Ok(id),
+            Some(Binding::Register(id))
+                if self.function.registers[id.0 as usize].scalar == ScalarType::Pred =>
+            {
+                Ok(id)
+            }
             _ => Err(Self::unexpected_at(&token, "a predicate register")),
         }
     }
@@ -80,14 +96,22 @@ impl Parser<'_> {
             let is_indexed = self.peek_at(1).is("[");
             operands.push(match (self.operand()?, opcode) {
                 // An element of an array may be written without brackets.
-                (Operand::Symbol(symbol, offset), Opcode::Ld | Opcode::Ldu | Opcode::St) if is_indexed => {
-                    Operand::Address(Address { base: Base::Symbol(symbol), offset })
+                (Operand::Symbol(symbol, offset), Opcode::Ld | Opcode::Ldu | Opcode::St)
+                    if is_indexed =>
+                {
+                    Operand::Address(Address {
+                        base: Base::Symbol(symbol),
+                        offset,
+                    })
                 }
                 (operand, _) => operand,
             });
             // The hint about the address affects no result.
             let is_load = matches!(opcode, Opcode::Ld | Opcode::Ldu);
-            if is_load && matches!(operands.last(), Some(Operand::Address(_))) && self.peek().is_dot("unified") {
+            if is_load
+                && matches!(operands.last(), Some(Operand::Address(_)))
+                && self.peek().is_dot("unified")
+            {
                 self.advance();
             }
             if !self.accept(",") {

@@ -110,17 +110,29 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, symbol: &str) -> Result<Token<'a>, Error> {
-        if self.peek().is(symbol) { Ok(self.advance()) } else { Err(self.unexpected(&format!("'{symbol}'"))) }
+        if self.peek().is(symbol) {
+            Ok(self.advance())
+        } else {
+            Err(self.unexpected(&format!("'{symbol}'")))
+        }
     }
 
     /// Consumes a word; `what` names the expected one in an error.
     fn word(&mut self, what: &str) -> Result<Token<'a>, Error> {
-        if self.peek().kind == TokenKind::Word { Ok(self.advance()) } else { Err(self.unexpected(what)) }
+        if self.peek().kind == TokenKind::Word {
+            Ok(self.advance())
+        } else {
+            Err(self.unexpected(what))
+        }
     }
 
     /// Consumes a string.
     fn string(&mut self) -> Result<&'a str, Error> {
-        if self.peek().kind == TokenKind::Text { Ok(self.advance().text) } else { Err(self.unexpected("a string")) }
+        if self.peek().kind == TokenKind::Text {
+            Ok(self.advance().text)
+        } else {
+            Err(self.unexpected("a string"))
+        }
     }
 
     /// Consumes an unsigned 32-bit integer.
@@ -128,7 +140,8 @@ impl<'a> Parser<'a> {
         let token = self.peek();
         match token.kind {
             TokenKind::Integer(value, _) => {
-                let value = u32::try_from(value).map_err(|_| self.unexpected(&format!("{what} below 2^32")))?;
+                let value = u32::try_from(value)
+                    .map_err(|_| self.unexpected(&format!("{what} below 2^32")))?;
                 self.advance();
                 Ok(value)
             }
@@ -159,7 +172,10 @@ impl<'a> Parser<'a> {
     /// Runs `read` at the next nesting level, up to the limit.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if self.depth == MAX_DEPTH {
-            return Err(Self::limit_at(&self.peek(), format!("at most {MAX_DEPTH} levels of nesting")));
+            return Err(Self::limit_at(
+                &self.peek(),
+                format!("at most {MAX_DEPTH} levels of nesting"),
+            ));
         }
         self.depth += 1;
         let result = read(self);

@@ -20,7 +20,8 @@ impl Parser<'_> {
     }
 
     fn module_item(&mut self) -> Result<(), Error> {
-        const EXPECTED: &str = "a directive of module scope, such as '.entry', '.func' or '.global'";
+        const EXPECTED: &str =
+            "a directive of module scope, such as '.entry', '.func' or '.global'";
         let token = self.peek();
         if token.is(";") {
             self.advance();
@@ -39,8 +40,8 @@ impl Parser<'_> {
                 self.module.pragmas.extend(strings);
                 Ok(())
             }
-            "extern" | "visible" | "weak" | "common" | "entry" | "func" | "global" | "const" | "shared" | "texref"
-            | "samplerref" | "surfref" | "tex" => self.linked_item(),
+            "extern" | "visible" | "weak" | "common" | "entry" | "func" | "global" | "const"
+            | "shared" | "texref" | "samplerref" | "surfref" | "tex" => self.linked_item(),
             _ => Err(self.unexpected(EXPECTED)),
         }
     }
@@ -87,8 +88,10 @@ impl Parser<'_> {
     fn add_global(&mut self, variable: Variable) -> Result<(), Error> {
         match self.symbols.get(&variable.name) {
             None => {
-                let index = u32::try_from(self.module.variables.len()).expect("fewer variables than bytes of source");
-                self.symbols.insert(variable.name, Symbol::Global(GlobalId(index)));
+                let index = u32::try_from(self.module.variables.len())
+                    .expect("fewer variables than bytes of source");
+                self.symbols
+                    .insert(variable.name, Symbol::Global(GlobalId(index)));
                 self.module.variables.push(variable);
                 Ok(())
             }
@@ -101,7 +104,11 @@ impl Parser<'_> {
             }
             Some(_) => {
                 let found = format!("'{}' again", self.module.text(variable.name));
-                Err(Error::syntax(variable.span, "a name that is not declared yet", found))
+                Err(Error::syntax(
+                    variable.span,
+                    "a name that is not declared yet",
+                    found,
+                ))
             }
         }
     }
@@ -110,15 +117,24 @@ impl Parser<'_> {
     pub(super) fn hidden_globals(&mut self, space: Space) -> Result<(), Error> {
         self.advance();
         self.variables(space, Linkage::Internal, |parser, variable| {
-            let index = u32::try_from(parser.module.variables.len()).expect("fewer variables than bytes of source");
+            let index = u32::try_from(parser.module.variables.len())
+                .expect("fewer variables than bytes of source");
             let symbol = Symbol::Global(GlobalId(index));
             if variable.scalar.class() == ScalarClass::Opaque {
                 let found = format!("'{}'", parser.module.text(variable.name));
-                return Err(Error::syntax(variable.span, "textures and surfaces in module scope only", found));
+                return Err(Error::syntax(
+                    variable.span,
+                    "textures and surfaces in module scope only",
+                    found,
+                ));
             }
             if !parser.scopes.bind(variable.name, Binding::Symbol(symbol)) {
                 let found = format!("'{}' again", parser.module.text(variable.name));
-                return Err(Error::syntax(variable.span, "a name that is not declared in this scope yet", found));
+                return Err(Error::syntax(
+                    variable.span,
+                    "a name that is not declared in this scope yet",
+                    found,
+                ));
             }
             parser.module.variables.push(variable);
             Ok(())
@@ -169,7 +185,8 @@ impl Parser<'_> {
     pub(super) fn declared_function(&mut self) -> Result<FunctionId, Error> {
         let token = self.word("the name of a function")?;
         let name = self.intern(token.text);
-        self.function_named(name).ok_or_else(|| Self::unexpected_at(&token, "the name of a declared function"))
+        self.function_named(name)
+            .ok_or_else(|| Self::unexpected_at(&token, "the name of a declared function"))
     }
 
     /// Parses `.pragma "a", "b";`.
@@ -198,7 +215,10 @@ impl Parser<'_> {
                     }
                 }
                 _ => {
-                    return Err(Self::unexpected_at(&token, "'function_name' or 'inlined_at'"));
+                    return Err(Self::unexpected_at(
+                        &token,
+                        "'function_name' or 'inlined_at'",
+                    ));
                 }
             }
         }
@@ -206,6 +226,10 @@ impl Parser<'_> {
     }
 
     fn place(&mut self) -> Result<[u32; 3], Error> {
-        Ok([self.u32("the index of a file")?, self.u32("a line")?, self.u32("a column")?])
+        Ok([
+            self.u32("the index of a file")?,
+            self.u32("a line")?,
+            self.u32("a column")?,
+        ])
     }
 }

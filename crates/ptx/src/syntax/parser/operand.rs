@@ -3,7 +3,9 @@
 use super::Parser;
 use crate::syntax::error::Error;
 use crate::syntax::lexer::{Token, TokenKind};
-use crate::syntax::operand::{Address, Base, Integer, Operand, RegisterId, Selector, Symbol, Tensor};
+use crate::syntax::operand::{
+    Address, Base, Integer, Operand, RegisterId, Selector, Symbol, Tensor,
+};
 use crate::syntax::scope::Binding;
 use crate::syntax::special::SpecialRegister;
 use crate::syntax::variable::Variable;
@@ -47,7 +49,9 @@ impl<'a> Parser<'a> {
             Some(Binding::Symbol(symbol)) => self.symbol(symbol),
             Some(Binding::Label(id)) => Ok(Operand::Label(id)),
             Some(Binding::BranchTargets(id)) => Ok(Operand::BranchTargets(id)),
-            Some(Binding::CallTargets(_) | Binding::Prototype(_)) => Err(Self::unexpected_at(&token, OPERAND)),
+            Some(Binding::CallTargets(_) | Binding::Prototype(_)) => {
+                Err(Self::unexpected_at(&token, OPERAND))
+            }
             None => self.outer_name(&token),
         }
     }
@@ -71,7 +75,8 @@ impl<'a> Parser<'a> {
                 return Ok(Operand::Vector(elements.into()));
             }
             let element = component(next.text).and_then(|index| elements.get(usize::from(index)));
-            let element = element.ok_or_else(|| self.unexpected("an element of the register, such as '.x'"))?;
+            let element = element
+                .ok_or_else(|| self.unexpected("an element of the register, such as '.x'"))?;
             self.advance();
             return Ok(element.clone());
         }
@@ -82,7 +87,9 @@ impl<'a> Parser<'a> {
         } else {
             SpecialRegister::from_name(token.text)
         };
-        register.map(Operand::Special).ok_or_else(|| Self::unexpected_at(token, OPERAND))
+        register
+            .map(Operand::Special)
+            .ok_or_else(|| Self::unexpected_at(token, OPERAND))
     }
 
     /// Parses the element, selector or second destination after a register.
@@ -111,7 +118,9 @@ impl<'a> Parser<'a> {
     pub(super) fn components(&self, id: RegisterId) -> Box<[Operand]> {
         match self.function.registers[id.0 as usize].vector {
             ..=1 => [Operand::Register(id)].into(),
-            vector => (0..vector).map(|index| Operand::Element(id, index)).collect(),
+            vector => (0..vector)
+                .map(|index| Operand::Element(id, index))
+                .collect(),
         }
     }
 
@@ -134,7 +143,9 @@ impl<'a> Parser<'a> {
             Symbol::Local(id) => Some(&self.function.variables[id.0 as usize]),
             Symbol::Function(_) => None,
         };
-        let element = variable.filter(|variable| !variable.dimensions.is_empty()).map(element_size);
+        let element = variable
+            .filter(|variable| !variable.dimensions.is_empty())
+            .map(element_size);
         let token = self.peek();
         if !self.accept("[") {
             let offset = self.offset()?;
@@ -143,7 +154,8 @@ impl<'a> Parser<'a> {
             }
             return Ok(Operand::Symbol(symbol, offset));
         }
-        let element = element.ok_or_else(|| Self::unexpected_at(&token, "an array before the index"))?;
+        let element =
+            element.ok_or_else(|| Self::unexpected_at(&token, "an array before the index"))?;
         let index = self.constant_offset()?;
         self.expect("]")?;
         Ok(Operand::Symbol(symbol, index.wrapping_mul(element)))
@@ -173,7 +185,10 @@ impl<'a> Parser<'a> {
             | Operand::Double(_)
             | Operand::Special(_)
             | Operand::Sink) => Ok(element),
-            _ => Err(Self::unexpected_at(&token, "a register, an immediate or '_'")),
+            _ => Err(Self::unexpected_at(
+                &token,
+                "a register, an immediate or '_'",
+            )),
         }
     }
 
@@ -206,9 +221,17 @@ impl<'a> Parser<'a> {
         Ok(match (sampler, coordinates) {
             (None, None) => Operand::Address(address),
             // Coordinates in a single register may have no braces, so the parsed sampler is that register.
-            (Some(Address { base: Base::Register(id), offset: 0 }), None) => {
-                Operand::Tensor(Box::new(Tensor { handle: address, sampler: None, coordinates: self.components(id) }))
-            }
+            (
+                Some(Address {
+                    base: Base::Register(id),
+                    offset: 0,
+                }),
+                None,
+            ) => Operand::Tensor(Box::new(Tensor {
+                handle: address,
+                sampler: None,
+                coordinates: self.components(id),
+            })),
             (sampler, coordinates) => Operand::Tensor(Box::new(Tensor {
                 handle: address,
                 sampler,
@@ -220,7 +243,10 @@ impl<'a> Parser<'a> {
     fn address(&mut self) -> Result<Address, Error> {
         const BASE: &str = "a register, a declared variable or a number";
         if self.at_constant() {
-            return Ok(Address { base: Base::Absolute, offset: self.constant_offset()? });
+            return Ok(Address {
+                base: Base::Absolute,
+                offset: self.constant_offset()?,
+            });
         }
         let token = self.word(BASE)?;
         let base = match self.resolve(&token) {
@@ -230,16 +256,26 @@ impl<'a> Parser<'a> {
             Some(_) => return Err(Self::unexpected_at(&token, BASE)),
             None => {
                 let name = self.intern(token.text);
-                let symbol = self.symbols.get(&name).ok_or_else(|| Self::unexpected_at(&token, BASE))?;
+                let symbol = self
+                    .symbols
+                    .get(&name)
+                    .ok_or_else(|| Self::unexpected_at(&token, BASE))?;
                 Base::Symbol(*symbol)
             }
         };
-        Ok(Address { base, offset: self.offset()? })
+        Ok(Address {
+            base,
+            offset: self.offset()?,
+        })
     }
 }
 
 fn element_size(variable: &Variable) -> i64 {
-    let inner: u64 = variable.dimensions.iter().skip(1).fold(1, |product, extent| product.wrapping_mul(*extent));
+    let inner: u64 = variable
+        .dimensions
+        .iter()
+        .skip(1)
+        .fold(1, |product, extent| product.wrapping_mul(*extent));
     let element = variable.scalar.bytes() * u64::from(variable.vector);
     element.wrapping_mul(inner).cast_signed()
 }
@@ -250,8 +286,12 @@ fn vector_of_specials(name: &str) -> Option<[Operand; 4]> {
     if !name.ends_with("id") {
         return None;
     }
-    let element = |index: char| SpecialRegister::from_name(&format!("{name}.{index}")).map(Operand::Special);
-    let zero = Operand::Integer(Integer { bits: 0, negative: false });
+    let element =
+        |index: char| SpecialRegister::from_name(&format!("{name}.{index}")).map(Operand::Special);
+    let zero = Operand::Integer(Integer {
+        bits: 0,
+        negative: false,
+    });
     Some([element('x')?, element('y')?, element('z')?, zero])
 }
 

@@ -7,7 +7,11 @@ use crate::syntax::{CallSignature, Callee, LabelId, Operand, PrototypeId, Symbol
 fn labels_point_at_the_instruction_that_follows() {
     let module = body("bra L2;\nL1: ret;\nL2: L3:\nbra L1;\nL4:");
     let function = &module.functions[0];
-    let places: Vec<_> = function.labels.iter().map(|label| (module.text(label.name), label.instruction)).collect();
+    let places: Vec<_> = function
+        .labels
+        .iter()
+        .map(|label| (module.text(label.name), label.instruction))
+        .collect();
     assert_eq!(places, [("L1", 1), ("L2", 2), ("L3", 2), ("L4", 3)]);
     let instructions = function.body.as_ref().expect("defined");
     assert_eq!(instructions[0].operands, [Operand::Label(LabelId(1))]);
@@ -41,8 +45,11 @@ fn branch_out_of_a_scope_resolves_to_the_outer_label() {
 fn branch_targets_may_name_labels_that_follow() {
     let module = body("T: .branchtargets A, B, A;\nbrx.idx %r1, T;\nA: ret;\nB: ret;");
     let function = &module.functions[0];
-    let targets: Vec<u32> =
-        function.branch_targets[0].labels.iter().map(|id| function.labels[id.0 as usize].instruction).collect();
+    let targets: Vec<u32> = function.branch_targets[0]
+        .labels
+        .iter()
+        .map(|id| function.labels[id.0 as usize].instruction)
+        .collect();
     assert_eq!(targets, [1, 2, 1]);
     let brx = &function.body.as_ref().expect("defined")[0];
     assert!(matches!(brx.operands[1], Operand::BranchTargets(_)));
@@ -56,7 +63,9 @@ fn direct_calls_name_function_results_and_arguments() {
         "{CALLEE}.func f() {{ .param .b32 x; .param .align 4 .b8 y[12]; .param .b32 z; call.uni (z), g, (x, y); call h; call h, (); }}"
     ));
     let instructions = module.functions[2].body.as_ref().expect("defined");
-    let Operand::Call(call) = &instructions[0].operands[0] else { panic!("{instructions:?}") };
+    let Operand::Call(call) = &instructions[0].operands[0] else {
+        panic!("{instructions:?}")
+    };
     assert_eq!(call.callee, Callee::Direct(crate::syntax::FunctionId(0)));
     assert!(matches!(*call.returns, [Operand::Symbol(Symbol::Local(id), 0)] if id.0 == 2));
     assert_eq!(call.arguments.len(), 2);
@@ -78,9 +87,18 @@ fn indirect_calls_carry_a_prototype_or_targets() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert!(matches!(callees[0], Callee::Indirect(_, CallSignature::Prototype(PrototypeId(0)))));
-    assert!(matches!(callees[1], Callee::Indirect(_, CallSignature::Prototype(PrototypeId(1)))));
-    assert!(matches!(callees[2], Callee::Indirect(_, CallSignature::Targets(_))));
+    assert!(matches!(
+        callees[0],
+        Callee::Indirect(_, CallSignature::Prototype(PrototypeId(0)))
+    ));
+    assert!(matches!(
+        callees[1],
+        Callee::Indirect(_, CallSignature::Prototype(PrototypeId(1)))
+    ));
+    assert!(matches!(
+        callees[2],
+        Callee::Indirect(_, CallSignature::Targets(_))
+    ));
     assert!(function.prototypes[0].no_return);
     assert_eq!(function.prototypes[0].parameters[0].size, 8);
 }
@@ -88,16 +106,30 @@ fn indirect_calls_carry_a_prototype_or_targets() {
 #[test]
 fn calls_that_do_not_fit_are_refused() {
     let refused = |call: &str| {
-        refused(&format!("{CALLEE}.func f() {{ .param .b64 w; .param .b32 x; .reg .b32 %r<2>;\n{call}\n}}"))
+        refused(&format!(
+            "{CALLEE}.func f() {{ .param .b64 w; .param .b32 x; .reg .b32 %r<2>;\n{call}\n}}"
+        ))
     };
-    assert_eq!(refused("call (x), g, (x);"), "line 7, column 6: expected 2 arguments, found 1");
-    assert_eq!(refused("call g, (x, x);"), "line 7, column 6: expected 1 result, found 0");
+    assert_eq!(
+        refused("call (x), g, (x);"),
+        "line 7, column 6: expected 2 arguments, found 1"
+    );
+    assert_eq!(
+        refused("call g, (x, x);"),
+        "line 7, column 6: expected 1 result, found 0"
+    );
     assert_eq!(
         refused("call (x), g, (w, x);"),
         "line 7, column 6: expected argument 1 of 4 bytes, found 'w' of 8 bytes in .param"
     );
-    assert_eq!(refused("call nobody;"), "line 7, column 6: expected the name of a declared function, found 'nobody'");
-    assert_eq!(refused("call %r1;"), "line 7, column 9: expected ',', found ';'");
+    assert_eq!(
+        refused("call nobody;"),
+        "line 7, column 6: expected the name of a declared function, found 'nobody'"
+    );
+    assert_eq!(
+        refused("call %r1;"),
+        "line 7, column 9: expected ',', found ';'"
+    );
     assert_eq!(
         refused("call %r1, (x), x;"),
         "line 7, column 16: expected the label of a '.callprototype' or '.calltargets', found 'x'"
@@ -109,7 +141,11 @@ fn locations_have_their_first_instruction() {
     let module = body(
         ".loc 1 7 3\nret;\n.loc 1 9 5, function_name $L__info0, inlined_at 1 8 2\nret;\n.loc 2 1 1, function_name $L__i + 4, inlined_at 1 8 2",
     );
-    let places: Vec<_> = module.functions[0].locations.iter().map(|it| (it.instruction, it.file, it.line)).collect();
+    let places: Vec<_> = module.functions[0]
+        .locations
+        .iter()
+        .map(|it| (it.instruction, it.file, it.line))
+        .collect();
     assert_eq!(places, [(0, 1, 7), (1, 1, 9), (2, 2, 1)]);
 }
 
@@ -120,12 +156,18 @@ fn labels_that_do_not_fit_are_refused_with_their_location() {
             "bra NOWHERE;",
             "line 6, column 5: expected a register, an immediate, an address or a declared name, found 'NOWHERE'",
         ),
-        ("bra %r1;", "line 6, column 5: expected a label of this function, found '%r1' of type .b32"),
+        (
+            "bra %r1;",
+            "line 6, column 5: expected a label of this function, found '%r1' of type .b32",
+        ),
         (
             "L: ret;\nL: ret;",
             "line 7, column 1: expected a label that is not declared in this scope yet, found 'L' again",
         ),
-        ("{ L: ret; }\nT: .branchtargets L;", "line 7, column 19: expected a label of this function, found 'L'"),
+        (
+            "{ L: ret; }\nT: .branchtargets L;",
+            "line 7, column 19: expected a label of this function, found 'L'",
+        ),
         (
             ".frob x;",
             "line 6, column 1: expected a directive of a function body, such as '.reg', '.local', '.shared' or '.param', found '.frob'",

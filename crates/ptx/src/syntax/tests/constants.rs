@@ -32,12 +32,25 @@ fn integers_of_every_spelling_have_their_value() {
 
 #[test]
 fn floats_keep_their_bits() {
-    assert_eq!(operands("mov.f32 %f1, 0f3F800000;")[1], Operand::Single(0x3F80_0000));
-    assert_eq!(operands("mov.f32 %f1, 0Fffc00001;")[1], Operand::Single(0xFFC0_0001));
-    assert_eq!(operands("mov.f64 %e1, 0d7FF8000000000001;")[1], Operand::Double(0x7FF8_0000_0000_0001));
+    assert_eq!(
+        operands("mov.f32 %f1, 0f3F800000;")[1],
+        Operand::Single(0x3F80_0000)
+    );
+    assert_eq!(
+        operands("mov.f32 %f1, 0Fffc00001;")[1],
+        Operand::Single(0xFFC0_0001)
+    );
+    assert_eq!(
+        operands("mov.f64 %e1, 0d7FF8000000000001;")[1],
+        Operand::Double(0x7FF8_0000_0000_0001)
+    );
     assert_eq!(operands("mov.f64 %e1, -0.0;")[1], Operand::Double(1 << 63));
     for text in ["2.5", "25e-1", "0.25E+1", "2.5e0"] {
-        assert_eq!(operands(&format!("mov.f64 %e1, {text};"))[1], Operand::Double(2.5f64.to_bits()), "{text}");
+        assert_eq!(
+            operands(&format!("mov.f64 %e1, {text};"))[1],
+            Operand::Double(2.5f64.to_bits()),
+            "{text}"
+        );
     }
 }
 
@@ -70,21 +83,39 @@ fn expressions_follow_the_precedence_of_c() {
 fn invalid_numbers_are_described() {
     let refused = |text: &str| refused_body(&format!("mov.b64 %d1, {text};"));
     let place = "line 6, column 14: expected";
-    assert_eq!(refused("0f3F8"), format!("{place} an f32 of 8 hexadecimal digits, found '0f3F8'"));
-    assert_eq!(refused("0d3F8"), format!("{place} an f64 of 16 hexadecimal digits, found '0d3F8'"));
+    assert_eq!(
+        refused("0f3F8"),
+        format!("{place} an f32 of 8 hexadecimal digits, found '0f3F8'")
+    );
+    assert_eq!(
+        refused("0d3F8"),
+        format!("{place} an f64 of 16 hexadecimal digits, found '0d3F8'")
+    );
     assert_eq!(
         refused("18446744073709551616"),
         format!("{place} a number of at most 64 bits, found '18446744073709551616'")
     );
-    assert_eq!(refused("12x"), format!("{place} a number of at most 64 bits, found '12x'"));
-    assert_eq!(refused("089"), format!("{place} a number of at most 64 bits, found '089'"));
-    assert_eq!(refused("1.e+"), format!("{place} a decimal number, found '1.e+'"));
+    assert_eq!(
+        refused("12x"),
+        format!("{place} a number of at most 64 bits, found '12x'")
+    );
+    assert_eq!(
+        refused("089"),
+        format!("{place} a number of at most 64 bits, found '089'")
+    );
+    assert_eq!(
+        refused("1.e+"),
+        format!("{place} a decimal number, found '1.e+'")
+    );
 }
 
 #[test]
 fn division_by_zero_is_an_error_at_the_operator() {
     let error = refused_body("mov.b64 %d1, 5/0;");
-    assert_eq!(error, "line 6, column 15: expected operands of the operator's types, found '/'");
+    assert_eq!(
+        error,
+        "line 6, column 15: expected operands of the operator's types, found '/'"
+    );
     assert!(refused_body("mov.b64 %d1, 5 % 0U;").contains("found '%'"));
 }
 
@@ -92,7 +123,10 @@ fn division_by_zero_is_an_error_at_the_operator() {
 fn deep_expressions_are_refused_and_do_not_recurse() {
     for open in ["(", "-", "~", "1?", "(.u64)"] {
         let error = refused_body(&format!("mov.b64 %d1, {};", open.repeat(100_000)));
-        assert!(error.contains("at most 64 levels of nesting"), "{open}: {error}");
+        assert!(
+            error.contains("at most 64 levels of nesting"),
+            "{open}: {error}"
+        );
     }
     assert_eq!(value(&format!("{}7{}", "(".repeat(50), ")".repeat(50))), 7);
     assert_eq!(value(&format!("1{}", "+1".repeat(50_000))), 50_001);

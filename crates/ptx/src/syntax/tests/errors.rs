@@ -12,25 +12,38 @@ fn columns_count_characters_and_lines_count_in_comments() {
 
 #[test]
 fn carriage_returns_and_tabs_count_as_one_character() {
-    let error = parse(&HEADER.replace('\n', "\r\n").replace("64", "64\t\tx")).expect_err("x is no item");
+    let error =
+        parse(&HEADER.replace('\n', "\r\n").replace("64", "64\t\tx")).expect_err("x is no item");
     assert_eq!((error.line(), error.column()), (3, 19));
 }
 
 #[test]
 fn invalid_tokens_are_described() {
-    assert_eq!(refused("/* never"), "line 4, column 1: expected a comment that ends, found '/*'");
+    assert_eq!(
+        refused("/* never"),
+        "line 4, column 1: expected a comment that ends, found '/*'"
+    );
     assert_eq!(
         refused(".file 1 \"open\n"),
         "line 4, column 9: expected a closing quote on the same line, found '\"open'"
     );
-    assert_eq!(refused_body("add.u32 %r1, #, 1;"), "line 6, column 14: expected a character of PTX, found '#'");
-    assert_eq!(refused_body("é"), "line 6, column 1: expected a character of PTX, found 'é'");
+    assert_eq!(
+        refused_body("add.u32 %r1, #, 1;"),
+        "line 6, column 14: expected a character of PTX, found '#'"
+    );
+    assert_eq!(
+        refused_body("é"),
+        "line 6, column 1: expected a character of PTX, found 'é'"
+    );
 }
 
 #[test]
 fn long_tokens_are_shortened() {
     let error = refused(&"x".repeat(1000));
-    assert!(error.ends_with(&format!("found '{}…'", "x".repeat(40))), "{error}");
+    assert!(
+        error.ends_with(&format!("found '{}…'", "x".repeat(40))),
+        "{error}"
+    );
 }
 
 #[test]
@@ -39,7 +52,10 @@ fn missing_semicolon_is_found_at_the_next_token() {
         refused_body("ret\nret;"),
         "line 7, column 1: expected a register, an immediate, an address or a declared name, found 'ret'"
     );
-    assert_eq!(refused_body("add.u32 %r1, %r1, 1\nret;"), "line 7, column 1: expected ';', found 'ret'");
+    assert_eq!(
+        refused_body("add.u32 %r1, %r1, 1\nret;"),
+        "line 7, column 1: expected ';', found 'ret'"
+    );
     assert_eq!(
         refused_body("add.u32 %r1, ;"),
         "line 6, column 14: expected a register, an immediate, an address or a declared name, found ';'"

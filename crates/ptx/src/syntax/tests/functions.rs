@@ -1,7 +1,9 @@
 //! Kernels, device functions, and items of module scope.
 
 use super::{KERNELS, module, refused};
-use crate::syntax::{Alias, FunctionId, FunctionKind, Linkage, Parameter, Performance, Space, parse};
+use crate::syntax::{
+    Alias, FunctionId, FunctionKind, Linkage, Parameter, Performance, Space, parse,
+};
 
 #[test]
 fn performance_directives_are_read() {
@@ -23,7 +25,10 @@ fn performance_directives_are_read() {
             ..Performance::default()
         }
     );
-    assert_eq!(module.functions[1].performance.required_threads, Some([32, 1, 1]));
+    assert_eq!(
+        module.functions[1].performance.required_threads,
+        Some([32, 1, 1])
+    );
     assert!(module.functions[1].performance.blocks_are_clusters);
 }
 
@@ -33,11 +38,20 @@ fn parameters_carry_their_layout_and_promises() {
         ".visible .entry k(.param .align 8 .b8 s[24], .param .u64 .ptr .global .align 16 p, .param .u64 .ptr q) { ret; }",
     );
     let function = &module.functions[0];
-    assert_eq!((function.kind, function.linkage), (FunctionKind::Entry, Linkage::Visible));
-    assert_eq!((function.variables[0].size, function.variables[0].align), (24, 8));
+    assert_eq!(
+        (function.kind, function.linkage),
+        (FunctionKind::Entry, Linkage::Visible)
+    );
+    assert_eq!(
+        (function.variables[0].size, function.variables[0].align),
+        (24, 8)
+    );
     let pointer = function.variables[1].pointer.expect("declared .ptr");
     assert_eq!((pointer.space, pointer.align), (Some(Space::Global), 16));
-    assert_eq!(function.variables[2].pointer.expect("declared .ptr").space, None);
+    assert_eq!(
+        function.variables[2].pointer.expect("declared .ptr").space,
+        None
+    );
     assert_eq!(function.parameters.len(), 3);
 }
 
@@ -69,14 +83,23 @@ fn aliases_files_pragmas_and_debug_sections_are_read() {
          .section .debug_info { .b8 1,2, .debug_line \n .b64 $L__x \n .b32 a-b+1 }\n.section .debug_str\n{\n$L__info0:\n.b8 67\n}\n",
     );
     assert_eq!(module.files[0].path, "/a b.cu");
-    assert_eq!(module.aliases, [Alias { alias: FunctionId(1), aliasee: FunctionId(0) }]);
+    assert_eq!(
+        module.aliases,
+        [Alias {
+            alias: FunctionId(1),
+            aliasee: FunctionId(0)
+        }]
+    );
     assert_eq!(module.pragmas, ["x"]);
 }
 
 #[test]
 fn kernels_of_a_whole_module_are_listed() {
     let module = parse(KERNELS).expect("the sample is valid");
-    let names: Vec<&str> = module.kernels().map(|kernel| module.text(kernel.name)).collect();
+    let names: Vec<&str> = module
+        .kernels()
+        .map(|kernel| module.text(kernel.name))
+        .collect();
     assert_eq!(names, ["saxpy"]);
     assert_eq!(module.functions.len(), 3);
     assert_eq!(module.variables.len(), 4);
@@ -85,8 +108,14 @@ fn kernels_of_a_whole_module_are_listed() {
 #[test]
 fn invalid_headers_are_refused_with_their_location() {
     for (text, expected) in [
-        (".entry k(.reg .b32 x) { }", "line 4, column 10: expected '.param', found '.reg'"),
-        (".entry (.param .b32 r) k() { }", "line 4, column 8: expected the name of a function, found '('"),
+        (
+            ".entry k(.reg .b32 x) { }",
+            "line 4, column 10: expected '.param', found '.reg'",
+        ),
+        (
+            ".entry (.param .b32 r) k() { }",
+            "line 4, column 8: expected the name of a function, found '('",
+        ),
         (
             ".func f() { }\n.func f() { }",
             "line 5, column 7: expected one definition of each function, found a second body of 'f'",
@@ -95,8 +124,14 @@ fn invalid_headers_are_refused_with_their_location() {
             ".func f();\n.func f(.param .b32 a) { }",
             "line 5, column 7: expected the parameters of its declaration, found 'f'",
         ),
-        (".global .u32 f;\n.func f() { }", "line 5, column 7: expected a name that is not declared yet, found 'f'"),
-        (".entry k() .maxntid { }", "line 4, column 21: expected a number, found '{'"),
+        (
+            ".global .u32 f;\n.func f() { }",
+            "line 5, column 7: expected a name that is not declared yet, found 'f'",
+        ),
+        (
+            ".entry k() .maxntid { }",
+            "line 4, column 21: expected a number, found '{'",
+        ),
         (
             ".entry k() .frob { }",
             "line 4, column 12: expected '{', ';' or a directive such as '.maxntid', found '.frob'",
@@ -105,8 +140,14 @@ fn invalid_headers_are_refused_with_their_location() {
             ".entry k() { ret;",
             "line 4, column 18: expected an instruction, a label, a directive or '}', found the end of the text",
         ),
-        (".alias a, b;", "line 4, column 8: expected the name of a declared function, found 'a'"),
-        (".section .debug { ", "line 4, column 19: expected '}', found the end of the text"),
+        (
+            ".alias a, b;",
+            "line 4, column 8: expected the name of a declared function, found 'a'",
+        ),
+        (
+            ".section .debug { ",
+            "line 4, column 19: expected '}', found the end of the text",
+        ),
         (
             "ret;",
             "line 4, column 1: expected a directive of module scope, such as '.entry', '.func' or '.global', found 'ret'",

@@ -9,8 +9,15 @@ fn header(version: &str, target: &str) -> String {
 #[test]
 fn version_is_compared_as_two_numbers() {
     let module = parse(&header("8.10", "sm_90")).expect("8.10 is older than 9.5");
-    assert_eq!(module.version, Version { major: 8, minor: 10 });
-    let error = parse_for(&header("8.10", "sm_90"), Version { major: 8, minor: 9 }).expect_err("8.10 follows 8.9");
+    assert_eq!(
+        module.version,
+        Version {
+            major: 8,
+            minor: 10
+        }
+    );
+    let error = parse_for(&header("8.10", "sm_90"), Version { major: 8, minor: 9 })
+        .expect_err("8.10 follows 8.9");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
 }
 
@@ -18,7 +25,10 @@ fn version_is_compared_as_two_numbers() {
 fn version_newer_than_the_newest_is_a_separate_error_with_its_location() {
     let error = parse(&header("9.6", "sm_90")).expect_err("too new");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
-    assert_eq!(error.to_string(), "line 1, column 10: expected PTX ISA version 9.5 or older, found '9.6'");
+    assert_eq!(
+        error.to_string(),
+        "line 1, column 10: expected PTX ISA version 9.5 or older, found '9.6'"
+    );
 }
 
 #[test]
@@ -53,7 +63,10 @@ fn unknown_target_is_its_own_kind() {
 fn address_size_of_32_bits_is_its_own_kind_also_by_default() {
     let error = parse(".version 8.0\n.target sm_90\n.address_size 32\n").expect_err("32 bits");
     assert_eq!(error.kind(), ErrorKind::UnsupportedAddressSize);
-    assert_eq!(error.to_string(), "line 3, column 15: expected an address size of 64, found '32'");
+    assert_eq!(
+        error.to_string(),
+        "line 3, column 15: expected an address size of 64, found '32'"
+    );
     let error = parse(".version 8.0\n.target sm_90\n").expect_err("32 bits is the default");
     assert_eq!(error.kind(), ErrorKind::UnsupportedAddressSize);
 }
@@ -61,5 +74,8 @@ fn address_size_of_32_bits_is_its_own_kind_also_by_default() {
 #[test]
 fn empty_text_expects_a_version() {
     let error = parse("").expect_err("nothing there");
-    assert_eq!(error.to_string(), "line 1, column 1: expected '.version', found the end of the text");
+    assert_eq!(
+        error.to_string(),
+        "line 1, column 1: expected '.version', found the end of the text"
+    );
 }

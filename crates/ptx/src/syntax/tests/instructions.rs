@@ -2,8 +2,8 @@
 
 use super::{body, instruction, operands, refused_body};
 use crate::syntax::{
-    Address, Base, CacheLevel, Compare, Eviction, Modifier, Opcode, Operand, Operation, Predicate, RegisterId,
-    Rounding, ScalarType, Scope, Semantics, Shape, Space, Span,
+    Address, Base, CacheLevel, Compare, Eviction, Modifier, Opcode, Operand, Operation, Predicate,
+    RegisterId, Rounding, ScalarType, Scope, Semantics, Shape, Space, Span,
 };
 
 const R0: RegisterId = RegisterId(0);
@@ -12,9 +12,21 @@ const R1: RegisterId = RegisterId(1);
 #[test]
 fn guards_are_parsed_with_their_negation() {
     let plain = instruction("@%p1 ret;");
-    assert_eq!(plain.predicate, Some(Predicate { register: R0, negated: false }));
+    assert_eq!(
+        plain.predicate,
+        Some(Predicate {
+            register: R0,
+            negated: false
+        })
+    );
     let negated = instruction("  @!%p1 ret;");
-    assert_eq!(negated.predicate, Some(Predicate { register: R0, negated: true }));
+    assert_eq!(
+        negated.predicate,
+        Some(Predicate {
+            register: R0,
+            negated: true
+        })
+    );
     assert_eq!(negated.span, Span { line: 6, column: 9 });
 }
 
@@ -25,14 +37,31 @@ fn suffixes_are_parsed_in_order_and_by_opcode() {
         (
             "add.rn.ftz.sat.f32 %f1, %f1, %f1;",
             Opcode::Add,
-            vec![M::Round(Rounding::NearestEven), M::FlushToZero, M::Saturate, M::Type(ScalarType::F32)],
+            vec![
+                M::Round(Rounding::NearestEven),
+                M::FlushToZero,
+                M::Saturate,
+                M::Type(ScalarType::F32),
+            ],
         ),
-        ("mul.lo.s32 %r1, %r1, %r1;", Opcode::Mul, vec![M::Lo, M::Type(ScalarType::S32)]),
-        ("setp.lo.u32 %p1, %r1, %r1;", Opcode::Setp, vec![M::Compare(Compare::Lower), M::Type(ScalarType::U32)]),
+        (
+            "mul.lo.s32 %r1, %r1, %r1;",
+            Opcode::Mul,
+            vec![M::Lo, M::Type(ScalarType::S32)],
+        ),
+        (
+            "setp.lo.u32 %p1, %r1, %r1;",
+            Opcode::Setp,
+            vec![M::Compare(Compare::Lower), M::Type(ScalarType::U32)],
+        ),
         (
             "setp.geu.and.f32 %p1, %f1, %f1, %p1;",
             Opcode::Setp,
-            vec![M::Compare(Compare::GreaterEqualUnordered), M::Operation(Operation::And), M::Type(ScalarType::F32)],
+            vec![
+                M::Compare(Compare::GreaterEqualUnordered),
+                M::Operation(Operation::And),
+                M::Type(ScalarType::F32),
+            ],
         ),
         (
             "ld.acquire.gpu.global.L1::evict_last.L2::128B.v2.u32 {%r1, %r2}, [%d1];",
@@ -55,7 +84,11 @@ fn suffixes_are_parsed_in_order_and_by_opcode() {
         ),
     ] {
         let found = instruction(text);
-        assert_eq!((found.opcode, found.modifiers), (opcode, expected), "{text}");
+        assert_eq!(
+            (found.opcode, found.modifiers),
+            (opcode, expected),
+            "{text}"
+        );
     }
 }
 
@@ -66,11 +99,10 @@ fn matrix_shapes_are_read() {
     );
     assert!(found.has(Modifier::Shape(Shape { m: 16, n: 8, k: 16 })));
     assert_eq!(found.types().count(), 4);
-    assert!(instruction("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1,%r2}, [%r3];").has(Modifier::Shape(Shape {
-        m: 8,
-        n: 8,
-        k: 0
-    })));
+    assert!(
+        instruction("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1,%r2}, [%r3];")
+            .has(Modifier::Shape(Shape { m: 8, n: 8, k: 0 }))
+    );
 }
 
 #[test]
@@ -89,13 +121,25 @@ fn addresses_have_base_and_offset() {
 
 #[test]
 fn pairs_sinks_negations_and_vectors_are_read() {
-    assert_eq!(operands("setp.eq.s32 %p1|%p2, 1, 2;")[0], Operand::Pair(Some(R0), Some(R1)));
-    assert_eq!(operands("setp.eq.s32 _|%p2, 1, 2;")[0], Operand::Pair(None, Some(R0)));
-    assert_eq!(operands("setp.eq.s32 %p2|_, 1, 2;")[0], Operand::Pair(Some(R0), None));
+    assert_eq!(
+        operands("setp.eq.s32 %p1|%p2, 1, 2;")[0],
+        Operand::Pair(Some(R0), Some(R1))
+    );
+    assert_eq!(
+        operands("setp.eq.s32 _|%p2, 1, 2;")[0],
+        Operand::Pair(None, Some(R0))
+    );
+    assert_eq!(
+        operands("setp.eq.s32 %p2|_, 1, 2;")[0],
+        Operand::Pair(Some(R0), None)
+    );
     assert_eq!(operands("atom.add.u32 _, [%d1], 1;")[0], Operand::Sink);
     assert_eq!(operands("not.pred %p1, !%p2;")[1], Operand::Not(R1));
     let vector = operands("mov.b64 {%r1, _}, %d1;");
-    assert_eq!(vector[0], Operand::Vector([Operand::Register(R0), Operand::Sink].into()));
+    assert_eq!(
+        vector[0],
+        Operand::Vector([Operand::Register(R0), Operand::Sink].into())
+    );
     let negative = operands("mov.b32 %r1, -1;");
     assert!(matches!(negative[1], Operand::Integer(integer) if integer.value() == -1));
 }
@@ -103,18 +147,30 @@ fn pairs_sinks_negations_and_vectors_are_read() {
 #[test]
 fn texture_coordinates_follow_their_handle() {
     let found = operands("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, {%f5, %f6}];");
-    let Operand::Tensor(tensor) = &found[1] else { panic!("{found:?}") };
-    assert!(matches!(tensor.handle, Address { base: Base::Register(_), offset: 0 }));
+    let Operand::Tensor(tensor) = &found[1] else {
+        panic!("{found:?}")
+    };
+    assert!(matches!(
+        tensor.handle,
+        Address {
+            base: Base::Register(_),
+            offset: 0
+        }
+    ));
     assert_eq!((tensor.sampler, tensor.coordinates.len()), (None, 2));
     let found = operands("tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, %d2, {%f5}];");
-    let Operand::Tensor(tensor) = &found[1] else { panic!("{found:?}") };
+    let Operand::Tensor(tensor) = &found[1] else {
+        panic!("{found:?}")
+    };
     assert!(tensor.sampler.is_some());
 }
 
 #[test]
 fn video_selectors_are_read() {
     let found = operands("vadd2.s32.u32.u32 %r1, %r1.h10, %r2.h32, %r1;");
-    assert!(matches!(found[1], Operand::Select(_, selector) if selector.halves && selector.indices[..2] == [1, 0]));
+    assert!(
+        matches!(found[1], Operand::Select(_, selector) if selector.halves && selector.indices[..2] == [1, 0])
+    );
     assert!(refused_body("vadd2.s32.u32.u32 %r1, %r1.h90, %r2, %r1;").contains("found '.h90'"));
 }
 
@@ -134,8 +190,14 @@ fn opcodes_of_every_family_parse() {
 
 #[test]
 fn unknown_opcodes_and_suffixes_are_named() {
-    assert_eq!(refused_body("frobnicate.u32 %r1;"), "line 6, column 1: expected an instruction, found 'frobnicate'");
-    assert_eq!(refused_body("add.u33 %r1, %r1, 1;"), "line 6, column 4: expected a suffix of 'add', found '.u33'");
+    assert_eq!(
+        refused_body("frobnicate.u32 %r1;"),
+        "line 6, column 1: expected an instruction, found 'frobnicate'"
+    );
+    assert_eq!(
+        refused_body("add.u33 %r1, %r1, 1;"),
+        "line 6, column 4: expected a suffix of 'add', found '.u33'"
+    );
     assert_eq!(
         refused_body("ld.global.L2::7B.u32 %r1, [%d1];"),
         "line 6, column 10: expected a suffix of 'ld', found '.L2::7B'"

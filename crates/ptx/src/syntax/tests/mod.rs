@@ -43,7 +43,10 @@ fn with_body(text: &str) -> String {
 /// Returns the only instruction of a body.
 fn instruction(text: &str) -> Instruction {
     let module = body(text);
-    let instructions = module.functions[0].body.as_ref().expect("a definition has a body");
+    let instructions = module.functions[0]
+        .body
+        .as_ref()
+        .expect("a definition has a body");
     assert_eq!(instructions.len(), 1, "{text}");
     instructions[0].clone()
 }
@@ -67,7 +70,15 @@ fn refused_body(text: &str) -> String {
 }
 
 /// Returns the type of each register of a function with this name.
-fn register_named<'m>(module: &'m Module, function: &'m Function, name: &str) -> Vec<&'m super::Register> {
+fn register_named<'m>(
+    module: &'m Module,
+    function: &'m Function,
+    name: &str,
+) -> Vec<&'m super::Register> {
     let name = module.names.find(name).expect("the name is in the module");
-    function.registers.iter().filter(|register| register.name == name).collect()
+    function
+        .registers
+        .iter()
+        .filter(|register| register.name == name)
+        .collect()
 }

@@ -12,7 +12,11 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// Returns `true` if a parse took longer than a limit for processors. An emulator is much slower; `CURIUM_TEST_RUNNER` names it.
 fn is_too_long(time: Duration, limit: Duration) -> bool {
-    let slowdown = if std::env::var_os("CURIUM_TEST_RUNNER").is_some() { 50 } else { 1 };
+    let slowdown = if std::env::var_os("CURIUM_TEST_RUNNER").is_some() {
+        50
+    } else {
+        1
+    };
     time >= limit * slowdown
 }
 
@@ -23,7 +27,10 @@ fn try_parse(source: &str) {
         let lines = u32::try_from(source.lines().count()).expect("a short text") + 1;
         assert!(error.line() <= lines, "{error} lies beyond the text");
     }
-    assert!(!is_too_long(start.elapsed(), LONGEST), "this took too long:\n{source}");
+    assert!(
+        !is_too_long(start.elapsed(), LONGEST),
+        "this took too long:\n{source}"
+    );
 }
 
 #[test]
@@ -62,10 +69,31 @@ fn texts_with_moved_parts_do_not_panic() {
 #[test]
 fn repetitive_texts_parse_in_linear_time() {
     let header = ".version 8.7\n.target sm_90\n.address_size 64\n";
-    for piece in
-        ["{", "[", "(", "@", "%", "\"", "/*", ".", ":", "a:", "{a:", "- ", ".func f(){", "1+", "a?", "::", "\u{1F600}"]
-    {
-        for prefix in ["", ".func f() { ", ".global .u32 a = ", ".func f() { .reg .b32 %r<9>; mov.u32 %r1, "] {
+    for piece in [
+        "{",
+        "[",
+        "(",
+        "@",
+        "%",
+        "\"",
+        "/*",
+        ".",
+        ":",
+        "a:",
+        "{a:",
+        "- ",
+        ".func f(){",
+        "1+",
+        "a?",
+        "::",
+        "\u{1F600}",
+    ] {
+        for prefix in [
+            "",
+            ".func f() { ",
+            ".global .u32 a = ",
+            ".func f() { .reg .b32 %r<9>; mov.u32 %r1, ",
+        ] {
             try_parse(&format!("{header}{prefix}{}", piece.repeat(20_000)));
         }
     }
@@ -73,10 +101,15 @@ fn repetitive_texts_parse_in_linear_time() {
 
 #[test]
 fn ten_thousand_lines_take_milliseconds() {
-    let mut source =
-        String::from(".version 8.7\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 %r<10000>;\n");
+    let mut source = String::from(
+        ".version 8.7\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 %r<10000>;\n",
+    );
     for line in 1..10_000 {
-        source.push_str(&format!("\tmad.lo.s32 \t%r{line}, %r{}, %r{}, {line};\n", line - 1, line / 2));
+        source.push_str(&format!(
+            "\tmad.lo.s32 \t%r{line}, %r{}, %r{}, {line};\n",
+            line - 1,
+            line / 2
+        ));
     }
     source.push_str("ret;\n}\n");
     let best = (0..5)

@@ -6,13 +6,19 @@ use crate::syntax::{Integer, Operand, RegisterId, ScalarType, SpecialRegister};
 fn sources(text: &str) -> Vec<Operand> {
     let module = body(text);
     let instructions = module.functions[0].body.as_ref().expect("defined");
-    instructions.iter().map(|instruction| instruction.operands[1].clone()).collect()
+    instructions
+        .iter()
+        .map(|instruction| instruction.operands[1].clone())
+        .collect()
 }
 
 #[test]
 fn scopes_redeclare_and_restore_registers() {
-    let found = sources("mov.b32 %r0, %r1;\n{ .reg .b32 %r1; mov.b32 %r0, %r1; }\nmov.b32 %r0, %r1;");
-    let Operand::Register(inner) = found[1] else { panic!("{found:?}") };
+    let found =
+        sources("mov.b32 %r0, %r1;\n{ .reg .b32 %r1; mov.b32 %r0, %r1; }\nmov.b32 %r0, %r1;");
+    let Operand::Register(inner) = found[1] else {
+        panic!("{found:?}")
+    };
     assert_eq!(found[0], found[2]);
     assert_ne!(found[0], Operand::Register(inner));
 }
@@ -24,12 +30,17 @@ fn range_of_an_inner_scope_shadows_a_register_of_an_outer_one() {
     );
     assert_ne!(found[0], found[1]);
     assert_eq!(found[0], found[3], "the outer register is back");
-    assert_eq!(found[2], found[4], "an index beyond the inner range is of the outer one, for good");
+    assert_eq!(
+        found[2], found[4],
+        "an index beyond the inner range is of the outer one, for good"
+    );
 }
 
 #[test]
 fn unrelated_range_of_an_inner_scope_shadows_nothing() {
-    let found = sources("{ .reg .b32 %r1; mov.b32 %r0, %r1; { .reg .b32 t<2>; mov.b32 %r0, %r1; } mov.b32 %r0, %r1; }");
+    let found = sources(
+        "{ .reg .b32 %r1; mov.b32 %r0, %r1; { .reg .b32 t<2>; mov.b32 %r0, %r1; } mov.b32 %r0, %r1; }",
+    );
     assert_eq!(found[0], found[1]);
     assert_eq!(found[0], found[2]);
 }
@@ -43,7 +54,9 @@ fn register_of_an_outer_range_first_mentioned_inside_is_the_same_outside() {
 
 #[test]
 fn prefix_may_end_in_digits() {
-    let module = module(".func f() { .reg .b32 %r1<5>; .reg .b64 %r<3>; mov.b32 %r12, %r13; mov.b64 %r2, %r1; ret; }");
+    let module = module(
+        ".func f() { .reg .b32 %r1<5>; .reg .b64 %r<3>; mov.b32 %r12, %r13; mov.b64 %r2, %r1; ret; }",
+    );
     let function = &module.functions[0];
     let scalar = |name| register_named(&module, function, name)[0].scalar;
     assert_eq!([scalar("%r12"), scalar("%r13")], [ScalarType::B32; 2]);
@@ -53,9 +66,18 @@ fn prefix_may_end_in_digits() {
 #[test]
 fn registers_beyond_a_range_or_with_leading_zeros_do_not_exist() {
     let expected = "expected a register, an immediate, an address or a declared name";
-    assert_eq!(refused_body("mov.b32 %r0, %r9;"), format!("line 6, column 14: {expected}, found '%r9'"));
-    assert_eq!(refused_body("mov.b32 %r0, %r01;"), format!("line 6, column 14: {expected}, found '%r01'"));
-    assert_eq!(refused_body("{ .reg .b32 x; }\nmov.b32 %r0, x;"), format!("line 7, column 14: {expected}, found 'x'"));
+    assert_eq!(
+        refused_body("mov.b32 %r0, %r9;"),
+        format!("line 6, column 14: {expected}, found '%r9'")
+    );
+    assert_eq!(
+        refused_body("mov.b32 %r0, %r01;"),
+        format!("line 6, column 14: {expected}, found '%r01'")
+    );
+    assert_eq!(
+        refused_body("{ .reg .b32 x; }\nmov.b32 %r0, x;"),
+        format!("line 7, column 14: {expected}, found 'x'")
+    );
 }
 
 #[test]
@@ -66,10 +88,18 @@ fn huge_ranges_cost_nothing() {
 
 #[test]
 fn register_ids_index_the_list_with_types_and_vectors() {
-    let module = module(".func f() { .reg .v4 .f32 v; .reg .pred p, q<2>; mov.f32 v.y, v.w; mov.pred p, q1; ret; }");
+    let module = module(
+        ".func f() { .reg .v4 .f32 v; .reg .pred p, q<2>; mov.f32 v.y, v.w; mov.pred p, q1; ret; }",
+    );
     let function = &module.functions[0];
     let instructions = function.body.as_ref().expect("defined");
-    assert_eq!(instructions[0].operands, [Operand::Element(RegisterId(0), 1), Operand::Element(RegisterId(0), 3)]);
+    assert_eq!(
+        instructions[0].operands,
+        [
+            Operand::Element(RegisterId(0), 1),
+            Operand::Element(RegisterId(0), 3)
+        ]
+    );
     assert_eq!(function.registers[0].vector, 4);
     assert_eq!(function.registers[1].scalar, ScalarType::Pred);
     assert_eq!(module.text(function.registers[2].name), "q1");
@@ -95,14 +125,19 @@ fn ranges_are_declared_once_in_a_scope() {
 
 #[test]
 fn special_registers_are_found_with_their_component() {
-    let found = sources("mov.u32 %r0, %tid.x; mov.u32 %r0, %laneid; mov.u64 %d0, %clock64; mov.u32 %r0, WARP_SZ;");
+    let found = sources(
+        "mov.u32 %r0, %tid.x; mov.u32 %r0, %laneid; mov.u64 %d0, %clock64; mov.u32 %r0, WARP_SZ;",
+    );
     assert_eq!(
         found,
         [
             Operand::Special(SpecialRegister::TidX),
             Operand::Special(SpecialRegister::Laneid),
             Operand::Special(SpecialRegister::Clock64),
-            Operand::Integer(Integer { bits: 32, negative: false }),
+            Operand::Integer(Integer {
+                bits: 32,
+                negative: false
+            }),
         ]
     );
     assert!(refused_body("mov.u32 %r0, %tid.q;").contains("found '.q'"));
@@ -111,5 +146,8 @@ fn special_registers_are_found_with_their_component() {
 #[test]
 fn nesting_of_scopes_is_limited() {
     let error = refused_body(&"{".repeat(100_000));
-    assert_eq!(error, "line 6, column 63: expected at most 64 nested scopes, found '{'");
+    assert_eq!(
+        error,
+        "line 6, column 63: expected at most 64 nested scopes, found '{'"
+    );
 }

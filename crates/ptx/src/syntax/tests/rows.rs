@@ -14,7 +14,9 @@ fn error_of(declared: &str, instruction: &str) -> Option<String> {
 
 /// Checks instructions, one a line, of which the first are accepted, and those after an empty line are refused.
 fn check(text: &str) {
-    let (accepted, refused) = text.split_once("\n\n").expect("an empty line is between both");
+    let (accepted, refused) = text
+        .split_once("\n\n")
+        .expect("an empty line is between both");
     for line in accepted.lines().filter(|line| !line.is_empty()) {
         assert_eq!(error_of("", line), None, "{line}");
     }
@@ -218,7 +220,10 @@ fn calls_pass_no_predicates_and_no_small_typed_integers() {
         (".func f(.param .b16 a) { ret; }", "call f, (%h1);"),
         (".func f(.param .f16 a) { ret; }", "call f, (1.5);"),
         (".func f(.reg .b8 a) { ret; }", "call f, (%c1);"),
-        (".func f(.param .u16 a[2]) { ret; }", "{ .param .u16 x[2]; call f, (x); }"),
+        (
+            ".func f(.param .u16 a[2]) { ret; }",
+            "{ .param .u16 x[2]; call f, (x); }",
+        ),
         (".func (.param .b8 o) f() { ret; }", "call (_), f;"),
         (".func f(.reg .pred a) { ret; }", "ret;"),
         (".func f(.reg .f16x2 a) { ret; }", "call f, (%f1);"),
@@ -227,7 +232,10 @@ fn calls_pass_no_predicates_and_no_small_typed_integers() {
     }
     for (function, call) in [
         (".func f(.param .u16 a) { ret; }", "call f, (%h1);"),
-        (".func f(.param .u16 a) { ret; }", "{ .param .u16 x; call f, (x); }"),
+        (
+            ".func f(.param .u16 a) { ret; }",
+            "{ .param .u16 x; call f, (x); }",
+        ),
         (".func f(.reg .s8 a) { ret; }", "call f, (5);"),
         (".func f(.reg .pred a) { ret; }", "call f, (%p1);"),
         (".func (.param .u8 o) f() { ret; }", "call (_), f;"),
@@ -240,18 +248,36 @@ fn calls_pass_no_predicates_and_no_small_typed_integers() {
 
 #[test]
 fn vectors_of_variables_have_at_most_128_bits() {
-    for declared in [".global .v4 .f32 v;", ".shared .v2 .f64 v[4];", ".global .v4 .f16x2 v;"] {
+    for declared in [
+        ".global .v4 .f32 v;",
+        ".shared .v2 .f64 v[4];",
+        ".global .v4 .f16x2 v;",
+    ] {
         assert_eq!(error_of(declared, "ret;"), None, "{declared}");
     }
-    for declared in [".shared .v4 .s64 v[4];", ".global .v2 .b128 v;", ".global .v8 .u16 v;", ".const .v4 .f64 v;"] {
+    for declared in [
+        ".shared .v4 .s64 v[4];",
+        ".global .v2 .b128 v;",
+        ".global .v8 .u16 v;",
+        ".const .v4 .f64 v;",
+    ] {
         assert!(error_of(declared, "ret;").is_some(), "{declared}");
     }
 }
 
 #[test]
 fn parameters_of_vectors_and_of_pairs_of_halves_are_arrays() {
-    assert_eq!(error_of(".func f(.param .v2 .u32 a[4]) { ret; }", ".param .f16x2 x[2]; ret;"), None);
-    assert_eq!(error_of(".func f(.param .b128 a) { ret; }", ".param .f16 x; ret;"), None);
+    assert_eq!(
+        error_of(
+            ".func f(.param .v2 .u32 a[4]) { ret; }",
+            ".param .f16x2 x[2]; ret;"
+        ),
+        None
+    );
+    assert_eq!(
+        error_of(".func f(.param .b128 a) { ret; }", ".param .f16 x; ret;"),
+        None
+    );
     assert!(error_of("", ".param .v4 .u32 x; ret;").is_some());
     assert!(error_of("", ".param .f16x2 x; ret;").is_some());
     assert!(error_of(".entry k(.param .v2 .f32 a) { ret; }", "ret;").is_some());

@@ -4,8 +4,7 @@ use super::super::parse;
 
 /// Parses a module with a version, a target, and an instruction on line 6.
 fn module(version: &str, target: &str, instruction: &str) -> Result<(), String> {
-    let registers =
-        ".reg .pred %p<9>; .reg .b8 %c<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;";
+    let registers = ".reg .pred %p<9>; .reg .b8 %c<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;";
     let text = format!(
         ".version {version}\n.target {target}\n.address_size 64\n.entry k() {{\n{registers} .shared .b64 s;\n{instruction}\n}}\n"
     );
@@ -19,9 +18,17 @@ const FIRST: &[(&str, &str, &str)] = &[
     ("ld.acquire.gpu.u32 %r1, [%d1];", "6.0", "sm_70"),
     ("nanosleep.u32 5;", "6.2", "sm_70"),
     ("atom.add.noftz.f16 %h1, [%d1], %h2;", "6.3", "sm_70"),
-    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [s];", "6.5", "sm_75"),
+    (
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [s];",
+        "6.5",
+        "sm_75",
+    ),
     ("tanh.approx.f32 %f1, %f2;", "7.0", "sm_75"),
-    ("tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}|%p1, [%d1, {%f1, %f2}];", "7.1", "sm_60"),
+    (
+        "tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}|%p1, [%d1, {%f1, %f2}];",
+        "7.1",
+        "sm_60",
+    ),
     ("redux.sync.add.s32 %r1, %r2, -1;", "7.0", "sm_80"),
     ("fma.rn.bf16 %h1, %h2, %h3, %h4;", "7.0", "sm_80"),
     ("max.NaN.f32 %f1, %f2, %f3;", "7.0", "sm_80"),
@@ -31,7 +38,11 @@ const FIRST: &[(&str, &str, &str)] = &[
         "7.1",
         "sm_80",
     ),
-    ("ld.global.L2::cache_hint.u32 %r1, [%d1], %d2;", "7.4", "sm_80"),
+    (
+        "ld.global.L2::cache_hint.u32 %r1, [%d1], %d2;",
+        "7.4",
+        "sm_80",
+    ),
     ("ld.global.L1::no_allocate.u32 %r1, [%d1];", "7.4", "sm_70"),
     ("add.bf16 %h1, %h2, %h3;", "7.8", "sm_90"),
     ("cvt.rzi.s8.bf16 %c1, %h2;", "7.8", "sm_90"),
@@ -39,24 +50,48 @@ const FIRST: &[(&str, &str, &str)] = &[
     ("mapa.u64 %d1, %d2, 0;", "7.8", "sm_90"),
     ("mov.u32 %r1, %clusterid.y;", "7.8", "sm_90"),
     ("griddepcontrol.wait;", "7.8", "sm_90"),
-    ("mbarrier.try_wait.shared.b64 %p1, [s], %d1;", "7.8", "sm_90"),
+    (
+        "mbarrier.try_wait.shared.b64 %p1, [s], %d1;",
+        "7.8",
+        "sm_90",
+    ),
     ("elect.sync %r1|%p1, -1;", "8.0", "sm_90"),
     ("cp.async.bulk.commit_group;", "8.0", "sm_90"),
-    ("atom.global.add.v2.f32 {%f1, %f2}, [%d1], {%f3, %f4};", "8.1", "sm_90"),
+    (
+        "atom.global.add.v2.f32 {%f1, %f2}, [%d1], {%f3, %f4};",
+        "8.1",
+        "sm_90",
+    ),
     ("mov.u32 %r1, %aggr_smem_size;", "8.1", "sm_90"),
     ("cvt.rn.satfinite.f16.f32 %h1, %f1;", "8.1", "sm_70"),
     ("cvt.rz.satfinite.bf16x2.f32 %r1, %f1, %f2;", "8.1", "sm_80"),
     ("add.rn.f32x2 %d1, %d2, %d3;", "8.6", "sm_100"),
-    ("clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%d1], [%d2];", "8.6", "sm_100"),
+    (
+        "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%d1], [%d2];",
+        "8.6",
+        "sm_100",
+    ),
     ("cvt.rs.f16x2.f32 %r1, %f1, %f2, %r2;", "8.7", "sm_100"),
-    ("st.async.release.gpu.global.b32 [%d1], %r1;", "8.7", "sm_100"),
+    (
+        "st.async.release.gpu.global.b32 [%d1], %r1;",
+        "8.7",
+        "sm_100",
+    ),
 ];
 
 #[test]
 fn instruction_is_accepted_from_its_first_version_and_target_on() {
     for &(instruction, version, target) in FIRST {
-        assert_eq!(module(version, target, instruction), Ok(()), "{instruction}");
-        assert_eq!(module("9.0", "sm_110", instruction), Ok(()), "{instruction}");
+        assert_eq!(
+            module(version, target, instruction),
+            Ok(()),
+            "{instruction}"
+        );
+        assert_eq!(
+            module("9.0", "sm_110", instruction),
+            Ok(()),
+            "{instruction}"
+        );
     }
 }
 
@@ -64,20 +99,34 @@ fn instruction_is_accepted_from_its_first_version_and_target_on() {
 fn instruction_is_refused_for_an_earlier_version_or_target() {
     for &(instruction, version, target) in FIRST {
         let error = module("4.3", "sm_50", instruction).expect_err(instruction);
-        let expected = format!("line 6, column 1: expected PTX ISA version {version} or later for '");
-        assert!(error.starts_with(&expected) && error.ends_with("found '.version 4.3'"), "{instruction} {error}");
+        let expected =
+            format!("line 6, column 1: expected PTX ISA version {version} or later for '");
+        assert!(
+            error.starts_with(&expected) && error.ends_with("found '.version 4.3'"),
+            "{instruction} {error}"
+        );
         let error = module("9.0", "sm_53", instruction).expect_err(instruction);
         let expected = format!("line 6, column 1: expected target {target} or higher for '");
-        assert!(error.starts_with(&expected) && error.ends_with("found '.target sm_53'"), "{instruction} {error}");
+        assert!(
+            error.starts_with(&expected) && error.ends_with("found '.target sm_53'"),
+            "{instruction} {error}"
+        );
     }
 }
 
 #[test]
 fn highest_requirement_of_an_instruction_is_named() {
     let error = module("6.0", "sm_70", "add.bf16 %h1, %h2, %h3;").expect_err("both are too old");
-    assert_eq!(error, "line 6, column 1: expected PTX ISA version 7.8 or later for 'add.bf16', found '.version 6.0'");
-    let error = module("7.0", "sm_75", "redux.sync.add.s32 %r1, %r2, -1;").expect_err("the target is too old");
-    assert_eq!(error, "line 6, column 1: expected target sm_80 or higher for 'redux', found '.target sm_75'");
+    assert_eq!(
+        error,
+        "line 6, column 1: expected PTX ISA version 7.8 or later for 'add.bf16', found '.version 6.0'"
+    );
+    let error = module("7.0", "sm_75", "redux.sync.add.s32 %r1, %r2, -1;")
+        .expect_err("the target is too old");
+    assert_eq!(
+        error,
+        "line 6, column 1: expected target sm_80 or higher for 'redux', found '.target sm_75'"
+    );
 }
 
 #[test]
@@ -94,7 +143,9 @@ fn target_is_refused_for_a_version_without_it() {
         ("sm_110", "8.8", "9.0"),
     ] {
         let error = module(before, target, "ret;").expect_err(target);
-        let expected = format!("expected PTX ISA version {first} or later for '{target}', found '.version {before}'");
+        let expected = format!(
+            "expected PTX ISA version {first} or later for '{target}', found '.version {before}'"
+        );
         assert_eq!(error, format!("line 2, column 9: {expected}"));
         assert_eq!(module(first, target, "ret;"), Ok(()), "{target}");
     }
@@ -103,17 +154,31 @@ fn target_is_refused_for_a_version_without_it() {
 #[test]
 fn instruction_of_one_generation_needs_a_target_of_it_with_a_suffix() {
     for (instruction, target, others) in [
-        ("wgmma.fence.sync.aligned;", "sm_90a", &["sm_90", "sm_100", "sm_100a"][..]),
-        ("redux.sync.min.f32 %f1, %f2, -1;", "sm_100a", &["sm_100", "sm_120a"]),
+        (
+            "wgmma.fence.sync.aligned;",
+            "sm_90a",
+            &["sm_90", "sm_100", "sm_100a"][..],
+        ),
+        (
+            "redux.sync.min.f32 %f1, %f2, -1;",
+            "sm_100a",
+            &["sm_100", "sm_120a"],
+        ),
     ] {
         assert_eq!(module("8.8", target, instruction), Ok(()), "{instruction}");
         for other in others {
             let error = module("8.8", other, instruction).expect_err(instruction);
             let expected = format!("line 6, column 1: expected target {target} for '");
             assert!(error.starts_with(&expected), "{error}");
-            assert!(error.ends_with(&format!("found '.target {other}'")), "{error}");
+            assert!(
+                error.ends_with(&format!("found '.target {other}'")),
+                "{error}"
+            );
         }
     }
-    assert_eq!(module("8.8", "sm_103f", "redux.sync.min.f32 %f1, %f2, -1;"), Ok(()));
+    assert_eq!(
+        module("8.8", "sm_103f", "redux.sync.min.f32 %f1, %f2, -1;"),
+        Ok(())
+    );
     module("7.8", "sm_90", "wgmma.fence.sync.aligned;").expect_err("too old");
 }

@@ -4,7 +4,10 @@ use super::{module, refused};
 use crate::syntax::{Constant, GlobalId, Integer, Linkage, ScalarType, Space, Symbol};
 
 fn integer(value: u64) -> Constant {
-    Constant::Integer(Integer { bits: value, negative: false })
+    Constant::Integer(Integer {
+        bits: value,
+        negative: false,
+    })
 }
 
 #[test]
@@ -13,7 +16,11 @@ fn variables_have_size_alignment_and_space() {
         ".global .align 16 .b8 a[3][5];\n.visible .const .f64 b;\n.shared .v4 .f32 c[2];\n.extern .shared .align 8 .b8 d[];\n\
          .weak .global .u16 e = 7;\n.common .global .u32 f;\n.global .attribute(.managed) .align 4 .u32 g;",
     );
-    let facts: Vec<_> = module.variables.iter().map(|it| (it.space, it.size, it.align, it.linkage)).collect();
+    let facts: Vec<_> = module
+        .variables
+        .iter()
+        .map(|it| (it.space, it.size, it.align, it.linkage))
+        .collect();
     assert_eq!(
         facts,
         [
@@ -27,7 +34,10 @@ fn variables_have_size_alignment_and_space() {
         ]
     );
     assert_eq!(module.variables[0].dimensions, [3, 5]);
-    assert_eq!((module.variables[2].vector, module.variables[2].scalar), (4, ScalarType::F32));
+    assert_eq!(
+        (module.variables[2].vector, module.variables[2].scalar),
+        (4, ScalarType::F32)
+    );
     assert!(module.variables[3].is_unsized);
     assert!(module.variables[6].is_managed && !module.variables[0].is_managed);
 }
@@ -38,11 +48,26 @@ fn nested_braces_fill_rows_and_leave_the_rest_zero() {
         ".global .u32 a[2][3] = {{1}, {4, 5}};\n.global .u32 b[2][3] = {{}, {2}};\n.global .v2 .u16 c[] = {{1, 2}, {3, 4}};",
     );
     let filled = |index: usize| -> Vec<(u64, Constant)> {
-        module.variables[index].initial.iter().map(|it| (it.offset, it.value)).collect()
+        module.variables[index]
+            .initial
+            .iter()
+            .map(|it| (it.offset, it.value))
+            .collect()
     };
-    assert_eq!(filled(0), [(0, integer(1)), (12, integer(4)), (16, integer(5))]);
+    assert_eq!(
+        filled(0),
+        [(0, integer(1)), (12, integer(4)), (16, integer(5))]
+    );
     assert_eq!(filled(1), [(12, integer(2))]);
-    assert_eq!(filled(2), [(0, integer(1)), (2, integer(2)), (4, integer(3)), (6, integer(4))]);
+    assert_eq!(
+        filled(2),
+        [
+            (0, integer(1)),
+            (2, integer(2)),
+            (4, integer(3)),
+            (6, integer(4))
+        ]
+    );
     assert_eq!(module.variables[2].dimensions, [2]);
     assert_eq!(module.variables[2].size, 8);
 }
@@ -50,8 +75,17 @@ fn nested_braces_fill_rows_and_leave_the_rest_zero() {
 #[test]
 fn unsized_array_takes_its_extent_from_its_values() {
     let module = module(".global .u32 a[] = {1, 2, 3};\n.global .b8 b[][4] = {{1}, {2}};");
-    assert_eq!((module.variables[0].size, module.variables[0].is_unsized), (12, false));
-    assert_eq!((module.variables[1].size, module.variables[1].dimensions.clone()), (8, vec![2, 4]));
+    assert_eq!(
+        (module.variables[0].size, module.variables[0].is_unsized),
+        (12, false)
+    );
+    assert_eq!(
+        (
+            module.variables[1].size,
+            module.variables[1].dimensions.clone()
+        ),
+        (8, vec![2, 4])
+    );
 }
 
 #[test]
@@ -60,18 +94,50 @@ fn initial_values_hold_numbers_and_addresses() {
         ".func f();\n.global .u32 a;\n.global .u64 p[5] = {a, a+4, generic(a)+8, f, generic(a)+-2};\n\
          .global .u8 m[2] = {0xFF(a), 0xFF00(a)};\n.global .f32 x[3] = {0f3F800000, -2.5, 1e2};",
     );
-    let address =
-        |offset, generic, mask| Constant::Address { symbol: Symbol::Global(GlobalId(0)), offset, generic, mask };
-    let values =
-        |index: usize| -> Vec<Constant> { module.variables[index].initial.iter().map(|it| it.value).collect() };
+    let address = |offset, generic, mask| Constant::Address {
+        symbol: Symbol::Global(GlobalId(0)),
+        offset,
+        generic,
+        mask,
+    };
+    let values = |index: usize| -> Vec<Constant> {
+        module.variables[index]
+            .initial
+            .iter()
+            .map(|it| it.value)
+            .collect()
+    };
     let pointers = values(1);
-    assert_eq!(pointers[..3], [address(0, false, None), address(4, false, None), address(8, true, None)]);
-    assert!(matches!(pointers[3], Constant::Address { symbol: Symbol::Function(_), .. }));
+    assert_eq!(
+        pointers[..3],
+        [
+            address(0, false, None),
+            address(4, false, None),
+            address(8, true, None)
+        ]
+    );
+    assert!(matches!(
+        pointers[3],
+        Constant::Address {
+            symbol: Symbol::Function(_),
+            ..
+        }
+    ));
     assert_eq!(pointers[4], address(-2, true, None));
-    assert_eq!(values(2), [address(0, false, Some(0xFF)), address(0, false, Some(0xFF00))]);
+    assert_eq!(
+        values(2),
+        [
+            address(0, false, Some(0xFF)),
+            address(0, false, Some(0xFF00))
+        ]
+    );
     assert_eq!(
         values(3),
-        [Constant::Single(0x3F80_0000), Constant::Double((-2.5f64).to_bits()), Constant::Double(100f64.to_bits())]
+        [
+            Constant::Single(0x3F80_0000),
+            Constant::Double((-2.5f64).to_bits()),
+            Constant::Double(100f64.to_bits())
+        ]
     );
 }
 
@@ -88,7 +154,8 @@ fn opaque_references_keep_their_settings() {
 
 #[test]
 fn external_variable_is_completed_by_its_definition() {
-    let module = module(".extern .global .u32 a;\n.visible .global .u32 a = 5;\n.extern .global .u32 a;");
+    let module =
+        module(".extern .global .u32 a;\n.visible .global .u32 a = 5;\n.extern .global .u32 a;");
     assert_eq!(module.variables.len(), 1);
     assert_eq!(module.variables[0].linkage, Linkage::Visible);
 }
@@ -96,25 +163,58 @@ fn external_variable_is_completed_by_its_definition() {
 #[test]
 fn invalid_declarations_are_refused_with_their_location() {
     for (text, expected) in [
-        (".global .u32 a[2] = {1, 2, 3};", "line 4, column 28: expected '}': there are no more elements, found '3'"),
-        (".global .u32 a = {1};", "line 4, column 18: expected a number, found '{'"),
-        (".global .u32 a[2] = {{1}};", "line 4, column 22: expected a value, found '{'"),
-        (".global .align 3 .u32 a;", "line 4, column 16: expected an alignment: a power of two, found '3'"),
-        (".global .pred a;", "line 4, column 9: expected a type of variables, such as '.u32', found '.pred'"),
-        (".global a;", "line 4, column 9: expected a type such as '.u32', found 'a'"),
-        (".global .u32 a[-1];", "line 4, column 16: expected the extent of an array, found '-'"),
-        (".global .u32 a[2+2];", "line 4, column 17: expected ']', found '+'"),
+        (
+            ".global .u32 a[2] = {1, 2, 3};",
+            "line 4, column 28: expected '}': there are no more elements, found '3'",
+        ),
+        (
+            ".global .u32 a = {1};",
+            "line 4, column 18: expected a number, found '{'",
+        ),
+        (
+            ".global .u32 a[2] = {{1}};",
+            "line 4, column 22: expected a value, found '{'",
+        ),
+        (
+            ".global .align 3 .u32 a;",
+            "line 4, column 16: expected an alignment: a power of two, found '3'",
+        ),
+        (
+            ".global .pred a;",
+            "line 4, column 9: expected a type of variables, such as '.u32', found '.pred'",
+        ),
+        (
+            ".global a;",
+            "line 4, column 9: expected a type such as '.u32', found 'a'",
+        ),
+        (
+            ".global .u32 a[-1];",
+            "line 4, column 16: expected the extent of an array, found '-'",
+        ),
+        (
+            ".global .u32 a[2+2];",
+            "line 4, column 17: expected ']', found '+'",
+        ),
         (
             ".global .u32 a[];",
             "line 4, column 14: expected the extent of an array, unless it is '.extern', found 'a' without one",
         ),
-        (".global .u32 a[2][2] = {1};", "line 4, column 25: expected '{', found '1'"),
-        (".global .f32 a = 1;", "line 4, column 18: expected a value of the variable's type, found '1'"),
+        (
+            ".global .u32 a[2][2] = {1};",
+            "line 4, column 25: expected '{', found '1'",
+        ),
+        (
+            ".global .f32 a = 1;",
+            "line 4, column 18: expected a value of the variable's type, found '1'",
+        ),
         (
             ".global .u64 p = nobody;",
             "line 4, column 18: expected a number or the name of a declared variable or function, found 'nobody'",
         ),
-        (".global .u32 a", "line 4, column 15: expected ';', found the end of the text"),
+        (
+            ".global .u32 a",
+            "line 4, column 15: expected ';', found the end of the text",
+        ),
         (
             ".extern .u32 a;",
             "line 4, column 9: expected '.entry', '.func', '.global', '.const' or '.shared', found '.u32'",
@@ -127,7 +227,13 @@ fn invalid_declarations_are_refused_with_their_location() {
 #[test]
 fn sizes_that_overflow_are_refused() {
     let text = ".global .u64 a[4294967296][4294967296];";
-    assert_eq!(refused(text), "line 4, column 14: expected a variable smaller than 2^63 bytes, found 'a'");
-    assert!(refused(&format!(".global .u64 a{};", "[1]".repeat(1000))).contains("at most 16 dimensions"));
+    assert_eq!(
+        refused(text),
+        "line 4, column 14: expected a variable smaller than 2^63 bytes, found 'a'"
+    );
+    assert!(
+        refused(&format!(".global .u64 a{};", "[1]".repeat(1000)))
+            .contains("at most 16 dimensions")
+    );
     assert!(refused(&format!(".global .u64 a[2] = {};", "{".repeat(100_000))).contains("a value"));
 }

@@ -25,7 +25,11 @@ impl Context<'_> {
             self.source(1, narrow, Width::Exact)?;
             return self.source(2, scalar, Width::Exact);
         }
-        let most = if extreme && scalar == ScalarType::F32 { 3 } else { 2 };
+        let most = if extreme && scalar == ScalarType::F32 {
+            3
+        } else {
+            2
+        };
         self.uniform(scalar, 2..=most)
     }
 
@@ -34,7 +38,9 @@ impl Context<'_> {
         let scalar = self.scalar(sets::PRODUCTS)?;
         let is_mad = self.instruction.opcode == Opcode::Mad;
         let sources = if is_mad { 3 } else { 2 };
-        let half = [Modifier::Lo, Modifier::Hi, Modifier::Wide].into_iter().find(|half| self.has(*half));
+        let half = [Modifier::Lo, Modifier::Hi, Modifier::Wide]
+            .into_iter()
+            .find(|half| self.has(*half));
         if scalar.class() == ScalarClass::Float {
             if half.is_some() {
                 return Err(self.lacks("no '.lo', '.hi' or '.wide' with a floating-point type"));
@@ -63,7 +69,11 @@ impl Context<'_> {
         self.destination(0, wide, Width::Exact)?;
         self.source(1, scalar, Width::Exact)?;
         self.source(2, scalar, Width::Exact)?;
-        if is_mad { self.source(3, wide, Width::Exact) } else { Ok(()) }
+        if is_mad {
+            self.source(3, wide, Width::Exact)
+        } else {
+            Ok(())
+        }
     }
 
     /// Checks that a sum or product of integers has a carry only with 32 and 64 bits, and saturates only as `.s32`.
@@ -75,12 +85,13 @@ impl Context<'_> {
         let is_sum = matches!(opcode, Opcode::Add | Opcode::Sub);
         let is_mad = opcode == Opcode::Mad && !self.has(Modifier::Wide);
         let (carries, saturates) = (self.has(Modifier::Carry), self.has(Modifier::Saturate));
-        let is_wide_enough =
-            matches!(scalar.bits(), 32 | 64) && !matches!(scalar, ScalarType::U16x2 | ScalarType::S16x2);
+        let is_wide_enough = matches!(scalar.bits(), 32 | 64)
+            && !matches!(scalar, ScalarType::U16x2 | ScalarType::S16x2);
         if carries && !((is_sum || is_mad) && is_wide_enough && !saturates) {
             return Err(self.lacks(format!("no '.cc' here with .{}", scalar.name())));
         }
-        if saturates && !(scalar == ScalarType::S32 && (is_sum || is_mad && self.has(Modifier::Hi))) {
+        if saturates && !(scalar == ScalarType::S32 && (is_sum || is_mad && self.has(Modifier::Hi)))
+        {
             return Err(self.lacks(format!("no '.sat' here with .{}", scalar.name())));
         }
         Ok(())
@@ -109,7 +120,10 @@ impl Context<'_> {
         }
         let has = |keyword| self.has(Modifier::Keyword(keyword));
         let (relu, oob) = (has(Keyword::Relu), has(Keyword::Oob));
-        let (is_half, is_brain) = (matches!(scalar, F16 | F16x2), matches!(scalar, Bf16 | Bf16x2));
+        let (is_half, is_brain) = (
+            matches!(scalar, F16 | F16x2),
+            matches!(scalar, Bf16 | Bf16x2),
+        );
         let is_mixed = self.instruction.types().nth(1).is_some();
         let flushes = is_half || matches!(scalar, F32 | F32x2) && !is_mixed;
         let saturates = is_half || scalar == F32;
@@ -121,11 +135,15 @@ impl Context<'_> {
             (relu, clamps, "'.relu'"),
             (oob, clamps, "'.oob'"),
         ];
-        if let Some((.., name)) = flags.iter().find(|(is_there, may_be, _)| *is_there && !may_be) {
+        if let Some((.., name)) = flags
+            .iter()
+            .find(|(is_there, may_be, _)| *is_there && !may_be)
+        {
             return Err(self.lacks(format!("no {name} here with .{}", scalar.name())));
         }
-        let is_directed =
-            [Rounding::Zero, Rounding::Up, Rounding::Down].into_iter().any(|it| self.has(Modifier::Round(it)));
+        let is_directed = [Rounding::Zero, Rounding::Up, Rounding::Down]
+            .into_iter()
+            .any(|it| self.has(Modifier::Round(it)));
         if is_directed && (is_half || is_brain && !is_fused) {
             return Err(self.lacks(format!("'.rn', if any rounding, with .{}", scalar.name())));
         }
@@ -139,13 +157,28 @@ impl Context<'_> {
         let is_float = matches!(scalar, F16 | F16x2 | F32 | Bf16 | Bf16x2);
         let is_of_three = self.spans.len() == 4;
         let flags = [
-            (self.has(Modifier::FlushToZero), matches!(scalar, F16 | F16x2 | F32), "'.ftz'"),
+            (
+                self.has(Modifier::FlushToZero),
+                matches!(scalar, F16 | F16x2 | F32),
+                "'.ftz'",
+            ),
             (self.has(Modifier::Nan), is_float, "'.NaN'"),
-            (has(Keyword::Xorsign), is_float && !is_of_three && has(Keyword::Abs), "'.xorsign' without '.abs'"),
-            (has(Keyword::Abs), is_of_three || has(Keyword::Xorsign), "'.abs' without '.xorsign'"),
+            (
+                has(Keyword::Xorsign),
+                is_float && !is_of_three && has(Keyword::Abs),
+                "'.xorsign' without '.abs'",
+            ),
+            (
+                has(Keyword::Abs),
+                is_of_three || has(Keyword::Xorsign),
+                "'.abs' without '.xorsign'",
+            ),
             (has(Keyword::Relu), matches!(scalar, S16x2 | S32), "'.relu'"),
         ];
-        match flags.iter().find(|(is_there, may_be, _)| *is_there && !may_be) {
+        match flags
+            .iter()
+            .find(|(is_there, may_be, _)| *is_there && !may_be)
+        {
             Some((.., name)) => Err(self.lacks(format!("no {name} here with .{}", scalar.name()))),
             None => Ok(()),
         }
@@ -159,7 +192,11 @@ impl Context<'_> {
 
     /// `shl`, `shr`. The amount has 32 bits for every type.
     pub(super) fn shift(&self) -> Result<(), Error> {
-        let allowed = if self.instruction.opcode == Opcode::Shl { sets::BITS } else { sets::SHIFTED };
+        let allowed = if self.instruction.opcode == Opcode::Shl {
+            sets::BITS
+        } else {
+            sets::SHIFTED
+        };
         let scalar = self.scalar(allowed)?;
         self.count(3..=3)?;
         self.destination(0, scalar, Width::Exact)?;
@@ -176,7 +213,9 @@ impl Context<'_> {
         self.count(count..=count)?;
         match self.operand(0) {
             Operand::Pair(..) if matches!(scalar, ScalarType::F16 | ScalarType::Bf16) => {
-                return Err(self.wrong(0, format!("one predicate register with .{}", scalar.name())));
+                return Err(
+                    self.wrong(0, format!("one predicate register with .{}", scalar.name()))
+                );
             }
             Operand::Pair(first, second) => {
                 let is_predicate = |id| self.register(id) == ScalarType::Pred;
@@ -188,7 +227,11 @@ impl Context<'_> {
         }
         self.source(1, scalar, Width::Exact)?;
         self.source(2, scalar, Width::Exact)?;
-        if combines { self.source(3, ScalarType::Pred, Width::Exact) } else { Ok(()) }
+        if combines {
+            self.source(3, ScalarType::Pred, Width::Exact)
+        } else {
+            Ok(())
+        }
     }
 
     /// `set`. A comparison of packed numbers has a packed result, or a mask of 32 bits.
@@ -217,40 +260,65 @@ impl Context<'_> {
         self.destination(0, to, Width::Exact)?;
         self.source(1, from, Width::Exact)?;
         self.source(2, from, Width::Exact)?;
-        if count == 4 { self.source(3, S::Pred, Width::Exact) } else { Ok(()) }
+        if count == 4 {
+            self.source(3, S::Pred, Width::Exact)
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns `true` if a comparison is combined with a predicate.
     fn combines(&self) -> bool {
-        let is_logic =
-            |it: &Modifier| matches!(it, Modifier::Operation(Operation::And | Operation::Or | Operation::Xor));
+        let is_logic = |it: &Modifier| {
+            matches!(
+                it,
+                Modifier::Operation(Operation::And | Operation::Or | Operation::Xor)
+            )
+        };
         self.instruction.modifiers.iter().any(is_logic)
     }
 
     /// Checks that the instruction has a comparison, and that it suits the type.
     fn comparison(&self, scalar: ScalarType) -> Result<(), Error> {
         use Compare as C;
-        if self.has(Modifier::FlushToZero) && !matches!(scalar, ScalarType::F16 | ScalarType::F16x2 | ScalarType::F32) {
+        if self.has(Modifier::FlushToZero)
+            && !matches!(
+                scalar,
+                ScalarType::F16 | ScalarType::F16x2 | ScalarType::F32
+            )
+        {
             return Err(self.lacks(format!("no '.ftz' with .{}", scalar.name())));
         }
-        let comparison = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Compare(compare) => Some(*compare),
-            _ => None,
-        });
+        let comparison = self
+            .instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Compare(compare) => Some(*compare),
+                _ => None,
+            });
         let Some(comparison) = comparison else {
             return Err(self.lacks("a comparison such as '.lt'"));
         };
         let suits = match comparison {
             C::Equal | C::NotEqual => true,
-            C::Less | C::LessEqual | C::Greater | C::GreaterEqual => scalar.class() != ScalarClass::Bits,
-            C::Lower | C::LowerSame | C::Higher | C::HigherSame => scalar.class() == ScalarClass::Unsigned,
+            C::Less | C::LessEqual | C::Greater | C::GreaterEqual => {
+                scalar.class() != ScalarClass::Bits
+            }
+            C::Lower | C::LowerSame | C::Higher | C::HigherSame => {
+                scalar.class() == ScalarClass::Unsigned
+            }
             _ => scalar.class() == ScalarClass::Float,
         };
         if suits {
             return Ok(());
         }
         let expected = format!("a comparison that .{} supports", scalar.name());
-        Err(Error::syntax(self.instruction.span, expected, format!("'.{}'", comparison.name())))
+        Err(Error::syntax(
+            self.instruction.span,
+            expected,
+            format!("'.{}'", comparison.name()),
+        ))
     }
 
     /// `selp`

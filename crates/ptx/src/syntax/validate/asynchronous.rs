@@ -14,7 +14,9 @@ impl Context<'_> {
         let allowed: &[ScalarType] = match () {
             () if has(Operation::Increment) || has(Operation::Decrement) => &[ScalarType::U32],
             () if has(Operation::Min) || has(Operation::Max) => &[ScalarType::U32, ScalarType::S32],
-            () if has(Operation::And) || has(Operation::Or) || has(Operation::Xor) => &[ScalarType::B32],
+            () if has(Operation::And) || has(Operation::Or) || has(Operation::Xor) => {
+                &[ScalarType::B32]
+            }
             () if has(Operation::Add) => sets::ASYNCHRONOUS_SUMS,
             () => return Err(self.lacks("an operation such as '.add'")),
         };
@@ -25,7 +27,11 @@ impl Context<'_> {
     pub(super) fn asynchronous(&self, allowed: &[ScalarType]) -> Result<(), Error> {
         let completes = self.has(Modifier::Keyword(Keyword::MbarrierCompleteTxBytes));
         let is_reduction = !std::ptr::eq(allowed, sets::ASYNCHRONOUS);
-        let scalar = self.scalar(if completes && !is_reduction { sets::COMPLETED } else { allowed })?;
+        let scalar = self.scalar(if completes && !is_reduction {
+            sets::COMPLETED
+        } else {
+            allowed
+        })?;
         let count = if completes { 3 } else { 2 };
         self.count(count..=count)?;
         self.address(0)?;
@@ -58,7 +64,13 @@ impl Context<'_> {
     /// Checks the semantics and scope of the access. With an mbarrier object, a store is weak and a reduction has the scope of the cluster.
     /// Without one, the scope is wider.
     fn asynchronous_order(&self, completes: bool, is_reduction: bool) -> Result<(), Error> {
-        let find = |pick: fn(&Modifier) -> bool| self.instruction.modifiers.iter().find(|it| pick(it)).copied();
+        let find = |pick: fn(&Modifier) -> bool| {
+            self.instruction
+                .modifiers
+                .iter()
+                .find(|it| pick(it))
+                .copied()
+        };
         let semantics = find(|it| matches!(it, Modifier::Semantics(_)));
         let scope = find(|it| matches!(it, Modifier::Scope(_)));
         let wide = matches!(scope, Some(Modifier::Scope(Scope::Gpu | Scope::System)));
@@ -70,9 +82,15 @@ impl Context<'_> {
                 scope == Some(Modifier::Scope(Scope::Cluster))
             }
             Some(Modifier::Semantics(Semantics::Relaxed)) => is_reduction && wide && !is_mmio,
-            None | Some(Modifier::Semantics(Semantics::Weak)) => !is_reduction && scope.is_none() && !is_mmio,
+            None | Some(Modifier::Semantics(Semantics::Weak)) => {
+                !is_reduction && scope.is_none() && !is_mmio
+            }
             Some(_) => false,
         };
-        if suits { Ok(()) } else { Err(self.lacks("the semantics and scope of asynchronous accesses")) }
+        if suits {
+            Ok(())
+        } else {
+            Err(self.lacks("the semantics and scope of asynchronous accesses"))
+        }
     }
 }

@@ -24,7 +24,11 @@ impl Context<'_> {
             () if counts_bytes => &[Semantics::Relaxed],
             () => &[],
         };
-        let scopes: &[Scope] = if no_complete { &[Scope::Cta] } else { &[Scope::Cta, Scope::Cluster] };
+        let scopes: &[Scope] = if no_complete {
+            &[Scope::Cta]
+        } else {
+            &[Scope::Cta, Scope::Cluster]
+        };
         for modifier in &self.instruction.modifiers {
             let suits = match modifier {
                 Modifier::Semantics(semantics) => orders.contains(semantics),
@@ -39,14 +43,24 @@ impl Context<'_> {
     }
 
     /// Checks the space. Operations on other blocks' objects return no state.
-    fn barrier_space(&self, arrives: bool, waits: bool, counts_bytes: bool, no_complete: bool) -> Result<(), Error> {
+    fn barrier_space(
+        &self,
+        arrives: bool,
+        waits: bool,
+        counts_bytes: bool,
+        no_complete: bool,
+    ) -> Result<(), Error> {
         match self.space() {
             None | Some(Space::Shared | Space::SharedCta) => Ok(()),
             Some(Space::SharedCluster) if no_complete || waits || !(arrives || counts_bytes) => {
                 Err(self.lacks("an mbarrier object of the thread's own block"))
             }
             Some(Space::SharedCluster)
-                if arrives && matches!(self.instruction.operands.first(), Some(Operand::Register(_))) =>
+                if arrives
+                    && matches!(
+                        self.instruction.operands.first(),
+                        Some(Operand::Register(_))
+                    ) =>
             {
                 Err(self.wrong(0, "'_', because other blocks' objects return no state"))
             }

@@ -68,7 +68,11 @@ impl Context<'_> {
 
     fn barrier_reduction(&self) -> Result<(), Error> {
         let counts = self.has(Modifier::Operation(Operation::PopulationCount));
-        let scalar = self.scalar(if counts { &[ScalarType::U32] } else { &[ScalarType::Pred] })?;
+        let scalar = self.scalar(if counts {
+            &[ScalarType::U32]
+        } else {
+            &[ScalarType::Pred]
+        })?;
         self.count(3..=4)?;
         self.destination(0, scalar, Width::Exact)?;
         let last = self.spans.len() - 1;
@@ -85,9 +89,15 @@ impl Context<'_> {
         match call.callee {
             Callee::Direct(id) => self.call_fits(call, &self.signatures[id.0 as usize]),
             Callee::Indirect(register, signature) => {
-                if self.register(register).bits() != 64 || !self.register(register).is_integer_like() {
+                if self.register(register).bits() != 64
+                    || !self.register(register).is_integer_like()
+                {
                     let found = self.describe(&Operand::Register(register));
-                    return Err(Error::syntax(self.spans[0], "a 64-bit register that holds a function", found));
+                    return Err(Error::syntax(
+                        self.spans[0],
+                        "a 64-bit register that holds a function",
+                        found,
+                    ));
                 }
                 self.indirect_call(call, signature)
             }
@@ -103,7 +113,9 @@ impl Context<'_> {
             }
             CallSignature::Targets(id) => {
                 let targets = &self.function.call_targets[id.0 as usize].functions;
-                targets.iter().try_for_each(|target| self.call_fits(call, &self.signatures[target.0 as usize]))
+                targets.iter().try_for_each(|target| {
+                    self.call_fits(call, &self.signatures[target.0 as usize])
+                })
             }
         }
     }
@@ -113,21 +125,36 @@ impl Context<'_> {
         self.arguments(&call.arguments, &signature.parameters, "argument")
     }
 
-    fn arguments(&self, given: &[Operand], wanted: &[PrototypeParameter], what: &str) -> Result<(), Error> {
+    fn arguments(
+        &self,
+        given: &[Operand],
+        wanted: &[PrototypeParameter],
+        what: &str,
+    ) -> Result<(), Error> {
         let error = |expected, found| Error::syntax(self.spans[0], expected, found);
         if given.len() != wanted.len() {
             let plural = if wanted.len() == 1 { "" } else { "s" };
-            return Err(error(format!("{} {what}{plural}", wanted.len()), format!("{}", given.len())));
+            return Err(error(
+                format!("{} {what}{plural}", wanted.len()),
+                format!("{}", given.len()),
+            ));
         }
         for (index, (operand, parameter)) in given.iter().zip(wanted).enumerate() {
             if !is_passed(parameter) {
                 return Err(error(
-                    format!("{what} {} of another type than .{}", index + 1, parameter.scalar.name()),
+                    format!(
+                        "{what} {} of another type than .{}",
+                        index + 1,
+                        parameter.scalar.name()
+                    ),
                     "'call'".into(),
                 ));
             }
             if *operand == Operand::Sink && what == "argument" {
-                return Err(error(format!("a value as argument {}", index + 1), self.describe(operand)));
+                return Err(error(
+                    format!("a value as argument {}", index + 1),
+                    self.describe(operand),
+                ));
             }
             if !self.argument_fits(operand, parameter) {
                 let expected = format!("{what} {} of {} bytes", index + 1, parameter.size);
@@ -152,15 +179,22 @@ impl Context<'_> {
                 let register = &self.function.registers[id.0 as usize];
                 let size = register.scalar.bytes() * u64::from(register.vector);
                 // Only the size of a vector is compared.
-                let is_alike = register.vector > 1 || is_passed_as(register.scalar, parameter.scalar);
+                let is_alike =
+                    register.vector > 1 || is_passed_as(register.scalar, parameter.scalar);
                 is_alike && size == parameter.size
             }
             Operand::Sink => true,
             Operand::Integer(_) => {
-                !matches!(parameter.scalar.class(), ScalarClass::Float | ScalarClass::Predicate) && parameter.size <= 8
+                !matches!(
+                    parameter.scalar.class(),
+                    ScalarClass::Float | ScalarClass::Predicate
+                ) && parameter.size <= 8
             }
             Operand::Single(_) | Operand::Double(_) => {
-                let is_number = matches!(parameter.scalar.class(), ScalarClass::Float | ScalarClass::Bits);
+                let is_number = matches!(
+                    parameter.scalar.class(),
+                    ScalarClass::Float | ScalarClass::Bits
+                );
                 is_number && parameter.scalar != ScalarType::F16x2 && parameter.size <= 8
             }
             _ => false,
@@ -172,7 +206,11 @@ impl Context<'_> {
             Operand::Symbol(Symbol::Local(id), _) => {
                 let variable = &self.function.variables[id.0 as usize];
                 let space = variable.space.name();
-                format!("'{}' of {} bytes in .{space}", self.module.text(variable.name), variable.size)
+                format!(
+                    "'{}' of {} bytes in .{space}",
+                    self.module.text(variable.name),
+                    variable.size
+                )
             }
             _ => self.describe(operand),
         }
@@ -187,8 +225,10 @@ fn is_passed_as(given: ScalarType, wanted: ScalarType) -> bool {
 /// Returns `true` if calls pass values of this type. Predicates and typed integers of 8 and 16 bits are not passed, whether in registers or
 /// in memory; untyped bits are.
 fn is_passed(parameter: &PrototypeParameter) -> bool {
-    let is_typed =
-        matches!(parameter.scalar.class(), ScalarClass::Signed | ScalarClass::Unsigned | ScalarClass::Predicate);
+    let is_typed = matches!(
+        parameter.scalar.class(),
+        ScalarClass::Signed | ScalarClass::Unsigned | ScalarClass::Predicate
+    );
     let is_scalar = parameter.size == parameter.scalar.bytes();
     !(is_typed && is_scalar && parameter.scalar.bits() < 32)
 }

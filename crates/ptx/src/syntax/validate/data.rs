@@ -57,13 +57,18 @@ impl Context<'_> {
             let fits = |element: &Operand| match element {
                 Operand::Sink => is_written,
                 Operand::Special(register) => !is_written && special_fits(*register, scalar),
-                Operand::Register(_) | Operand::Element(..) => self.value_fits(element, scalar, Width::Exact),
+                Operand::Register(_) | Operand::Element(..) => {
+                    self.value_fits(element, scalar, Width::Exact)
+                }
                 other => !is_written && self.value_fits(other, scalar, Width::Exact),
             };
             let is_vector = matches!(self.operand(index), Operand::Vector(elements)
                 if elements.len() == count && elements.iter().all(fits));
             if !is_vector || scalar == ScalarType::Pred || scalar.bits() < 16 {
-                return Err(self.wrong(index, format!("a vector of {count} elements of type .{}", scalar.name())));
+                return Err(self.wrong(
+                    index,
+                    format!("a vector of {count} elements of type .{}", scalar.name()),
+                ));
             }
         }
         Ok(())
@@ -85,36 +90,52 @@ impl Context<'_> {
             })
             .collect();
         // Typed integers and floating-point numbers are not packed together.
-        let are_alike = registers.iter().all(|a| registers.iter().all(|b| fits(*a, *b, Width::Exact)));
+        let are_alike = registers
+            .iter()
+            .all(|a| registers.iter().all(|b| fits(*a, *b, Width::Exact)));
         let part = registers.first().copied();
         let fits = matches!(count, 2 | 4)
             && scalar.class() == ScalarClass::Bits
             && are_alike
-            && part.is_none_or(|part| part != ScalarType::Pred && part.bits() * count == scalar.bits())
+            && part.is_none_or(|part| {
+                part != ScalarType::Pred && part.bits() * count == scalar.bits()
+            })
             && elements.iter().all(|element| match element {
                 Operand::Register(_) | Operand::Element(..) => true,
                 Operand::Special(register) => is_source && register.bits() * count == scalar.bits(),
                 Operand::Integer(_) => is_source,
                 Operand::Single(_) => is_source && count * 32 == scalar.bits(),
-                Operand::Double(_) => is_source && (count * 64 == scalar.bits() || part == Some(ScalarType::F32)),
+                Operand::Double(_) => {
+                    is_source && (count * 64 == scalar.bits() || part == Some(ScalarType::F32))
+                }
                 // A source of 32 bits may have parts that are undefined.
                 Operand::Sink => part.is_some() && (!is_source || scalar.bits() == 32),
                 _ => false,
             });
-        if fits { Ok(()) } else { Err(self.wrong(index, expected())) }
+        if fits {
+            Ok(())
+        } else {
+            Err(self.wrong(index, expected()))
+        }
     }
 
     /// Returns `true` if an address fits the type: 64 bits, or 32 for functions and the small spaces. 16 bits are the low ones of any
     /// address.
     fn address_fits(&self, symbol: Symbol, scalar: ScalarType) -> bool {
         let is_small = self.space_of(symbol) != Some(Space::Global);
-        scalar.is_integer_like() && (matches!(scalar.bits(), 16 | 64) || is_small && scalar.bits() == 32)
+        scalar.is_integer_like()
+            && (matches!(scalar.bits(), 16 | 64) || is_small && scalar.bits() == 32)
     }
 
     /// `cvta`
     pub(super) fn convert_address(&self) -> Result<(), Error> {
         let scalar = self.scalar(&[ScalarType::U64])?;
-        if !self.instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Space(_))) {
+        if !self
+            .instruction
+            .modifiers
+            .iter()
+            .any(|modifier| matches!(modifier, Modifier::Space(_)))
+        {
             return Err(self.lacks("a space such as '.global'"));
         }
         self.count(2..=2)?;
@@ -131,7 +152,12 @@ impl Context<'_> {
     /// `shfl`
     pub(super) fn shuffle(&self) -> Result<(), Error> {
         let scalar = self.scalar(&[ScalarType::B32])?;
-        if !self.instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Shuffle(_))) {
+        if !self
+            .instruction
+            .modifiers
+            .iter()
+            .any(|modifier| matches!(modifier, Modifier::Shuffle(_)))
+        {
             return Err(self.lacks("'.up', '.down', '.bfly' or '.idx'"));
         }
         let is_sync = self.has(Modifier::Keyword(Keyword::Sync));

@@ -58,7 +58,10 @@ impl Context<'_> {
         if self.has(Modifier::Keyword(Keyword::Async)) {
             return self.asynchronous_reduction();
         }
-        if [Operation::Exchange, Operation::CompareAndSwap].into_iter().any(|it| self.has(Modifier::Operation(it))) {
+        if [Operation::Exchange, Operation::CompareAndSwap]
+            .into_iter()
+            .any(|it| self.has(Modifier::Operation(it)))
+        {
             return Err(self.lacks("an operation without a result, such as '.add'"));
         }
         let (scalar, _) = self.atomic_operation()?;
@@ -71,14 +74,22 @@ impl Context<'_> {
 
     /// Returns the type of an atomic, and the number of its operands besides the one in memory.
     fn atomic_operation(&self) -> Result<(ScalarType, usize), Error> {
-        let operation = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Operation(operation) => Some(*operation),
-            _ => None,
-        });
+        let operation = self
+            .instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Operation(operation) => Some(*operation),
+                _ => None,
+            });
         let allowed = match operation {
             Some(Operation::Add) if self.vector() > 1 => sets::ATOMIC_VECTOR_SUMS,
-            Some(Operation::Min | Operation::Max) if self.vector() > 1 => sets::ATOMIC_VECTOR_EXTREMES,
-            _ if self.vector() > 1 => return Err(self.lacks("'.add', '.min' or '.max' with vectors")),
+            Some(Operation::Min | Operation::Max) if self.vector() > 1 => {
+                sets::ATOMIC_VECTOR_EXTREMES
+            }
+            _ if self.vector() > 1 => {
+                return Err(self.lacks("'.add', '.min' or '.max' with vectors"));
+            }
             Some(Operation::And | Operation::Or | Operation::Xor) => sets::ATOMIC_LOGIC,
             Some(Operation::Add) => sets::ATOMIC_SUMS,
             Some(Operation::Min | Operation::Max) => sets::ATOMIC_EXTREMES,
@@ -88,12 +99,22 @@ impl Context<'_> {
             _ => return Err(self.lacks("an operation such as '.add'")),
         };
         let scalar = self.scalar(allowed)?;
-        let is_half = matches!(scalar, ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2);
+        let is_half = matches!(
+            scalar,
+            ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2
+        );
         if is_half != self.has(Modifier::Keyword(Keyword::Noftz)) {
             return Err(self.lacks("'.noftz' with numbers of 16 bits, and only with them"));
         }
         self.atomic_vector(scalar)?;
-        Ok((scalar, if operation == Some(Operation::CompareAndSwap) { 2 } else { 1 }))
+        Ok((
+            scalar,
+            if operation == Some(Operation::CompareAndSwap) {
+                2
+            } else {
+                1
+            },
+        ))
     }
 
     /// Checks the space of an atomic, and the number of elements of a vector.
@@ -103,7 +124,10 @@ impl Context<'_> {
             return Err(self.lacks(format!("at most {most} elements of .{}", scalar.name())));
         }
         let (space, is_vector) = (self.space(), self.vector() > 1);
-        let is_shared = matches!(space, Some(Space::Shared | Space::SharedCta | Space::SharedCluster));
+        let is_shared = matches!(
+            space,
+            Some(Space::Shared | Space::SharedCta | Space::SharedCluster)
+        );
         if is_vector && is_shared {
             return Err(self.lacks("'.global' with vectors"));
         }
@@ -115,19 +139,32 @@ impl Context<'_> {
 
     /// Returns the number of elements that the instruction moves.
     pub(super) fn vector(&self) -> usize {
-        let vector = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Vector(count) => Some(usize::from(*count)),
-            _ => None,
-        });
+        let vector = self
+            .instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Vector(count) => Some(usize::from(*count)),
+                _ => None,
+            });
         vector.unwrap_or(1)
     }
 
     /// Checks the data operand, which must have as many elements as the instruction.
-    pub(super) fn elements(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
+    pub(super) fn elements(
+        &self,
+        index: usize,
+        scalar: ScalarType,
+        width: Width,
+    ) -> Result<(), Error> {
         let is_written = index == 0;
         let vector = self.vector();
         if vector == 1 {
-            return if is_written { self.destination(index, scalar, width) } else { self.source(index, scalar, width) };
+            return if is_written {
+                self.destination(index, scalar, width)
+            } else {
+                self.source(index, scalar, width)
+            };
         }
         let expected = || format!("a vector of {vector} registers for .{}", scalar.name());
         match self.operand(index) {
@@ -136,16 +173,27 @@ impl Context<'_> {
                 let wide_enough = |id| self.register(id).bits() >= scalar.bits();
                 let fits = elements.iter().all(|element| match element {
                     Operand::Sink => is_written,
-                    Operand::Register(id) => self.register(*id) != ScalarType::Pred && wide_enough(*id),
+                    Operand::Register(id) => {
+                        self.register(*id) != ScalarType::Pred && wide_enough(*id)
+                    }
                     Operand::Element(id, _) => wide_enough(*id),
                     _ => !is_written && self.value_fits(element, scalar, width),
                 });
-                if fits { Ok(()) } else { Err(self.wrong(index, expected())) }
+                if fits {
+                    Ok(())
+                } else {
+                    Err(self.wrong(index, expected()))
+                }
             }
             Operand::Register(id) => {
                 let register = &self.function.registers[id.0 as usize];
-                let fits = usize::from(register.vector) == vector && register.scalar.bits() >= scalar.bits();
-                if fits { Ok(()) } else { Err(self.wrong(index, expected())) }
+                let fits = usize::from(register.vector) == vector
+                    && register.scalar.bits() >= scalar.bits();
+                if fits {
+                    Ok(())
+                } else {
+                    Err(self.wrong(index, expected()))
+                }
             }
             _ => Err(self.wrong(index, expected())),
         }
@@ -174,7 +222,11 @@ impl Context<'_> {
         }
         let widths = if is_small { "32 or 64" } else { "64" };
         let found = self.describe(&Operand::Register(*id));
-        Err(Error::syntax(self.spans[index], format!("an address in a register of {widths} bits"), found))
+        Err(Error::syntax(
+            self.spans[index],
+            format!("an address in a register of {widths} bits"),
+            found,
+        ))
     }
 
     /// Checks that a variable lies in the space that the instruction names. Without a space, it is one with generic addresses.
@@ -184,7 +236,10 @@ impl Context<'_> {
         let fits = match self.space_of(symbol) {
             None => false,
             Some(S::Shared) => {
-                matches!(wanted, None | Some(S::Shared | S::SharedCta | S::SharedCluster))
+                matches!(
+                    wanted,
+                    None | Some(S::Shared | S::SharedCta | S::SharedCluster)
+                )
             }
             Some(S::Param) => matches!(wanted, Some(S::Param | S::ParamEntry | S::ParamFunction)),
             Some(S::Const) => wanted == Some(S::Const),
@@ -211,6 +266,10 @@ impl Context<'_> {
 
     /// Checks the cache policy after the other operands, if there is one.
     fn cache_policy(&self, index: usize) -> Result<(), Error> {
-        if self.has(Modifier::CacheHint) { self.source(index, ScalarType::B64, Width::Exact) } else { Ok(()) }
+        if self.has(Modifier::CacheHint) {
+            self.source(index, ScalarType::B64, Width::Exact)
+        } else {
+            Ok(())
+        }
     }
 }

@@ -37,7 +37,10 @@ impl Signature {
     /// Returns `true` if `other` may declare the same function.
     pub(super) fn accepts(&self, other: &Self) -> bool {
         let same = |a: &[PrototypeParameter], b: &[PrototypeParameter]| {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_register == b.is_register && a.size == b.size)
+            a.len() == b.len()
+                && a.iter()
+                    .zip(b)
+                    .all(|(a, b)| a.is_register == b.is_register && a.size == b.size)
         };
         same(&self.returns, &other.returns) && same(&self.parameters, &other.parameters)
     }
@@ -92,17 +95,28 @@ impl Context<'_> {
     }
 
     fn has_rounding(&self) -> bool {
-        self.instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Round(_)))
+        self.instruction
+            .modifiers
+            .iter()
+            .any(|modifier| matches!(modifier, Modifier::Round(_)))
     }
 
     /// Creates an error for a missing part of the instruction.
     fn lacks(&self, expected: impl Into<String>) -> Error {
-        Error::syntax(self.instruction.span, expected, format!("'{}'", self.instruction.opcode))
+        Error::syntax(
+            self.instruction.span,
+            expected,
+            format!("'{}'", self.instruction.opcode),
+        )
     }
 
     /// Creates an error for an unexpected operand.
     fn wrong(&self, index: usize, expected: impl Into<String>) -> Error {
-        Error::syntax(self.spans[index], expected, self.describe(self.operand(index)))
+        Error::syntax(
+            self.spans[index],
+            expected,
+            self.describe(self.operand(index)),
+        )
     }
 
     /// Checks the number of operands.
@@ -112,11 +126,19 @@ impl Context<'_> {
             return Ok(());
         }
         let (least, most) = (*expected.start(), *expected.end());
-        let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let range = if least == most {
+            least.to_string()
+        } else {
+            format!("{least} to {most}")
+        };
         let plural = if most == 1 { "" } else { "s" };
         let message = format!("{range} operand{plural} for '{}'", self.instruction.opcode);
         if count < least {
-            return Err(Error::syntax(self.end, message, format!("';' after {count}")));
+            return Err(Error::syntax(
+                self.end,
+                message,
+                format!("';' after {count}"),
+            ));
         }
         Err(self.wrong(most, message))
     }
@@ -128,14 +150,28 @@ impl Context<'_> {
     }
 
     /// Checks that a type of the instruction is in `allowed`.
-    fn member(&self, scalar: Option<ScalarType>, allowed: &[ScalarType]) -> Result<ScalarType, Error> {
+    fn member(
+        &self,
+        scalar: Option<ScalarType>,
+        allowed: &[ScalarType],
+    ) -> Result<ScalarType, Error> {
         if let Some(scalar) = scalar.filter(|scalar| allowed.contains(scalar)) {
             return Ok(scalar);
         }
-        let names: Vec<String> = allowed.iter().map(|scalar| format!(".{}", scalar.name())).collect();
+        let names: Vec<String> = allowed
+            .iter()
+            .map(|scalar| format!(".{}", scalar.name()))
+            .collect();
         let opcode = self.instruction.opcode;
-        let found = scalar.map_or_else(|| format!("'{opcode}' without one"), |scalar| format!("'.{}'", scalar.name()));
-        Err(Error::syntax(self.instruction.span, format!("a type of '{opcode}': {}", names.join(" ")), found))
+        let found = scalar.map_or_else(
+            || format!("'{opcode}' without one"),
+            |scalar| format!("'.{}'", scalar.name()),
+        );
+        Err(Error::syntax(
+            self.instruction.span,
+            format!("a type of '{opcode}': {}", names.join(" ")),
+            found,
+        ))
     }
 
     fn register(&self, id: RegisterId) -> ScalarType {
@@ -167,7 +203,14 @@ impl Context<'_> {
         if self.value_fits(self.operand(index), scalar, width) {
             return Ok(());
         }
-        Err(self.wrong(index, format!("{} or an immediate of type .{}", register_of(scalar, width), scalar.name())))
+        Err(self.wrong(
+            index,
+            format!(
+                "{} or an immediate of type .{}",
+                register_of(scalar, width),
+                scalar.name()
+            ),
+        ))
     }
 
     /// Returns `true` if a register or immediate can be read as `scalar`.
@@ -200,8 +243,16 @@ impl Context<'_> {
     fn describe(&self, operand: &Operand) -> String {
         let register = |id: &RegisterId| {
             let register = &self.function.registers[id.0 as usize];
-            let vector = if register.vector > 1 { format!(".v{} ", register.vector) } else { String::new() };
-            format!("'{}' of type {vector}.{}", self.module.text(register.name), register.scalar.name())
+            let vector = if register.vector > 1 {
+                format!(".v{} ", register.vector)
+            } else {
+                String::new()
+            };
+            format!(
+                "'{}' of type {vector}.{}",
+                self.module.text(register.name),
+                register.scalar.name()
+            )
         };
         match operand {
             Operand::Register(id) => register(id),
@@ -215,8 +266,13 @@ impl Context<'_> {
             Operand::Special(_) => "a special register".into(),
             Operand::Address(_) | Operand::Tensor(_) => "an address in brackets".into(),
             Operand::Vector(elements) => format!("a vector of {}", elements.len()),
-            Operand::VectorPair(elements, _) => format!("a vector of {} and a predicate", elements.len()),
-            Operand::Label(id) => format!("the label '{}'", self.module.text(self.function.labels[id.0 as usize].name)),
+            Operand::VectorPair(elements, _) => {
+                format!("a vector of {} and a predicate", elements.len())
+            }
+            Operand::Label(id) => format!(
+                "the label '{}'",
+                self.module.text(self.function.labels[id.0 as usize].name)
+            ),
             Operand::BranchTargets(_) => "a list of branch targets".into(),
             Operand::Symbol(..) => "the address of a variable or function".into(),
             Operand::Sink => "'_'".into(),
@@ -242,14 +298,19 @@ fn register_of(scalar: ScalarType, width: Width) -> String {
     match width {
         _ if scalar == ScalarType::Pred => "a predicate register".into(),
         Width::Exact => format!("a {}-bit register for .{}", scalar.bits(), scalar.name()),
-        Width::Relaxed => format!("a register for .{} of at least {} bits", scalar.name(), scalar.bits()),
+        Width::Relaxed => format!(
+            "a register for .{} of at least {} bits",
+            scalar.name(),
+            scalar.bits()
+        ),
     }
 }
 
 /// Returns `true` if a register of type `held` can hold a value of type `wanted`.
 fn fits(held: ScalarType, wanted: ScalarType, width: Width) -> bool {
     let is_float = |it: ScalarType| it.class() == ScalarClass::Float;
-    let is_integer = |it: ScalarType| matches!(it.class(), ScalarClass::Signed | ScalarClass::Unsigned);
+    let is_integer =
+        |it: ScalarType| matches!(it.class(), ScalarClass::Signed | ScalarClass::Unsigned);
     let classes = if held == ScalarType::Pred || wanted == ScalarType::Pred {
         held == wanted
     } else {

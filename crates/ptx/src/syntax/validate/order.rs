@@ -16,8 +16,9 @@ impl Context<'_> {
     pub(super) fn manner(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
         self.width_of_all(scalar, count)?;
         self.order(count)?;
-        let evicts =
-            self.find(|modifier| matches!(modifier, Modifier::Evict(CacheLevel::L2, _)).then_some(())).is_some();
+        let evicts = self
+            .find(|modifier| matches!(modifier, Modifier::Evict(CacheLevel::L2, _)).then_some(()))
+            .is_some();
         if evicts && scalar.bits() * count as u32 <= WIDEST {
             return Err(self.lacks("256 bits with an L2 eviction priority"));
         }
@@ -44,7 +45,10 @@ impl Context<'_> {
     }
 
     fn find<T>(&self, pick: impl Fn(Modifier) -> Option<T>) -> Option<T> {
-        self.instruction.modifiers.iter().find_map(|modifier| pick(*modifier))
+        self.instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| pick(*modifier))
     }
 
     fn width_of_all(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
@@ -53,20 +57,36 @@ impl Context<'_> {
             && matches!(scalar.bits(), 32 | 64)
             && self.instruction.opcode != Opcode::Ldu;
         let most = if is_device { WIDEST_OF_DEVICE } else { WIDEST };
-        if bits > most { Err(self.lacks(format!("at most {most} bits, not {bits},"))) } else { Ok(()) }
+        if bits > most {
+            Err(self.lacks(format!("at most {most} bits, not {bits},")))
+        } else {
+            Ok(())
+        }
     }
 
     fn order(&self, count: usize) -> Result<(), Error> {
         let semantics = self.semantics();
-        let strongest = if self.is_load() { Semantics::Acquire } else { Semantics::Release };
+        let strongest = if self.is_load() {
+            Semantics::Acquire
+        } else {
+            Semantics::Release
+        };
         let is_strong = match semantics {
             None | Some(Semantics::Weak) => false,
             Some(found) if found == Semantics::Relaxed || found == strongest => true,
-            Some(_) => return Err(self.lacks(format!("'.weak', '.relaxed' or '.{}'", strongest.name()))),
+            Some(_) => {
+                return Err(self.lacks(format!("'.weak', '.relaxed' or '.{}'", strongest.name())));
+            }
         };
-        let has_scope = self.find(|modifier| matches!(modifier, Modifier::Scope(_)).then_some(())).is_some();
+        let has_scope = self
+            .find(|modifier| matches!(modifier, Modifier::Scope(_)).then_some(()))
+            .is_some();
         if is_strong != has_scope {
-            let expected = if is_strong { "a scope such as '.gpu'" } else { "semantics such as '.relaxed'" };
+            let expected = if is_strong {
+                "a scope such as '.gpu'"
+            } else {
+                "semantics such as '.relaxed'"
+            };
             return Err(self.lacks(expected));
         }
         let orders = is_strong || self.has(Modifier::Volatile);
@@ -77,7 +97,11 @@ impl Context<'_> {
         if orders && !has_order {
             return Err(self.lacks("memory that other threads share"));
         }
-        if self.has(Modifier::Mmio) { self.memory_mapped(semantics, count) } else { Ok(()) }
+        if self.has(Modifier::Mmio) {
+            self.memory_mapped(semantics, count)
+        } else {
+            Ok(())
+        }
     }
 
     /// Checks `.mmio`: a single value in a single access, with system scope.
@@ -106,7 +130,8 @@ impl Context<'_> {
         }
         let semantics = self.semantics();
         let is_volatile = self.has(Modifier::Volatile);
-        let has_order = is_volatile || semantics.is_some_and(|semantics| semantics != Semantics::Weak);
+        let has_order =
+            is_volatile || semantics.is_some_and(|semantics| semantics != Semantics::Weak);
         let is_constant = self.has(Modifier::NonCoherent);
         if is_constant && (!self.is_load() || self.space() != Some(Space::Global)) {
             return Err(self.lacks("a load of '.global' with '.nc'"));

@@ -12,7 +12,8 @@ use crate::syntax::scalar::ScalarType;
 
 const INTEGERS: &str = "u16 s16 u32 s32 u64 s64";
 const CARRIED: &str = "u32 s32 u64 s64";
-const SELECTED: &str = "b16.s32 u16.s32 s16.s32 b32.s32 u32.s32 s32.s32 b64.s32 u64.s32 s64.s32 f32.s32 f64.s32";
+const SELECTED: &str =
+    "b16.s32 u16.s32 s16.s32 b32.s32 u32.s32 s32.s32 b64.s32 u64.s32 s64.s32 f32.s32 f64.s32";
 const SELECTED_BY_FLOAT: &str =
     "b16.f32 u16.f32 s16.f32 b32.f32 u32.f32 s32.f32 b64.f32 u64.f32 s64.f32 f32.f32 f64.f32";
 
@@ -24,12 +25,34 @@ const SELECTED_BY_FLOAT: &str =
 ///
 /// Suffixes are written as in the ISA manual: `{.ftz}` may be absent, and `.rnd` is one of `.rn`, `.rz`, `.rm` and `.rp`. Spaces separate
 /// alternatives. Their order in the instruction is irrelevant.
-type Row = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+type Row = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
 
 const ROWS: &[Row] = &[
-    ("abs neg", "t t", &[("", "s16 s32 s64 f16 f16x2 bf16 bf16x2 f32 f64"), (".ftz", "f16 f16x2 f32")]),
-    ("addc subc", "t t t", &[("", INTEGERS), (".cc", CARRIED), (".sat", "s32")]),
-    ("barrier", "", &[(".cluster.arrive{.release}{.aligned} .cluster.arrive.relaxed{.aligned}", "")]),
+    (
+        "abs neg",
+        "t t",
+        &[
+            ("", "s16 s32 s64 f16 f16x2 bf16 bf16x2 f32 f64"),
+            (".ftz", "f16 f16x2 f32"),
+        ],
+    ),
+    (
+        "addc subc",
+        "t t t",
+        &[("", INTEGERS), (".cc", CARRIED), (".sat", "s32")],
+    ),
+    (
+        "barrier",
+        "",
+        &[(
+            ".cluster.arrive{.release}{.aligned} .cluster.arrive.relaxed{.aligned}",
+            "",
+        )],
+    ),
     ("barrier", "", &[(".cluster.wait{.acquire}{.aligned}", "")]),
     ("bfe", "t t b b", &[("", CARRIED)]),
     ("bfi", "t t t b b", &[("", "b32 b64")]),
@@ -40,28 +63,94 @@ const ROWS: &[Row] = &[
     ("cnot", "t t", &[("", "b16 b32 b64")]),
     ("copysign", "t t t", &[("", "f32 f64")]),
     ("cos lg2 sin", "t t", &[(".approx{.ftz}", "f32")]),
-    ("div", "t t t", &[("", INTEGERS), (".approx{.ftz} .full{.ftz} .rnd{.ftz}", "f32"), (".rnd", "f64")]),
-    ("dp2a", "r r r r", &[(".lo .hi", "u32.u32 u32.s32 s32.u32 s32.s32")]),
-    ("dp4a", "r r r r", &[("", "u32.u32 u32.s32 s32.u32 s32.s32")]),
-    ("ex2", "t t", &[(".approx{.ftz}", "f32"), (".approx", "f16 f16x2"), (".approx.ftz", "bf16 bf16x2")]),
+    (
+        "div",
+        "t t t",
+        &[
+            ("", INTEGERS),
+            (".approx{.ftz} .full{.ftz} .rnd{.ftz}", "f32"),
+            (".rnd", "f64"),
+        ],
+    ),
+    (
+        "dp2a",
+        "r r r r",
+        &[(".lo .hi", "u32.u32 u32.s32 s32.u32 s32.s32")],
+    ),
+    (
+        "dp4a",
+        "r r r r",
+        &[("", "u32.u32 u32.s32 s32.u32 s32.s32")],
+    ),
+    (
+        "ex2",
+        "t t",
+        &[
+            (".approx{.ftz}", "f32"),
+            (".approx", "f16 f16x2"),
+            (".approx.ftz", "bf16 bf16x2"),
+        ],
+    ),
     ("fns", "t t t t", &[("", "b32")]),
     ("lop3", "_t t t t i", &[("", "b32")]),
     ("lop3", "_t|p t t t i p", &[(".and .or", "b32")]),
-    ("mad24", "t t t t", &[(".lo .hi", "u32 s32"), (".hi.sat", "s32")]),
-    ("madc", "t t t t", &[(".lo .hi", INTEGERS), (".lo.cc .hi.cc", CARRIED), (".hi.sat", "s32")]),
+    (
+        "mad24",
+        "t t t t",
+        &[(".lo .hi", "u32 s32"), (".hi.sat", "s32")],
+    ),
+    (
+        "madc",
+        "t t t t",
+        &[
+            (".lo .hi", INTEGERS),
+            (".lo.cc .hi.cc", CARRIED),
+            (".hi.sat", "s32"),
+        ],
+    ),
     ("mul24", "t t t", &[(".lo .hi", "u32 s32")]),
     ("not", "t t", &[("", "b16 b32 b64 pred")]),
-    ("prmt", "t t t t", &[("", "b32"), (".f4e .b4e .rc8 .ecl .ecr .rc16", "b32")]),
-    ("rcp", "t t", &[(".approx{.ftz} .rnd{.ftz}", "f32"), (".approx.ftz .rnd{.ftz}", "f64")]),
+    (
+        "prmt",
+        "t t t t",
+        &[("", "b32"), (".f4e .b4e .rc8 .ecl .ecr .rc16", "b32")],
+    ),
+    (
+        "rcp",
+        "t t",
+        &[
+            (".approx{.ftz} .rnd{.ftz}", "f32"),
+            (".approx.ftz .rnd{.ftz}", "f64"),
+        ],
+    ),
     ("rem", "t t t", &[("", INTEGERS)]),
     ("rsqrt", "t t", &[(".approx{.ftz}", "f32 f64")]),
     ("sad", "t t t t", &[("", INTEGERS)]),
-    ("shf", "t t t r", &[(".l.clamp .l.wrap .r.clamp .r.wrap", "b32")]),
-    ("slct", "t t t u", &[("", SELECTED), ("{.ftz}", SELECTED_BY_FLOAT)]),
-    ("sqrt", "t t", &[(".approx{.ftz} .rnd{.ftz}", "f32"), (".rnd", "f64")]),
+    (
+        "shf",
+        "t t t r",
+        &[(".l.clamp .l.wrap .r.clamp .r.wrap", "b32")],
+    ),
+    (
+        "slct",
+        "t t t u",
+        &[("", SELECTED), ("{.ftz}", SELECTED_BY_FLOAT)],
+    ),
+    (
+        "sqrt",
+        "t t",
+        &[(".approx{.ftz} .rnd{.ftz}", "f32"), (".rnd", "f64")],
+    ),
     ("szext", "t t r", &[(".clamp .wrap", "u32 s32")]),
     ("tanh", "t t", &[(".approx", "f16 f16x2 bf16 bf16x2 f32")]),
-    ("testp", "p t", &[(".finite .infinite .normal .notanumber .number .subnormal", "f32 f64")]),
+    (
+        "testp",
+        "p t",
+        &[(
+            ".finite .infinite .normal .notanumber .number .subnormal",
+            "f32 f64",
+        )],
+    ),
 ];
 
 /// The forms of each opcode in the table.
@@ -69,7 +158,11 @@ static FORMS: LazyLock<HashMap<Opcode, Vec<Form>>> = LazyLock::new(|| {
     let mut forms: HashMap<Opcode, Vec<Form>> = HashMap::new();
     for (opcodes, operands, alternatives) in ROWS {
         for opcode in opcodes.split(' ').filter_map(Opcode::from_name) {
-            forms.entry(opcode).or_default().extend(forms_of(opcode, operands, alternatives).into_iter().flatten());
+            forms.entry(opcode).or_default().extend(
+                forms_of(opcode, operands, alternatives)
+                    .into_iter()
+                    .flatten(),
+            );
         }
     }
     forms
@@ -98,20 +191,46 @@ fn forms_of(
     alternatives: &'static [(&'static str, &'static str)],
 ) -> Option<Vec<Form>> {
     let form = |text: &'static str, types: &str| {
-        let list = |names: &str| names.split('.').map(ScalarType::from_name).collect::<Option<Vec<_>>>();
-        let types =
-            if types.is_empty() { vec![Vec::new()] } else { types.split(' ').map(list).collect::<Option<_>>()? };
-        Some(Form { operands, text, suffixes: suffixes(text, opcode)?, types })
+        let list = |names: &str| {
+            names
+                .split('.')
+                .map(ScalarType::from_name)
+                .collect::<Option<Vec<_>>>()
+        };
+        let types = if types.is_empty() {
+            vec![Vec::new()]
+        } else {
+            types.split(' ').map(list).collect::<Option<_>>()?
+        };
+        Some(Form {
+            operands,
+            text,
+            suffixes: suffixes(text, opcode)?,
+            types,
+        })
     };
-    alternatives.iter().flat_map(|(texts, types)| texts.split(' ').map(move |text| form(text, types))).collect()
+    alternatives
+        .iter()
+        .flat_map(|(texts, types)| texts.split(' ').map(move |text| form(text, types)))
+        .collect()
 }
 
 fn suffixes(text: &str, opcode: Opcode) -> Option<Vec<Suffix>> {
     let suffix = |word: &str| {
         let name = word.trim_end_matches(['{', '}']);
-        let names: &[&str] = if name == "rnd" { &["rn", "rz", "rm", "rp"] } else { &[name] };
-        let alternatives = names.iter().map(|name| Modifier::parse(name, opcode)).collect::<Option<_>>()?;
-        Some(Suffix { alternatives, is_optional: word.contains('}') })
+        let names: &[&str] = if name == "rnd" {
+            &["rn", "rz", "rm", "rp"]
+        } else {
+            &[name]
+        };
+        let alternatives = names
+            .iter()
+            .map(|name| Modifier::parse(name, opcode))
+            .collect::<Option<_>>()?;
+        Some(Suffix {
+            alternatives,
+            is_optional: word.contains('}'),
+        })
     };
     text.split('.').skip(1).map(suffix).collect()
 }
@@ -121,7 +240,10 @@ impl Form {
     fn has(&self, found: &[Modifier]) -> bool {
         let mut used = 0;
         let fits = self.suffixes.iter().all(|suffix| {
-            let count = found.iter().filter(|it| suffix.alternatives.contains(it)).count();
+            let count = found
+                .iter()
+                .filter(|it| suffix.alternatives.contains(it))
+                .count();
             used += count;
             count == 1 || count == 0 && suffix.is_optional
         });
@@ -132,14 +254,25 @@ impl Form {
 impl Context<'_> {
     /// Checks an instruction whose forms are in the table.
     pub(super) fn row(&self) -> Result<(), Error> {
-        let forms = FORMS.get(&self.instruction.opcode).map_or(&[][..], Vec::as_slice);
+        let forms = FORMS
+            .get(&self.instruction.opcode)
+            .map_or(&[][..], Vec::as_slice);
         let types: Vec<ScalarType> = self.instruction.types().collect();
-        let of_types: Vec<&Form> = forms.iter().filter(|form| form.types.contains(&types)).collect();
+        let of_types: Vec<&Form> = forms
+            .iter()
+            .filter(|form| form.types.contains(&types))
+            .collect();
         if of_types.is_empty() {
             return Err(self.no_type(forms, types.first().copied()));
         }
         let is_suffix = |it: &&Modifier| !matches!(it, Modifier::Type(_));
-        let suffixes: Vec<Modifier> = self.instruction.modifiers.iter().filter(is_suffix).copied().collect();
+        let suffixes: Vec<Modifier> = self
+            .instruction
+            .modifiers
+            .iter()
+            .filter(is_suffix)
+            .copied()
+            .collect();
         match of_types.iter().find(|form| form.has(&suffixes)) {
             Some(form) => self.row_operands(form.operands, &types),
             None => Err(self.no_suffixes(&of_types, &types)),
@@ -148,7 +281,11 @@ impl Context<'_> {
 
     fn no_type(&self, forms: &[Form], first: Option<ScalarType>) -> Error {
         let mut firsts: Vec<ScalarType> = Vec::new();
-        for scalar in forms.iter().flat_map(|form| &form.types).filter_map(|types| types.first()) {
+        for scalar in forms
+            .iter()
+            .flat_map(|form| &form.types)
+            .filter_map(|types| types.first())
+        {
             if !firsts.contains(scalar) {
                 firsts.push(*scalar);
             }
@@ -160,9 +297,14 @@ impl Context<'_> {
     }
 
     fn no_suffixes(&self, forms: &[&Form], types: &[ScalarType]) -> Error {
-        let types: String = types.iter().map(|scalar| format!(".{}", scalar.name())).collect();
-        let names: Vec<String> =
-            forms.iter().map(|form| format!("'{}{}{types}'", self.instruction.opcode, form.text)).collect();
+        let types: String = types
+            .iter()
+            .map(|scalar| format!(".{}", scalar.name()))
+            .collect();
+        let names: Vec<String> = forms
+            .iter()
+            .map(|form| format!("'{}{}{types}'", self.instruction.opcode, form.text))
+            .collect();
         self.lacks(names.join(" or "))
     }
 
@@ -171,7 +313,8 @@ impl Context<'_> {
         self.count(count..=count)?;
         for (index, word) in operands.split_whitespace().enumerate() {
             let scalar = match word.trim_start_matches('_') {
-                "b" if matches!(self.operand(index), Operand::Integer(integer) if integer.bits > 255) => {
+                "b" if matches!(self.operand(index), Operand::Integer(integer) if integer.bits > 255) =>
+                {
                     return Err(self.wrong(index, "a number from 0 to 255"));
                 }
                 "r" | "b" => ScalarType::U32,
@@ -197,10 +340,15 @@ impl Context<'_> {
     /// Checks a result, which may be discarded, with a predicate.
     fn pair(&self, index: usize, scalar: ScalarType) -> Result<(), Error> {
         match self.operand(index) {
-            Operand::Pair(first, Some(_)) if first.is_none_or(|id| self.register_fits(id, scalar, Width::Exact)) => {
+            Operand::Pair(first, Some(_))
+                if first.is_none_or(|id| self.register_fits(id, scalar, Width::Exact)) =>
+            {
                 Ok(())
             }
-            _ => Err(self.wrong(index, format!("a register for .{} and a predicate", scalar.name()))),
+            _ => Err(self.wrong(
+                index,
+                format!("a register for .{} and a predicate", scalar.name()),
+            )),
         }
     }
 }

@@ -5,10 +5,13 @@ use crate::syntax::scalar::ScalarType::{self, *};
 /// Floating point of arithmetic, packed included.
 pub(super) const FLOATS: &[ScalarType] = &[F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64];
 /// Sums, differences and extremes.
-pub(super) const NUMBERS: &[ScalarType] =
-    &[U16, S16, U32, S32, U64, S64, U16x2, S16x2, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64];
+pub(super) const NUMBERS: &[ScalarType] = &[
+    U16, S16, U32, S32, U64, S64, U16x2, S16x2, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64,
+];
 /// Products.
-pub(super) const PRODUCTS: &[ScalarType] = &[U16, S16, U32, S32, U64, S64, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64];
+pub(super) const PRODUCTS: &[ScalarType] = &[
+    U16, S16, U32, S32, U64, S64, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64,
+];
 /// Bitwise operations.
 pub(super) const LOGIC: &[ScalarType] = &[Pred, B16, B32, B64];
 /// Left shifts.
@@ -16,22 +19,31 @@ pub(super) const BITS: &[ScalarType] = &[B16, B32, B64];
 /// Right shifts.
 pub(super) const SHIFTED: &[ScalarType] = &[B16, B32, B64, U16, U32, U64, S16, S32, S64];
 /// Comparisons.
-pub(super) const COMPARED: &[ScalarType] =
-    &[B16, B32, B64, U16, U32, U64, S16, S32, S64, F16, F16x2, Bf16, Bf16x2, F32, F64];
+pub(super) const COMPARED: &[ScalarType] = &[
+    B16, B32, B64, U16, U32, U64, S16, S32, S64, F16, F16x2, Bf16, Bf16x2, F32, F64,
+];
 /// `selp`.
 pub(super) const SELECTED: &[ScalarType] = &[B16, B32, B64, U16, U32, U64, S16, S32, S64, F32, F64];
 /// `mov`.
-pub(super) const MOVED: &[ScalarType] = &[Pred, B16, B32, B64, B128, U16, U32, U64, S16, S32, S64, F32, F64];
+pub(super) const MOVED: &[ScalarType] = &[
+    Pred, B16, B32, B64, B128, U16, U32, U64, S16, S32, S64, F32, F64,
+];
 /// Loads and stores.
-pub(super) const STORED: &[ScalarType] = &[B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64];
+pub(super) const STORED: &[ScalarType] = &[
+    B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64,
+];
 /// Stores and reductions that complete asynchronously.
-pub(super) const ASYNCHRONOUS: &[ScalarType] = &[B8, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64];
+pub(super) const ASYNCHRONOUS: &[ScalarType] = &[
+    B8, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64,
+];
 /// Stores that complete on an mbarrier object.
 pub(super) const COMPLETED: &[ScalarType] = &[B32, B64, U32, U64, S32, S64, F32, F64];
 /// Asynchronous sums.
 pub(super) const ASYNCHRONOUS_SUMS: &[ScalarType] = &[U32, S32, U64, S64];
 /// Conversions between single values.
-pub(super) const CONVERTED: &[ScalarType] = &[U8, U16, U32, U64, S8, S16, S32, S64, F16, Bf16, Tf32, F32, F64];
+pub(super) const CONVERTED: &[ScalarType] = &[
+    U8, U16, U32, U64, S8, S16, S32, S64, F16, Bf16, Tf32, F32, F64,
+];
 /// Results of `set`.
 pub(super) const SET: &[ScalarType] = &[U16, S16, U32, S32, F16, F16x2, Bf16, Bf16x2, F32];
 /// Atomic bitwise operations.

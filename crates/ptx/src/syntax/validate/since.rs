@@ -38,15 +38,30 @@ const SUFFIXES: &[&str] = &[
 
 /// Every requirement.
 static REQUIREMENTS: LazyLock<Vec<Requirement>> = LazyLock::new(|| {
-    let suffixes = SUFFIXES.iter().filter_map(|row| Requirement::of_forms(None, row));
+    let suffixes = SUFFIXES
+        .iter()
+        .filter_map(|row| Requirement::of_forms(None, row));
     let instructions = Opcode::all().flat_map(|opcode| {
-        opcode.requirements().iter().filter_map(move |row| Requirement::of_forms(Some(opcode), row))
+        opcode
+            .requirements()
+            .iter()
+            .filter_map(move |row| Requirement::of_forms(Some(opcode), row))
     });
-    let registers = SpecialRegister::REQUIREMENTS.iter().filter_map(|&(register, name, row)| {
-        let minimum = Minimum::parse(row)?;
-        Some(vec![Requirement { name: name.into(), subject: Subject::Register(register), minimum }])
-    });
-    suffixes.chain(instructions).chain(registers).flatten().collect()
+    let registers = SpecialRegister::REQUIREMENTS
+        .iter()
+        .filter_map(|&(register, name, row)| {
+            let minimum = Minimum::parse(row)?;
+            Some(vec![Requirement {
+                name: name.into(),
+                subject: Subject::Register(register),
+                minimum,
+            }])
+        });
+    suffixes
+        .chain(instructions)
+        .chain(registers)
+        .flatten()
+        .collect()
 });
 
 /// The minimum version and architecture of a subject.
@@ -87,13 +102,26 @@ impl Minimum {
     fn parse(text: &str) -> Option<Self> {
         let (version, target) = text.split_once(" sm_").unwrap_or((text, "0"));
         let (major, minor) = version.split_once('.')?;
-        let (architecture, is_specific) = target.strip_suffix('a').map_or((target, false), |target| (target, true));
-        let version = Version { major: major.parse().ok()?, minor: minor.parse().ok()? };
-        Some(Self { version, architecture: architecture.parse().ok()?, is_specific })
+        let (architecture, is_specific) = target
+            .strip_suffix('a')
+            .map_or((target, false), |target| (target, true));
+        let version = Version {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        };
+        Some(Self {
+            version,
+            architecture: architecture.parse().ok()?,
+            is_specific,
+        })
     }
 
     fn is_met(self, module: &Module) -> bool {
-        let Target { architecture, variant, .. } = module.target;
+        let Target {
+            architecture,
+            variant,
+            ..
+        } = module.target;
         let has_architecture = if self.is_specific {
             variant != TargetVariant::Baseline && architecture / 10 == self.architecture / 10
         } else {
@@ -108,7 +136,10 @@ impl Requirement {
     fn of_forms(opcode: Option<Opcode>, row: &str) -> Option<Vec<Self>> {
         let (minimum, forms) = row.split_once(": ").unwrap_or((row, ""));
         let minimum = Minimum::parse(minimum)?;
-        forms.split(' ').map(|form| Self::of_form(opcode, form, minimum)).collect()
+        forms
+            .split(' ')
+            .map(|form| Self::of_form(opcode, form, minimum))
+            .collect()
     }
 
     fn of_form(opcode: Option<Opcode>, form: &str, minimum: Minimum) -> Option<Self> {
@@ -118,18 +149,39 @@ impl Requirement {
         } else {
             // The opcode changes the meaning of a suffix only for comparisons, which have no row.
             let suffix = |word| Modifier::parse(word, opcode.unwrap_or(Opcode::Mov));
-            let words = if form.is_empty() { None } else { Some(form.strip_prefix('.')?.split('.')) };
-            Subject::Form(opcode, words.into_iter().flatten().map(suffix).collect::<Option<_>>()?)
+            let words = if form.is_empty() {
+                None
+            } else {
+                Some(form.strip_prefix('.')?.split('.'))
+            };
+            Subject::Form(
+                opcode,
+                words
+                    .into_iter()
+                    .flatten()
+                    .map(suffix)
+                    .collect::<Option<_>>()?,
+            )
         };
-        Some(Self { name, subject, minimum })
+        Some(Self {
+            name,
+            subject,
+            minimum,
+        })
     }
 
     /// Returns `true` if an instruction with the subject's opcode uses the subject.
     fn concerns(&self, instruction: &Instruction) -> bool {
         match &self.subject {
-            Subject::Form(_, modifiers) => modifiers.iter().all(|modifier| instruction.modifiers.contains(modifier)),
-            Subject::Pair(_) => matches!(instruction.operands.first(), Some(Operand::VectorPair(..))),
-            Subject::Register(register) => instruction.operands.contains(&Operand::Special(*register)),
+            Subject::Form(_, modifiers) => modifiers
+                .iter()
+                .all(|modifier| instruction.modifiers.contains(modifier)),
+            Subject::Pair(_) => {
+                matches!(instruction.operands.first(), Some(Operand::VectorPair(..)))
+            }
+            Subject::Register(register) => {
+                instruction.operands.contains(&Operand::Special(*register))
+            }
         }
     }
 }
@@ -138,10 +190,19 @@ impl Unmet {
     /// Returns the requirements that a module with this header does not meet.
     pub(in crate::syntax) fn of(module: &Module) -> Self {
         let mut unmet = Self::default();
-        for requirement in REQUIREMENTS.iter().filter(|requirement| !requirement.minimum.is_met(module)) {
+        for requirement in REQUIREMENTS
+            .iter()
+            .filter(|requirement| !requirement.minimum.is_met(module))
+        {
             match requirement.subject {
-                Subject::Form(opcode, _) => unmet.forms.entry(opcode).or_default().push(requirement),
-                Subject::Pair(opcode) => unmet.forms.entry(Some(opcode)).or_default().push(requirement),
+                Subject::Form(opcode, _) => {
+                    unmet.forms.entry(opcode).or_default().push(requirement)
+                }
+                Subject::Pair(opcode) => unmet
+                    .forms
+                    .entry(Some(opcode))
+                    .or_default()
+                    .push(requirement),
                 Subject::Register(_) => unmet.registers.push(requirement),
             }
         }
@@ -150,30 +211,54 @@ impl Unmet {
 
     /// Returns the highest unmet requirement of an instruction. A module that meets it also meets the others.
     fn highest(&self, instruction: &Instruction) -> Option<&'static Requirement> {
-        let forms = [None, Some(instruction.opcode)].into_iter().filter_map(|opcode| self.forms.get(&opcode)).flatten();
-        let used = forms.chain(&self.registers).filter(|requirement| requirement.concerns(instruction));
-        used.copied().max_by_key(|requirement| (requirement.minimum.version, requirement.minimum.architecture))
+        let forms = [None, Some(instruction.opcode)]
+            .into_iter()
+            .filter_map(|opcode| self.forms.get(&opcode))
+            .flatten();
+        let used = forms
+            .chain(&self.registers)
+            .filter(|requirement| requirement.concerns(instruction));
+        used.copied().max_by_key(|requirement| {
+            (
+                requirement.minimum.version,
+                requirement.minimum.architecture,
+            )
+        })
     }
 }
 
 impl Context<'_> {
     /// Checks the instruction against the module's version and target.
     pub(super) fn requirements(&self) -> Result<(), Error> {
-        let Some(Requirement { name, minimum, .. }) = self.unmet.highest(self.instruction) else { return Ok(()) };
+        let Some(Requirement { name, minimum, .. }) = self.unmet.highest(self.instruction) else {
+            return Ok(());
+        };
         let Version { major, minor } = minimum.version;
-        let Module { version, target, .. } = self.module;
+        let Module {
+            version, target, ..
+        } = self.module;
         let (expected, found) = if *version < minimum.version {
             let expected = format!("PTX ISA version {major}.{minor} or later for '{name}'");
-            (expected, format!("'.version {}.{}'", version.major, version.minor))
+            (
+                expected,
+                format!("'.version {}.{}'", version.major, version.minor),
+            )
         } else {
-            let range = if minimum.is_specific { "a" } else { " or higher" };
+            let range = if minimum.is_specific {
+                "a"
+            } else {
+                " or higher"
+            };
             let expected = format!("target sm_{}{range} for '{name}'", minimum.architecture);
             let suffix = match target.variant {
                 TargetVariant::Baseline => "",
                 TargetVariant::Architecture => "a",
                 TargetVariant::Family => "f",
             };
-            (expected, format!("'.target sm_{}{suffix}'", target.architecture))
+            (
+                expected,
+                format!("'.target sm_{}{suffix}'", target.architecture),
+            )
         };
         Err(Error::syntax(self.instruction.span, expected, found))
     }
@@ -190,14 +275,27 @@ mod tests {
         }
         for opcode in Opcode::all() {
             for row in opcode.requirements() {
-                assert!(Requirement::of_forms(Some(opcode), row).is_some(), "{opcode} {row}");
+                assert!(
+                    Requirement::of_forms(Some(opcode), row).is_some(),
+                    "{opcode} {row}"
+                );
             }
         }
         for (_, name, row) in SpecialRegister::REQUIREMENTS {
             assert!(Minimum::parse(row).is_some(), "{name} {row}");
         }
-        for row in ["", "7", "7.x", "7.0 sm_x", "7.0 sm_80: bf16", "7.0: .frobnicate"] {
-            assert!(Requirement::of_forms(Some(Opcode::Add), row).is_none(), "{row}");
+        for row in [
+            "",
+            "7",
+            "7.x",
+            "7.0 sm_x",
+            "7.0 sm_80: bf16",
+            "7.0: .frobnicate",
+        ] {
+            assert!(
+                Requirement::of_forms(Some(Opcode::Add), row).is_none(),
+                "{row}"
+            );
         }
     }
 }

@@ -54,19 +54,58 @@ impl ::core::fmt::Debug for curandStatus {
             "curandStatus_t",
             self.0.into(),
             &[
-                (Self::CURAND_STATUS_SUCCESS.0 as i64, "CURAND_STATUS_SUCCESS"),
-                (Self::CURAND_STATUS_VERSION_MISMATCH.0 as i64, "CURAND_STATUS_VERSION_MISMATCH"),
-                (Self::CURAND_STATUS_NOT_INITIALIZED.0 as i64, "CURAND_STATUS_NOT_INITIALIZED"),
-                (Self::CURAND_STATUS_ALLOCATION_FAILED.0 as i64, "CURAND_STATUS_ALLOCATION_FAILED"),
-                (Self::CURAND_STATUS_TYPE_ERROR.0 as i64, "CURAND_STATUS_TYPE_ERROR"),
-                (Self::CURAND_STATUS_OUT_OF_RANGE.0 as i64, "CURAND_STATUS_OUT_OF_RANGE"),
-                (Self::CURAND_STATUS_LENGTH_NOT_MULTIPLE.0 as i64, "CURAND_STATUS_LENGTH_NOT_MULTIPLE"),
-                (Self::CURAND_STATUS_DOUBLE_PRECISION_REQUIRED.0 as i64, "CURAND_STATUS_DOUBLE_PRECISION_REQUIRED"),
-                (Self::CURAND_STATUS_LAUNCH_FAILURE.0 as i64, "CURAND_STATUS_LAUNCH_FAILURE"),
-                (Self::CURAND_STATUS_PREEXISTING_FAILURE.0 as i64, "CURAND_STATUS_PREEXISTING_FAILURE"),
-                (Self::CURAND_STATUS_INITIALIZATION_FAILED.0 as i64, "CURAND_STATUS_INITIALIZATION_FAILED"),
-                (Self::CURAND_STATUS_ARCH_MISMATCH.0 as i64, "CURAND_STATUS_ARCH_MISMATCH"),
-                (Self::CURAND_STATUS_INTERNAL_ERROR.0 as i64, "CURAND_STATUS_INTERNAL_ERROR"),
+                (
+                    Self::CURAND_STATUS_SUCCESS.0 as i64,
+                    "CURAND_STATUS_SUCCESS",
+                ),
+                (
+                    Self::CURAND_STATUS_VERSION_MISMATCH.0 as i64,
+                    "CURAND_STATUS_VERSION_MISMATCH",
+                ),
+                (
+                    Self::CURAND_STATUS_NOT_INITIALIZED.0 as i64,
+                    "CURAND_STATUS_NOT_INITIALIZED",
+                ),
+                (
+                    Self::CURAND_STATUS_ALLOCATION_FAILED.0 as i64,
+                    "CURAND_STATUS_ALLOCATION_FAILED",
+                ),
+                (
+                    Self::CURAND_STATUS_TYPE_ERROR.0 as i64,
+                    "CURAND_STATUS_TYPE_ERROR",
+                ),
+                (
+                    Self::CURAND_STATUS_OUT_OF_RANGE.0 as i64,
+                    "CURAND_STATUS_OUT_OF_RANGE",
+                ),
+                (
+                    Self::CURAND_STATUS_LENGTH_NOT_MULTIPLE.0 as i64,
+                    "CURAND_STATUS_LENGTH_NOT_MULTIPLE",
+                ),
+                (
+                    Self::CURAND_STATUS_DOUBLE_PRECISION_REQUIRED.0 as i64,
+                    "CURAND_STATUS_DOUBLE_PRECISION_REQUIRED",
+                ),
+                (
+                    Self::CURAND_STATUS_LAUNCH_FAILURE.0 as i64,
+                    "CURAND_STATUS_LAUNCH_FAILURE",
+                ),
+                (
+                    Self::CURAND_STATUS_PREEXISTING_FAILURE.0 as i64,
+                    "CURAND_STATUS_PREEXISTING_FAILURE",
+                ),
+                (
+                    Self::CURAND_STATUS_INITIALIZATION_FAILED.0 as i64,
+                    "CURAND_STATUS_INITIALIZATION_FAILED",
+                ),
+                (
+                    Self::CURAND_STATUS_ARCH_MISMATCH.0 as i64,
+                    "CURAND_STATUS_ARCH_MISMATCH",
+                ),
+                (
+                    Self::CURAND_STATUS_INTERNAL_ERROR.0 as i64,
+                    "CURAND_STATUS_INTERNAL_ERROR",
+                ),
             ],
         )
     }
@@ -97,17 +136,50 @@ impl ::core::fmt::Debug for curandRngType {
             self.0.into(),
             &[
                 (Self::CURAND_RNG_TEST.0 as i64, "CURAND_RNG_TEST"),
-                (Self::CURAND_RNG_PSEUDO_DEFAULT.0 as i64, "CURAND_RNG_PSEUDO_DEFAULT"),
-                (Self::CURAND_RNG_PSEUDO_XORWOW.0 as i64, "CURAND_RNG_PSEUDO_XORWOW"),
-                (Self::CURAND_RNG_PSEUDO_MRG32K3A.0 as i64, "CURAND_RNG_PSEUDO_MRG32K3A"),
-                (Self::CURAND_RNG_PSEUDO_MTGP32.0 as i64, "CURAND_RNG_PSEUDO_MTGP32"),
-                (Self::CURAND_RNG_PSEUDO_MT19937.0 as i64, "CURAND_RNG_PSEUDO_MT19937"),
-                (Self::CURAND_RNG_PSEUDO_PHILOX4_32_10.0 as i64, "CURAND_RNG_PSEUDO_PHILOX4_32_10"),
-                (Self::CURAND_RNG_QUASI_DEFAULT.0 as i64, "CURAND_RNG_QUASI_DEFAULT"),
-                (Self::CURAND_RNG_QUASI_SOBOL32.0 as i64, "CURAND_RNG_QUASI_SOBOL32"),
-                (Self::CURAND_RNG_QUASI_SCRAMBLED_SOBOL32.0 as i64, "CURAND_RNG_QUASI_SCRAMBLED_SOBOL32"),
-                (Self::CURAND_RNG_QUASI_SOBOL64.0 as i64, "CURAND_RNG_QUASI_SOBOL64"),
-                (Self::CURAND_RNG_QUASI_SCRAMBLED_SOBOL64.0 as i64, "CURAND_RNG_QUASI_SCRAMBLED_SOBOL64"),
+                (
+                    Self::CURAND_RNG_PSEUDO_DEFAULT.0 as i64,
+                    "CURAND_RNG_PSEUDO_DEFAULT",
+                ),
+                (
+                    Self::CURAND_RNG_PSEUDO_XORWOW.0 as i64,
+                    "CURAND_RNG_PSEUDO_XORWOW",
+                ),
+                (
+                    Self::CURAND_RNG_PSEUDO_MRG32K3A.0 as i64,
+                    "CURAND_RNG_PSEUDO_MRG32K3A",
+                ),
+                (
+                    Self::CURAND_RNG_PSEUDO_MTGP32.0 as i64,
+                    "CURAND_RNG_PSEUDO_MTGP32",
+                ),
+                (
+                    Self::CURAND_RNG_PSEUDO_MT19937.0 as i64,
+                    "CURAND_RNG_PSEUDO_MT19937",
+                ),
+                (
+                    Self::CURAND_RNG_PSEUDO_PHILOX4_32_10.0 as i64,
+                    "CURAND_RNG_PSEUDO_PHILOX4_32_10",
+                ),
+                (
+                    Self::CURAND_RNG_QUASI_DEFAULT.0 as i64,
+                    "CURAND_RNG_QUASI_DEFAULT",
+                ),
+                (
+                    Self::CURAND_RNG_QUASI_SOBOL32.0 as i64,
+                    "CURAND_RNG_QUASI_SOBOL32",
+                ),
+                (
+                    Self::CURAND_RNG_QUASI_SCRAMBLED_SOBOL32.0 as i64,
+                    "CURAND_RNG_QUASI_SCRAMBLED_SOBOL32",
+                ),
+                (
+                    Self::CURAND_RNG_QUASI_SOBOL64.0 as i64,
+                    "CURAND_RNG_QUASI_SOBOL64",
+                ),
+                (
+                    Self::CURAND_RNG_QUASI_SCRAMBLED_SOBOL64.0 as i64,
+                    "CURAND_RNG_QUASI_SCRAMBLED_SOBOL64",
+                ),
             ],
         )
     }
@@ -131,22 +203,44 @@ impl ::core::fmt::Debug for curandOrdering {
             "curandOrdering_t",
             self.0.into(),
             &[
-                (Self::CURAND_ORDERING_PSEUDO_BEST.0 as i64, "CURAND_ORDERING_PSEUDO_BEST"),
-                (Self::CURAND_ORDERING_PSEUDO_DEFAULT.0 as i64, "CURAND_ORDERING_PSEUDO_DEFAULT"),
-                (Self::CURAND_ORDERING_PSEUDO_SEEDED.0 as i64, "CURAND_ORDERING_PSEUDO_SEEDED"),
-                (Self::CURAND_ORDERING_PSEUDO_LEGACY.0 as i64, "CURAND_ORDERING_PSEUDO_LEGACY"),
-                (Self::CURAND_ORDERING_PSEUDO_DYNAMIC.0 as i64, "CURAND_ORDERING_PSEUDO_DYNAMIC"),
-                (Self::CURAND_ORDERING_QUASI_DEFAULT.0 as i64, "CURAND_ORDERING_QUASI_DEFAULT"),
+                (
+                    Self::CURAND_ORDERING_PSEUDO_BEST.0 as i64,
+                    "CURAND_ORDERING_PSEUDO_BEST",
+                ),
+                (
+                    Self::CURAND_ORDERING_PSEUDO_DEFAULT.0 as i64,
+                    "CURAND_ORDERING_PSEUDO_DEFAULT",
+                ),
+                (
+                    Self::CURAND_ORDERING_PSEUDO_SEEDED.0 as i64,
+                    "CURAND_ORDERING_PSEUDO_SEEDED",
+                ),
+                (
+                    Self::CURAND_ORDERING_PSEUDO_LEGACY.0 as i64,
+                    "CURAND_ORDERING_PSEUDO_LEGACY",
+                ),
+                (
+                    Self::CURAND_ORDERING_PSEUDO_DYNAMIC.0 as i64,
+                    "CURAND_ORDERING_PSEUDO_DYNAMIC",
+                ),
+                (
+                    Self::CURAND_ORDERING_QUASI_DEFAULT.0 as i64,
+                    "CURAND_ORDERING_QUASI_DEFAULT",
+                ),
             ],
         )
     }
 }
 pub use self::curandOrdering as curandOrdering_t;
 impl curandDirectionVectorSet {
-    pub const CURAND_DIRECTION_VECTORS_32_JOEKUO6: curandDirectionVectorSet = curandDirectionVectorSet(101);
-    pub const CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6: curandDirectionVectorSet = curandDirectionVectorSet(102);
-    pub const CURAND_DIRECTION_VECTORS_64_JOEKUO6: curandDirectionVectorSet = curandDirectionVectorSet(103);
-    pub const CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6: curandDirectionVectorSet = curandDirectionVectorSet(104);
+    pub const CURAND_DIRECTION_VECTORS_32_JOEKUO6: curandDirectionVectorSet =
+        curandDirectionVectorSet(101);
+    pub const CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6: curandDirectionVectorSet =
+        curandDirectionVectorSet(102);
+    pub const CURAND_DIRECTION_VECTORS_64_JOEKUO6: curandDirectionVectorSet =
+        curandDirectionVectorSet(103);
+    pub const CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6: curandDirectionVectorSet =
+        curandDirectionVectorSet(104);
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
@@ -158,12 +252,18 @@ impl ::core::fmt::Debug for curandDirectionVectorSet {
             "curandDirectionVectorSet_t",
             self.0.into(),
             &[
-                (Self::CURAND_DIRECTION_VECTORS_32_JOEKUO6.0 as i64, "CURAND_DIRECTION_VECTORS_32_JOEKUO6"),
+                (
+                    Self::CURAND_DIRECTION_VECTORS_32_JOEKUO6.0 as i64,
+                    "CURAND_DIRECTION_VECTORS_32_JOEKUO6",
+                ),
                 (
                     Self::CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6.0 as i64,
                     "CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6",
                 ),
-                (Self::CURAND_DIRECTION_VECTORS_64_JOEKUO6.0 as i64, "CURAND_DIRECTION_VECTORS_64_JOEKUO6"),
+                (
+                    Self::CURAND_DIRECTION_VECTORS_64_JOEKUO6.0 as i64,
+                    "CURAND_DIRECTION_VECTORS_64_JOEKUO6",
+                ),
                 (
                     Self::CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6.0 as i64,
                     "CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6",
@@ -244,10 +344,16 @@ impl ::core::fmt::Debug for curandMethod {
                 (Self::CURAND_M1.0 as i64, "CURAND_M1"),
                 (Self::CURAND_M2.0 as i64, "CURAND_M2"),
                 (Self::CURAND_BINARY_SEARCH.0 as i64, "CURAND_BINARY_SEARCH"),
-                (Self::CURAND_DISCRETE_GAUSS.0 as i64, "CURAND_DISCRETE_GAUSS"),
+                (
+                    Self::CURAND_DISCRETE_GAUSS.0 as i64,
+                    "CURAND_DISCRETE_GAUSS",
+                ),
                 (Self::CURAND_REJECTION.0 as i64, "CURAND_REJECTION"),
                 (Self::CURAND_DEVICE_API.0 as i64, "CURAND_DEVICE_API"),
-                (Self::CURAND_FAST_REJECTION.0 as i64, "CURAND_FAST_REJECTION"),
+                (
+                    Self::CURAND_FAST_REJECTION.0 as i64,
+                    "CURAND_FAST_REJECTION",
+                ),
                 (Self::CURAND_3RD.0 as i64, "CURAND_3RD"),
                 (Self::CURAND_DEFINITION.0 as i64, "CURAND_DEFINITION"),
                 (Self::CURAND_POISSON.0 as i64, "CURAND_POISSON"),

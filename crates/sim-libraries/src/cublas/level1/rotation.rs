@@ -49,7 +49,10 @@ pub(in super::super) unsafe fn rot_real<T: Number>(
     // SAFETY: the caller passes a factor.
     let sine = unsafe { call.scalar(sine) }?;
     transform(call, n, (x, incx), (y, incy), move |memory| {
-        let (cosine, sine) = (T::from_real(memory.scalar(cosine)), T::from_real(memory.scalar(sine)));
+        let (cosine, sine) = (
+            T::from_real(memory.scalar(cosine)),
+            T::from_real(memory.scalar(sine)),
+        );
         [[cosine, sine], [-sine, cosine]]
     })
 }
@@ -68,7 +71,9 @@ pub(in super::super) unsafe fn rotm<T: Number>(
     }
     // SAFETY: the caller passes five parameters.
     let parameters = unsafe { call.scalar(parameters.cast::<[T; 5]>()) }?;
-    transform(call, n, (x, incx), (y, incy), move |memory| matrix_of(memory.scalar(parameters)))
+    transform(call, n, (x, incx), (y, incy), move |memory| {
+        matrix_of(memory.scalar(parameters))
+    })
 }
 
 /// Multiplies points by a matrix.
@@ -79,11 +84,16 @@ fn transform<T: Number>(
     (y, incy): (*mut T, i64),
     matrix: impl Fn(&Memory<'_>) -> [[T; 2]; 2] + Send + Sync + 'static,
 ) -> Result {
-    let (x, y) = (call.vector(ReadWrite, x, n, incx)?, call.vector(ReadWrite, y, n, incy)?);
+    let (x, y) = (
+        call.vector(ReadWrite, x, n, incx)?,
+        call.vector(ReadWrite, y, n, incy)?,
+    );
     call.enqueue(move |memory| {
         let [[h11, h12], [h21, h22]] = matrix(memory);
         let pairs = memory.vector::<T>(x).into_iter().zip(memory.vector::<T>(y));
-        let (first, second): (Vec<T>, Vec<T>) = pairs.map(|(x, y)| (h11 * x + h12 * y, h21 * x + h22 * y)).unzip();
+        let (first, second): (Vec<T>, Vec<T>) = pairs
+            .map(|(x, y)| (h11 * x + h12 * y, h21 * x + h22 * y))
+            .unzip();
         memory.set_vector(x, &first);
         memory.set_vector(y, &second);
     })
@@ -126,8 +136,14 @@ pub(in super::super) unsafe fn rotg<T: Number>(
         unsafe { cosine.write_unaligned(c) };
         return Ok(());
     }
-    let (a, b) = (call.vector(ReadWrite, a, 1, 1)?, call.vector(ReadWrite, b, 1, 1)?);
-    let (cosine, sine) = (call.vector(Write, cosine, 1, 1)?, call.vector(Write, sine, 1, 1)?);
+    let (a, b) = (
+        call.vector(ReadWrite, a, 1, 1)?,
+        call.vector(ReadWrite, b, 1, 1)?,
+    );
+    let (cosine, sine) = (
+        call.vector(Write, cosine, 1, 1)?,
+        call.vector(Write, sine, 1, 1)?,
+    );
     call.enqueue(move |memory| {
         let (r, z, c, s) = givens(memory.vector::<T>(a)[0], memory.vector::<T>(b)[0]);
         memory.set_vector(a, &[r]);
@@ -141,20 +157,32 @@ pub(in super::super) unsafe fn rotg<T: Number>(
 ///
 /// The new `a` is the rotated first coordinate. The new `b` encodes the rotation of real numbers, and is the old one for complex numbers.
 fn givens<T: Number>(a: T, b: T) -> (T, T, T::Absolute, T) {
-    let (zero, one) = (<T::Absolute as num_traits::Zero>::zero(), <T::Absolute as num_traits::One>::one());
+    let (zero, one) = (
+        <T::Absolute as num_traits::Zero>::zero(),
+        <T::Absolute as num_traits::One>::one(),
+    );
     let (size_a, size_b) = (a.abs(), b.abs());
     if size_b == zero {
         return (a, T::zero(), one, T::zero());
     }
     if size_a == zero {
-        return (T::from_real(size_b), T::one(), zero, b.conj() / T::from_real(size_b));
+        return (
+            T::from_real(size_b),
+            T::one(),
+            zero,
+            b.conj() / T::from_real(size_b),
+        );
     }
     let greater = if size_a > size_b { size_a } else { size_b };
     let (part_a, part_b) = (size_a / greater, size_b / greater);
     let norm = greater * (part_a * part_a + part_b * part_b).sqrt();
     // The result has the sign of the greater real coordinate, and the direction of a complex `a`.
     let is_real = size_of::<T>() == size_of::<T::Absolute>();
-    let direction = if is_real && size_b >= size_a { b / T::from_real(size_b) } else { a / T::from_real(size_a) };
+    let direction = if is_real && size_b >= size_a {
+        b / T::from_real(size_b)
+    } else {
+        a / T::from_real(size_a)
+    };
     let length = direction * T::from_real(norm);
     let (cosine, sine) = if is_real {
         ((a / length).re(), b / length)
@@ -183,7 +211,8 @@ pub(in super::super) unsafe fn rotmg<T: Number + PartialOrd>(
     if call.results_are_on_host() {
         // SAFETY: the caller passes a place on the host.
         let read = |place: *const T| unsafe { place.read() };
-        let ([new_d1, new_d2, new_x1], h) = modified_givens([read(d1), read(d2), read(x1), read(y1)]);
+        let ([new_d1, new_d2, new_x1], h) =
+            modified_givens([read(d1), read(d2), read(x1), read(y1)]);
         // SAFETY: as above.
         let write = |place: *mut T, value: T| unsafe { place.write(value) };
         write(d1, new_d1);
@@ -193,11 +222,18 @@ pub(in super::super) unsafe fn rotmg<T: Number + PartialOrd>(
         unsafe { parameters.cast::<[T; 5]>().write(h) };
         return Ok(());
     }
-    let (d1, d2) = (call.vector(ReadWrite, d1, 1, 1)?, call.vector(ReadWrite, d2, 1, 1)?);
-    let (x1, y1) = (call.vector(ReadWrite, x1, 1, 1)?, call.vector(Read, y1, 1, 1)?);
+    let (d1, d2) = (
+        call.vector(ReadWrite, d1, 1, 1)?,
+        call.vector(ReadWrite, d2, 1, 1)?,
+    );
+    let (x1, y1) = (
+        call.vector(ReadWrite, x1, 1, 1)?,
+        call.vector(Read, y1, 1, 1)?,
+    );
     let parameters = call.vector(Write, parameters, 5, 1)?;
     call.enqueue(move |memory| {
-        let ([new_d1, new_d2, new_x1], h) = modified_givens([d1, d2, x1, y1].map(|place| memory.vector::<T>(place)[0]));
+        let ([new_d1, new_d2, new_x1], h) =
+            modified_givens([d1, d2, x1, y1].map(|place| memory.vector::<T>(place)[0]));
         memory.set_vector(d1, &[new_d1]);
         memory.set_vector(d2, &[new_d2]);
         memory.set_vector(x1, &[new_x1]);
@@ -241,20 +277,35 @@ fn modified_givens<T: Number + PartialOrd>([d1, d2, x1, y1]: [T; 4]) -> ([T; 3],
 }
 
 /// Keeps the scale factors between 1 / 4096² and 4096². Returns `true` if one was changed.
-fn rescale<T: Number + PartialOrd>([d1, d2, x1]: &mut [T; 3], [first, second]: &mut [[T; 2]; 2]) -> bool {
+fn rescale<T: Number + PartialOrd>(
+    [d1, d2, x1]: &mut [T; 3],
+    [first, second]: &mut [[T; 2]; 2],
+) -> bool {
     let two = T::one() + T::one();
     let gamma = (0..12).fold(T::one(), |gamma, _| gamma * two);
-    let (most, least) = (T::from_real((gamma * gamma).re()), T::one() / (gamma * gamma));
-    let is_far = |d: T| d != T::zero() && (T::from_real(d.abs()) <= least || T::from_real(d.abs()) >= most);
+    let (most, least) = (
+        T::from_real((gamma * gamma).re()),
+        T::one() / (gamma * gamma),
+    );
+    let is_far =
+        |d: T| d != T::zero() && (T::from_real(d.abs()) <= least || T::from_real(d.abs()) >= most);
     let mut is_scaled = false;
     while is_far(*d1) {
-        let factor = if T::from_real(d1.abs()) <= least { gamma } else { T::one() / gamma };
+        let factor = if T::from_real(d1.abs()) <= least {
+            gamma
+        } else {
+            T::one() / gamma
+        };
         (*d1, *x1) = (*d1 * factor * factor, *x1 / factor);
         *first = first.map(|element| element / factor);
         is_scaled = true;
     }
     while is_far(*d2) {
-        let factor = if T::from_real(d2.abs()) <= least { gamma } else { T::one() / gamma };
+        let factor = if T::from_real(d2.abs()) <= least {
+            gamma
+        } else {
+            T::one() / gamma
+        };
         *d2 = *d2 * factor * factor;
         *second = second.map(|element| element / factor);
         is_scaled = true;

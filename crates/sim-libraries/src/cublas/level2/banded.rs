@@ -35,7 +35,16 @@ pub(in super::super) unsafe fn gbmv<T: Number>(
     let a = call.band(a, sizes, diagonals, lda)?;
     let matrix = move |memory: &Memory<'_>| memory.band::<T>(a).transformed(transform);
     // SAFETY: the caller upholds the contract.
-    unsafe { product(call, matrix, transform.stored(sizes.0, sizes.1), (alpha, beta), (x, incx), (y, incy)) }
+    unsafe {
+        product(
+            call,
+            matrix,
+            transform.stored(sizes.0, sizes.1),
+            (alpha, beta),
+            (x, incx),
+            (y, incy),
+        )
+    }
 }
 
 pub(in super::super) unsafe fn hbmv<T: Number>(
@@ -52,7 +61,13 @@ pub(in super::super) unsafe fn hbmv<T: Number>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    let half = Half { fill, n, a, storage: Storage::Banded(k, lda), other: Other::Hermitian };
+    let half = Half {
+        fill,
+        n,
+        a,
+        storage: Storage::Banded(k, lda),
+        other: Other::Hermitian,
+    };
     // SAFETY: the caller upholds the contract.
     unsafe { product_with_half(call, half, (alpha, beta), (x, incx), (y, incy)) }
 }

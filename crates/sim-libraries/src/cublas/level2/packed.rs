@@ -84,5 +84,11 @@ pub(in super::super) unsafe fn tpsv<T: Number>(
 
 /// Returns a packed matrix, which is Hermitian, or symmetric if its elements are real.
 fn packed<T>(fill: cublasFillMode_t, n: i64, a: *const T) -> Half<T> {
-    Half { fill, n, a, storage: Storage::Packed, other: Other::Hermitian }
+    Half {
+        fill,
+        n,
+        a,
+        storage: Storage::Packed,
+        other: Other::Hermitian,
+    }
 }

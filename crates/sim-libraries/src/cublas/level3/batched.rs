@@ -38,7 +38,11 @@ pub(in super::super) unsafe fn gemm_batched<T: Number>(
     let alpha = unsafe { call.scalar(alpha) }?;
     // SAFETY: the caller passes a factor.
     let beta = unsafe { call.scalar(beta) }?;
-    let (a, b, c) = (call.pointers(a, count)?, call.pointers(b, count)?, call.pointers(c, count)?);
+    let (a, b, c) = (
+        call.pointers(a, count)?,
+        call.pointers(b, count)?,
+        call.pointers(c, count)?,
+    );
     let products = (0..count).map(|index| {
         Ok((
             call.matrix_of::<T>(Read, (a, index), on_a.stored(m, k), lda)?,
@@ -50,7 +54,10 @@ pub(in super::super) unsafe fn gemm_batched<T: Number>(
     call.enqueue(move |memory| {
         let (alpha, beta) = (memory.scalar(alpha), memory.scalar(beta));
         for (a, b, c) in &products {
-            let product = memory.matrix::<T>(*a).transformed(on_a).times(&memory.matrix(*b).transformed(on_b));
+            let product = memory
+                .matrix::<T>(*a)
+                .transformed(on_a)
+                .times(&memory.matrix(*b).transformed(on_b));
             let result = product.scaled(alpha).plus(beta, &memory.matrix(*c));
             memory.set_matrix(*c, &result);
         }
@@ -83,7 +90,14 @@ pub(in super::super) unsafe fn trsm_batched<T: Number>(
     let (of_a, storage) = (if is_left { m } else { n }, Storage::Full(lda));
     let solutions = (0..count).map(|index| {
         Ok((
-            call.triangle_at::<T>(Read, fill, diagonal, First::Pointer(a, index), of_a, storage)?,
+            call.triangle_at::<T>(
+                Read,
+                fill,
+                diagonal,
+                First::Pointer(a, index),
+                of_a,
+                storage,
+            )?,
             call.matrix_of::<T>(ReadWrite, (b, index), (m, n), ldb)?,
         ))
     });

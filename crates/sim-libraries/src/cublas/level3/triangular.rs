@@ -27,17 +27,32 @@ pub(in super::super) unsafe fn trmm<T: Number>(
     c: *mut T,
     ldc: i64,
 ) -> Result {
-    let (is_left, transform, m, n) = (is_left(side)?, Transform::of(operation)?, size(m)?, size(n)?);
+    let (is_left, transform, m, n) = (
+        is_left(side)?,
+        Transform::of(operation)?,
+        size(m)?,
+        size(n)?,
+    );
     if m == 0 || n == 0 {
         return Ok(());
     }
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
-    let a = call.triangle(Read, fill, diagonal, a, if is_left { m } else { n }, Storage::Full(lda))?;
+    let a = call.triangle(
+        Read,
+        fill,
+        diagonal,
+        a,
+        if is_left { m } else { n },
+        Storage::Full(lda),
+    )?;
     let b = call.matrix(Read, b, (m, n), ldb)?;
     let c = call.matrix(Write, c.cast_const(), (m, n), ldc)?;
     call.enqueue(move |memory| {
-        let (a, b) = (memory.triangle::<T>(a, Other::Zero).transformed(transform), memory.matrix(b));
+        let (a, b) = (
+            memory.triangle::<T>(a, Other::Zero).transformed(transform),
+            memory.matrix(b),
+        );
         let product = if is_left { a.times(&b) } else { b.times(&a) };
         memory.set_matrix(c, &product.scaled(memory.scalar(alpha)));
     })
@@ -57,13 +72,25 @@ pub(in super::super) unsafe fn trsm<T: Number>(
     b: *mut T,
     ldb: i64,
 ) -> Result {
-    let (is_left, transform, m, n) = (is_left(side)?, Transform::of(operation)?, size(m)?, size(n)?);
+    let (is_left, transform, m, n) = (
+        is_left(side)?,
+        Transform::of(operation)?,
+        size(m)?,
+        size(n)?,
+    );
     if m == 0 || n == 0 {
         return Ok(());
     }
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
-    let a = call.triangle(Read, fill, diagonal, a, if is_left { m } else { n }, Storage::Full(lda))?;
+    let a = call.triangle(
+        Read,
+        fill,
+        diagonal,
+        a,
+        if is_left { m } else { n },
+        Storage::Full(lda),
+    )?;
     let b = call.matrix(ReadWrite, b.cast_const(), (m, n), ldb)?;
     call.enqueue(move |memory| {
         let right = memory.matrix::<T>(b).scaled(memory.scalar(alpha));
@@ -87,6 +114,8 @@ pub(super) fn solution<T: Number>(
     }
     // z · a = b is transposed(a) · transposed(z) = transposed(b).
     let transposed = right.transformed(Transform::Transposition);
-    let solved = a.transformed(Transform::Transposition).solve(!is_upper, transposed);
+    let solved = a
+        .transformed(Transform::Transposition)
+        .solve(!is_upper, transposed);
     solved.transformed(Transform::Transposition)
 }

@@ -16,7 +16,11 @@ pub(super) fn quantile(probability: f64) -> f64 {
         return centered * ratio(0.180_625 - centered * centered, &CENTRAL.0, &CENTRAL.1);
     }
     let tail = (-probability.min(1.0 - probability).ln()).sqrt();
-    let (shift, (upper, lower)) = if tail <= 5.0 { (1.6, &MIDDLE) } else { (5.0, &FAR) };
+    let (shift, (upper, lower)) = if tail <= 5.0 {
+        (1.6, &MIDDLE)
+    } else {
+        (5.0, &FAR)
+    };
     ratio(tail - shift, upper, lower).copysign(centered)
 }
 
@@ -24,7 +28,12 @@ pub(super) fn quantile(probability: f64) -> f64 {
 type Polynomial = [f64; 8];
 
 fn ratio(x: f64, upper: &Polynomial, lower: &Polynomial) -> f64 {
-    let polynomial = |coefficients: &Polynomial| coefficients.iter().rev().fold(0.0, |sum, factor| sum * x + factor);
+    let polynomial = |coefficients: &Polynomial| {
+        coefficients
+            .iter()
+            .rev()
+            .fold(0.0, |sum, factor| sum * x + factor)
+    };
     polynomial(upper) / polynomial(lower)
 }
 
@@ -112,7 +121,10 @@ mod tests {
         ];
         for (probability, number) in tables {
             let found = quantile(probability);
-            assert!((found - number).abs() < 1e-12 * number.abs().max(1.0), "{found} instead of {number}");
+            assert!(
+                (found - number).abs() < 1e-12 * number.abs().max(1.0),
+                "{found} instead of {number}"
+            );
         }
     }
 }

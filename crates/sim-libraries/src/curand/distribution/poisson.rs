@@ -17,25 +17,36 @@ impl Poisson {
             return None;
         }
         let reach = 40.0 * mean.sqrt() + 40.0;
-        let (first, mode, last) = ((mean - reach).max(0.0) as u32, mean as u32, (mean + reach) as u32);
+        let (first, mode, last) = (
+            (mean - reach).max(0.0) as u32,
+            mean as u32,
+            (mean + reach) as u32,
+        );
         let mut weights = vec![1.0; (last - first + 1) as usize];
         for number in (first..mode).rev() {
-            weights[(number - first) as usize] = weights[(number - first + 1) as usize] * f64::from(number + 1) / mean;
+            weights[(number - first) as usize] =
+                weights[(number - first + 1) as usize] * f64::from(number + 1) / mean;
         }
         for number in mode + 1..=last {
-            weights[(number - first) as usize] = weights[(number - first - 1) as usize] * mean / f64::from(number);
+            weights[(number - first) as usize] =
+                weights[(number - first - 1) as usize] * mean / f64::from(number);
         }
         let total: f64 = weights.iter().sum();
         let cumulative = weights.iter().scan(0.0, |sum, weight| {
             *sum += weight / total;
             Some(*sum)
         });
-        Some(Self { first, cumulative: cumulative.collect() })
+        Some(Self {
+            first,
+            cumulative: cumulative.collect(),
+        })
     }
 
     /// Returns the smallest number that the distribution does not exceed with this probability.
     pub(super) fn quantile(&self, probability: f64) -> u32 {
-        let index = self.cumulative.partition_point(|cumulative| *cumulative < probability);
+        let index = self
+            .cumulative
+            .partition_point(|cumulative| *cumulative < probability);
         self.first + index.min(self.cumulative.len() - 1) as u32
     }
 }

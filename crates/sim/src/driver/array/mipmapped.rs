@@ -1,8 +1,8 @@
 //! Mipmapped arrays: an image in decreasing sizes.
 
 use curium_sys::{
-    CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUdevice, CUmipmappedArray,
-    CUmipmappedArray_st, CUresult,
+    CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DESCRIPTOR, CUarray,
+    CUdevice, CUmipmappedArray, CUmipmappedArray_st, CUresult,
 };
 
 use super::{Array, Shape};
@@ -22,7 +22,10 @@ impl Object for MipmappedArray {
     const KIND: Kind = Kind::MipmappedArray;
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     /// Creates a mipmapped array. As documented, surplus levels are dropped.
     pub(crate) fn cuMipmappedArrayCreate(
@@ -40,8 +43,16 @@ impl Driver {
         shape.checked()?;
         let mut made = Vec::new();
         for level in shape.levels().take(levels as usize) {
-            match self.memory().allocate_on_device(level.checked()?, owner, Purpose::Array) {
-                Ok(base) => made.push(Array { context: owner.context, shape: level, base, is_level: true }),
+            match self
+                .memory()
+                .allocate_on_device(level.checked()?, owner, Purpose::Array)
+            {
+                Ok(base) => made.push(Array {
+                    context: owner.context,
+                    shape: level,
+                    base,
+                    is_level: true,
+                }),
                 Err(code) => {
                     made.iter().for_each(|array| self.memory().free(array.base));
                     return Err(code);
@@ -49,8 +60,19 @@ impl Driver {
             }
         }
         let mut state = self.lock();
-        let levels = made.into_iter().map(|array| state.arrays.insert(array)).collect();
-        place.write(state.mipmapped_arrays.insert(MipmappedArray { context: owner.context, levels }).as_raw())
+        let levels = made
+            .into_iter()
+            .map(|array| state.arrays.insert(array))
+            .collect();
+        place.write(
+            state
+                .mipmapped_arrays
+                .insert(MipmappedArray {
+                    context: owner.context,
+                    levels,
+                })
+                .as_raw(),
+        )
     }
 
     pub(crate) fn cuMipmappedArrayGetLevel(
@@ -61,7 +83,11 @@ impl Driver {
     ) -> Result {
         let place = level_array.required()?;
         let state = self.lock();
-        let level = state.mipmapped_array(Id::from(array))?.levels.get(level as usize).copied();
+        let level = state
+            .mipmapped_array(Id::from(array))?
+            .levels
+            .get(level as usize)
+            .copied();
         place.write(level.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
     }
 
@@ -71,10 +97,19 @@ impl Driver {
         let id = Id::from(array);
         let context = state.mipmapped_array(id)?.context;
         let device = state.usable(context)?.device;
-        let levels = state.mipmapped_arrays.remove(id).map(|array| array.levels).unwrap_or_default();
-        levels.iter().for_each(|level| drop(state.tiles.remove(level)));
-        let bases: Vec<u64> =
-            levels.into_iter().filter_map(|level| state.arrays.remove(level)).map(|of| of.base).collect();
+        let levels = state
+            .mipmapped_arrays
+            .remove(id)
+            .map(|array| array.levels)
+            .unwrap_or_default();
+        levels
+            .iter()
+            .for_each(|level| drop(state.tiles.remove(level)));
+        let bases: Vec<u64> = levels
+            .into_iter()
+            .filter_map(|level| state.arrays.remove(level))
+            .map(|of| of.base)
+            .collect();
         drop(self.wait_for_device(state, device)?);
         bases.into_iter().for_each(|base| self.memory().free(base));
         Ok(())
@@ -108,7 +143,9 @@ impl MipmappedArray {
 impl State {
     /// Returns a mipmapped array that was not destroyed.
     pub(crate) fn mipmapped_array(&self, id: Id<MipmappedArray>) -> Result<&MipmappedArray> {
-        self.mipmapped_arrays.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+        self.mipmapped_arrays
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 }
 
@@ -118,8 +155,17 @@ impl Shape {
         let is_layered = self.is_layered() || self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
         let half = |extent: usize| if extent == 0 { 0 } else { (extent / 2).max(1) };
         std::iter::successors(Some(self), move |shape| {
-            let depth = if is_layered { shape.depth } else { half(shape.depth) };
-            let next = Self { width: half(shape.width), height: half(shape.height), depth, ..*shape };
+            let depth = if is_layered {
+                shape.depth
+            } else {
+                half(shape.depth)
+            };
+            let next = Self {
+                width: half(shape.width),
+                height: half(shape.height),
+                depth,
+                ..*shape
+            };
             (next != *shape).then_some(next)
         })
     }

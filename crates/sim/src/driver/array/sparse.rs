@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use curium_sys::{
-    CUDA_ARRAY_SPARSE_PROPERTIES, CUDA_ARRAY3D_SPARSE, CUarray_st, CUarrayMapInfo, CUarraySparseSubresourceType,
-    CUmemHandleType, CUmemOperationType, CUmipmappedArray_st, CUresourcetype, CUresult, CUstream_st,
+    CUDA_ARRAY_SPARSE_PROPERTIES, CUDA_ARRAY3D_SPARSE, CUarray_st, CUarrayMapInfo,
+    CUarraySparseSubresourceType, CUmemHandleType, CUmemOperationType, CUmipmappedArray_st,
+    CUresourcetype, CUresult, CUstream_st,
 };
 
 use super::{Array, Shape};
@@ -31,7 +32,10 @@ struct Change {
     is_mapped: bool,
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     /// Fails for a level of a mipmapped array, which has no tiles of its own.
     pub(crate) fn cuArrayGetSparseProperties(
@@ -54,11 +58,31 @@ impl Driver {
     ) -> Result {
         let place = properties.required()?;
         let levels = self.levels_of(array)?;
-        let tile = levels.first().filter(|level| level.is_sparse()).ok_or(INVALID)?.tile();
-        let is_whole = |level: &Shape| level.bounds().iter().zip(tile).all(|(bound, tile)| *bound >= tile as usize);
-        let first = levels.iter().position(|level| !is_whole(level)).unwrap_or(levels.len());
-        let bytes: u64 = levels[first..].iter().map(|level| level.checked().unwrap_or_default()).sum();
-        place.write(raw_properties(tile, first as u32, bytes.next_multiple_of(TILE)))
+        let tile = levels
+            .first()
+            .filter(|level| level.is_sparse())
+            .ok_or(INVALID)?
+            .tile();
+        let is_whole = |level: &Shape| {
+            level
+                .bounds()
+                .iter()
+                .zip(tile)
+                .all(|(bound, tile)| *bound >= tile as usize)
+        };
+        let first = levels
+            .iter()
+            .position(|level| !is_whole(level))
+            .unwrap_or(levels.len());
+        let bytes: u64 = levels[first..]
+            .iter()
+            .map(|level| level.checked().unwrap_or_default())
+            .sum();
+        place.write(raw_properties(
+            tile,
+            first as u32,
+            bytes.next_multiple_of(TILE),
+        ))
     }
 
     pub(crate) fn cuMemMapArrayAsync(
@@ -72,11 +96,18 @@ impl Driver {
         if infos.is_empty() {
             return Err(INVALID);
         }
-        let changes = infos.iter().map(|info| self.checked_tiles(info)).collect::<Result<Vec<_>>>()?;
+        let changes = infos
+            .iter()
+            .map(|info| self.checked_tiles(info))
+            .collect::<Result<Vec<_>>>()?;
         let mut state = self.lock();
         let stream = self.uncaptured_stream(&mut state, stream)?;
         let map = move |_: &Self| {
-            changes.iter().for_each(|change| change.tiles.set(change.origin, change.extent, change.is_mapped));
+            changes.iter().for_each(|change| {
+                change
+                    .tiles
+                    .set(change.origin, change.extent, change.is_mapped)
+            });
             Ok(())
         };
         self.queue(&mut state, stream, Work::Device(Box::new(map)));
@@ -88,13 +119,16 @@ impl Driver {
     fn levels_of(&self, array: Pointer<CUmipmappedArray_st>) -> Result<Vec<Shape>> {
         let state = self.lock();
         let levels = &state.mipmapped_array(Id::from(array))?.levels;
-        levels.iter().map(|level| Ok(state.array(*level)?.shape)).collect()
+        levels
+            .iter()
+            .map(|level| Ok(state.array(*level)?.shape))
+            .collect()
     }
 
     /// Maps or unmaps existing tiles, if their memory is available.
     fn checked_tiles(&self, info: &CUarrayMapInfo) -> Result<Change> {
-        let is_level =
-            info.subresourceType == CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
+        let is_level = info.subresourceType
+            == CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
         if info.flags != 0 || info.deviceBitMask == 0 || !is_level {
             return Err(INVALID);
         }
@@ -106,19 +140,33 @@ impl Driver {
         let bounds = [width, height, if shape.is_layered() { 1 } else { depth }];
         let origin = [region.offsetX, region.offsetY, region.offsetZ];
         let extent = [region.extentWidth, region.extentHeight, region.extentDepth];
-        let fits = (0..3).all(|axis| fits(origin[axis], extent[axis], shape.tile()[axis], bounds[axis]));
+        let fits =
+            (0..3).all(|axis| fits(origin[axis], extent[axis], shape.tile()[axis], bounds[axis]));
         if !fits || region.layer as usize >= layers {
             return Err(INVALID);
         }
-        let tiles = (0..3).map(|axis| u64::from(extent[axis].div_ceil(shape.tile()[axis]))).product::<u64>();
+        let tiles = (0..3)
+            .map(|axis| u64::from(extent[axis].div_ceil(shape.tile()[axis])))
+            .product::<u64>();
         let is_mapped = info.memOperationType == CUmemOperationType::CU_MEM_OPERATION_TYPE_MAP;
         match info.memOperationType {
             CUmemOperationType::CU_MEM_OPERATION_TYPE_UNMAP => {}
-            CUmemOperationType::CU_MEM_OPERATION_TYPE_MAP => self.check_tile_memory(info, tiles * TILE)?,
+            CUmemOperationType::CU_MEM_OPERATION_TYPE_MAP => {
+                self.check_tile_memory(info, tiles * TILE)?
+            }
             _ => return Err(INVALID),
         }
-        let origin = if shape.is_layered() { [origin[0], origin[1], region.layer] } else { origin };
-        Ok(Change { tiles: self.lock().tiles_of(array).ok_or(INVALID)?, origin, extent, is_mapped })
+        let origin = if shape.is_layered() {
+            [origin[0], origin[1], region.layer]
+        } else {
+            origin
+        };
+        Ok(Change {
+            tiles: self.lock().tiles_of(array).ok_or(INVALID)?,
+            origin,
+            extent,
+            is_mapped,
+        })
     }
 
     /// Returns the level of the sparse array in the description, and its shape.
@@ -138,8 +186,14 @@ impl Driver {
                 // SAFETY: a handle is only looked up.
                 let array = unsafe { Pointer::from_raw(array) };
                 let state = self.lock();
-                let level = state.mipmapped_array(Id::from(array))?.levels().get(level as usize).copied();
-                level.map(|id| Ok((id, state.array(id)?.shape))).transpose()?
+                let level = state
+                    .mipmapped_array(Id::from(array))?
+                    .levels()
+                    .get(level as usize)
+                    .copied();
+                level
+                    .map(|id| Ok((id, state.array(id)?.shape)))
+                    .transpose()?
             }
             _ => None,
         };
@@ -155,8 +209,13 @@ impl Driver {
         let handle = physical(unsafe { info.memHandle.memHandle });
         let is_for_tiles = self.memory().physical_properties(handle)?.usage & TILE_POOL != 0;
         let end = info.offset.checked_add(bytes).ok_or(INVALID)?;
-        let is_within = info.offset.is_multiple_of(TILE) && end <= self.memory().physical_size(handle)?;
-        if is_for_tiles && is_within { Ok(()) } else { Err(INVALID) }
+        let is_within =
+            info.offset.is_multiple_of(TILE) && end <= self.memory().physical_size(handle)?;
+        if is_for_tiles && is_within {
+            Ok(())
+        } else {
+            Err(INVALID)
+        }
     }
 }
 
@@ -165,7 +224,13 @@ impl State {
     pub(crate) fn tiles_of(&mut self, id: Id<Array>) -> Option<Arc<Tiles>> {
         let array = *self.array(id).ok()?;
         let element = array.shape.element().filter(|_| array.shape.is_sparse())?;
-        let new = || Arc::new(Tiles::new(array.image(), element as u64, array.shape.tile()));
+        let new = || {
+            Arc::new(Tiles::new(
+                array.image(),
+                element as u64,
+                array.shape.tile(),
+            ))
+        };
         Some(Arc::clone(self.tiles.entry(id).or_insert_with(new)))
     }
 }
@@ -201,12 +266,18 @@ impl Shape {
 fn fits(origin: u32, extent: u32, tile: u32, bound: usize) -> bool {
     let end = origin as usize + extent as usize;
     let is_whole = extent.is_multiple_of(tile) || end == bound;
-    extent != 0 && origin.is_multiple_of(tile) && is_whole && end <= bound.next_multiple_of(tile as usize)
+    extent != 0
+        && origin.is_multiple_of(tile)
+        && is_whole
+        && end <= bound.next_multiple_of(tile as usize)
 }
 
 fn raw_properties(tile: [u32; 3], first: u32, tail: u64) -> CUDA_ARRAY_SPARSE_PROPERTIES {
-    let mut properties =
-        CUDA_ARRAY_SPARSE_PROPERTIES { miptailFirstLevel: first, miptailSize: tail, ..Default::default() };
+    let mut properties = CUDA_ARRAY_SPARSE_PROPERTIES {
+        miptailFirstLevel: first,
+        miptailSize: tail,
+        ..Default::default()
+    };
     (properties.tileExtent.width, properties.tileExtent.height) = (tile[0], tile[1]);
     properties.tileExtent.depth = tile[2];
     properties

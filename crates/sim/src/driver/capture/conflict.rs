@@ -68,34 +68,62 @@ impl Driver {
     }
 
     /// Returns a stream for new work: work of the legacy stream would wait for the blocking streams of captures.
-    pub(crate) fn working_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+    pub(crate) fn working_stream(
+        &self,
+        state: &mut State,
+        raw: Pointer<CUstream_st>,
+    ) -> Result<Id<Stream>> {
         let stream = self.stream(state, raw)?;
         state.expect_no_implicit_wait(stream, true)?;
         match state.capture(stream) {
-            Some(capture) if !capture.is_valid => Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+            Some(capture) if !capture.is_valid => {
+                Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+            }
             _ => Ok(stream),
         }
     }
 
     /// Returns a stream for work that cannot be a node; the stream's capture is invalidated.
-    pub(crate) fn uncaptured_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+    pub(crate) fn uncaptured_stream(
+        &self,
+        state: &mut State,
+        raw: Pointer<CUstream_st>,
+    ) -> Result<Id<Stream>> {
         let stream = self.working_stream(state, raw)?;
         state.lose_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
         Ok(stream)
     }
 
     /// Returns a stream for a wait or a query.
-    pub(crate) fn awaited_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+    pub(crate) fn awaited_stream(
+        &self,
+        state: &mut State,
+        raw: Pointer<CUstream_st>,
+    ) -> Result<Id<Stream>> {
         let stream = self.uncaptured_stream(state, raw)?;
         self.permit_unsafe(state)?;
         Ok(stream)
     }
 
     /// Checks that no stream of a context captures before all of its work is waited for; captures in the way are invalidated.
-    pub(crate) fn expect_uncaptured_context(&self, state: &mut State, context: Id<Context>) -> Result {
-        let streams = state.streams.iter().filter(|(_, stream)| state.is_within(stream.context, context));
-        let streams: Vec<_> = streams.map(|(id, _)| id).filter(|id| state.is_capturing(*id)).collect();
-        let is_there = |capture: &Capture| streams.iter().any(|stream| capture.member(*stream).is_some());
+    pub(crate) fn expect_uncaptured_context(
+        &self,
+        state: &mut State,
+        context: Id<Context>,
+    ) -> Result {
+        let streams = state
+            .streams
+            .iter()
+            .filter(|(_, stream)| state.is_within(stream.context, context));
+        let streams: Vec<_> = streams
+            .map(|(id, _)| id)
+            .filter(|id| state.is_capturing(*id))
+            .collect();
+        let is_there = |capture: &Capture| {
+            streams
+                .iter()
+                .any(|stream| capture.member(*stream).is_some())
+        };
         state.lose_captures(is_there, UNSUPPORTED)
     }
 }
@@ -114,7 +142,11 @@ impl Capture {
 
 impl State {
     /// Invalidates captures. Fails with `code` if any was valid.
-    pub(super) fn lose_captures(&mut self, is_lost: impl Fn(&Capture) -> bool, code: CUresult) -> Result {
+    pub(super) fn lose_captures(
+        &mut self,
+        is_lost: impl Fn(&Capture) -> bool,
+        code: CUresult,
+    ) -> Result {
         let mut found = false;
         for capture in self.captures.iter_mut().filter(|capture| is_lost(capture)) {
             capture.is_valid = false;
@@ -129,15 +161,29 @@ impl State {
             return Ok(());
         }
         let context = self.streams.get(stream).map(|legacy| legacy.context);
-        let waits_for = |other: &Stream| other.class == Class::Blocking && Some(other.context) == context;
+        let waits_for =
+            |other: &Stream| other.class == Class::Blocking && Some(other.context) == context;
         let streams = &self.streams;
-        let conflicts =
-            |capture: &Capture| capture.members.iter().any(|member| streams.get(member.stream).is_some_and(waits_for));
-        let lost: Vec<u64> = self.captures.iter().filter(|capture| conflicts(capture)).map(|one| one.number).collect();
+        let conflicts = |capture: &Capture| {
+            capture
+                .members
+                .iter()
+                .any(|member| streams.get(member.stream).is_some_and(waits_for))
+        };
+        let lost: Vec<u64> = self
+            .captures
+            .iter()
+            .filter(|capture| conflicts(capture))
+            .map(|one| one.number)
+            .collect();
         if lost.is_empty() {
             return Ok(());
         }
         let implicit = CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-        if is_work { self.lose_captures(|capture| lost.contains(&capture.number), implicit) } else { Err(implicit) }
+        if is_work {
+            self.lose_captures(|capture| lost.contains(&capture.number), implicit)
+        } else {
+            Err(implicit)
+        }
     }
 }

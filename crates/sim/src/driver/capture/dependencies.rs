@@ -27,8 +27,14 @@ struct Places {
     count: Pointer<usize>,
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
-#[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parameters are those of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuStreamIsCapturing(
         &self,
@@ -81,7 +87,16 @@ impl Driver {
         if !capture.is_valid {
             return Ok(());
         }
-        state.tell(stream, &Places { number, graph, nodes, data, count })
+        state.tell(
+            stream,
+            &Places {
+                number,
+                graph,
+                nodes,
+                data,
+                count,
+            },
+        )
     }
 
     pub(crate) fn cuStreamUpdateCaptureDependencies(
@@ -106,11 +121,15 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
-        let graph = state.captured_graph(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        let graph = state
+            .captured_graph(stream)
+            .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         // SAFETY: the nodes are read only, as through the other functions that take a list of them.
         let nodes = unsafe { nodes.as_ptr().cast_const().receive() };
         let tips = state.edges(graph, nodes, data, count)?;
-        let member = state.capture_mut(stream).and_then(|capture| capture.member_mut(stream));
+        let member = state
+            .capture_mut(stream)
+            .and_then(|capture| capture.member_mut(stream));
         let member = member.ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         match Flags(flags) {
             Flags::CU_STREAM_ADD_CAPTURE_DEPENDENCIES => member.add(tips),
@@ -124,9 +143,13 @@ impl Driver {
 impl State {
     /// Writes the capture of a stream to the caller's variables.
     fn tell(&mut self, stream: Id<Stream>, places: &Places) -> Result {
-        let capture = self.capture_mut(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        let capture = self
+            .capture_mut(stream)
+            .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         let (number, graph) = (capture.number, capture.graph);
-        let member = capture.member_mut(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        let member = capture
+            .member_mut(stream)
+            .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         member.list();
         let asks_for_nodes = !places.nodes.is_null() && places.data.is_null();
         if asks_for_nodes && member.listed.data.iter().any(|data| !is_plain(data)) {
@@ -134,7 +157,9 @@ impl State {
         }
         places.number.write_if_not_null(number);
         places.graph.write_if_not_null(graph.as_raw());
-        places.nodes.write_if_not_null(member.listed.nodes.as_ptr().cast());
+        places
+            .nodes
+            .write_if_not_null(member.listed.nodes.as_ptr().cast());
         places.data.write_if_not_null(member.listed.data.as_ptr());
         places.count.write_if_not_null(member.listed.nodes.len());
         Ok(())
@@ -144,7 +169,11 @@ impl State {
 impl Member {
     /// Writes the nodes to a list for a caller.
     fn list(&mut self) {
-        self.listed.nodes = self.tips.iter().map(|tip| HostPtr(tip.from.as_raw().cast())).collect();
+        self.listed.nodes = self
+            .tips
+            .iter()
+            .map(|tip| HostPtr(tip.from.as_raw().cast()))
+            .collect();
         self.listed.data = self.tips.iter().map(|tip| tip.data).collect();
     }
 }

@@ -19,13 +19,18 @@ pub(crate) struct Captured {
 impl Driver {
     /// Checks that an event can be waited for or queried: its work was not captured, and no capture forbids it.
     pub(crate) fn expect_done_for_real(&self, state: &mut State, event: Id<Event>) -> Result {
-        let captured = state.events.get(event).and_then(|event| event.captured.as_ref());
+        let captured = state
+            .events
+            .get(event)
+            .and_then(|event| event.captured.as_ref());
         if let Some((number, is_lost)) = captured.map(|at| (at.capture, at.is_lost)) {
             if is_lost {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
             let code = CUresult::CUDA_ERROR_CAPTURED_EVENT;
-            return state.lose_captures(|capture| capture.number == number, code).and(Err(code));
+            return state
+                .lose_captures(|capture| capture.number == number, code)
+                .and(Err(code));
         }
         self.permit_unsafe(state)
     }
@@ -34,9 +39,18 @@ impl Driver {
 impl State {
     /// Records an event at the current position of a stream in its capture.
     pub(crate) fn record_captured(&mut self, event: Id<Event>, stream: Id<Stream>) -> Result {
-        let capture = self.capture(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
-        let tips = capture.member(stream).map(|member| member.tips.clone()).unwrap_or_default();
-        let captured = Captured { capture: capture.number, tips, is_lost: false };
+        let capture = self
+            .capture(stream)
+            .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        let tips = capture
+            .member(stream)
+            .map(|member| member.tips.clone())
+            .unwrap_or_default();
+        let captured = Captured {
+            capture: capture.number,
+            tips,
+            is_lost: false,
+        };
         if let Some(event) = self.events.get_mut(event) {
             event.captured = Some(captured);
         }
@@ -45,19 +59,27 @@ impl State {
 
     /// Invalidates the records of a capture that ended without a graph.
     pub(super) fn lose_records(&mut self, number: u64) {
-        let captured = self.events.iter_mut().filter_map(|(_, event)| event.captured.as_mut());
-        captured.filter(|captured| captured.capture == number).for_each(|captured| captured.is_lost = true);
+        let captured = self
+            .events
+            .iter_mut()
+            .filter_map(|(_, event)| event.captured.as_mut());
+        captured
+            .filter(|captured| captured.capture == number)
+            .for_each(|captured| captured.is_lost = true);
     }
 
     /// Makes a stream wait for an event if one of them is in a capture. Returns `true` in this case.
     pub(crate) fn wait_captured(&mut self, stream: Id<Stream>, event: Id<Event>) -> Result<bool> {
-        let Some(found) = self.events.get(event) else { return Ok(false) };
+        let Some(found) = self.events.get(event) else {
+            return Ok(false);
+        };
         match (found.captured.clone(), found.ticket) {
             (Some(captured), _) => self.join(stream, captured).map(|()| true),
             (None, None) => Ok(self.is_capturing(stream)),
             (None, Some(_)) => {
                 let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-                self.lose_captures(|capture| capture.member(stream).is_some(), isolation).map(|()| false)
+                self.lose_captures(|capture| capture.member(stream).is_some(), isolation)
+                    .map(|()| false)
             }
         }
     }
@@ -71,10 +93,16 @@ impl State {
                 let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
                 return self.lose_captures(is_own, isolation).and(Err(isolation));
             }
-            Some(source) if !source.is_valid => return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+            Some(source) if !source.is_valid => {
+                return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+            }
             Some(_) => {}
         }
-        if self.captures.iter().any(|capture| is_own(capture) && !is_source(capture)) {
+        if self
+            .captures
+            .iter()
+            .any(|capture| is_own(capture) && !is_source(capture))
+        {
             let code = CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE;
             return self.lose_captures(|capture| is_own(capture) || is_source(capture), code);
         }

@@ -16,22 +16,34 @@ struct Mode {
     mode: CUstreamCaptureMode,
 }
 
-const INITIAL: Mode = Mode { driver: 0, mode: CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL };
+const INITIAL: Mode = Mode {
+    driver: 0,
+    mode: CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+};
 
 thread_local! {
     static MODES: Cell<[Mode; slot::COUNT]> = const { Cell::new([INITIAL; slot::COUNT]) };
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    pub(crate) fn cuThreadExchangeStreamCaptureMode(&self, mode: Pointer<CUstreamCaptureMode>) -> Result {
+    pub(crate) fn cuThreadExchangeStreamCaptureMode(
+        &self,
+        mode: Pointer<CUstreamCaptureMode>,
+    ) -> Result {
         let new = mode.read()?;
         if new.0 > CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let old = self.capture_mode();
         let mut modes = MODES.get();
-        modes[self.slot] = Mode { driver: self.serial, mode: new };
+        modes[self.slot] = Mode {
+            driver: self.serial,
+            mode: new,
+        };
         MODES.set(modes);
         mode.write(old)
     }
@@ -39,6 +51,10 @@ impl Driver {
     /// Returns the mode of the calling thread.
     pub(crate) fn capture_mode(&self) -> CUstreamCaptureMode {
         let Mode { driver, mode } = MODES.get()[self.slot];
-        if driver == self.serial { mode } else { INITIAL.mode }
+        if driver == self.serial {
+            mode
+        } else {
+            INITIAL.mode
+        }
     }
 }

@@ -6,7 +6,9 @@
 use std::collections::VecDeque;
 use std::ffi::c_void;
 
-use curium_sys::{CUdeviceptr, CUgraph_st, CUgraphRecaptureCallback, CUresult, CUstream_st, CUstreamCaptureMode};
+use curium_sys::{
+    CUdeviceptr, CUgraph_st, CUgraphRecaptureCallback, CUresult, CUstream_st, CUstreamCaptureMode,
+};
 
 use super::Capture;
 use crate::argument::Pointer;
@@ -36,7 +38,14 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let left = Some(VecDeque::from(state.nodes_of(graph)));
-        self.begin_capture(&mut state, Capture { is_of_caller: true, left, ..Capture::new(graph, origin, mode) });
+        self.begin_capture(
+            &mut state,
+            Capture {
+                is_of_caller: true,
+                left,
+                ..Capture::new(graph, origin, mode)
+            },
+        );
         state.release_objects_of(graph);
         self.call_destructors(state);
         Ok(())
@@ -45,7 +54,12 @@ impl Driver {
 
 impl State {
     /// Replaces the content of the next node of a recapture, which must be of the same kind with the same dependencies.
-    pub(super) fn recapture(&mut self, stream: Id<Stream>, content: Content, after: &[Edge]) -> Result<Id<Node>> {
+    pub(super) fn recapture(
+        &mut self,
+        stream: Id<Stream>,
+        content: Content,
+        after: &[Edge],
+    ) -> Result<Id<Node>> {
         let next = self.next_of_recapture(stream);
         let fits = |node: &Node| node.content.can_become(&content) && has_edges(&node.after, after);
         let Some(node) = next.filter(|next| self.nodes.get(*next).is_some_and(fits)) else {
@@ -53,14 +67,21 @@ impl State {
             return Err(DIFFERS);
         };
         self.replace(node, content);
-        if let Some(left) = self.capture_mut(stream).and_then(|capture| capture.left.as_mut()) {
+        if let Some(left) = self
+            .capture_mut(stream)
+            .and_then(|capture| capture.left.as_mut())
+        {
             left.pop_front();
         }
         Ok(node)
     }
 
     /// Returns the memory of the next node of a recapture, if the node allocates as many bytes.
-    pub(in crate::driver) fn recaptured_allocation(&self, stream: Id<Stream>, size: usize) -> Option<Allocation> {
+    pub(in crate::driver) fn recaptured_allocation(
+        &self,
+        stream: Id<Stream>,
+        size: usize,
+    ) -> Option<Allocation> {
         match &self.nodes.get(self.next_of_recapture(stream)?)?.content {
             Content::Allocate(allocation) if allocation.size() == size => Some(allocation.clone()),
             _ => None,
@@ -68,8 +89,14 @@ impl State {
     }
 
     /// Returns `true` if the next node of a recapture frees this memory.
-    pub(in crate::driver) fn is_freed_again(&self, stream: Id<Stream>, address: CUdeviceptr) -> bool {
-        let next = self.next_of_recapture(stream).and_then(|next| self.nodes.get(next));
+    pub(in crate::driver) fn is_freed_again(
+        &self,
+        stream: Id<Stream>,
+        address: CUdeviceptr,
+    ) -> bool {
+        let next = self
+            .next_of_recapture(stream)
+            .and_then(|next| self.nodes.get(next));
         next.is_some_and(|node| matches!(node.content, Content::Free(freed) if freed == address))
     }
 
@@ -84,6 +111,9 @@ fn data(edge: &Edge) -> (u8, u8, u8) {
 
 /// Returns `true` if these are the same edges, in any order.
 fn has_edges(old: &[Edge], new: &[Edge]) -> bool {
-    let is_there = |edge: &Edge| old.iter().any(|other| (other.from, data(other)) == (edge.from, data(edge)));
+    let is_there = |edge: &Edge| {
+        old.iter()
+            .any(|other| (other.from, data(other)) == (edge.from, data(edge)))
+    };
     old.len() == new.len() && new.iter().all(is_there)
 }

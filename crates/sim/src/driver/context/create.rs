@@ -6,9 +6,17 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    pub(crate) fn cuCtxCreate_v2(&self, context: Pointer<CUcontext>, flags: u32, device: CUdevice) -> Result {
+    pub(crate) fn cuCtxCreate_v2(
+        &self,
+        context: Pointer<CUcontext>,
+        flags: u32,
+        device: CUdevice,
+    ) -> Result {
         let place = context.required()?;
         let flags = created_flags(checked_flags(flags)?);
         let device = self.device(device)?;
@@ -80,7 +88,11 @@ const USER_COREDUMP: u32 = 0x40;
 /// Converts the flags that a context is created with to those that it reports: the flag of user-triggered core dumps is reported as that
 /// of core dumps.
 fn created_flags(flags: u32) -> u32 {
-    if flags & USER_COREDUMP == 0 { flags } else { flags & !USER_COREDUMP | 0x20 }
+    if flags & USER_COREDUMP == 0 {
+        flags
+    } else {
+        flags & !USER_COREDUMP | 0x20
+    }
 }
 
 /// Returns the flags of a context, if all of them are valid.

@@ -75,7 +75,10 @@ impl Driver {
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuCtxGetLimit(&self, value: Pointer<usize>, limit: CUlimit) -> Result {
         let place = value.required()?;
@@ -89,22 +92,26 @@ impl Driver {
             CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => limits.pending_launches,
             CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => limits.fetch_granularity,
             CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => limits.persisting_l2,
-            CUlimit::CU_LIMIT_SHMEM_SIZE => {
-                self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) as usize
-            }
+            CUlimit::CU_LIMIT_SHMEM_SIZE => self
+                .figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+                as usize,
             CUlimit::CU_LIMIT_CIG_ENABLED => 0,
             other => return Err(self.unknown(other)),
         })
     }
 
     pub(crate) fn cuCtxSetLimit(&self, limit: CUlimit, value: usize) -> Result {
-        let most_l2 = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE) as usize;
+        let most_l2 = self
+            .figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE)
+            as usize;
         let memory = self.config().memory_budget as usize;
         let (mut state, current) = self.enter_current()?;
         let home = state.home(current);
         let limits = &mut state.usable_mut(home)?.limits;
         match limit {
-            CUlimit::CU_LIMIT_STACK_SIZE => limits.stack = at_most(value, MOST_STACK)?.next_multiple_of(16),
+            CUlimit::CU_LIMIT_STACK_SIZE => {
+                limits.stack = at_most(value, MOST_STACK)?.next_multiple_of(16)
+            }
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE if limits.launched.prints => {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
@@ -115,7 +122,9 @@ impl Driver {
                 limits.printf_buffer = value.clamp(LEAST_PRINTF_BUFFER, MOST_PRINTF_BUFFER);
             }
             CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => {
-                limits.malloc_heap = value.max(LEAST_MALLOC_HEAP).min(memory.max(LEAST_MALLOC_HEAP));
+                limits.malloc_heap = value
+                    .max(LEAST_MALLOC_HEAP)
+                    .min(memory.max(LEAST_MALLOC_HEAP));
             }
             CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH if self.has_sync_depth() => {
                 limits.sync_depth = at_most(value, MOST_SYNC_DEPTH)?;
@@ -127,7 +136,8 @@ impl Driver {
                 limits.fetch_granularity = at_most(value, MOST_FETCH_GRANULARITY)?;
             }
             CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => {
-                limits.persisting_l2 = at_most(value, most_l2)?.next_multiple_of(most_l2 / L2_PARTS);
+                limits.persisting_l2 =
+                    at_most(value, most_l2)?.next_multiple_of(most_l2 / L2_PARTS);
             }
             CUlimit::CU_LIMIT_SHMEM_SIZE | CUlimit::CU_LIMIT_CIG_ENABLED => {
                 return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
@@ -142,15 +152,23 @@ impl Driver {
     /// Returns the code for a limit that this hardware or driver lacks.
     fn unknown(&self, limit: CUlimit) -> CUresult {
         match limit {
-            CUlimit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE if self.config().driver_version < BLOCK_MEMORY_SINCE => {
+            CUlimit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE
+                if self.config().driver_version < BLOCK_MEMORY_SINCE =>
+            {
                 CUresult::CUDA_ERROR_INVALID_VALUE
             }
-            CUlimit(number) if number < CUlimit::CU_LIMIT_MAX.0 => CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT,
+            CUlimit(number) if number < CUlimit::CU_LIMIT_MAX.0 => {
+                CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT
+            }
             _ => CUresult::CUDA_ERROR_INVALID_VALUE,
         }
     }
 }
 
 fn at_most(value: usize, most: usize) -> Result<usize> {
-    if value <= most { Ok(value) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    if value <= most {
+        Ok(value)
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
 }

@@ -9,9 +9,16 @@ use crate::driver::context::create::{MAP_HOST, checked_flags};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    pub(crate) fn cuDevicePrimaryCtxRetain(&self, context: Pointer<CUcontext>, device: CUdevice) -> Result {
+    pub(crate) fn cuDevicePrimaryCtxRetain(
+        &self,
+        context: Pointer<CUcontext>,
+        device: CUdevice,
+    ) -> Result {
         let place = context.required()?;
         let device = self.device(device)?;
         let mut state = self.lock();
@@ -22,7 +29,9 @@ impl Driver {
     pub(crate) fn cuDevicePrimaryCtxRelease_v2(&self, device: CUdevice) -> Result {
         let device = self.device(device)?;
         let state = self.lock();
-        let (_, retained) = state.primary(device).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
+        let (_, retained) = state
+            .primary(device)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
         // Retentions by green contexts are separate.
         if retained == state.green_contexts(device) {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
@@ -99,12 +108,19 @@ impl Driver {
 
     /// Ends one retention of the primary context.
     pub(crate) fn release_primary(&self, state: MutexGuard<'_, State>, device: usize) -> Result {
-        let (id, retained) = state.primary(device).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
+        let (id, retained) = state
+            .primary(device)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
         self.leave_primary(state, id, retained - 1)
     }
 
     /// Sets the retain count of the primary context; at 0 it ends, after its work.
-    fn leave_primary<'a>(&'a self, mut state: MutexGuard<'a, State>, id: Id<Context>, retained: u32) -> Result {
+    fn leave_primary<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        id: Id<Context>,
+        retained: u32,
+    ) -> Result {
         if retained == 0 {
             let pending = state.schedule.unobserved(|place| place.context == id);
             state = self.wait(state, &pending)?;
@@ -121,7 +137,10 @@ impl State {
     /// Returns the active primary context of a device, with its retain count.
     fn primary(&self, device: usize) -> Option<(Id<Context>, u32)> {
         let id = self.devices[device].primary?;
-        self.contexts.get(id).filter(|context| context.is_active()).map(|context| (id, context.retained))
+        self.contexts
+            .get(id)
+            .filter(|context| context.is_active())
+            .map(|context| (id, context.retained))
     }
 
     /// Retains the primary context of a device, which always has the same handle.

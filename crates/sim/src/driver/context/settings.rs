@@ -1,14 +1,17 @@
 //! Settings of a context that are stored and have no other effect.
 
 use curium_sys::{
-    CUexecAffinityParam, CUexecAffinityType, CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget,
-    CUfunc_cache, CUresult, CUsharedconfig,
+    CUexecAffinityParam, CUexecAffinityType, CUflushGPUDirectRDMAWritesScope,
+    CUflushGPUDirectRDMAWritesTarget, CUfunc_cache, CUresult, CUsharedconfig,
 };
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuCtxGetCacheConfig(&self, config: Pointer<CUfunc_cache>) -> Result {
         let place = config.required()?;
@@ -56,9 +59,14 @@ impl Driver {
         drop(self.enter_current()?);
         let is_known = matches!(
             scope,
-            Scope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER | Scope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES
+            Scope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER
+                | Scope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES
         );
-        if is_known && target.0 == 0 { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        if is_known && target.0 == 0 {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
     }
 
     pub(crate) fn cuCtxGetExecAffinity(
@@ -71,7 +79,10 @@ impl Driver {
         if kind != CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT {
             return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
         }
-        let mut answer = CUexecAffinityParam { type_: kind, ..Default::default() };
+        let mut answer = CUexecAffinityParam {
+            type_: kind,
+            ..Default::default()
+        };
         answer.param.smCount.val = self.multiprocessors();
         place.write(answer)
     }

@@ -21,7 +21,10 @@ thread_local! {
         const { RefCell::new([const { Stack { driver: 0, contexts: Vec::new() } }; slot::COUNT]) };
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuCtxGetCurrent(&self, context: Pointer<CUcontext>) -> Result {
         context.write(self.current_raw())
@@ -56,7 +59,8 @@ impl Driver {
 impl Driver {
     /// Returns the calling thread's current context, even if it is not valid any more.
     pub(crate) fn top(&self) -> Option<Id<Context>> {
-        self.with_stack(|contexts| contexts.last().copied()).flatten()
+        self.with_stack(|contexts| contexts.last().copied())
+            .flatten()
     }
 
     pub(crate) fn push(&self, context: Id<Context>) {
@@ -72,7 +76,10 @@ impl Driver {
         let in_slot = |stacks: &RefCell<[Stack; slot::COUNT]>| {
             let stack = &mut stacks.borrow_mut()[self.slot];
             if stack.driver != self.serial {
-                *stack = Stack { driver: self.serial, contexts: Vec::new() };
+                *stack = Stack {
+                    driver: self.serial,
+                    contexts: Vec::new(),
+                };
             }
             use_it(&mut stack.contexts)
         };

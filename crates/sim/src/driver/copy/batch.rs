@@ -1,8 +1,8 @@
 //! Many copies in one call, and copies with attributes.
 
 use curium_sys::{
-    CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr, CUmemcpy3DOperand, CUmemcpy3DOperandType, CUmemcpyAttributes,
-    CUmemcpySrcAccessOrder, CUresult, CUstream_st,
+    CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr, CUmemcpy3DOperand, CUmemcpy3DOperandType,
+    CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUresult, CUstream_st,
 };
 
 use crate::argument::{Pointer, elements};
@@ -15,8 +15,14 @@ struct Batch<'a> {
     sizes: &'a [usize],
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
-#[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parameters are those of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemcpyBatchAsync(
         &self,
@@ -31,7 +37,8 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         failed.write_if_not_null(usize::MAX);
-        self.current().map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        self.current()
+            .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         check_attributes(attributes, firsts, attribute_count, count)?;
         self.expect_no_capture(stream)?;
         let batch = batch(targets, sources, sizes, count)?;
@@ -53,7 +60,17 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let failed = Pointer::null();
-        self.cuMemcpyBatchAsync(targets, sources, sizes, count, attributes, firsts, attribute_count, failed, stream)
+        self.cuMemcpyBatchAsync(
+            targets,
+            sources,
+            sizes,
+            count,
+            attributes,
+            firsts,
+            attribute_count,
+            failed,
+            stream,
+        )
     }
 
     pub(crate) fn cuMemcpyWithAttributesAsync(
@@ -83,7 +100,10 @@ impl Driver {
         self.expect_no_capture(stream)?;
         for operation in operations {
             check_order(operation.srcAccessOrder)?;
-            let addresses: Vec<_> = [&operation.dst, &operation.src].into_iter().filter_map(address_of).collect();
+            let addresses: Vec<_> = [&operation.dst, &operation.src]
+                .into_iter()
+                .filter_map(address_of)
+                .collect();
             self.expect_reach(stream, &addresses)?;
             self.copy_operation(operation, stream)?;
         }
@@ -120,7 +140,11 @@ impl Driver {
 impl Driver {
     /// Checks that a stream does not capture, since a batch cannot be a node. As on hardware, the capture is not invalidated.
     fn expect_no_capture(&self, stream: Pointer<CUstream_st>) -> Result {
-        if self.captures(stream)? { Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
+        if self.captures(stream)? {
+            Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+        } else {
+            Ok(())
+        }
     }
 
     /// Checks that the context of a stream can access memory.
@@ -131,7 +155,9 @@ impl Driver {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
-        let view = self.memory().seen_by(state.context(context)?.device, state.peers_of(context));
+        let view = self
+            .memory()
+            .seen_by(state.context(context)?.device, state.peers_of(context));
         if addresses.iter().all(|address| view.reaches(*address)) {
             return Ok(());
         }
@@ -147,10 +173,17 @@ impl Driver {
         if stream.is_null() {
             return Err((usize::MAX, CUresult::CUDA_ERROR_INVALID_VALUE));
         }
-        let copies = batch.targets.iter().zip(batch.sources).zip(batch.sizes).enumerate();
+        let copies = batch
+            .targets
+            .iter()
+            .zip(batch.sources)
+            .zip(batch.sizes)
+            .enumerate();
         for (index, ((to, from), size)) in copies {
-            self.expect_reach(stream, &[*to, *from]).map_err(|code| (index, code))?;
-            self.cuMemcpyAsync(*to, *from, *size, stream).map_err(|code| (index, code))?;
+            self.expect_reach(stream, &[*to, *from])
+                .map_err(|code| (index, code))?;
+            self.cuMemcpyAsync(*to, *from, *size, stream)
+                .map_err(|code| (index, code))?;
         }
         Ok(())
     }
@@ -199,11 +232,17 @@ fn check_attributes(
     if !is_rising || firsts.last().is_none_or(|last| *last >= copies) {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    attributes.iter().try_for_each(|attributes| check_order(attributes.srcAccessOrder))
+    attributes
+        .iter()
+        .try_for_each(|attributes| check_order(attributes.srcAccessOrder))
 }
 
 fn check_order(order: CUmemcpySrcAccessOrder) -> Result {
     let known = CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM.0
         ..=CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_ANY.0;
-    if known.contains(&order.0) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    if known.contains(&order.0) {
+        Ok(())
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
 }

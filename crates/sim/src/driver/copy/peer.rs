@@ -7,7 +7,10 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemcpyPeer(
         &self,

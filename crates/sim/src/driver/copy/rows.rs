@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use curium_sys::{
-    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUarray, CUdeviceptr, CUmemcpy3DOperand,
-    CUmemcpy3DOperandType, CUmemorytype, CUresult, CUstream_st,
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUarray, CUdeviceptr,
+    CUmemcpy3DOperand, CUmemcpy3DOperandType, CUmemorytype, CUresult, CUstream_st,
 };
 
 use super::{host_end, legacy};
@@ -62,7 +62,10 @@ struct Extent {
     depth: usize,
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemcpy2D_v2(&self, copy: ConstPointer<CUDA_MEMCPY2D>) -> Result {
         self.require_current()?;
@@ -73,7 +76,11 @@ impl Driver {
         self.cuMemcpy2D_v2(copy)
     }
 
-    pub(crate) fn cuMemcpy2DAsync_v2(&self, copy: ConstPointer<CUDA_MEMCPY2D>, stream: Pointer<CUstream_st>) -> Result {
+    pub(crate) fn cuMemcpy2DAsync_v2(
+        &self,
+        copy: ConstPointer<CUDA_MEMCPY2D>,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
         self.copy_plane(&copy.read()?, stream, false)
     }
 
@@ -82,7 +89,11 @@ impl Driver {
         self.copy_volume(&copy.read()?, legacy(), true)
     }
 
-    pub(crate) fn cuMemcpy3DAsync_v2(&self, copy: ConstPointer<CUDA_MEMCPY3D>, stream: Pointer<CUstream_st>) -> Result {
+    pub(crate) fn cuMemcpy3DAsync_v2(
+        &self,
+        copy: ConstPointer<CUDA_MEMCPY3D>,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
         self.copy_volume(&copy.read()?, stream, false)
     }
 
@@ -102,7 +113,12 @@ impl Driver {
 
 impl Driver {
     /// Converts the description of a plane to that of a volume with one layer.
-    fn copy_plane(&self, copy: &CUDA_MEMCPY2D, stream: Pointer<CUstream_st>, is_synchronous: bool) -> Result {
+    fn copy_plane(
+        &self,
+        copy: &CUDA_MEMCPY2D,
+        stream: Pointer<CUstream_st>,
+        is_synchronous: bool,
+    ) -> Result {
         let volume = CUDA_MEMCPY3D {
             srcXInBytes: copy.srcXInBytes,
             srcY: copy.srcY,
@@ -161,13 +177,23 @@ impl Driver {
     }
 
     /// Performs one copy of a batch of copies of rows and layers.
-    pub(super) fn copy_operation(&self, operation: &CUDA_MEMCPY3D_BATCH_OP, stream: Pointer<CUstream_st>) -> Result {
-        let elements = [self.element_of(&operation.src)?, self.element_of(&operation.dst)?];
+    pub(super) fn copy_operation(
+        &self,
+        operation: &CUDA_MEMCPY3D_BATCH_OP,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let elements = [
+            self.element_of(&operation.src)?,
+            self.element_of(&operation.dst)?,
+        ];
         let element = match elements {
             [Some(from), Some(to)] if from != to => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
             [from, to] => from.or(to).unwrap_or(1),
         };
-        let (from, to) = (batch_operand(&operation.src, element)?, batch_operand(&operation.dst, element)?);
+        let (from, to) = (
+            batch_operand(&operation.src, element)?,
+            batch_operand(&operation.dst, element)?,
+        );
         let volume = CUDA_MEMCPY3D {
             srcMemoryType: from.kind,
             srcDevice: from.device,
@@ -228,8 +254,16 @@ impl Driver {
             pitch: copy.dstPitch,
             layer: copy.dstHeight,
         };
-        let extent = Extent { width: copy.WidthInBytes, height: copy.Height, depth: copy.Depth };
-        Ok(Rows { to: self.side(state, &to, extent)?, from: self.side(state, &from, extent)?, extent })
+        let extent = Extent {
+            width: copy.WidthInBytes,
+            height: copy.Height,
+            depth: copy.Depth,
+        };
+        Ok(Rows {
+            to: self.side(state, &to, extent)?,
+            from: self.side(state, &from, extent)?,
+            extent,
+        })
     }
 
     pub(in crate::driver) fn copy_volume(
@@ -266,15 +300,27 @@ impl Driver {
         if operand.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
             return array_side(state, operand, extent);
         }
-        let too_narrow = x.checked_add(extent.width).is_none_or(|row| operand.pitch < row);
-        let too_low = extent.depth > 1 && y.checked_add(extent.height).is_none_or(|rows| operand.layer < rows);
+        let too_narrow = x
+            .checked_add(extent.width)
+            .is_none_or(|row| operand.pitch < row);
+        let too_low = extent.depth > 1
+            && y.checked_add(extent.height)
+                .is_none_or(|rows| operand.layer < rows);
         if extent.is_empty() {
-            return Ok(Side { start: Start::Device(0), pitch: 0, layer: 0, is_allocated: false });
+            return Ok(Side {
+                start: Start::Device(0),
+                pitch: 0,
+                layer: 0,
+                is_allocated: false,
+            });
         }
         if too_narrow || too_low || operand.pitch > MAX_PITCH {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let layer = operand.layer.checked_mul(operand.pitch).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let layer = operand
+            .layer
+            .checked_mul(operand.pitch)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let offset = z * layer + y * operand.pitch + x;
         let span = (extent.depth - 1) * layer + (extent.height - 1) * operand.pitch + extent.width;
         let start = self.start(operand, offset, span)?;
@@ -282,7 +328,12 @@ impl Driver {
             Start::Device(_) => true,
             Start::Host(host) => self.memory().is_pinned(host),
         };
-        Ok(Side { start, pitch: operand.pitch, layer, is_allocated })
+        Ok(Side {
+            start,
+            pitch: operand.pitch,
+            layer,
+            is_allocated,
+        })
     }
 
     fn start(&self, operand: &Operand, offset: usize, span: usize) -> Result<Start> {
@@ -309,15 +360,24 @@ impl Rows {
     /// Returns the memory of the driver that the copy reads and writes.
     pub(crate) fn touched(&self) -> Vec<Touched> {
         let sides = [(&self.from, false), (&self.to, true)];
-        sides.into_iter().filter_map(|(side, write)| side.touched(self.extent, write)).collect()
+        sides
+            .into_iter()
+            .filter_map(|(side, write)| side.touched(self.extent, write))
+            .collect()
     }
 
     /// Copies one row after the other.
     pub(crate) fn run(&self, driver: &Driver) -> Result {
-        let Extent { width, height, depth } = self.extent;
+        let Extent {
+            width,
+            height,
+            depth,
+        } = self.extent;
         let mut rows = (0..depth).flat_map(|layer| (0..height).map(move |row| (layer, row)));
         rows.try_for_each(|(layer, row)| {
-            driver.memory().copy(&self.to.row(layer, row), &self.from.row(layer, row), width)
+            driver
+                .memory()
+                .copy(&self.to.row(layer, row), &self.from.row(layer, row), width)
         })
     }
 }
@@ -330,10 +390,18 @@ impl Side {
             Start::Host(host) if self.is_allocated => host.0.addr() as u64,
             Start::Host(_) => return None,
         };
-        let Extent { width, height, depth } = extent;
+        let Extent {
+            width,
+            height,
+            depth,
+        } = extent;
         let span = |pitch: usize, count: usize| count.saturating_sub(1) * pitch;
         let size = (span(self.layer, depth) + span(self.pitch, height) + width) as u64;
-        (!extent.is_empty()).then_some(Touched { address, size, write })
+        (!extent.is_empty()).then_some(Touched {
+            address,
+            size,
+            write,
+        })
     }
 
     fn row(&self, layer: usize, row: usize) -> CopyOperand {
@@ -357,16 +425,28 @@ fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> 
     let id = Id::from(unsafe { Pointer::from_raw(operand.array) });
     let array = *state.array(id)?;
     let ([x, y, z], shape) = (operand.origin, array.shape);
-    let ends = [x.checked_add(extent.width), y.checked_add(extent.height), z.checked_add(extent.depth)];
+    let ends = [
+        x.checked_add(extent.width),
+        y.checked_add(extent.height),
+        z.checked_add(extent.depth),
+    ];
     let bounds = [shape.pitch(), shape.rows(), shape.layers()];
-    let is_within = ends.into_iter().zip(bounds).all(|(end, bound)| end.is_some_and(|end| end <= bound));
+    let is_within = ends
+        .into_iter()
+        .zip(bounds)
+        .all(|(end, bound)| end.is_some_and(|end| end <= bound));
     let element = shape.element().unwrap_or(1);
     if !is_within || !x.is_multiple_of(element) || !extent.width.is_multiple_of(element) {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
     let (pitch, layer) = (shape.pitch(), shape.pitch() * shape.rows());
     let offset = z * layer + y * pitch + x;
-    Ok(Side { start: Start::Device(array.base + offset as u64), pitch, layer, is_allocated: true })
+    Ok(Side {
+        start: Start::Device(array.base + offset as u64),
+        pitch,
+        layer,
+        is_allocated: true,
+    })
 }
 
 /// Returns the operand of a batch, whose lengths are in elements of this many bytes.
@@ -384,8 +464,11 @@ fn batch_operand(raw: &CUmemcpy3DOperand, element: usize) -> Result<Operand> {
         CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER => {
             // SAFETY: the type selects this member, which the caller has initialized.
             let pointer = unsafe { raw.op.ptr };
-            (operand.device, operand.pitch, operand.layer) =
-                (pointer.ptr, pointer.rowLength * element, pointer.layerHeight);
+            (operand.device, operand.pitch, operand.layer) = (
+                pointer.ptr,
+                pointer.rowLength * element,
+                pointer.layerHeight,
+            );
         }
         CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY => {
             // SAFETY: the type selects this member, which the caller has initialized.

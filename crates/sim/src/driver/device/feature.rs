@@ -9,7 +9,10 @@ use crate::driver::{Driver, Result};
 const MOST_ELEMENTS: usize = 1 << 30;
 const MOST_BYTES: usize = 1 << 32;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     /// Returns no support: the multi-process service, which confining contexts requires, is not available.
     pub(crate) fn cuDeviceGetExecAffinitySupport(
@@ -40,7 +43,9 @@ impl Driver {
 /// Returns the bytes of one channel, for uncompressed formats.
 fn bytes_of(format: CUarray_format) -> Option<usize> {
     match format {
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => Some(1),
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => {
+            Some(1)
+        }
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16
         | CUarray_format::CU_AD_FORMAT_SIGNED_INT16
         | CUarray_format::CU_AD_FORMAT_HALF => Some(2),

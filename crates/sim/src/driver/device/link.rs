@@ -9,9 +9,17 @@ use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
-    pub(crate) fn cuDeviceCanAccessPeer(&self, access: Pointer<i32>, device: CUdevice, peer: CUdevice) -> Result {
+    pub(crate) fn cuDeviceCanAccessPeer(
+        &self,
+        access: Pointer<i32>,
+        device: CUdevice,
+        peer: CUdevice,
+    ) -> Result {
         let place = access.required()?;
         let differ = self.device(device)? != self.device(peer)?;
         place.write((differ && self.config().has_peers()).into())
@@ -32,7 +40,9 @@ impl Driver {
             | Attribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED => 0,
             Attribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
             | Attribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
-            | Attribute::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED => self.config().has_peers().into(),
+            | Attribute::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED => {
+                self.config().has_peers().into()
+            }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         })
     }
@@ -68,7 +78,9 @@ impl Driver {
         }
         let (mut state, current) = self.enter_current()?;
         let (current, peer) = (state.home(current), state.home(Id::from(peer)));
-        if state.context(peer)?.device == state.context(current)?.device || !self.config().has_peers() {
+        if state.context(peer)?.device == state.context(current)?.device
+            || !self.config().has_peers()
+        {
             return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
         }
         let peers = &mut state.usable_mut(current)?.peers;
@@ -93,8 +105,16 @@ impl Driver {
 impl State {
     /// Returns the other devices whose memory a context can access.
     pub(crate) fn peers_of(&self, context: Id<Context>) -> Vec<usize> {
-        let peers = self.contexts.get(self.home(context)).map(|context| context.peers.as_slice()).unwrap_or_default();
-        peers.iter().filter_map(|peer| self.contexts.get(*peer)).map(|peer| peer.device).collect()
+        let peers = self
+            .contexts
+            .get(self.home(context))
+            .map(|context| context.peers.as_slice())
+            .unwrap_or_default();
+        peers
+            .iter()
+            .filter_map(|peer| self.contexts.get(*peer))
+            .map(|peer| peer.device)
+            .collect()
     }
 }
 
@@ -102,16 +122,25 @@ impl Driver {
     /// Checks that both devices exist and differ.
     fn link(&self, source: CUdevice, target: CUdevice) -> Result {
         let (source, target) = (self.device(source)?, self.device(target)?);
-        if source == target { Err(CUresult::CUDA_ERROR_INVALID_DEVICE) } else { Ok(()) }
+        if source == target {
+            Err(CUresult::CUDA_ERROR_INVALID_DEVICE)
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// Reports each operation as unsupported.
-fn write_no_forms(capabilities: Pointer<u32>, operations: ConstPointer<CUatomicOperation>, count: u32) -> Result {
+fn write_no_forms(
+    capabilities: Pointer<u32>,
+    operations: ConstPointer<CUatomicOperation>,
+    count: u32,
+) -> Result {
     let place = capabilities.required()?;
     // SAFETY: the caller of the C function passed `count` operations, or a null pointer.
     let operations = unsafe { elements(operations.as_ptr(), count as usize) }?;
-    let is_known = |operation: &CUatomicOperation| operation.0 < CUatomicOperation::CU_ATOMIC_OPERATION_MAX.0;
+    let is_known =
+        |operation: &CUatomicOperation| operation.0 < CUatomicOperation::CU_ATOMIC_OPERATION_MAX.0;
     if operations.is_empty() || !operations.iter().all(is_known) {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }

@@ -42,17 +42,44 @@ const T4: Differences = &[
     (Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 5_001_000),
     (Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 256),
     (Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 4 << 20),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 0),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, 0),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 1024),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 16),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 65_536),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 65_536),
-    (Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 0),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE,
+        0,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE,
+        0,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        1024,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
+        16,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        65_536,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        65_536,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
+        0,
+    ),
     (Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3),
-    (Attribute::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 32),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO,
+        32,
+    ),
     (Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0),
-    (Attribute::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, 0),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED,
+        0,
+    ),
 ];
 
 /// An A100 (80 GB, HBM2e, SXM).
@@ -63,11 +90,23 @@ const A100: Differences = &[
     (Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1_410_000),
     (Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1_593_000),
     (Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 40 << 20),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 26_214_400),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 167_936),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 166_912),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE,
+        26_214_400,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        167_936,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        166_912,
+    ),
     (Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0),
-    (Attribute::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, 0),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED,
+        0,
+    ),
 ];
 
 /// A B200 (180 GB, HBM3e).
@@ -90,28 +129,58 @@ const ORIN: Differences = &[
     (Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1_300_000),
     (Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 256),
     (Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 4 << 20),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 2_621_440),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 1536),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 16),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 167_936),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 166_912),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE,
+        2_621_440,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        1536,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
+        16,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        167_936,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        166_912,
+    ),
     (Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 2),
     (Attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED, 1),
     (Attribute::CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 0),
     (Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0),
     (Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0),
-    (Attribute::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, 0),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED,
+        0,
+    ),
 ];
 
 /// A GH200 (480 GB of LPDDR5X at the host, 96 GB of HBM3).
 const GH200: Differences = &[
     (Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144),
     (Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 62_914_560),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 39_321_600),
-    (Attribute::CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED, 1),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE,
+        39_321_600,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED,
+        1,
+    ),
     (Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 1),
-    (Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 1),
-    (Attribute::CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 1),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES,
+        1,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST,
+        1,
+    ),
 ];
 
 /// A GB10 (128 GB, LPDDR5X, shared with the host).
@@ -123,25 +192,53 @@ const GB10: Differences = &[
     (Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 8_533_000),
     (Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 256),
     (Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 25_165_824),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 15_728_640),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 1536),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 24),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 102_400),
-    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 101_376),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE,
+        15_728_640,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        1536,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
+        24,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        102_400,
+    ),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        101_376,
+    ),
     (Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1),
     (Attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED, 1),
     (Attribute::CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 0),
     (Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 1),
-    (Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 1),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES,
+        1,
+    ),
     (Attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 0),
-    (Attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 0),
+    (
+        Attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
+        0,
+    ),
     (Attribute::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 0),
 ];
 
 impl DeviceModel {
     /// All models, the smallest compute capability first.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::T4, Self::A100, Self::Orin, Self::H100, Self::GH200, Self::B200, Self::GB10];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::T4,
+        Self::A100,
+        Self::Orin,
+        Self::H100,
+        Self::GH200,
+        Self::B200,
+        Self::GB10,
+    ];
 
     /// Returns the name of the hardware.
     pub(crate) const fn hardware(self) -> &'static str {
@@ -200,7 +297,9 @@ impl DeviceModel {
         };
         let different = differences.iter().find(|(name, _)| *name == attribute);
         let index = usize::try_from(attribute.0.checked_sub(1)?).ok()?;
-        different.map(|(_, value)| *value).or_else(|| H100.get(index).copied())
+        different
+            .map(|(_, value)| *value)
+            .or_else(|| H100.get(index).copied())
     }
 
     /// Returns an attribute that every model has.
@@ -216,10 +315,22 @@ mod tests {
     #[test]
     fn attribute_values_have_the_indices_of_their_attributes() {
         let figure = |attribute| DeviceModel::H100.figure(attribute);
-        assert_eq!(figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
-        assert_eq!(figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 132);
-        assert_eq!(figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), 9);
-        assert_eq!(figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR), 32);
+        assert_eq!(
+            figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+            32
+        );
+        assert_eq!(
+            figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+            132
+        );
+        assert_eq!(
+            figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            9
+        );
+        assert_eq!(
+            figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
+            32
+        );
         assert_eq!(DeviceModel::H100.attribute(CUdevice_attribute(0)), None);
         assert_eq!(DeviceModel::H100.attribute(CUdevice_attribute(148)), None);
     }
@@ -227,10 +338,22 @@ mod tests {
     #[test]
     fn models_differ_as_their_tables_do() {
         let figures = |attribute| DeviceModel::ALL.map(|model| model.figure(attribute));
-        assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), [7, 8, 8, 9, 9, 10, 12]);
+        assert_eq!(
+            figures(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            [7, 8, 8, 9, 9, 10, 12]
+        );
         assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE), [32; 7]);
-        assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH), [0, 0, 0, 1, 1, 1, 1]);
-        assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED), [0, 0, 1, 0, 0, 0, 1]);
-        assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS), [0, 0, 0, 0, 1, 0, 1]);
+        assert_eq!(
+            figures(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH),
+            [0, 0, 0, 1, 1, 1, 1]
+        );
+        assert_eq!(
+            figures(Attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED),
+            [0, 0, 1, 0, 0, 0, 1]
+        );
+        assert_eq!(
+            figures(Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS),
+            [0, 0, 0, 0, 1, 0, 1]
+        );
     }
 }

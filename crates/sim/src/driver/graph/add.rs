@@ -1,7 +1,8 @@
 //! Adding nodes to graphs.
 
 use curium_sys::{
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, CUresult,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph_st, CUgraphEdgeData, CUgraphNode,
+    CUgraphNodeParams, CUresult,
 };
 
 use super::{Content, Edge, Graph};
@@ -25,30 +26,50 @@ impl Spot {
         after: ConstPointer<CUgraphNode>,
         count: usize,
     ) -> Self {
-        Self { node, graph, after, data: None, count }
+        Self {
+            node,
+            graph,
+            after,
+            data: None,
+            count,
+        }
     }
 
     fn with_data(self, data: ConstPointer<CUgraphEdgeData>) -> Self {
-        Self { data: Some(data), ..self }
+        Self {
+            data: Some(data),
+            ..self
+        }
     }
 }
 
 impl Driver {
     /// Adds the node that `make` describes.
-    pub(super) fn add(&self, spot: &Spot, make: impl FnOnce(&mut State, Id<Graph>) -> Result<Content>) -> Result {
+    pub(super) fn add(
+        &self,
+        spot: &Spot,
+        make: impl FnOnce(&mut State, Id<Graph>) -> Result<Content>,
+    ) -> Result {
         let place = spot.node.required()?;
         let mut state = self.lock();
         let graph = state.graph(spot.graph)?;
         let after = match spot.data {
             Some(data) => state.edges(graph, spot.after, data, spot.count)?,
-            None => state.members(graph, spot.after, spot.count)?.into_iter().map(Edge::from).collect(),
+            None => state
+                .members(graph, spot.after, spot.count)?
+                .into_iter()
+                .map(Edge::from)
+                .collect(),
         };
         let content = make(&mut state, graph)?;
         place.write(state.add_node(graph, content, after).as_raw())
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphAddEmptyNode(
         &self,
@@ -57,7 +78,9 @@ impl Driver {
         after: ConstPointer<CUgraphNode>,
         count: usize,
     ) -> Result {
-        self.add(&Spot::new(node, graph, after, count), |_, _| Ok(Content::Empty))
+        self.add(&Spot::new(node, graph, after, count), |_, _| {
+            Ok(Content::Empty)
+        })
     }
 
     pub(crate) fn cuGraphAddChildGraphNode(
@@ -68,7 +91,9 @@ impl Driver {
         count: usize,
         child: Pointer<CUgraph_st>,
     ) -> Result {
-        self.add(&Spot::new(node, graph, after, count), |state, graph| state.child(graph, child))
+        self.add(&Spot::new(node, graph, after, count), |state, graph| {
+            state.child(graph, child)
+        })
     }
 
     pub(crate) fn cuGraphAddMemAllocNode(
@@ -80,7 +105,9 @@ impl Driver {
         params: Pointer<CUDA_MEM_ALLOC_NODE_PARAMS>,
     ) -> Result {
         let mut described = params.read()?;
-        self.add(&Spot::new(node, graph, after, count), |state, _| self.allocation_content(state, &mut described))?;
+        self.add(&Spot::new(node, graph, after, count), |state, _| {
+            self.allocation_content(state, &mut described)
+        })?;
         params.write(described)
     }
 
@@ -92,7 +119,9 @@ impl Driver {
         count: usize,
         address: CUdeviceptr,
     ) -> Result {
-        self.add(&Spot::new(node, graph, after, count), |state, graph| self.free_content(state, graph, address))
+        self.add(&Spot::new(node, graph, after, count), |state, graph| {
+            self.free_content(state, graph, address)
+        })
     }
 
     pub(crate) fn cuGraphAddNode(
@@ -115,7 +144,10 @@ impl Driver {
         count: usize,
         params: Pointer<CUgraphNodeParams>,
     ) -> Result {
-        self.add_described(&Spot::new(node, graph, after, count).with_data(data), params)
+        self.add_described(
+            &Spot::new(node, graph, after, count).with_data(data),
+            params,
+        )
     }
 
     pub(crate) fn cuGraphAddNode_v3(
@@ -127,7 +159,10 @@ impl Driver {
         count: usize,
         params: Pointer<CUgraphNodeParams>,
     ) -> Result {
-        self.add_described(&Spot::new(node, graph, after, count).with_data(data), params)
+        self.add_described(
+            &Spot::new(node, graph, after, count).with_data(data),
+            params,
+        )
     }
 }
 
@@ -135,14 +170,20 @@ impl Driver {
     /// Adds a node of any kind, and writes the output fields of the description.
     fn add_described(&self, spot: &Spot, params: Pointer<CUgraphNodeParams>) -> Result {
         let mut described = params.read()?;
-        self.add(spot, |state, graph| self.content_of(state, graph, &mut described))?;
+        self.add(spot, |state, graph| {
+            self.content_of(state, graph, &mut described)
+        })?;
         params.write(described)
     }
 }
 
 impl State {
     /// Returns a child node with a copy of `child`, which must not be the graph itself.
-    pub(super) fn child(&mut self, graph: Id<Graph>, child: Pointer<CUgraph_st>) -> Result<Content> {
+    pub(super) fn child(
+        &mut self,
+        graph: Id<Graph>,
+        child: Pointer<CUgraph_st>,
+    ) -> Result<Content> {
         let child = self.graph(child)?;
         if child == graph || self.allocates(child) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -154,7 +195,11 @@ impl State {
     }
 
     /// Returns a child node that takes ownership of `child`, which must have no other owner.
-    pub(super) fn moved_child(&mut self, graph: Id<Graph>, child: Pointer<CUgraph_st>) -> Result<Content> {
+    pub(super) fn moved_child(
+        &mut self,
+        graph: Id<Graph>,
+        child: Pointer<CUgraph_st>,
+    ) -> Result<Content> {
         let child = self.graph(child)?;
         let is_owned = self.graphs.get(child).is_some_and(Graph::is_owned);
         if child == graph || !is_owned || self.is_captured_into(child) {
@@ -165,6 +210,9 @@ impl State {
 
     /// Returns `true` if a graph has memory nodes, which cannot be copied.
     pub(super) fn allocates(&self, graph: Id<Graph>) -> bool {
-        self.nodes_of(graph).iter().filter_map(|node| self.nodes.get(*node)).any(|node| node.content.is_memory())
+        self.nodes_of(graph)
+            .iter()
+            .filter_map(|node| self.nodes.get(*node))
+            .any(|node| node.content.is_memory())
     }
 }

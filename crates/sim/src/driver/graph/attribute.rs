@@ -1,8 +1,8 @@
 //! Attributes of kernel nodes.
 
 use curium_sys::{
-    CUgraphNode_st, CUkernelNodeAttrID, CUkernelNodeAttrValue, CUlaunchAttribute, CUlaunchAttributeID as Attribute,
-    CUresult,
+    CUgraphNode_st, CUkernelNodeAttrID, CUkernelNodeAttrValue, CUlaunchAttribute,
+    CUlaunchAttributeID as Attribute, CUresult,
 };
 
 use super::content::KernelNode;
@@ -33,7 +33,10 @@ unsafe impl Send for Attributes {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Attributes {}
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphKernelNodeGetAttribute(
         &self,
@@ -103,7 +106,10 @@ impl Attributes {
     /// Returns the attributes of a launch that its node keeps.
     pub(crate) fn of_launch(attributes: &[CUlaunchAttribute]) -> Self {
         let mut kept = Self::default();
-        for attribute in attributes.iter().filter(|attribute| OF_NODES.contains(&attribute.id)) {
+        for attribute in attributes
+            .iter()
+            .filter(|attribute| OF_NODES.contains(&attribute.id))
+        {
             kept.set(attribute.id, attribute.value);
         }
         kept
@@ -127,7 +133,13 @@ impl Attributes {
 impl State {
     fn kernel_node(&self, raw: Pointer<CUgraphNode_st>) -> Result<(Id<Node>, &KernelNode)> {
         match self.node(raw)? {
-            (id, Node { content: Content::Kernel(kernel), .. }) => Ok((id, kernel)),
+            (
+                id,
+                Node {
+                    content: Content::Kernel(kernel),
+                    ..
+                },
+            ) => Ok((id, kernel)),
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
     }
@@ -135,5 +147,9 @@ impl State {
 
 /// Checks that kernel nodes support an attribute.
 fn check(attribute: Attribute) -> Result {
-    if OF_NODES.contains(&attribute) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    if OF_NODES.contains(&attribute) {
+        Ok(())
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use curium_sys::{
-    CUctx_st, CUgraph_st, CUgraphConditionalHandle, CUgraphConditionalNodeType, CUgraphConditionalNodeType_enum,
-    CUresult,
+    CUctx_st, CUgraph_st, CUgraphConditionalHandle, CUgraphConditionalNodeType,
+    CUgraphConditionalNodeType_enum, CUresult,
 };
 
 use super::Graph;
@@ -38,7 +38,10 @@ struct Value {
 
 const ASSIGN_DEFAULT: u32 = 1;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphConditionalHandleCreate(
         &self,
@@ -56,7 +59,12 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let handle = state.next_number();
-        let value = Value { handle, value: 0, is_assigned_at_launch: flags & ASSIGN_DEFAULT != 0, default };
+        let value = Value {
+            handle,
+            value: 0,
+            is_assigned_at_launch: flags & ASSIGN_DEFAULT != 0,
+            default,
+        };
         if let Some(graph) = state.graphs.get_mut(graph) {
             graph.conditions.0.push(value);
         }
@@ -76,7 +84,11 @@ impl Conditions {
 
     /// Returns every value at the start of a launch.
     pub(super) fn begin(&mut self) {
-        for value in self.0.iter_mut().filter(|value| value.is_assigned_at_launch) {
+        for value in self
+            .0
+            .iter_mut()
+            .filter(|value| value.is_assigned_at_launch)
+        {
             value.value = value.default;
         }
     }
@@ -89,7 +101,10 @@ impl Conditions {
     }
 
     pub(super) fn get(&self, handle: CUgraphConditionalHandle) -> u32 {
-        self.0.iter().find(|value| value.handle == handle).map_or(0, |value| value.value)
+        self.0
+            .iter()
+            .find(|value| value.handle == handle)
+            .map_or(0, |value| value.value)
     }
 }
 
@@ -112,9 +127,15 @@ impl Condition {
     /// Returns the index of the next body for a value, given the number of bodies that ran.
     pub(super) fn chooses(&self, value: u32, ran: u64) -> Option<usize> {
         let body = match self.kind {
-            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_WHILE if value != 0 => return Some(0),
-            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_IF if ran == 0 => usize::from(value == 0),
-            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_SWITCH if ran == 0 => value as usize,
+            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_WHILE if value != 0 => {
+                return Some(0);
+            }
+            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_IF if ran == 0 => {
+                usize::from(value == 0)
+            }
+            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_SWITCH if ran == 0 => {
+                value as usize
+            }
             _ => return None,
         };
         (body < self.bodies.len()).then_some(body)

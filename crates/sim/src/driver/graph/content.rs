@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use curium_sys::{
-    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUdeviceptr,
-    CUfunc_st, CUgraphNodeParams_st__bindgen_ty_1, CUgraphNodeType, CUresult,
+    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
+    CUctx_st, CUdeviceptr, CUfunc_st, CUgraphNodeParams_st__bindgen_ty_1, CUgraphNodeType,
+    CUresult,
 };
 
 use super::attribute::Attributes;
@@ -68,10 +69,22 @@ unsafe impl Sync for Copy3D {}
 
 impl Content {
     /// Returns a launch of a kernel with the handle that it was named by.
-    pub(crate) fn kernel(function: Pointer<CUfunc_st>, launch: Launch, attributes: Attributes) -> Result<Self> {
-        let values = launch.values()?.map(|value| HostPtr(value.cast_mut())).collect();
+    pub(crate) fn kernel(
+        function: Pointer<CUfunc_st>,
+        launch: Launch,
+        attributes: Attributes,
+    ) -> Result<Self> {
+        let values = launch
+            .values()?
+            .map(|value| HostPtr(value.cast_mut()))
+            .collect();
         let function = Id::from_number(function.address());
-        Ok(Self::Kernel(Arc::new(KernelNode { function, launch, values, attributes })))
+        Ok(Self::Kernel(Arc::new(KernelNode {
+            function,
+            launch,
+            values,
+            attributes,
+        })))
     }
 
     pub(super) fn kind(&self) -> CUgraphNodeType {
@@ -160,7 +173,9 @@ impl Content {
             Self::Set(set) => set.run(driver),
             Self::Library(operation) => operation.run(driver),
             Self::Allocate(allocation) => {
-                driver.memory().note_fresh(allocation.address(), allocation.params.bytesize as u64);
+                driver
+                    .memory()
+                    .note_fresh(allocation.address(), allocation.params.bytesize as u64);
                 driver.memory().renew(allocation.address(), NOBODY);
                 Ok(())
             }
@@ -187,7 +202,11 @@ impl Driver {
 
     /// Returns the specified context, or else the current one.
     pub(super) fn context_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
-        if context.is_null() { self.current() } else { Ok(Id::from(context)) }
+        if context.is_null() {
+            self.current()
+        } else {
+            Ok(Id::from(context))
+        }
     }
 
     /// Returns a copy; with a single row, the pitch is ignored.
@@ -197,7 +216,10 @@ impl Driver {
             copy.srcPitch = copy.srcPitch.max(copy.srcXInBytes + copy.WidthInBytes);
             copy.dstPitch = copy.dstPitch.max(copy.dstXInBytes + copy.WidthInBytes);
         }
-        Ok(Content::Copy(Copy3D { described, rows: self.rows_of(state, &copy)? }))
+        Ok(Content::Copy(Copy3D {
+            described,
+            rows: self.rows_of(state, &copy)?,
+        }))
     }
 
     pub(super) fn set_content(&self, set: CUDA_MEMSET_NODE_PARAMS) -> Result<Content> {
@@ -267,19 +289,42 @@ impl Copy3D {
 
 impl Set {
     pub(crate) fn new(dst: CUdeviceptr, fill: Fill, pitch: usize, height: usize) -> Self {
-        let Fill { value, width, count } = fill;
-        Self(CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize: width as u32, width: count, height })
+        let Fill {
+            value,
+            width,
+            count,
+        } = fill;
+        Self(CUDA_MEMSET_NODE_PARAMS {
+            dst,
+            pitch,
+            value,
+            elementSize: width as u32,
+            width: count,
+            height,
+        })
     }
 
     pub(super) fn touched(&self) -> Touched {
         let Self(set) = *self;
         let size = (set.height - 1) * set.pitch + set.width * set.elementSize as usize;
-        Touched { address: set.dst, size: size as u64, write: true }
+        Touched {
+            address: set.dst,
+            size: size as u64,
+            write: true,
+        }
     }
 
     fn run(&self, driver: &Driver) -> Result {
         let Self(set) = *self;
-        let fill = Fill { value: set.value, width: set.elementSize as usize, count: set.width };
-        (0..set.height).try_for_each(|row| driver.memory().fill(set.dst + (row * set.pitch) as u64, fill))
+        let fill = Fill {
+            value: set.value,
+            width: set.elementSize as usize,
+            count: set.width,
+        };
+        (0..set.height).try_for_each(|row| {
+            driver
+                .memory()
+                .fill(set.dst + (row * set.pitch) as u64, fill)
+        })
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use curium_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_KERNEL_NODE_PARAMS,
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, CUgraphChildGraphNodeOwnership,
-    CUgraphNode_st, CUgraphNodeParams, CUgraphNodeType, CUresult,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2,
+    CUgraphChildGraphNodeOwnership, CUgraphNode_st, CUgraphNodeParams, CUgraphNodeType, CUresult,
 };
 
 use super::condition::Condition;
@@ -17,7 +17,10 @@ use crate::memory::HostPtr;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphNodeSetParams(
         &self,
@@ -26,7 +29,9 @@ impl Driver {
     ) -> Result {
         let mut described = params.read()?;
         let mut state = self.lock();
-        let (graph, kind) = state.node(node).map(|(_, node)| (node.graph, node.content.kind()))?;
+        let (graph, kind) = state
+            .node(node)
+            .map(|(_, node)| (node.graph, node.content.kind()))?;
         let is_changeable = !matches!(
             kind,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH
@@ -89,11 +94,14 @@ impl Driver {
                 self.kernel(state, &params)
             }
             // SAFETY: the type of the description is a copy.
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.copy_content(state, unsafe { union.memcpy }.copyParams),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => {
+                self.copy_content(state, unsafe { union.memcpy }.copyParams)
+            }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
                 // SAFETY: the type of the description is a fill.
                 let set = unsafe { union.memset };
-                let (dst, pitch, value, width, height) = (set.dst, set.pitch, set.value, set.width, set.height);
+                let (dst, pitch, value, width, height) =
+                    (set.dst, set.pitch, set.value, set.width, set.height);
                 self.set_content(CUDA_MEMSET_NODE_PARAMS {
                     dst,
                     pitch,
@@ -114,7 +122,9 @@ impl Driver {
                 // SAFETY: the graph of a description is a handle, as if it were an argument.
                 let handle = unsafe { Pointer::from_raw(child.graph) };
                 match child.ownership {
-                    CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => state.child(graph, handle),
+                    CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => {
+                        state.child(graph, handle)
+                    }
                     CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => {
                         state.moved_child(graph, handle)
                     }
@@ -125,13 +135,17 @@ impl Driver {
                 // SAFETY: the type of the description is a record.
                 let record = unsafe { union.eventRecord };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
-                state.event(unsafe { Pointer::from_raw(record.event) }).map(|(id, _)| Content::Record(id))
+                state
+                    .event(unsafe { Pointer::from_raw(record.event) })
+                    .map(|(id, _)| Content::Record(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
                 // SAFETY: the type of the description is a wait.
                 let wait = unsafe { union.eventWait };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
-                state.event(unsafe { Pointer::from_raw(wait.event) }).map(|(id, _)| Content::Wait(id))
+                state
+                    .event(unsafe { Pointer::from_raw(wait.event) })
+                    .map(|(id, _)| Content::Wait(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
                 // SAFETY: the type of the description is a conditional node.
@@ -140,8 +154,21 @@ impl Driver {
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
                 // SAFETY: the type of the description is a batch of operations.
-                let CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 { ctx, count, paramArray, flags } = unsafe { union.memOp };
-                self.batch_content(state, &CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx, count, paramArray, flags })
+                let CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 {
+                    ctx,
+                    count,
+                    paramArray,
+                    flags,
+                } = unsafe { union.memOp };
+                self.batch_content(
+                    state,
+                    &CUDA_BATCH_MEM_OP_NODE_PARAMS {
+                        ctx,
+                        count,
+                        paramArray,
+                        flags,
+                    },
+                )
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
                 // SAFETY: the type of the description is an allocation.
@@ -158,7 +185,9 @@ impl Driver {
                 Ok(content)
             }
             // SAFETY: the type of the description is a free node.
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => self.free_content(state, graph, unsafe { union.free }.dptr),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
+                self.free_content(state, graph, unsafe { union.free }.dptr)
+            }
             // Semaphores of other interfaces do not exist here.
             _ => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
         }
@@ -172,22 +201,36 @@ impl State {
         graph: Id<Graph>,
         described: &mut curium_sys::CUDA_CONDITIONAL_NODE_PARAMS,
     ) -> Result<Content> {
-        let is_known = self.graphs.get(graph).is_some_and(|graph| graph.conditions.has(described.handle));
+        let is_known = self
+            .graphs
+            .get(graph)
+            .is_some_and(|graph| graph.conditions.has(described.handle));
         if !is_known || !Condition::allows(described.type_, described.size) {
             return Err(INVALID);
         }
         let bodies: Vec<_> = (0..described.size).map(|_| self.new_graph(None)).collect();
         // As in the driver, the list of bodies is never moved and lives as long as the node.
-        let listed: Arc<[HostPtr]> = bodies.iter().map(|body| HostPtr(body.as_raw().cast())).collect();
+        let listed: Arc<[HostPtr]> = bodies
+            .iter()
+            .map(|body| HostPtr(body.as_raw().cast()))
+            .collect();
         described.phGraph_out = listed.as_ptr().cast_mut().cast();
-        Ok(Content::Condition(Condition { handle: described.handle, kind: described.type_, bodies, listed }))
+        Ok(Content::Condition(Condition {
+            handle: described.handle,
+            kind: described.type_,
+            bodies,
+            listed,
+        }))
     }
 }
 
 impl Content {
     /// Returns the description of the node.
     fn description(&self) -> CUgraphNodeParams {
-        let mut described = CUgraphNodeParams { type_: self.kind(), ..CUgraphNodeParams::default() };
+        let mut described = CUgraphNodeParams {
+            type_: self.kind(),
+            ..CUgraphNodeParams::default()
+        };
         let union = &mut described.__bindgen_anon_1;
         match self {
             // As for a kernel without a function: a library does not report its kernels.
@@ -195,7 +238,14 @@ impl Content {
             Self::Kernel(kernel) => kernel.describe(union),
             Self::Copy(copy) => union.memcpy.copyParams = copy.described,
             Self::Set(set) => {
-                let CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height } = set.0;
+                let CUDA_MEMSET_NODE_PARAMS {
+                    dst,
+                    pitch,
+                    value,
+                    elementSize,
+                    width,
+                    height,
+                } = set.0;
                 union.memset = CUDA_MEMSET_NODE_PARAMS_v2 {
                     dst,
                     pitch,
@@ -217,12 +267,23 @@ impl Content {
             }
             Self::Free(address) => union.free.dptr = *address,
             Self::Condition(condition) => {
-                (union.conditional.handle, union.conditional.type_) = (condition.handle, condition.kind);
+                (union.conditional.handle, union.conditional.type_) =
+                    (condition.handle, condition.kind);
                 union.conditional.size = condition.bodies.len() as u32;
             }
             Self::Batch(batch) => {
-                let CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx, count, paramArray, flags } = batch.description();
-                union.memOp = CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 { ctx, count, paramArray, flags };
+                let CUDA_BATCH_MEM_OP_NODE_PARAMS {
+                    ctx,
+                    count,
+                    paramArray,
+                    flags,
+                } = batch.description();
+                union.memOp = CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 {
+                    ctx,
+                    count,
+                    paramArray,
+                    flags,
+                };
             }
         }
         described

@@ -10,7 +10,10 @@ use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphDebugDotPrint(
         &self,
@@ -18,7 +21,10 @@ impl Driver {
         path: ConstPointer<c_char>,
         _flags: u32,
     ) -> Result {
-        let path = path.text()?.to_str().map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let path = path
+            .text()?
+            .to_str()
+            .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
         let graph = state.graph(graph)?;
         let mut text = String::from("digraph dot {\n");
@@ -32,16 +38,27 @@ impl State {
     fn draw(&self, graph: Id<Graph>, text: &mut String) {
         let number = self.graphs.get(graph).map_or(0, |graph| graph.number);
         for id in self.nodes_of(graph) {
-            let Some(node) = self.nodes.get(id) else { continue };
+            let Some(node) = self.nodes.get(id) else {
+                continue;
+            };
             let name = |number: u32, node: u32| format!("\"graph_{number}_node_{node}\"");
             let own = name(number, node.number);
             // Writing to a `String` cannot fail.
-            writeln!(text, "{own} [label=\"{} {}\"];", node.number, node.content.name()).unwrap_or_default();
+            writeln!(
+                text,
+                "{own} [label=\"{} {}\"];",
+                node.number,
+                node.content.name()
+            )
+            .unwrap_or_default();
             for edge in &node.after {
                 let from = self.nodes.get(edge.from).map_or(0, |from| from.number);
                 writeln!(text, "{} -> {own};", name(number, from)).unwrap_or_default();
             }
-            node.content.parts().into_iter().for_each(|part| self.draw(part, text));
+            node.content
+                .parts()
+                .into_iter()
+                .for_each(|part| self.draw(part, text));
         }
     }
 }

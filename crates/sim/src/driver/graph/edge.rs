@@ -14,7 +14,10 @@ pub(crate) struct Edge {
     pub(in crate::driver) data: CUgraphEdgeData,
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphAddDependencies(
         &self,
@@ -38,11 +41,16 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let graph = state.graph(graph)?;
-        let added: Vec<_> =
-            state.listed(graph, from, data, count)?.into_iter().zip(state.members(graph, to, count)?).collect();
+        let added: Vec<_> = state
+            .listed(graph, from, data, count)?
+            .into_iter()
+            .zip(state.members(graph, to, count)?)
+            .collect();
         for (index, (edge, to)) in added.iter().enumerate() {
             let is_there = |node: &Node| node.after.iter().any(|other| other.from == edge.from);
-            let is_repeated = added[..index].iter().any(|(other, end)| (other.from, end) == (edge.from, to));
+            let is_repeated = added[..index]
+                .iter()
+                .any(|(other, end)| (other.from, end) == (edge.from, to));
             if edge.from == *to || is_repeated || state.nodes.get(*to).is_none_or(is_there) {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
@@ -64,7 +72,10 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let graph = state.graph(graph)?;
-        let (from, to) = (state.members(graph, from, count)?, state.members(graph, to, count)?);
+        let (from, to) = (
+            state.members(graph, from, count)?,
+            state.members(graph, to, count)?,
+        );
         for (from, to) in from.iter().zip(&to) {
             let edges = state.nodes.get(*to).map_or(&[][..], |node| &node.after);
             if edges.iter().all(|edge| edge.from != *from) {
@@ -101,7 +112,9 @@ impl State {
         count: usize,
     ) -> Result<Vec<Edge>> {
         let edges = self.listed(graph, nodes, data, count)?;
-        let repeats = |(index, edge): (usize, &Edge)| edges[..index].iter().any(|other| other.from == edge.from);
+        let repeats = |(index, edge): (usize, &Edge)| {
+            edges[..index].iter().any(|other| other.from == edge.from)
+        };
         if edges.iter().enumerate().any(repeats) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -123,13 +136,20 @@ impl State {
             // SAFETY: the caller of the C function passed as many data as nodes, or none.
             unsafe { elements(data.as_ptr(), count) }?.to_vec()
         };
-        Ok(nodes.into_iter().zip(data).map(|(from, data)| Edge { from, data }).collect())
+        Ok(nodes
+            .into_iter()
+            .zip(data)
+            .map(|(from, data)| Edge { from, data })
+            .collect())
     }
 }
 
 impl Edge {
     /// Creates an edge without data.
     pub(crate) fn from(node: Id<Node>) -> Self {
-        Self { from: node, data: CUgraphEdgeData::default() }
+        Self {
+            from: node,
+            data: CUgraphEdgeData::default(),
+        }
     }
 }

@@ -4,8 +4,9 @@ use std::ffi::{c_char, c_ulonglong};
 use std::sync::{Arc, Mutex};
 
 use curium_sys::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph_st, CUgraphExec, CUgraphExec_st, CUgraphInstantiate_flags,
-    CUgraphInstantiateResult, CUgraphNode, CUgraphNode_st, CUresult, CUstream_st, cuuint64_t,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph_st, CUgraphExec, CUgraphExec_st,
+    CUgraphInstantiate_flags, CUgraphInstantiateResult, CUgraphNode, CUgraphNode_st, CUresult,
+    CUstream_st, cuuint64_t,
 };
 
 use super::condition::Conditions;
@@ -37,11 +38,17 @@ impl Object for Executable {
 const ALL_FLAGS: u64 = (CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0
     | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0
     | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0
-    | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0) as u64;
-const AUTO_FREE: u64 = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as u64;
-const DEVICE_LAUNCH: u64 = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
+    | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0)
+    as u64;
+const AUTO_FREE: u64 =
+    CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as u64;
+const DEVICE_LAUNCH: u64 =
+    CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphInstantiate(
         &self,
@@ -83,8 +90,9 @@ impl Driver {
         let mut described = params.read()?;
         let mut failing = std::ptr::null_mut();
         // SAFETY: the pointer is to a local variable.
-        let result =
-            self.instantiate_graph(executable, graph, described.flags, unsafe { Pointer::from_raw(&raw mut failing) });
+        let result = self.instantiate_graph(executable, graph, described.flags, unsafe {
+            Pointer::from_raw(&raw mut failing)
+        });
         described.hErrNode_out = failing;
         described.result_out = match (result, failing.is_null()) {
             (Ok(()), _) => CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
@@ -112,25 +120,50 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let id = state.executable(executable)?;
-        flags.write(state.executables.get(id).map_or(0, |executable| executable.flags))
+        flags.write(
+            state
+                .executables
+                .get(id)
+                .map_or(0, |executable| executable.flags),
+        )
     }
 
-    pub(crate) fn cuGraphExecGetId(&self, executable: Pointer<CUgraphExec_st>, number: Pointer<u32>) -> Result {
+    pub(crate) fn cuGraphExecGetId(
+        &self,
+        executable: Pointer<CUgraphExec_st>,
+        number: Pointer<u32>,
+    ) -> Result {
         let state = self.lock();
         let id = state.executable(executable)?;
-        number.write(state.executables.get(id).map_or(0, |executable| executable.number))
+        number.write(
+            state
+                .executables
+                .get(id)
+                .map_or(0, |executable| executable.number),
+        )
     }
 
-    pub(crate) fn cuGraphUpload(&self, executable: Pointer<CUgraphExec_st>, stream: Pointer<CUstream_st>) -> Result {
+    pub(crate) fn cuGraphUpload(
+        &self,
+        executable: Pointer<CUgraphExec_st>,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
         let mut state = self.lock();
         state.executable(executable)?;
         self.stream(&mut state, stream).map(|_| ())
     }
 
-    pub(crate) fn cuGraphLaunch(&self, executable: Pointer<CUgraphExec_st>, stream: Pointer<CUstream_st>) -> Result {
+    pub(crate) fn cuGraphLaunch(
+        &self,
+        executable: Pointer<CUgraphExec_st>,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
         let mut state = self.lock();
         let id = state.executable(executable)?;
-        let stale = state.executables.get(id).and_then(|executable| executable.plan.stale(self, &state));
+        let stale = state
+            .executables
+            .get(id)
+            .and_then(|executable| executable.plan.stale(self, &state));
         if stale.is_some() {
             // The report acquires the lock itself.
             drop(state);
@@ -140,8 +173,14 @@ impl Driver {
         let stream = self.uncaptured_stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
         let number = state.streams.get(stream).map_or(0, |stream| stream.number);
-        let place = Place { device: state.usable(context)?.device, context, stream: number };
-        let Some(executable) = state.executables.get(id) else { return Ok(()) };
+        let place = Place {
+            device: state.usable(context)?.device,
+            context,
+            stream: number,
+        };
+        let Some(executable) = state.executables.get(id) else {
+            return Ok(());
+        };
         let (plan, conditions) = (executable.plan.clone(), Arc::clone(&executable.conditions));
         let objects = executable.objects.clone();
         let freed = self.allocate_of_graph(&plan, executable.flags & AUTO_FREE != 0)?;
@@ -158,7 +197,9 @@ impl Driver {
         let end = Work::Device(Box::new(move |driver| {
             // Its allocations exist until here, even if the graph and the executable are destroyed.
             drop(plan);
-            freed.iter().for_each(|address| driver.memory().free(*address));
+            freed
+                .iter()
+                .for_each(|address| driver.memory().free(*address));
             let mut state = driver.lock();
             state.release_objects(&objects);
             driver.call_destructors(state);
@@ -190,7 +231,10 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let step = state.step(executable, node)?;
-        if !matches!(step.content, Content::Kernel(_) | Content::Copy(_) | Content::Set(_) | Content::Library(_)) {
+        if !matches!(
+            step.content,
+            Content::Kernel(_) | Content::Copy(_) | Content::Set(_) | Content::Library(_)
+        ) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         step.is_enabled = is_enabled != 0;
@@ -216,7 +260,10 @@ impl Driver {
         if flags & DEVICE_LAUNCH != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let is_made = state.executables.iter().any(|(_, executable)| executable.graph == graph);
+        let is_made = state
+            .executables
+            .iter()
+            .any(|(_, executable)| executable.graph == graph);
         if is_made && state.has_conditions(graph) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
@@ -235,7 +282,15 @@ impl Driver {
         state.retain_objects(&objects);
         let conditions = Arc::new(Mutex::new(state.conditions_of(graph)));
         let number = state.next_number() as u32;
-        let executable = Executable { graph, plan, conditions, objects, flags, number, last: None };
+        let executable = Executable {
+            graph,
+            plan,
+            conditions,
+            objects,
+            flags,
+            number,
+            last: None,
+        };
         place.write(state.executables.insert(executable).as_raw())
     }
 
@@ -259,7 +314,11 @@ impl Driver {
 impl State {
     pub(super) fn executable(&self, raw: Pointer<CUgraphExec_st>) -> Result<Id<Executable>> {
         let id = Id::from(raw);
-        if self.executables.contains(id) { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        if self.executables.contains(id) {
+            Ok(id)
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
     }
 
     /// Returns the step of an executable for a node of its graph.
@@ -271,12 +330,18 @@ impl State {
         let id = self.executable(executable)?;
         let node: Id<Node> = Id::from(node);
         let executable = self.executables.get_mut(id);
-        executable.and_then(|executable| executable.plan.step_mut(node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+        executable
+            .and_then(|executable| executable.plan.step_mut(node))
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
     /// Returns the values of the conditional handles of a graph and of its child graphs.
     fn conditions_of(&self, graph: Id<Graph>) -> Conditions {
-        let mut conditions = self.graphs.get(graph).map(|graph| graph.conditions.clone()).unwrap_or_default();
+        let mut conditions = self
+            .graphs
+            .get(graph)
+            .map(|graph| graph.conditions.clone())
+            .unwrap_or_default();
         for part in self.parts_of(graph) {
             conditions.extend(self.conditions_of(part));
         }
@@ -286,14 +351,29 @@ impl State {
     /// Returns `true` if a graph or a part of it has conditional nodes: it cannot be cloned, and only one executable of it can exist.
     pub(super) fn has_conditions(&self, graph: Id<Graph>) -> bool {
         let nodes = self.nodes_of(graph);
-        let has_own = nodes.iter().filter_map(|node| self.nodes.get(*node)).any(|node| node.content.is_condition());
-        has_own || self.parts_of(graph).into_iter().any(|part| self.has_conditions(part))
+        let has_own = nodes
+            .iter()
+            .filter_map(|node| self.nodes.get(*node))
+            .any(|node| node.content.is_condition());
+        has_own
+            || self
+                .parts_of(graph)
+                .into_iter()
+                .any(|part| self.has_conditions(part))
     }
 
     /// Makes an executable keep objects, replacing or extending the previous ones.
-    pub(super) fn keep_objects(&mut self, id: Id<Executable>, objects: Vec<(Id<UserObject>, u32)>, replaces: bool) {
+    pub(super) fn keep_objects(
+        &mut self,
+        id: Id<Executable>,
+        objects: Vec<(Id<UserObject>, u32)>,
+        replaces: bool,
+    ) {
         self.retain_objects(&objects);
-        let kept = self.executables.get_mut(id).map(|executable| &mut executable.objects);
+        let kept = self
+            .executables
+            .get_mut(id)
+            .map(|executable| &mut executable.objects);
         let before = match kept {
             Some(kept) if replaces => std::mem::replace(kept, objects),
             Some(kept) => {
@@ -307,7 +387,11 @@ impl State {
 
     /// Returns the objects that a graph and its parts keep alive.
     pub(super) fn objects_of(&self, graph: Id<Graph>) -> Vec<(Id<UserObject>, u32)> {
-        let mut objects = self.graphs.get(graph).map(|graph| graph.objects.clone()).unwrap_or_default();
+        let mut objects = self
+            .graphs
+            .get(graph)
+            .map(|graph| graph.objects.clone())
+            .unwrap_or_default();
         for part in self.parts_of(graph) {
             objects.extend(self.objects_of(part));
         }
@@ -316,6 +400,10 @@ impl State {
 
     fn parts_of(&self, graph: Id<Graph>) -> Vec<Id<Graph>> {
         let nodes = self.nodes_of(graph);
-        nodes.iter().filter_map(|node| self.nodes.get(*node)).flat_map(|node| node.content.parts()).collect()
+        nodes
+            .iter()
+            .filter_map(|node| self.nodes.get(*node))
+            .flat_map(|node| node.content.parts())
+            .collect()
     }
 }

@@ -1,9 +1,9 @@
 //! Kinds of nodes that use the same description to add nodes, to change them, and to update executables.
 
 use curium_sys::{
-    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1,
-    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUevent_st, CUgraph_st, CUgraphExec_st, CUgraphNode,
-    CUgraphNode_st, CUresult,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
+    CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUevent_st,
+    CUgraph_st, CUgraphExec_st, CUgraphNode, CUgraphNode_st, CUresult,
 };
 
 use super::Content;
@@ -81,7 +81,11 @@ kinds! {
 }
 
 impl Driver {
-    fn kernel_v1(&self, state: &mut State, params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>) -> Result<Content> {
+    fn kernel_v1(
+        &self,
+        state: &mut State,
+        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>,
+    ) -> Result<Content> {
         let params = params.read()?;
         let params = CUDA_KERNEL_NODE_PARAMS {
             func: params.func,
@@ -99,7 +103,11 @@ impl Driver {
         self.kernel(state, &params)
     }
 
-    fn kernel_v2(&self, state: &mut State, params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>) -> Result<Content> {
+    fn kernel_v2(
+        &self,
+        state: &mut State,
+        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>,
+    ) -> Result<Content> {
         self.kernel(state, &params.read()?)
     }
 
@@ -107,16 +115,28 @@ impl Driver {
         self.copy_content(state, params.read()?)
     }
 
-    fn set(&self, _state: &mut State, params: ConstPointer<CUDA_MEMSET_NODE_PARAMS>) -> Result<Content> {
+    fn set(
+        &self,
+        _state: &mut State,
+        params: ConstPointer<CUDA_MEMSET_NODE_PARAMS>,
+    ) -> Result<Content> {
         self.set_content(params.read()?)
     }
 
-    fn host(&self, _state: &mut State, params: ConstPointer<CUDA_HOST_NODE_PARAMS>) -> Result<Content> {
+    fn host(
+        &self,
+        _state: &mut State,
+        params: ConstPointer<CUDA_HOST_NODE_PARAMS>,
+    ) -> Result<Content> {
         let params = params.read()?;
         HostFunction::new(params.fn_, params.userData).map(Content::Host)
     }
 
-    fn batch_node(&self, state: &mut State, params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>) -> Result<Content> {
+    fn batch_node(
+        &self,
+        state: &mut State,
+        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+    ) -> Result<Content> {
         self.batch_content(state, &params.read()?)
     }
 
@@ -128,10 +148,19 @@ impl Driver {
         state.event(event).map(|(id, _)| Content::Wait(id))
     }
 
-    pub(super) fn kernel(&self, state: &mut State, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<Content> {
+    pub(super) fn kernel(
+        &self,
+        state: &mut State,
+        params: &CUDA_KERNEL_NODE_PARAMS,
+    ) -> Result<Content> {
         // SAFETY: the function of a description is a handle, as if it were an argument.
-        let function =
-            unsafe { Pointer::from_raw(if params.func.is_null() { params.kern.cast() } else { params.func }) };
+        let function = unsafe {
+            Pointer::from_raw(if params.func.is_null() {
+                params.kern.cast()
+            } else {
+                params.func
+            })
+        };
         // SAFETY: the context of a description is a handle, as if it were an argument.
         let context = unsafe { Pointer::from_raw(params.ctx) };
         let shape = Shape {
@@ -145,11 +174,21 @@ impl Driver {
         let values = unsafe { Pointer::from_raw(params.kernelParams) };
         // SAFETY: as above.
         let extra = unsafe { Pointer::from_raw(params.extra) };
-        self.kernel_content(state, function, context, shape, Arguments::new(values, extra)?)
+        self.kernel_content(
+            state,
+            function,
+            context,
+            shape,
+            Arguments::new(values, extra)?,
+        )
     }
 
     /// Returns a node of operations on values, at least one.
-    pub(super) fn batch_content(&self, state: &State, params: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> Result<Content> {
+    pub(super) fn batch_content(
+        &self,
+        state: &State,
+        params: &CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    ) -> Result<Content> {
         // SAFETY: the context of a description is a handle, as if it were an argument.
         let context = self.context_or_current(unsafe { Pointer::from_raw(params.ctx) })?;
         state.usable(context)?;

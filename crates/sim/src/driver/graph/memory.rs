@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 use curium_sys::{
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUdevice, CUdeviceptr, CUgraphMem_attribute, CUgraphNode_st, CUmemAllocationType,
-    CUresult,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdevice, CUdeviceptr, CUgraphMem_attribute, CUgraphNode_st,
+    CUmemAllocationType, CUresult,
 };
 
 use super::plan::Plan;
@@ -97,26 +97,57 @@ impl Driver {
     }
 
     /// Allocates memory of a graph with the properties of a pool.
-    pub(in crate::driver) fn graph_allocation(&self, owner: Owner, pool: Id<Pool>, size: usize) -> Result<Allocation> {
-        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: size, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
+    pub(in crate::driver) fn graph_allocation(
+        &self,
+        owner: Owner,
+        pool: Id<Pool>,
+        size: usize,
+    ) -> Result<Allocation> {
+        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
+            bytesize: size,
+            ..CUDA_MEM_ALLOC_NODE_PARAMS::default()
+        };
         params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
         params.poolProps.location = raw_location(Location::Device(owner.device));
         self.reserve(owner, pool, params)
     }
 
-    fn reserve(&self, owner: Owner, pool: Id<Pool>, mut params: CUDA_MEM_ALLOC_NODE_PARAMS) -> Result<Allocation> {
-        params.dptr = self.memory().allocate_on_device(params.bytesize as u64, owner, Purpose::Pool(pool))?;
-        let piece = Piece { device: owner.device, size: params.bytesize as u64, is_live: false, is_orphan: false };
+    fn reserve(
+        &self,
+        owner: Owner,
+        pool: Id<Pool>,
+        mut params: CUDA_MEM_ALLOC_NODE_PARAMS,
+    ) -> Result<Allocation> {
+        params.dptr =
+            self.memory()
+                .allocate_on_device(params.bytesize as u64, owner, Purpose::Pool(pool))?;
+        let piece = Piece {
+            device: owner.device,
+            size: params.bytesize as u64,
+            is_live: false,
+            is_orphan: false,
+        };
         self.graph_memory().add(params.dptr, piece);
-        let driver = self.shared().map(|driver| Arc::downgrade(&driver)).unwrap_or_default();
-        let memory = Arc::new(Reservation { driver, address: params.dptr });
-        Ok(Allocation { params, _memory: memory })
+        let driver = self
+            .shared()
+            .map(|driver| Arc::downgrade(&driver))
+            .unwrap_or_default();
+        let memory = Arc::new(Reservation {
+            driver,
+            address: params.dptr,
+        });
+        Ok(Allocation {
+            params,
+            _memory: memory,
+        })
     }
 }
 
 impl Driver {
     fn graph_memory(&self) -> MutexGuard<'_, GraphMemory> {
-        self.graph_memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.graph_memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns `true` if an address is memory of a graph.
@@ -126,20 +157,34 @@ impl Driver {
 
     /// Frees memory that a launch of a graph allocated.
     pub(in crate::driver) fn free_of_graph(&self, address: CUdeviceptr) -> Result<Freed> {
-        self.graph_memory().free(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+        self.graph_memory()
+            .free(address)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
     /// Records that a launch allocates and frees memory, and returns the memory to release after it. Memory that an earlier launch
     /// allocated must have been freed, unless the executable frees it on launch.
-    pub(super) fn allocate_of_graph(&self, plan: &Plan, frees_on_launch: bool) -> Result<Vec<CUdeviceptr>> {
+    pub(super) fn allocate_of_graph(
+        &self,
+        plan: &Plan,
+        frees_on_launch: bool,
+    ) -> Result<Vec<CUdeviceptr>> {
         let mut memory = self.graph_memory();
         let allocated: Vec<_> = plan.allocated().collect();
-        let is_live = |address: &CUdeviceptr| memory.pieces.get(address).is_some_and(|piece| piece.is_live);
+        let is_live = |address: &CUdeviceptr| {
+            memory
+                .pieces
+                .get(address)
+                .is_some_and(|piece| piece.is_live)
+        };
         if !frees_on_launch && allocated.iter().any(is_live) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         memory.set_live(allocated.into_iter());
-        Ok(plan.freed().filter(|address| memory.free(*address) == Some(Freed::ForGood)).collect())
+        Ok(plan
+            .freed()
+            .filter(|address| memory.free(*address) == Some(Freed::ForGood))
+            .collect())
     }
 }
 
@@ -151,7 +196,9 @@ impl GraphMemory {
 
     fn set_live(&mut self, addresses: impl Iterator<Item = CUdeviceptr>) {
         for address in addresses {
-            let Some(piece) = self.pieces.get_mut(&address) else { continue };
+            let Some(piece) = self.pieces.get_mut(&address) else {
+                continue;
+            };
             piece.is_live = true;
             let device = piece.device;
             self.note_high(device);
@@ -160,7 +207,10 @@ impl GraphMemory {
 
     /// Frees a live allocation, or returns `None` if the address has none.
     fn free(&mut self, address: CUdeviceptr) -> Option<Freed> {
-        let piece = self.pieces.get_mut(&address).filter(|piece| piece.is_live)?;
+        let piece = self
+            .pieces
+            .get_mut(&address)
+            .filter(|piece| piece.is_live)?;
         piece.is_live = false;
         if !piece.is_orphan {
             return Some(Freed::ForReuse);
@@ -171,7 +221,9 @@ impl GraphMemory {
 
     /// Records that the last node of an allocation is gone. Returns `true` if the allocation remains because it is live.
     fn orphan(&mut self, address: CUdeviceptr) -> bool {
-        let Some(piece) = self.pieces.get_mut(&address) else { return false };
+        let Some(piece) = self.pieces.get_mut(&address) else {
+            return false;
+        };
         piece.is_orphan = true;
         let is_live = piece.is_live;
         if !is_live {
@@ -184,7 +236,10 @@ impl GraphMemory {
     fn bytes(&self, device: usize) -> [u64; 2] {
         let of_device = || self.pieces.values().filter(|piece| piece.device == device);
         [
-            of_device().filter(|piece| piece.is_live).map(|piece| piece.size).sum(),
+            of_device()
+                .filter(|piece| piece.is_live)
+                .map(|piece| piece.size)
+                .sum(),
             of_device().map(|piece| piece.size).sum(),
         ]
     }
@@ -205,7 +260,13 @@ impl Plan {
     }
 
     fn freed(&self) -> impl Iterator<Item = CUdeviceptr> {
-        self.steps.iter().filter_map(|step| if let Content::Free(freed) = step.content { Some(freed) } else { None })
+        self.steps.iter().filter_map(|step| {
+            if let Content::Free(freed) = step.content {
+                Some(freed)
+            } else {
+                None
+            }
+        })
     }
 }
 
@@ -229,7 +290,10 @@ impl Driver {
     ) -> Result<Content> {
         let frees = |node: &Content| matches!(node, Content::Free(freed) if *freed == address);
         let nodes = state.nodes_of(graph);
-        let is_freed = nodes.iter().filter_map(|node| state.nodes.get(*node)).any(|node| frees(&node.content));
+        let is_freed = nodes
+            .iter()
+            .filter_map(|node| state.nodes.get(*node))
+            .any(|node| frees(&node.content));
         if is_freed || !self.is_of_graph(address) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -237,7 +301,10 @@ impl Driver {
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphMemAllocNodeGetParams(
         &self,

@@ -23,7 +23,10 @@ impl Object for UserObject {
 const NO_DESTRUCTOR_SYNC: u32 = 1;
 const MOVE: u32 = 1;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuUserObjectCreate(
         &self,
@@ -38,17 +41,33 @@ impl Driver {
         if references == 0 || references > i32::MAX as u32 || flags != NO_DESTRUCTOR_SYNC {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(self.lock().objects.insert(UserObject { destroy, references: references.into() }).as_raw())
+        place.write(
+            self.lock()
+                .objects
+                .insert(UserObject {
+                    destroy,
+                    references: references.into(),
+                })
+                .as_raw(),
+        )
     }
 
-    pub(crate) fn cuUserObjectRetain(&self, object: Pointer<CUuserObject_st>, count: u32) -> Result {
+    pub(crate) fn cuUserObjectRetain(
+        &self,
+        object: Pointer<CUuserObject_st>,
+        count: u32,
+    ) -> Result {
         let mut state = self.lock();
         let object = state.user_object(object, count)?;
         state.retain_objects(&[(object, count)]);
         Ok(())
     }
 
-    pub(crate) fn cuUserObjectRelease(&self, object: Pointer<CUuserObject_st>, count: u32) -> Result {
+    pub(crate) fn cuUserObjectRelease(
+        &self,
+        object: Pointer<CUuserObject_st>,
+        count: u32,
+    ) -> Result {
         let mut state = self.lock();
         let object = state.user_object(object, count)?;
         state.release_objects(&[(object, count)]);
@@ -89,9 +108,14 @@ impl Driver {
         let mut state = self.lock();
         let (graph, object) = (state.graph(graph)?, state.user_object(object, count)?);
         let objects = state.graphs.get_mut(graph).map(|graph| &mut graph.objects);
-        let retained = objects.into_iter().flatten().find(|(other, retained)| *other == object && *retained >= count);
+        let retained = objects
+            .into_iter()
+            .flatten()
+            .find(|(other, retained)| *other == object && *retained >= count);
         // As on hardware, releasing an object that a graph does not retain succeeds. The references of others remain.
-        let Some(retained) = retained else { return Ok(()) };
+        let Some(retained) = retained else {
+            return Ok(());
+        };
         retained.1 -= count;
         state.release_objects(&[(object, count)]);
         self.call_destructors(state);
@@ -112,7 +136,11 @@ impl State {
     fn user_object(&self, raw: Pointer<CUuserObject_st>, count: u32) -> Result<Id<UserObject>> {
         let id = Id::from(raw);
         let is_valid = count > 0 && self.objects.contains(id);
-        if is_valid { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        if is_valid {
+            Ok(id)
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
     }
 
     pub(super) fn retain_objects(&mut self, objects: &[(Id<UserObject>, u32)]) {
@@ -126,13 +154,18 @@ impl State {
     /// Removes references. Destructors of objects that lose the last one are left to [`Driver::call_destructors`].
     /// Releases all that a graph retains.
     pub(in crate::driver) fn release_objects_of(&mut self, graph: Id<Graph>) {
-        let objects = self.graphs.get_mut(graph).map(|graph| std::mem::take(&mut graph.objects));
+        let objects = self
+            .graphs
+            .get_mut(graph)
+            .map(|graph| std::mem::take(&mut graph.objects));
         self.release_objects(&objects.unwrap_or_default());
     }
 
     pub(super) fn release_objects(&mut self, objects: &[(Id<UserObject>, u32)]) {
         for (id, count) in objects {
-            let Some(object) = self.objects.get_mut(*id) else { continue };
+            let Some(object) = self.objects.get_mut(*id) else {
+                continue;
+            };
             object.references = object.references.saturating_sub((*count).into());
             if object.references == 0
                 && let Some(object) = self.objects.remove(*id)

@@ -1,8 +1,9 @@
 //! Parameters of nodes: reading them, by kind.
 
 use curium_sys::{
-    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1,
-    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUevent, CUgraph, CUgraphNode_st, CUresult,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
+    CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUevent, CUgraph,
+    CUgraphNode_st, CUresult,
 };
 
 use super::{Content, Node};
@@ -13,7 +14,11 @@ const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 impl Driver {
     /// Applies `read` to a node's content.
-    pub(super) fn look<T>(&self, node: Pointer<CUgraphNode_st>, read: impl FnOnce(&Content) -> Option<T>) -> Result<T> {
+    pub(super) fn look<T>(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        read: impl FnOnce(&Content) -> Option<T>,
+    ) -> Result<T> {
         let state = self.lock();
         let (_, Node { content, .. }) = state.node(node)?;
         read(content).ok_or(INVALID)
@@ -27,7 +32,10 @@ impl Driver {
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphKernelNodeGetParams_v2(
         &self,
@@ -62,9 +70,13 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_MEMCPY3D>,
     ) -> Result {
-        params.write(
-            self.look(node, |content| if let Content::Copy(copy) = content { Some(copy.described) } else { None })?,
-        )
+        params.write(self.look(node, |content| {
+            if let Content::Copy(copy) = content {
+                Some(copy.described)
+            } else {
+                None
+            }
+        })?)
     }
 
     pub(crate) fn cuGraphMemsetNodeGetParams(
@@ -72,7 +84,13 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_MEMSET_NODE_PARAMS>,
     ) -> Result {
-        params.write(self.look(node, |content| if let Content::Set(set) = content { Some(set.0) } else { None })?)
+        params.write(self.look(node, |content| {
+            if let Content::Set(set) = content {
+                Some(set.0)
+            } else {
+                None
+            }
+        })?)
     }
 
     pub(crate) fn cuGraphHostNodeGetParams(
@@ -96,7 +114,13 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         graph: Pointer<CUgraph>,
     ) -> Result {
-        let child = self.look(node, |content| if let Content::Child(child) = content { Some(*child) } else { None })?;
+        let child = self.look(node, |content| {
+            if let Content::Child(child) = content {
+                Some(*child)
+            } else {
+                None
+            }
+        })?;
         graph.write(child.as_raw())
     }
 
@@ -105,8 +129,13 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         event: Pointer<CUevent>,
     ) -> Result {
-        let found =
-            self.look(node, |content| if let Content::Record(event) = content { Some(*event) } else { None })?;
+        let found = self.look(node, |content| {
+            if let Content::Record(event) = content {
+                Some(*event)
+            } else {
+                None
+            }
+        })?;
         event.write(found.as_raw())
     }
 
@@ -115,7 +144,13 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         event: Pointer<CUevent>,
     ) -> Result {
-        let found = self.look(node, |content| if let Content::Wait(event) = content { Some(*event) } else { None })?;
+        let found = self.look(node, |content| {
+            if let Content::Wait(event) = content {
+                Some(*event)
+            } else {
+                None
+            }
+        })?;
         event.write(found.as_raw())
     }
 
@@ -125,13 +160,12 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
     ) -> Result {
-        params.write(
-            self.look(
-                node,
-                |content| {
-                    if let Content::Batch(batch) = content { Some(batch.description()) } else { None }
-                },
-            )?,
-        )
+        params.write(self.look(node, |content| {
+            if let Content::Batch(batch) = content {
+                Some(batch.description())
+            } else {
+                None
+            }
+        })?)
     }
 }

@@ -48,13 +48,30 @@ impl Plan {
                 return Err(first);
             }
             for id in ready {
-                let Some(node) = state.nodes.get(id) else { continue };
-                let after = node.after.iter().filter_map(|edge| positions.get(&edge.from).copied()).collect();
-                let parts = node.content.parts().into_iter().map(|part| Self::new(state, part));
+                let Some(node) = state.nodes.get(id) else {
+                    continue;
+                };
+                let after = node
+                    .after
+                    .iter()
+                    .filter_map(|edge| positions.get(&edge.from).copied())
+                    .collect();
+                let parts = node
+                    .content
+                    .parts()
+                    .into_iter()
+                    .map(|part| Self::new(state, part));
                 let parts = parts.collect::<std::result::Result<_, _>>()?;
                 positions.insert(id, steps.len());
                 let (number, content) = (node.number, node.content.clone());
-                steps.push(Step { node: id, number, content, after, is_enabled: true, parts });
+                steps.push(Step {
+                    node: id,
+                    number,
+                    content,
+                    after,
+                    is_enabled: true,
+                    parts,
+                });
             }
             left = waiting;
         }
@@ -66,7 +83,11 @@ impl Plan {
         let position = self.steps.iter().position(|step| step.node == node);
         match position {
             Some(position) => self.steps.get_mut(position),
-            None => self.steps.iter_mut().flat_map(|step| &mut step.parts).find_map(|part| part.step_mut(node)),
+            None => self
+                .steps
+                .iter_mut()
+                .flat_map(|step| &mut step.parts)
+                .find_map(|part| part.step_mut(node)),
         }
     }
 
@@ -81,7 +102,11 @@ impl Plan {
     ) -> Vec<Ticket> {
         let mut ends: Vec<Vec<Ticket>> = Vec::new();
         for step in &self.steps {
-            let mut after: Vec<Ticket> = step.after.iter().flat_map(|index| ends[*index].clone()).collect();
+            let mut after: Vec<Ticket> = step
+                .after
+                .iter()
+                .flat_map(|index| ends[*index].clone())
+                .collect();
             if step.after.is_empty() {
                 after.extend(begin);
             }
@@ -98,7 +123,10 @@ impl Plan {
 
     /// Runs every enabled step on the calling worker thread.
     fn run(&self, driver: &Driver, conditions: &SharedConditions) -> Result {
-        self.steps.iter().filter(|step| step.is_enabled).try_for_each(|step| step.run(driver, conditions))
+        self.steps
+            .iter()
+            .filter(|step| step.is_enabled)
+            .try_for_each(|step| step.run(driver, conditions))
     }
 }
 
@@ -117,18 +145,25 @@ impl Step {
         let work = match &self.content {
             Content::Child(_) => {
                 let parts = self.parts.iter();
-                return parts.flat_map(|part| part.submit(driver, state, place, after, conditions)).collect();
+                return parts
+                    .flat_map(|part| part.submit(driver, state, place, after, conditions))
+                    .collect();
             }
             Content::Wait(event) => {
                 let record = state.events.get(*event).and_then(|event| event.ticket);
                 return after.iter().copied().chain(record).collect();
             }
             Content::Record(event) => {
-                return driver.record_in_graph(state, *event, place, after).into_iter().collect();
+                return driver
+                    .record_in_graph(state, *event, place, after)
+                    .into_iter()
+                    .collect();
             }
             Content::Batch(batch) => {
                 let begin = after.to_vec();
-                return batch.works().fold(begin, |after, work| vec![state.schedule.submit(place, &after, work)]);
+                return batch.works().fold(begin, |after, work| {
+                    vec![state.schedule.submit(place, &after, work)]
+                });
             }
             Content::Host(function) => Work::Host(function.clone()),
             Content::Condition(_) => {
@@ -136,7 +171,9 @@ impl Step {
                 Work::Device(Box::new(move |driver| step.run(driver, &conditions)))
             }
             Content::Library(operation) if operation.condition.is_some() => {
-                let wait = operation.wait().map(|wait| state.schedule.submit(place, after, wait));
+                let wait = operation
+                    .wait()
+                    .map(|wait| state.schedule.submit(place, after, wait));
                 let after: Vec<_> = wait.map_or_else(|| after.to_vec(), |wait| vec![wait]);
                 let operation = operation.clone();
                 let work = Work::Device(Box::new(move |driver| operation.run(driver)));
@@ -144,7 +181,9 @@ impl Step {
             }
             content => {
                 let (content, conditions) = (content.clone(), Arc::clone(conditions));
-                Work::Device(Box::new(move |driver| content.run(driver, Some(&conditions))))
+                Work::Device(Box::new(move |driver| {
+                    content.run(driver, Some(&conditions))
+                }))
             }
         };
         vec![state.schedule.submit(place, after, work)]
@@ -152,14 +191,19 @@ impl Step {
 
     fn run(&self, driver: &Driver, conditions: &SharedConditions) -> Result {
         match &self.content {
-            Content::Child(_) => self.parts.iter().try_for_each(|part| part.run(driver, conditions)),
+            Content::Child(_) => self
+                .parts
+                .iter()
+                .try_for_each(|part| part.run(driver, conditions)),
             Content::Condition(condition) => {
                 let value = || lock(conditions).get(condition.handle);
                 for ran in 0.. {
                     if driver.canceled().load(std::sync::atomic::Ordering::Acquire) {
                         break;
                     }
-                    let Some(body) = condition.chooses(value(), ran) else { break };
+                    let Some(body) = condition.chooses(value(), ran) else {
+                        break;
+                    };
                     self.parts[body].run(driver, conditions)?;
                 }
                 Ok(())
@@ -170,5 +214,7 @@ impl Step {
 }
 
 pub(crate) fn lock(conditions: &SharedConditions) -> std::sync::MutexGuard<'_, Conditions> {
-    conditions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    conditions
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -7,7 +7,10 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphGetNodes(
         &self,
@@ -28,7 +31,12 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let mut roots = state.nodes_of(state.graph(graph)?);
-        roots.retain(|node| state.nodes.get(*node).is_some_and(|node| node.after.is_empty()));
+        roots.retain(|node| {
+            state
+                .nodes
+                .get(*node)
+                .is_some_and(|node| node.after.is_empty())
+        });
         write_list(nodes, count, &roots)
     }
 
@@ -55,17 +63,26 @@ impl Driver {
         let mut edges = Vec::new();
         for node in state.nodes_of(graph) {
             edges.extend(
-                state.nodes.get(node).into_iter().flat_map(|to| to.after.iter().map(move |edge| (*edge, node))),
+                state
+                    .nodes
+                    .get(node)
+                    .into_iter()
+                    .flat_map(|to| to.after.iter().map(move |edge| (*edge, node))),
             );
         }
         let tails: Vec<_> = edges.iter().map(|(_, to)| *to).collect();
-        let (before, data_of): (Vec<_>, Vec<_>) = edges.iter().map(|(edge, _)| (edge.from, edge.data)).unzip();
+        let (before, data_of): (Vec<_>, Vec<_>) =
+            edges.iter().map(|(edge, _)| (edge.from, edge.data)).unzip();
         let room = count.read()?;
         write_data(data, &data_of, room)?;
         // The count is written once, with the last list.
         let mut written = room;
         // SAFETY: the pointer is to a local `usize`.
-        write_list(from, unsafe { Pointer::from_raw(&raw mut written) }, &before)?;
+        write_list(
+            from,
+            unsafe { Pointer::from_raw(&raw mut written) },
+            &before,
+        )?;
         write_list(to, count, &tails)
     }
 
@@ -87,7 +104,8 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let (_, node) = state.node(node)?;
-        let (from, data_of): (Vec<_>, Vec<_>) = node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
+        let (from, data_of): (Vec<_>, Vec<_>) =
+            node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
         write_data(data, &data_of, count.read()?)?;
         write_list(dependencies, count, &from)
     }
@@ -129,7 +147,10 @@ fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Nod
         return count.write(nodes.len());
     }
     let room = count.read()?;
-    let handles = nodes.iter().map(|node| node.as_raw()).chain(std::iter::repeat(std::ptr::null_mut()));
+    let handles = nodes
+        .iter()
+        .map(|node| node.as_raw())
+        .chain(std::iter::repeat(std::ptr::null_mut()));
     // SAFETY: the caller of the C function has room for the reported number of handles.
     unsafe { list.write_all(handles.take(room)) }?;
     count.write(nodes.len().min(room))

@@ -36,8 +36,17 @@ impl Plan {
 impl Step {
     fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
         let runs_always = matches!(self.content, Content::Child(_));
-        let own = || self.fault_of_handle(state).or_else(|| self.fault_of_memory(driver));
-        let part = |part: &Plan| if runs_always { part.stale(driver, state) } else { part.stale_handle(state) };
+        let own = || {
+            self.fault_of_handle(state)
+                .or_else(|| self.fault_of_memory(driver))
+        };
+        let part = |part: &Plan| {
+            if runs_always {
+                part.stale(driver, state)
+            } else {
+                part.stale_handle(state)
+            }
+        };
         own().or_else(|| self.parts.iter().find_map(part))
     }
 
@@ -49,7 +58,9 @@ impl Step {
     fn fault_of_handle(&self, state: &State) -> Option<Report> {
         let what = match &self.content {
             Content::Kernel(kernel) if !state.has_kernel(kernel) => Stale::Kernel,
-            Content::Record(event) | Content::Wait(event) if !state.has_event(*event) => Stale::Event,
+            Content::Record(event) | Content::Wait(event) if !state.has_event(*event) => {
+                Stale::Event
+            }
             _ => return None,
         };
         Some(Report::of_node(self.number, what, None))
@@ -57,8 +68,16 @@ impl Step {
 
     fn fault_of_memory(&self, driver: &Driver) -> Option<Report> {
         let is_freed = |it: &Touched| driver.memory().is_freed(it.address, it.size);
-        let Touched { address, size, write } = self.content.touched().into_iter().find(is_freed)?;
-        let access = Access { address, size: u32::try_from(size).unwrap_or(u32::MAX), write };
+        let Touched {
+            address,
+            size,
+            write,
+        } = self.content.touched().into_iter().find(is_freed)?;
+        let access = Access {
+            address,
+            size: u32::try_from(size).unwrap_or(u32::MAX),
+            write,
+        };
         Some(Report::of_node(self.number, Stale::Memory, Some(access)))
     }
 }

@@ -1,8 +1,8 @@
 //! Updates of executables.
 
 use curium_sys::{
-    CUgraph_st, CUgraphExec_st, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUgraphNode, CUgraphNode_st,
-    CUgraphNodeParams, CUresult,
+    CUgraph_st, CUgraphExec_st, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUgraphNode,
+    CUgraphNode_st, CUgraphNodeParams, CUresult,
 };
 
 use super::plan::Plan;
@@ -39,7 +39,10 @@ impl State {
     }
 }
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuGraphExecChildGraphNodeSetParams(
         &self,
@@ -51,7 +54,9 @@ impl Driver {
         let child = state.graph(child)?;
         let plan = Plan::new(&state, child).map_err(|_| INVALID)?;
         let step = state.step(executable, node)?;
-        let [part] = step.parts.as_mut_slice() else { return Err(INVALID) };
+        let [part] = step.parts.as_mut_slice() else {
+            return Err(INVALID);
+        };
         part.adopt(&plan).map_err(|_| INVALID)?;
         let (id, objects) = (state.executable(executable)?, state.objects_of(child));
         // The objects of the previous child remain: they cannot be identified any more.
@@ -67,7 +72,9 @@ impl Driver {
     ) -> Result {
         let mut described = params.read()?;
         let mut state = self.lock();
-        let (kind, graph) = state.node(node).map(|(_, node)| (node.content.kind(), node.graph))?;
+        let (kind, graph) = state
+            .node(node)
+            .map(|(_, node)| (node.content.kind(), node.graph))?;
         let is_changeable = !matches!(
             state.step(executable, node)?.content,
             Content::Child(_) | Content::Condition(_) | Content::Allocate(_) | Content::Free(_)
@@ -115,7 +122,10 @@ impl Driver {
         let mut state = self.lock();
         let (id, graph) = (state.executable(executable)?, state.graph(graph)?);
         let plan = Plan::new(&state, graph).map_err(|_| INVALID)?;
-        let outcome = state.executables.get_mut(id).map(|executable| executable.plan.adopt(&plan));
+        let outcome = state
+            .executables
+            .get_mut(id)
+            .map(|executable| executable.plan.adopt(&plan));
         if matches!(outcome, Some(Ok(()))) {
             let objects = state.objects_of(graph);
             state.keep_objects(id, objects, true);
@@ -143,17 +153,30 @@ impl Plan {
     fn fits(&self, other: &Self) -> std::result::Result<(), UpdateFailure> {
         let changed = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
         for (index, new) in other.steps.iter().enumerate() {
-            let misfit = |why, from| UpdateFailure { why, node: new.node, from };
+            let misfit = |why, from| UpdateFailure {
+                why,
+                node: new.node,
+                from,
+            };
             let old = self.steps.get(index).ok_or_else(|| misfit(changed, None))?;
             if old.after != new.after {
                 let added = new.after.iter().find(|index| !old.after.contains(index));
                 return Err(misfit(changed, added.map(|index| other.steps[*index].node)));
             }
-            old.content.fits(&new.content).map_err(|why| misfit(why, None))?;
-            old.parts.iter().zip(&new.parts).try_for_each(|(old, new)| old.fits(new))?;
+            old.content
+                .fits(&new.content)
+                .map_err(|why| misfit(why, None))?;
+            old.parts
+                .iter()
+                .zip(&new.parts)
+                .try_for_each(|(old, new)| old.fits(new))?;
         }
         match self.steps.get(other.steps.len()) {
-            Some(missing) => Err(UpdateFailure { why: changed, node: missing.node, from: None }),
+            Some(missing) => Err(UpdateFailure {
+                why: changed,
+                node: missing.node,
+                from: None,
+            }),
             None => Ok(()),
         }
     }
@@ -164,7 +187,10 @@ impl Plan {
             if !matches!(old.content, Content::Condition(_)) {
                 old.content = new.content.clone();
             }
-            old.parts.iter_mut().zip(&new.parts).for_each(|(old, new)| old.take(new));
+            old.parts
+                .iter_mut()
+                .zip(&new.parts)
+                .for_each(|(old, new)| old.take(new));
         }
     }
 }
@@ -176,7 +202,9 @@ impl Content {
             return Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
         }
         match (self, new) {
-            (Self::Kernel(old), Self::Kernel(new)) if old.launch.context() != new.launch.context() => {
+            (Self::Kernel(old), Self::Kernel(new))
+                if old.launch.context() != new.launch.context() =>
+            {
                 Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE)
             }
             // The addresses of graph allocations are fixed at their creation.

@@ -81,7 +81,9 @@ pub(super) unsafe fn bytes_at<'a>(image: *const u8) -> Option<&'a [u8]> {
     }
     // SAFETY: a fat binary has a whole header.
     let header = unsafe { std::slice::from_raw_parts(binary, HEADER_SIZE) };
-    let size = u64_at(header, 8).and_then(|content| usize::try_from(content).ok())?.checked_add(HEADER_SIZE)?;
+    let size = u64_at(header, 8)
+        .and_then(|content| usize::try_from(content).ok())?
+        .checked_add(HEADER_SIZE)?;
     // SAFETY: the caller guarantees that the binary is complete, and its header contains its length.
     (size <= isize::MAX as usize).then(|| unsafe { std::slice::from_raw_parts(binary, size) })
 }
@@ -89,7 +91,9 @@ pub(super) unsafe fn bytes_at<'a>(image: *const u8) -> Option<&'a [u8]> {
 /// Returns the best PTX for a device of this compute capability: the PTX of the highest target that runs on it.
 pub(super) fn ptx_for(binary: &[u8], device: u32) -> Result<String, Refusal> {
     let entries = entries(binary).ok_or_else(damaged)?;
-    let fitting = entries.iter().filter(|entry| entry.kind == PTX && entry.runs_on(device));
+    let fitting = entries
+        .iter()
+        .filter(|entry| entry.kind == PTX && entry.runs_on(device));
     let best = fitting.max_by_key(|entry| entry.target).ok_or_else(|| {
         let held: Vec<String> = entries.iter().map(Entry::describe).collect();
         let log = format!("the fat binary has no PTX for the device (sm_{device}); it contains {}", held.join(", "));
@@ -98,12 +102,19 @@ pub(super) fn ptx_for(binary: &[u8], device: u32) -> Result<String, Refusal> {
     })?;
     let mut text = best.contents().ok_or_else(damaged)?;
     // Text ends with NUL, and may be padded.
-    text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
+    text.truncate(
+        text.iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(text.len()),
+    );
     String::from_utf8(text).map_err(|_| damaged())
 }
 
 fn damaged() -> Refusal {
-    Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the fat binary is damaged")
+    Refusal::new(
+        CUresult::CUDA_ERROR_INVALID_IMAGE,
+        "the fat binary is damaged",
+    )
 }
 
 /// Returns the entries, or `None` if lengths are inconsistent.
@@ -111,11 +122,19 @@ fn entries(binary: &[u8]) -> Option<Vec<Entry<'_>>> {
     let mut rest = binary.get(usize::from(u16_at(binary, 6)?)..)?;
     let mut entries = Vec::new();
     while !rest.is_empty() {
-        let header = rest.get(..u32_at(rest, 4)? as usize).filter(|header| header.len() >= ENTRY_SIZE)?;
-        let end = header.len().checked_add(usize::try_from(u64_at(rest, 8)?).ok()?)?;
+        let header = rest
+            .get(..u32_at(rest, 4)? as usize)
+            .filter(|header| header.len() >= ENTRY_SIZE)?;
+        let end = header
+            .len()
+            .checked_add(usize::try_from(u64_at(rest, 8)?).ok()?)?;
         let stored = rest.get(header.len()..end)?;
         let compressed = u32_at(header, 16)? as usize;
-        let payload = if compressed == 0 { stored } else { stored.get(..compressed)? };
+        let payload = if compressed == 0 {
+            stored
+        } else {
+            stored.get(..compressed)?
+        };
         let entry = Entry::new(header, payload)?;
         if entry.kind == TOGETHER {
             entries.extend(entry.parts(header)?);
@@ -131,7 +150,14 @@ impl<'a> Entry<'a> {
     fn new(header: &[u8], payload: &'a [u8]) -> Option<Self> {
         let (kind, flags) = (u16_at(header, 0)?, u64_at(header, 40)?);
         let target = (u32_at(header, 28)?, bound(flags));
-        Some(Self { kind, target, flags, payload, size: u64_at(header, 56)?, part: None })
+        Some(Self {
+            kind,
+            target,
+            flags,
+            payload,
+            size: u64_at(header, 56)?,
+            part: None,
+        })
     }
 
     /// Returns the images that were compressed together as this one.
@@ -141,7 +167,12 @@ impl<'a> Entry<'a> {
         let part = |header: &[u8; PART_SIZE]| {
             let part = Some((u32_at(header, 4)?, u64_at(header, 8)?));
             let target = (u32_at(header, 28)?, bound(u64_at(header, 40)?));
-            Some(Self { kind: u16_at(header, 0)?, target, part, ..*self })
+            Some(Self {
+                kind: u16_at(header, 0)?,
+                target,
+                part,
+                ..*self
+            })
         };
         headers.get(..count)?.iter().map(part).collect()
     }
@@ -156,7 +187,9 @@ impl<'a> Entry<'a> {
 
     /// Returns the image without its compression.
     fn contents(&self) -> Option<Vec<u8>> {
-        let size = usize::try_from(self.size).ok().filter(|_| self.size <= MOST)?;
+        let size = usize::try_from(self.size)
+            .ok()
+            .filter(|_| self.size <= MOST)?;
         let all = if self.flags & ZSTD != 0 {
             let mut contents = Vec::new();
             let decoder = ruzstd::decoding::StreamingDecoder::new(self.payload).ok()?;
@@ -167,9 +200,12 @@ impl<'a> Entry<'a> {
         } else {
             self.payload.to_vec()
         };
-        let Some((start, length)) = self.part else { return Some(all) };
+        let Some((start, length)) = self.part else {
+            return Some(all);
+        };
         let start = start as usize;
-        all.get(start..start.checked_add(usize::try_from(length).ok()?)?).map(<[u8]>::to_vec)
+        all.get(start..start.checked_add(usize::try_from(length).ok()?)?)
+            .map(<[u8]>::to_vec)
     }
 
     /// Returns the kind and the target, for a log.
@@ -201,15 +237,24 @@ fn bound(flags: u64) -> Bound {
 }
 
 fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    bytes.get(offset..)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
+    bytes
+        .get(offset..)?
+        .first_chunk()
+        .map(|bytes| u16::from_le_bytes(*bytes))
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    bytes.get(offset..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+    bytes
+        .get(offset..)?
+        .first_chunk()
+        .map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
-    bytes.get(offset..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+    bytes
+        .get(offset..)?
+        .first_chunk()
+        .map(|bytes| u64::from_le_bytes(*bytes))
 }
 
 #[cfg(test)]
@@ -225,22 +270,41 @@ mod tests {
     fn target_in(binary: &[u8], device: u32) -> Result<String, Refusal> {
         let text = ptx_for(binary, device)?;
         assert!(text.contains(".entry add("), "{text}");
-        let target = text.lines().find_map(|line| line.strip_prefix(".target ")).expect("PTX has a target");
+        let target = text
+            .lines()
+            .find_map(|line| line.strip_prefix(".target "))
+            .expect("PTX has a target");
         Ok(target.to_owned())
     }
 
     #[test]
     fn highest_target_of_the_device_is_selected() {
         for binary in [PLAIN, WITH_LZ4, WITH_ZSTD] {
-            for (device, target) in [(75, "sm_75"), (89, "sm_80"), (90, "sm_90a"), (100, "sm_100f"), (103, "sm_100f")] {
+            for (device, target) in [
+                (75, "sm_75"),
+                (89, "sm_80"),
+                (90, "sm_90a"),
+                (100, "sm_100f"),
+                (103, "sm_100f"),
+            ] {
                 assert_eq!(target_in(binary, device).expect("there is PTX"), target);
             }
-            assert_eq!(target_in(binary, 120).expect("there is PTX"), "sm_80", "families do not run elsewhere");
+            assert_eq!(
+                target_in(binary, 120).expect("there is PTX"),
+                "sm_80",
+                "families do not run elsewhere"
+            );
             let refusal = ptx_for(binary, 70).expect_err("all targets are higher");
             assert_eq!(refusal.code, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
         }
-        assert_eq!(target_in(COMPRESSED_TOGETHER, 89).expect("there is PTX"), "sm_80");
-        assert_eq!(target_in(COMPRESSED_TOGETHER, 90).expect("there is PTX"), "sm_90");
+        assert_eq!(
+            target_in(COMPRESSED_TOGETHER, 89).expect("there is PTX"),
+            "sm_80"
+        );
+        assert_eq!(
+            target_in(COMPRESSED_TOGETHER, 90).expect("there is PTX"),
+            "sm_90"
+        );
     }
 
     #[test]

@@ -17,18 +17,34 @@ pub(crate) struct JitOptions {
 
 impl JitOptions {
     /// Returns the options that a caller passed for one call.
-    pub(crate) fn new(names: Pointer<CUjit_option>, values: Pointer<*mut c_void>, count: u32) -> Result<Self> {
+    pub(crate) fn new(
+        names: Pointer<CUjit_option>,
+        values: Pointer<*mut c_void>,
+        count: u32,
+    ) -> Result<Self> {
         let count = count as usize;
         if count > 0 && (names.is_null() || values.is_null()) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let options = Self { names, values, count };
+        let options = Self {
+            names,
+            values,
+            count,
+        };
         let known = |index| options.name(index).0 < CUjit_option::CU_JIT_NUM_OPTIONS.0;
-        if (0..count).all(known) { Ok(options) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        if (0..count).all(known) {
+            Ok(options)
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
     }
 
     pub(crate) fn none() -> Self {
-        Self { names: Pointer::null(), values: Pointer::null(), count: 0 }
+        Self {
+            names: Pointer::null(),
+            values: Pointer::null(),
+            count: 0,
+        }
     }
 
     /// Returns the maximum number of registers per thread.
@@ -40,15 +56,23 @@ impl JitOptions {
 
     /// Writes the error log and an empty info log into the buffers that the caller passed.
     pub(crate) fn report(&self, errors: &str) {
-        let error_log = (CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
-        let info_log = (CUjit_option::CU_JIT_INFO_LOG_BUFFER, CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES);
+        let error_log = (
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        );
+        let info_log = (
+            CUjit_option::CU_JIT_INFO_LOG_BUFFER,
+            CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        );
         self.fill(error_log, errors);
         self.fill(info_log, "");
     }
 
     /// Writes a log, and replaces the buffer size by the number of bytes written.
     fn fill(&self, (buffer, size): (CUjit_option, CUjit_option), log: &str) {
-        let (Some(buffer), Some(size)) = (self.find(buffer), self.find(size)) else { return };
+        let (Some(buffer), Some(size)) = (self.find(buffer), self.find(size)) else {
+            return;
+        };
         let capacity = self.value(size).addr();
         // SAFETY: the value of this option is a buffer with the size in the other option.
         let place: Pointer<c_char> = unsafe { Pointer::from_raw(self.value(buffer).cast()) };

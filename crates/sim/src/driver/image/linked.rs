@@ -41,7 +41,11 @@ pub(super) unsafe fn text_in<'a>(image: *const u8) -> Option<&'a CStr> {
         // that text is not read beyond its end, and a binary is longer than the identity.
         unsafe { place.read() }
     };
-    if !IDENTITY.iter().enumerate().all(|(index, expected)| byte(index) == *expected) {
+    if !IDENTITY
+        .iter()
+        .enumerate()
+        .all(|(index, expected)| byte(index) == *expected)
+    {
         return None;
     }
     let text = image.wrapping_add(HEADER_SIZE).cast::<c_char>();

@@ -27,7 +27,9 @@ pub(super) fn apply<'a>(
             | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
             | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {}
             // An attribute of streams only.
-            Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+            Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
             Attribute(number) if number < Attribute::CU_LAUNCH_ATTRIBUTE_MAX.0 => {
                 return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
             }
@@ -42,5 +44,9 @@ fn cluster(value: &CUlaunchAttributeValue) -> Result<[u32; 3]> {
     // SAFETY: this attribute's value is three numbers, for which any bytes are valid.
     let size = unsafe { value.clusterDim };
     let size = [size.x, size.y, size.z];
-    if size.contains(&0) { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(size) }
+    if size.contains(&0) {
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    } else {
+        Ok(size)
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::ffi::c_void;
 
-use curium_sys::{CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUresult};
+use curium_sys::{
+    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUresult,
+};
 
 use crate::argument::{Pointer, elements};
 use crate::driver::Result;
@@ -25,7 +27,10 @@ const MOST_KEYS: usize = 8;
 const LARGEST_ALIGNMENT: usize = 16;
 
 impl Arguments {
-    pub(crate) fn new(parameters: Pointer<*mut c_void>, extra: Pointer<*mut c_void>) -> Result<Self> {
+    pub(crate) fn new(
+        parameters: Pointer<*mut c_void>,
+        extra: Pointer<*mut c_void>,
+    ) -> Result<Self> {
         match (parameters.is_null(), extra.is_null()) {
             (true, true) => Ok(Self::Nothing),
             (false, true) => Ok(Self::Pointers(parameters)),
@@ -42,7 +47,8 @@ impl Arguments {
             Self::Nothing => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
             Self::Pointers(pointers) => {
                 // SAFETY: the caller of a launch passes as many pointers as the kernel has parameters.
-                let pointers = unsafe { elements(pointers.as_ptr().cast_const(), kernel.params.len()) }?;
+                let pointers =
+                    unsafe { elements(pointers.as_ptr().cast_const(), kernel.params.len()) }?;
                 for (parameter, pointer) in kernel.params.iter().zip(pointers) {
                     // SAFETY: each points to a value of its parameter's size.
                     let value = unsafe { elements(pointer.cast_const().cast(), parameter.size) }?;
@@ -57,7 +63,11 @@ impl Arguments {
                 if given.len() > length.next_multiple_of(LARGEST_ALIGNMENT) {
                     return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
                 }
-                buffer.copy_from_slice(given.get(..length).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?);
+                buffer.copy_from_slice(
+                    given
+                        .get(..length)
+                        .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?,
+                );
             }
         }
         Ok(buffer)

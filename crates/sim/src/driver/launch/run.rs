@@ -20,7 +20,11 @@ impl Launch {
         let kernel = self.subject.kernel()?;
         let host = Host::new(driver, self.context, kernel.runtime, conditions);
         let peers = driver.lock().peers_of(self.context);
-        let workspace = self.shape.is_cooperative.then(|| Workspace::new(driver, self)).flatten();
+        let workspace = self
+            .shape
+            .is_cooperative
+            .then(|| Workspace::new(driver, self))
+            .flatten();
         let launch = exec::Launch {
             program: &self.subject.code.program,
             kernel,
@@ -30,7 +34,10 @@ impl Launch {
             dynamic_shared: self.shape.dynamic_shared,
             params: &self.parameters,
             globals: &self.globals,
-            memory: &driver.memory().seen_by(self.device, peers).watched_by(race::launch(&kernel.name)),
+            memory: &driver
+                .memory()
+                .seen_by(self.device, peers)
+                .watched_by(race::launch(&kernel.name)),
             runtime: &host,
             device: &driver.executor_model(),
             workers: driver.config().workers as usize,
@@ -63,11 +70,27 @@ impl<'a> Workspace<'a> {
 
     /// `None` if the allocation fails. The kernel then reads a null address, as in a launch that is not cooperative.
     fn new(driver: &'a Driver, launch: &Launch) -> Option<Self> {
-        let owner = Owner { context: launch.context, device: launch.device };
+        let owner = Owner {
+            context: launch.context,
+            device: launch.device,
+        };
         let size = 4 * Self::WORDS as u64;
-        let address = driver.memory().allocate_on_device(size, owner, Purpose::Module).ok()?;
+        let address = driver
+            .memory()
+            .allocate_on_device(size, owner, Purpose::Module)
+            .ok()?;
         let workspace = Self { driver, address };
-        driver.memory().fill(address, Fill { value: 0, width: 4, count: Self::WORDS }).ok()?;
+        driver
+            .memory()
+            .fill(
+                address,
+                Fill {
+                    value: 0,
+                    width: 4,
+                    count: Self::WORDS,
+                },
+            )
+            .ok()?;
         Some(workspace)
     }
 }
@@ -86,8 +109,10 @@ impl Driver {
         DeviceModel {
             multiprocessors: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
             clock_khz: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
-            max_threads_per_block: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-            max_shared_per_block: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+            max_threads_per_block: self
+                .figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+            max_shared_per_block: self
+                .figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
         }
     }
 
@@ -102,7 +127,8 @@ impl Driver {
     /// Reports an error. Returns `true` if the program continues after it.
     pub(super) fn continues_after(&self, report: &Report) -> bool {
         let is_warning = report.severity() == Severity::Warning;
-        let passes = (is_warning || self.config().checks == Checks::Report) && report.kind != ReportKind::Cancelled;
+        let passes = (is_warning || self.config().checks == Checks::Report)
+            && report.kind != ReportKind::Cancelled;
         if passes {
             self.report(report.clone());
         }
@@ -111,7 +137,9 @@ impl Driver {
 
     /// Reports the error of a copy or a fill, if any, and returns its code unless the program continues.
     pub(crate) fn judge(&self, fault: Option<Report>) -> Result {
-        let Some(fault) = fault.filter(|fault| !self.continues_after(fault)) else { return Ok(()) };
+        let Some(fault) = fault.filter(|fault| !self.continues_after(fault)) else {
+            return Ok(());
+        };
         let code = code_of(&fault);
         self.report(fault);
         Err(code)
@@ -124,13 +152,22 @@ impl Driver {
     )]
     fn report(&self, mut report: Report) {
         if let Some(conflict) = report.stream_race.as_ref().map(|race| race.conflict) {
-            let described = self.lock().schedule.races().and_then(|races| races.describe(conflict));
+            let described = self
+                .lock()
+                .schedule
+                .races()
+                .and_then(|races| races.describe(conflict));
             report.stream_race = described.map(Box::new);
         }
         if report.nearby.is_none() {
-            report.nearby = report.access.and_then(|access| self.memory().nearby(access.address)).map(Box::new);
+            report.nearby = report
+                .access
+                .and_then(|access| self.memory().nearby(access.address))
+                .map(Box::new);
         }
-        let Some(number) = self.keep_report(&report) else { return };
+        let Some(number) = self.keep_report(&report) else {
+            return;
+        };
         let checks = self.config().checks;
         if report.kind == ReportKind::Cancelled || checks == Checks::Quiet {
             return;
@@ -148,9 +185,12 @@ impl Driver {
     fn keep_report(&self, report: &Report) -> Option<usize> {
         let reports = &mut self.lock().reports;
         let is_known = |kept: &Report| {
-            kept.severity() == Severity::Warning && (kept.line, &kept.kernel) == (report.line, &report.kernel)
+            kept.severity() == Severity::Warning
+                && (kept.line, &kept.kernel) == (report.line, &report.kernel)
         };
-        if reports.len() == MOST_REPORTS || report.severity() == Severity::Warning && reports.iter().any(is_known) {
+        if reports.len() == MOST_REPORTS
+            || report.severity() == Severity::Warning && reports.iter().any(is_known)
+        {
             return None;
         }
         reports.push(report.clone());
@@ -163,7 +203,10 @@ fn code_of(fault: &Report) -> CUresult {
     match fault.kind {
         ReportKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
         ReportKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
-        ReportKind::StaleNode { what: Stale::Memory, .. } => CUresult::CUDA_ERROR_INVALID_VALUE,
+        ReportKind::StaleNode {
+            what: Stale::Memory,
+            ..
+        } => CUresult::CUDA_ERROR_INVALID_VALUE,
         ReportKind::StaleNode { .. } => CUresult::CUDA_ERROR_INVALID_HANDLE,
         ReportKind::Assert => CUresult::CUDA_ERROR_ASSERT,
         ReportKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,

@@ -77,8 +77,15 @@ impl<'a> Host<'a> {
         let context = state.usable_mut(self.context).ok()?;
         if context.kernel_heap.is_none() {
             let size = context.limits().malloc_heap() as u64;
-            let owner = Owner { context: self.context, device: context.device };
-            let base = self.driver.memory().allocate_on_device(size, owner, Purpose::Module).ok()?;
+            let owner = Owner {
+                context: self.context,
+                device: context.device,
+            };
+            let base = self
+                .driver
+                .memory()
+                .allocate_on_device(size, owner, Purpose::Module)
+                .ok()?;
             // Memory freed by one launch may be allocated by another, on any stream.
             self.driver.memory().unmark(base);
             context.kernel_heap = Some(KernelHeap::new(base, size));
@@ -124,16 +131,24 @@ impl Runtime for Host<'_> {
     }
 
     fn texture(&self, handle: u64) -> Option<Arc<Texture>> {
-        remembered(&self.textures, handle, || self.driver.texture_for_kernels(handle))
+        remembered(&self.textures, handle, || {
+            self.driver.texture_for_kernels(handle)
+        })
     }
 
     fn surface(&self, handle: u64) -> Option<Arc<Surface>> {
-        remembered(&self.surfaces, handle, || self.driver.surface_for_kernels(handle))
+        remembered(&self.surfaces, handle, || {
+            self.driver.surface_for_kernels(handle)
+        })
     }
 }
 
 /// Returns the cached result of `find` for a handle.
-fn remembered<T>(known: &Mutex<HashMap<u64, Arc<T>>>, handle: u64, find: impl FnOnce() -> Option<T>) -> Option<Arc<T>> {
+fn remembered<T>(
+    known: &Mutex<HashMap<u64, Arc<T>>>,
+    handle: u64,
+    find: impl FnOnce() -> Option<T>,
+) -> Option<Arc<T>> {
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = known.get(&handle) {
         return Some(Arc::clone(found));
@@ -145,13 +160,20 @@ fn remembered<T>(known: &Mutex<HashMap<u64, Arc<T>>>, handle: u64, find: impl Fn
 
 impl KernelHeap {
     fn new(base: u64, size: u64) -> Self {
-        Self { free: BTreeMap::from([(base, size)]), used: HashMap::new() }
+        Self {
+            free: BTreeMap::from([(base, size)]),
+            used: HashMap::new(),
+        }
     }
 
     /// Returns the first range that is large enough.
     fn allocate(&mut self, size: u64) -> Option<u64> {
         let size = size.checked_next_multiple_of(ALIGNMENT)?;
-        let (address, found) = self.free.iter().map(|(&address, &found)| (address, found)).find(|it| it.1 >= size)?;
+        let (address, found) = self
+            .free
+            .iter()
+            .map(|(&address, &found)| (address, found))
+            .find(|it| it.1 >= size)?;
         self.free.remove(&address);
         if found > size {
             self.free.insert(address + size, found - size);
@@ -162,7 +184,9 @@ impl KernelHeap {
 
     /// Frees a range, and coalesces it with free neighbors.
     fn free(&mut self, mut address: u64) -> bool {
-        let Some(mut size) = self.used.remove(&address) else { return false };
+        let Some(mut size) = self.used.remove(&address) else {
+            return false;
+        };
         if let Some(after) = self.free.remove(&(address + size)) {
             size += after;
         }

@@ -16,7 +16,15 @@ struct Statement<'a> {
 }
 
 /// The directives that declare variables.
-const SPACES: [&str; 7] = [".global", ".const", ".shared", ".tex", ".texref", ".samplerref", ".surfref"];
+const SPACES: [&str; 7] = [
+    ".global",
+    ".const",
+    ".shared",
+    ".tex",
+    ".texref",
+    ".samplerref",
+    ".surfref",
+];
 
 /// The directives of a header.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
@@ -32,17 +40,29 @@ pub(super) fn merge(texts: &[String], symbols: &Symbols) -> String {
     let all = || modules.iter().flatten();
     let definitions = definitions(&modules, symbols);
     let declared = all().filter(|statement| statement.linkage == Linkage::Extern);
-    let results: HashMap<&str, &str> = declared.filter_map(|s| Some((s.name?, result(s.text)?))).collect();
+    let results: HashMap<&str, &str> = declared
+        .filter_map(|s| Some((s.name?, result(s.text)?)))
+        .collect();
     let mut done = HashSet::new();
-    let mut merged: String = HEADER.iter().filter_map(|directive| newest(directive, all())).collect();
+    let mut merged: String = HEADER
+        .iter()
+        .filter_map(|directive| newest(directive, all()))
+        .collect();
     for statement in all().filter(|statement| !statement.is_header) {
-        let elsewhere = statement.name.and_then(|name| definitions.get(name)).filter(|it| statement.yields_to(it));
+        let elsewhere = statement
+            .name
+            .and_then(|name| definitions.get(name))
+            .filter(|it| statement.yields_to(it));
         let text = match elsewhere {
             Some(_) if is_function(statement.text) => statement.declaration(),
             Some(definition) => (*definition).to_owned(),
             None => match statement.name.and_then(|name| results.get(name)) {
-                Some(missing) if is_function(statement.text) && result(statement.text).is_none() => {
-                    statement.text.replacen(".func", &format!(".func {missing} "), 1)
+                Some(missing)
+                    if is_function(statement.text) && result(statement.text).is_none() =>
+                {
+                    statement
+                        .text
+                        .replacen(".func", &format!(".func {missing} "), 1)
                 }
                 _ => statement.text.to_owned(),
             },
@@ -69,17 +89,29 @@ fn definitions<'a>(modules: &[Vec<Statement<'a>>], symbols: &Symbols) -> HashMap
 /// Returns the texts with local symbols renamed where another text uses the name.
 fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
-    let shared = modules.iter().flatten().filter(|statement| statement.linkage != Linkage::Internal);
+    let shared = modules
+        .iter()
+        .flatten()
+        .filter(|statement| statement.linkage != Linkage::Internal);
     let mut taken: HashSet<String> = shared.filter_map(|it| it.name.map(str::to_owned)).collect();
     let mut renamed = Vec::new();
     for (number, (text, module)) in texts.iter().zip(&modules).enumerate() {
-        let local = module.iter().filter(|statement| statement.linkage == Linkage::Internal);
+        let local = module
+            .iter()
+            .filter(|statement| statement.linkage == Linkage::Internal);
         let own: HashSet<&str> = local.filter_map(|statement| statement.name).collect();
-        let (clashing, free): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| taken.contains(*name));
+        let (clashing, free): (Vec<&str>, Vec<&str>) =
+            own.into_iter().partition(|name| taken.contains(*name));
         taken.extend(free.into_iter().map(str::to_owned));
-        let names: HashMap<&str, String> =
-            clashing.into_iter().map(|name| (name, format!("{name}$file{number}"))).collect();
-        renamed.push(if names.is_empty() { Cow::Borrowed(text.as_str()) } else { Cow::Owned(rename(text, &names)) });
+        let names: HashMap<&str, String> = clashing
+            .into_iter()
+            .map(|name| (name, format!("{name}$file{number}")))
+            .collect();
+        renamed.push(if names.is_empty() {
+            Cow::Borrowed(text.as_str())
+        } else {
+            Cow::Owned(rename(text, &names))
+        });
     }
     renamed
 }
@@ -94,7 +126,11 @@ fn rename(text: &str, names: &HashMap<&str, String>) -> String {
             _ if blanks > 0 => blanks,
             '"' => rest[1..].find('"').map_or(rest.len(), |end| end + 2),
             // A directive, or a component of a vector.
-            '.' => 1 + rest[1..].find(|next| !is_of_name(next)).unwrap_or(rest.len() - 1),
+            '.' => {
+                1 + rest[1..]
+                    .find(|next| !is_of_name(next))
+                    .unwrap_or(rest.len() - 1)
+            }
             _ if is_of_name(first) => rest.find(|next| !is_of_name(next)).unwrap_or(rest.len()),
             _ => first.len_utf8(),
         };
@@ -110,9 +146,15 @@ fn is_of_name(character: char) -> bool {
 }
 
 /// Returns the newest of the header directives with this prefix, on a separate line.
-fn newest<'a>(directive: &str, statements: impl Iterator<Item = &'a Statement<'a>>) -> Option<String> {
-    let found = statements.filter(|statement| statement.is_header && statement.text.starts_with(directive));
-    let newest = found.map(|statement| statement.text.trim()).reduce(|a, b| if age(b) > age(a) { b } else { a })?;
+fn newest<'a>(
+    directive: &str,
+    statements: impl Iterator<Item = &'a Statement<'a>>,
+) -> Option<String> {
+    let found =
+        statements.filter(|statement| statement.is_header && statement.text.starts_with(directive));
+    let newest = found
+        .map(|statement| statement.text.trim())
+        .reduce(|a, b| if age(b) > age(a) { b } else { a })?;
     Some(format!("{newest}\n"))
 }
 
@@ -126,7 +168,9 @@ fn age(directive: &str) -> Vec<u32> {
 pub(super) fn limit_registers(text: &str, most: u32) -> String {
     let mut limited = String::new();
     for Statement { text, .. } in statements(text) {
-        let body = text.find('{').filter(|_| text.contains(".entry") && !text.contains(".maxnreg"));
+        let body = text
+            .find('{')
+            .filter(|_| text.contains(".entry") && !text.contains(".maxnreg"));
         let (head, body) = text.split_at(body.unwrap_or(0));
         limited.push_str(head);
         if !head.is_empty() {
@@ -145,7 +189,10 @@ fn is_function(statement: &str) -> bool {
 /// Returns the result of a device function, with its parentheses.
 fn result(statement: &str) -> Option<&str> {
     let (_, rest) = statement.split_once(".func")?;
-    skip_blanks(rest).split_inclusive(')').next().filter(|result| result.starts_with('('))
+    skip_blanks(rest)
+        .split_inclusive(')')
+        .next()
+        .filter(|result| result.starts_with('('))
 }
 
 fn statements(text: &str) -> Vec<Statement<'_>> {
@@ -170,7 +217,12 @@ impl<'a> Statement<'a> {
         };
         let is_symbol = is_function(text) || SPACES.iter().any(|space| text.contains(space));
         let name = name(text).filter(|_| is_symbol && !text.starts_with(".section"));
-        Self { text, name, linkage, is_header: is_header(text) }
+        Self {
+            text,
+            name,
+            linkage,
+            is_header: is_header(text),
+        }
     }
 
     fn is_definition(&self) -> bool {
@@ -193,13 +245,21 @@ impl<'a> Statement<'a> {
             return self.text.replacen(".extern", ".visible", 1);
         }
         // A kernel is not called, so its declaration is not needed.
-        let head = self.text.split('{').next().filter(|_| !self.text.contains(".entry"));
-        head.map_or_else(String::new, |head| format!("{};", head.trim_end().replacen(".weak", ".visible", 1)))
+        let head = self
+            .text
+            .split('{')
+            .next()
+            .filter(|_| !self.text.contains(".entry"));
+        head.map_or_else(String::new, |head| {
+            format!("{};", head.trim_end().replacen(".weak", ".visible", 1))
+        })
     }
 }
 
 fn is_header(statement: &str) -> bool {
-    HEADER.iter().any(|directive| statement.starts_with(directive))
+    HEADER
+        .iter()
+        .any(|directive| statement.starts_with(directive))
 }
 
 /// Returns the end of the first statement. A directive of the header ends at the end of its line or where the next one begins, a function
@@ -240,7 +300,12 @@ fn line_end(text: &str) -> usize {
     let mut is_quoted = false;
     while let Some((position, character)) = characters.next() {
         is_quoted ^= character == '"';
-        if character == '.' && !is_quoted && characters.peek().is_some_and(|(_, next)| next.is_ascii_alphabetic()) {
+        if character == '.'
+            && !is_quoted
+            && characters
+                .peek()
+                .is_some_and(|(_, next)| next.is_ascii_alphabetic())
+        {
             return position;
         }
     }
@@ -249,13 +314,17 @@ fn line_end(text: &str) -> usize {
 
 /// Returns the name that a statement declares or defines: the word after the directives, and after the result of a function.
 fn name(statement: &str) -> Option<&str> {
-    let function = [".entry", ".func"].iter().find_map(|directive| statement.split_once(directive));
+    let function = [".entry", ".func"]
+        .iter()
+        .find_map(|directive| statement.split_once(directive));
     let mut rest = skip_blanks(function.map_or(statement, |(_, rest)| rest));
     if function.is_some() && rest.starts_with('(') {
         rest = skip_blanks(rest.split_once(')')?.1);
     }
     loop {
-        let end = rest.find(|character: char| !is_word(character)).unwrap_or(rest.len());
+        let end = rest
+            .find(|character: char| !is_word(character))
+            .unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
         match word.chars().next()? {
             '.' | '0'..='9' => rest = skip_blanks(after),
@@ -290,8 +359,11 @@ mod tests {
     fn merge_all(texts: &[String]) -> String {
         let mut symbols = Symbols::default();
         for (index, text) in texts.iter().enumerate() {
-            let module = curium_ptx::syntax::parse(text).unwrap_or_else(|error| panic!("{error} in {text}"));
-            symbols.add(&module, index, "a file").expect("the texts agree");
+            let module =
+                curium_ptx::syntax::parse(text).unwrap_or_else(|error| panic!("{error} in {text}"));
+            symbols
+                .add(&module, index, "a file")
+                .expect("the texts agree");
         }
         merge(texts, &symbols)
     }
@@ -309,28 +381,54 @@ mod tests {
     fn declarations_resolve_to_the_definitions_of_other_texts() {
         let merged = merge_all(&[CALLER.to_owned(), CALLEE.to_owned()]);
         assert!(!merged.contains(".extern"), "{merged}");
-        assert!(merged.contains(".visible .func (.param .b32 r) twice (.param .b32 x);"), "{merged}");
+        assert!(
+            merged.contains(".visible .func (.param .b32 r) twice (.param .b32 x);"),
+            "{merged}"
+        );
         assert_eq!(merged.matches("offset = 7;").count(), 1, "{merged}");
         assert_eq!(merged.matches(".version").count(), 1, "{merged}");
         assert_eq!(merged.matches(".target").count(), 1, "{merged}");
-        for kept in ["offset = 7;", "table[2] = { 1, 2 };", "twice (.param .b32 x)\n{ /* } */ ret; }", "{ { ret; } }"] {
+        for kept in [
+            "offset = 7;",
+            "table[2] = { 1, 2 };",
+            "twice (.param .b32 x)\n{ /* } */ ret; }",
+            "{ { ret; } }",
+        ] {
             assert!(merged.contains(kept), "{kept} in {merged}");
         }
     }
 
     #[test]
     fn header_is_of_the_newest_version_and_the_highest_target() {
-        let texts = [("8.9", "sm_75"), ("8.6", "sm_100a, debug"), ("8.10", "sm_90")];
-        let texts = texts.map(|(version, target)| format!(".version {version} .target {target} .address_size 64\n"));
-        assert_eq!(merge_all(&texts), ".version 8.10\n.target sm_100a, debug\n.address_size 64\n");
+        let texts = [
+            ("8.9", "sm_75"),
+            ("8.6", "sm_100a, debug"),
+            ("8.10", "sm_90"),
+        ];
+        let texts = texts.map(|(version, target)| {
+            format!(".version {version} .target {target} .address_size 64\n")
+        });
+        assert_eq!(
+            merge_all(&texts),
+            ".version 8.10\n.target sm_100a, debug\n.address_size 64\n"
+        );
     }
 
     #[test]
     fn function_that_is_defined_without_the_result_that_it_is_declared_with_gets_it() {
         let callee = CALLEE.replace("(.param .b32 r) ", "");
         let merged = merge_all(&[CALLER.to_owned(), callee.clone()]);
-        assert_eq!(merged.matches(".visible .func (.param .b32 r)").count(), 2, "{merged}");
-        assert_eq!(merge_all(&[CALLER.replace("(.param .b32 r) ", ""), callee]).matches("(.param .b32 r)").count(), 0);
+        assert_eq!(
+            merged.matches(".visible .func (.param .b32 r)").count(),
+            2,
+            "{merged}"
+        );
+        assert_eq!(
+            merge_all(&[CALLER.replace("(.param .b32 r) ", ""), callee])
+                .matches("(.param .b32 r)")
+                .count(),
+            0
+        );
     }
 
     #[test]
@@ -343,14 +441,29 @@ mod tests {
             )
         };
         let merged = merge_all(&[file(1), file(2)]);
-        for line in [".global .u32 count;", ".global .u32 count$file1;", "[count], 1;", "[count$file1], 2;"] {
+        for line in [
+            ".global .u32 count;",
+            ".global .u32 count$file1;",
+            "[count], 1;",
+            "[count$file1], 2;",
+        ] {
             assert_eq!(merged.matches(line).count(), 1, "{line} in {merged}");
         }
         assert_eq!(merged.matches("call helper$file1;").count(), 1, "{merged}");
-        assert_eq!(merged.matches("%count").count(), 4, "a register has a name of its own: {merged}");
-        let other = CALLEE.replace(".visible .global .align 4 .u32 table", ".global .align 4 .u32 count");
+        assert_eq!(
+            merged.matches("%count").count(),
+            4,
+            "a register has a name of its own: {merged}"
+        );
+        let other = CALLEE.replace(
+            ".visible .global .align 4 .u32 table",
+            ".global .align 4 .u32 count",
+        );
         let merged = merge_all(&[file(1), other.clone().replace("count[", "k1[")]);
-        assert!(merged.contains("k1$file1[2]") && merged.contains(".entry k1()"), "{merged}");
+        assert!(
+            merged.contains("k1$file1[2]") && merged.contains(".entry k1()"),
+            "{merged}"
+        );
     }
 
     #[test]
@@ -361,9 +474,16 @@ mod tests {
                  {linkage} .func f()\n{{ .reg .u32 %r; mov.u32 %r, {value}; ret; }}\n.weak .entry k() {{ trap; ret; }}\n"
             )
         };
-        for (files, kept) in [([file(".weak", 1), file(".weak", 2)], 1), ([file(".weak", 1), file(".visible", 2)], 2)] {
+        for (files, kept) in [
+            ([file(".weak", 1), file(".weak", 2)], 1),
+            ([file(".weak", 1), file(".visible", 2)], 2),
+        ] {
             let merged = merge_all(&files);
-            assert_eq!(merged.matches(&format!("limit = {kept};")).count(), 1, "{merged}");
+            assert_eq!(
+                merged.matches(&format!("limit = {kept};")).count(),
+                1,
+                "{merged}"
+            );
             assert_eq!(merged.matches("limit =").count(), 1, "{merged}");
             assert_eq!(merged.matches("mov.u32").count(), 1, "{merged}");
             assert!(merged.contains(&format!("%r, {kept};")), "{merged}");
@@ -381,17 +501,29 @@ mod tests {
 
     #[test]
     fn statements_have_the_names_that_they_declare() {
-        let names: Vec<Option<&str>> = statements(CALLEE).iter().map(|statement| statement.name).collect();
+        let names: Vec<Option<&str>> = statements(CALLEE)
+            .iter()
+            .map(|statement| statement.name)
+            .collect();
         assert_eq!(names[3..], [Some("offset"), Some("table"), Some("twice")]);
-        let headers: Vec<&str> = statements(CALLEE)[..3].iter().map(|statement| statement.text.trim()).collect();
-        assert_eq!(headers, [".version 7.8", ".target sm_75", ".address_size 64"]);
+        let headers: Vec<&str> = statements(CALLEE)[..3]
+            .iter()
+            .map(|statement| statement.text.trim())
+            .collect();
+        assert_eq!(
+            headers,
+            [".version 7.8", ".target sm_75", ".address_size 64"]
+        );
     }
 
     #[test]
     fn path_with_dots_and_sections_of_debuggers_stay_whole() {
         let text = ".version 8.0\n.target sm_75\n.file 1 \"/lib/python3.11/a.py\"\n.entry a() { ret; }\n\
                     .section .debug_str { .b8 1 }\n.entry b() { ret; }\n";
-        let found: Vec<&str> = statements(text).iter().map(|statement| statement.text).collect();
+        let found: Vec<&str> = statements(text)
+            .iter()
+            .map(|statement| statement.text)
+            .collect();
         assert_eq!(
             found[2..],
             [
@@ -405,8 +537,7 @@ mod tests {
 
     #[test]
     fn register_limit_applies_to_kernels_without_one() {
-        let text =
-            ".version 8.0\n.func f() { ret; }\n.entry a(.param .b32 x)\n{ ret; }\n.entry b() .maxnreg 9 { ret; }\n";
+        let text = ".version 8.0\n.func f() { ret; }\n.entry a(.param .b32 x)\n{ ret; }\n.entry b() .maxnreg 9 { ret; }\n";
         let limited = limit_registers(text, 40);
         assert!(limited.contains("x)\n.maxnreg 40\n{"), "{limited}");
         assert_eq!(limited.matches(".maxnreg").count(), 2, "{limited}");

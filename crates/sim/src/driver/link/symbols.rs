@@ -23,7 +23,17 @@ impl Symbols {
     /// Adds the definitions of an input. Fails with the linker's message, and changes nothing, if they contradict those of other inputs.
     pub(super) fn add(&mut self, module: &Module, index: usize, file: &str) -> Result<(), String> {
         let own: Vec<(&str, Definition)> = definitions(module)
-            .map(|(name, linkage, size)| (name, Definition { linkage, size, file: file.to_owned(), index }))
+            .map(|(name, linkage, size)| {
+                (
+                    name,
+                    Definition {
+                        linkage,
+                        size,
+                        file: file.to_owned(),
+                        index,
+                    },
+                )
+            })
             .collect();
         for (name, new) in &own {
             if let Some(first) = self.0.get(*name) {
@@ -42,17 +52,28 @@ impl Symbols {
 
     /// Returns `true` if an input has the definition of `name` that counts.
     pub(super) fn is_from(&self, name: &str, index: usize) -> bool {
-        self.0.get(name).is_some_and(|definition| definition.index == index)
+        self.0
+            .get(name)
+            .is_some_and(|definition| definition.index == index)
     }
 }
 
 /// Returns name, linkage and size of what a module defines for others.
 fn definitions(module: &Module) -> impl Iterator<Item = (&str, Linkage, u64)> {
-    let functions = module.functions.iter().filter(|function| function.is_defined());
+    let functions = module
+        .functions
+        .iter()
+        .filter(|function| function.is_defined());
     let functions = functions.map(|function| (function.name, function.linkage, 0));
-    let variables = module.variables.iter().map(|variable| (variable.name, variable.linkage, variable.size));
-    let shared = |linkage: Linkage| matches!(linkage, Linkage::Visible | Linkage::Weak | Linkage::Common);
-    let all = functions.chain(variables).filter(move |(_, linkage, _)| shared(*linkage));
+    let variables = module
+        .variables
+        .iter()
+        .map(|variable| (variable.name, variable.linkage, variable.size));
+    let shared =
+        |linkage: Linkage| matches!(linkage, Linkage::Visible | Linkage::Weak | Linkage::Common);
+    let all = functions
+        .chain(variables)
+        .filter(move |(_, linkage, _)| shared(*linkage));
     all.map(|(name, linkage, size)| (module.text(name), linkage, size))
 }
 
@@ -61,17 +82,21 @@ impl Definition {
     fn check(&self, new: &Self, name: &str) -> Result<(), String> {
         let (first, second) = (&self.file, &new.file);
         match (self.linkage, new.linkage) {
-            (Linkage::Visible, Linkage::Visible) => {
-                Err(format!("Multiple definition of '{name}' in '{second}', first defined in '{first}'"))
-            }
-            (Linkage::Weak, Linkage::Weak) if self.size != new.size => {
-                Err(format!("Size doesn't match for '{name}' in '{second}', first specified in '{first}'"))
-            }
+            (Linkage::Visible, Linkage::Visible) => Err(format!(
+                "Multiple definition of '{name}' in '{second}', first defined in '{first}'"
+            )),
+            (Linkage::Weak, Linkage::Weak) if self.size != new.size => Err(format!(
+                "Size doesn't match for '{name}' in '{second}', first specified in '{first}'"
+            )),
             (Linkage::Common, Linkage::Visible | Linkage::Weak) if self.size > new.size => {
-                Err(format!("Common symbol '{name}' in file '{first}' has larger size than initialization"))
+                Err(format!(
+                    "Common symbol '{name}' in file '{first}' has larger size than initialization"
+                ))
             }
             (Linkage::Visible | Linkage::Weak, Linkage::Common) if self.size < new.size => {
-                Err(format!("Common symbol '{name}' in file '{second}' has larger size than initialization"))
+                Err(format!(
+                    "Common symbol '{name}' in file '{second}' has larger size than initialization"
+                ))
             }
             _ => Ok(()),
         }

@@ -59,20 +59,35 @@ widths! {
 }
 
 impl Driver {
-    fn fill_rows(&self, address: CUdeviceptr, fill: Fill, rows: Rows, stream: Pointer<CUstream_st>) -> Result {
+    fn fill_rows(
+        &self,
+        address: CUdeviceptr,
+        fill: Fill,
+        rows: Rows,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
         const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
         let row = fill.count.checked_mul(fill.width).ok_or(INVALID)?;
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
         let is_aligned = |place: u64| place.is_multiple_of(fill.width as u64);
-        if !is_aligned(address) || (rows.height > 1 && (rows.pitch < row || !is_aligned(rows.pitch as u64))) {
+        if !is_aligned(address)
+            || (rows.height > 1 && (rows.pitch < row || !is_aligned(rows.pitch as u64)))
+        {
             return Err(INVALID);
         }
         if row == 0 || rows.height == 0 {
             return Ok(());
         }
-        let span = (rows.height - 1).checked_mul(rows.pitch).and_then(|rows| rows.checked_add(row)).ok_or(INVALID)?;
+        let span = (rows.height - 1)
+            .checked_mul(rows.pitch)
+            .and_then(|rows| rows.checked_add(row))
+            .ok_or(INVALID)?;
         self.filled(address, span)?;
-        self.put(&mut state, stream, Content::Set(Set::new(address, fill, rows.pitch, rows.height)))
+        self.put(
+            &mut state,
+            stream,
+            Content::Set(Set::new(address, fill, rows.pitch, rows.height)),
+        )
     }
 }

@@ -1,7 +1,8 @@
 //! Pools by the location of their memory, and access rights.
 
 use curium_sys::{
-    CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationType, CUmemLocation, CUmemPoolHandle_st, CUmemoryPool, CUresult,
+    CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationType, CUmemLocation, CUmemPoolHandle_st,
+    CUmemoryPool, CUresult,
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
@@ -9,7 +10,10 @@ use crate::driver::virtual_memory::checked_access;
 use crate::driver::{Driver, Result};
 use crate::memory::Location;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemGetDefaultMemPool(
         &self,
@@ -40,7 +44,8 @@ impl Driver {
         pool: Pointer<CUmemPoolHandle_st>,
     ) -> Result {
         let (location, is_managed) = self.pool_place(&location.read()?, kind)?;
-        self.memory().set_current_pool(location, is_managed, self.pool(pool)?)
+        self.memory()
+            .set_current_pool(location, is_managed, self.pool(pool)?)
     }
 
     pub(crate) fn cuMemPoolSetAccess(
@@ -52,14 +57,26 @@ impl Driver {
         let id = self.pool(pool)?;
         // SAFETY: the caller passes `count` descriptions.
         let rights = unsafe { elements(rights.as_ptr(), count) }?;
-        let right = |right: &CUmemAccessDesc| Ok((self.location(&right.location)?, checked_access(right.flags)?));
+        let right = |right: &CUmemAccessDesc| {
+            Ok((
+                self.location(&right.location)?,
+                checked_access(right.flags)?,
+            ))
+        };
         let rights: Vec<_> = rights.iter().map(right).collect::<Result<_>>()?;
         let mut records = self.memory().write();
-        let pool = records.pools.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let pool = records
+            .pools
+            .get_mut(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let home = pool.location;
-        let is_peer =
-            |(location, _): &(Location, u32)| matches!(location, Location::Device(_)) && home != Some(*location);
-        if !self.config().has_peers() && matches!(home, Some(Location::Device(_))) && rights.iter().any(is_peer) {
+        let is_peer = |(location, _): &(Location, u32)| {
+            matches!(location, Location::Device(_)) && home != Some(*location)
+        };
+        if !self.config().has_peers()
+            && matches!(home, Some(Location::Device(_)))
+            && rights.iter().any(is_peer)
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
         }
         // The device of a pool keeps its rights, and only devices can be given any.
@@ -70,7 +87,9 @@ impl Driver {
         if rights.iter().any(is_refused) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        rights.into_iter().for_each(|(location, flags)| pool.set_rights(location, flags));
+        rights
+            .into_iter()
+            .for_each(|(location, flags)| pool.set_rights(location, flags));
         Ok(())
     }
 
@@ -84,7 +103,10 @@ impl Driver {
         let id = self.pool(pool)?;
         let location = self.location(&location.read()?)?;
         let records = self.memory().read();
-        let pool = records.pools.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let pool = records
+            .pools
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         place.write(CUmemAccess_flags(pool.rights(location)))
     }
 }

@@ -1,8 +1,8 @@
 //! Textures and surfaces as kernels access them.
 
 use curium_sys::{
-    CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_READ_AS_INTEGER, CU_TRSF_SRGB, CUDA_RESOURCE_VIEW_DESC, CUaddress_mode,
-    CUarray_format, CUfilter_mode, CUresourceViewFormat, CUresourcetype,
+    CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_READ_AS_INTEGER, CU_TRSF_SRGB, CUDA_RESOURCE_VIEW_DESC,
+    CUaddress_mode, CUarray_format, CUfilter_mode, CUresourceViewFormat, CUresourcetype,
 };
 
 use super::{Resource, Texture, array_of};
@@ -17,8 +17,14 @@ impl Driver {
     pub(crate) fn texture_for_kernels(&self, handle: u64) -> Option<exec::Texture> {
         let mut state = self.lock();
         let texture = state.textures.get(Id::from_number(handle))?;
-        let (arrays, mut found) = (texture.resource.arrays(&state), texture.for_kernels(&state)?);
-        found.tiles = arrays.into_iter().filter_map(|array| state.tiles_of(array)).collect();
+        let (arrays, mut found) = (
+            texture.resource.arrays(&state),
+            texture.for_kernels(&state)?,
+        );
+        found.tiles = arrays
+            .into_iter()
+            .filter_map(|array| state.tiles_of(array))
+            .collect();
         Some(found)
     }
 
@@ -27,7 +33,10 @@ impl Driver {
         let state = self.lock();
         let surface = state.surfaces.get(Id::from_number(handle))?;
         let array = state.array(array_of(&surface.resource.0)?).ok()?;
-        Some(exec::Surface { image: array.image(), element: array.shape.as_element()? })
+        Some(exec::Surface {
+            image: array.image(),
+            element: array.shape.as_element()?,
+        })
     }
 }
 
@@ -50,7 +59,8 @@ impl Texture {
                 _ => AddressMode::Clamp,
             }),
             is_linear: options.filterMode == CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
-            is_linear_in_levels: options.mipmapFilterMode == CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
+            is_linear_in_levels: options.mipmapFilterMode
+                == CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
             has_normalized_coordinates: has(CU_TRSF_NORMALIZED_COORDINATES),
             reads_integers: has(CU_TRSF_READ_AS_INTEGER),
             is_srgb: has(CU_TRSF_SRGB),
@@ -69,7 +79,8 @@ impl Resource {
         if let Some(array) = array_of(&self.0) {
             return vec![array];
         }
-        self.mipmapped(state).map_or_else(Vec::new, |whole| whole.levels().to_vec())
+        self.mipmapped(state)
+            .map_or_else(Vec::new, |whole| whole.levels().to_vec())
     }
 
     fn mipmapped<'s>(&self, state: &'s State) -> Option<&'s MipmappedArray> {
@@ -79,7 +90,9 @@ impl Resource {
         // SAFETY: the type selects this member, which the caller has initialized.
         let raw = unsafe { self.0.res.mipmap }.hMipmappedArray;
         // SAFETY: an array is a handle, which is only compared.
-        state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).ok()
+        state
+            .mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) }))
+            .ok()
     }
 
     /// Returns the images, the largest first, and the format of their elements.
@@ -91,25 +104,50 @@ impl Resource {
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
                 let whole = self.mipmapped(state)?;
-                let levels: Vec<&Array> = whole.levels().iter().filter_map(|level| state.array(*level).ok()).collect();
+                let levels: Vec<&Array> = whole
+                    .levels()
+                    .iter()
+                    .filter_map(|level| state.array(*level).ok())
+                    .collect();
                 let element = levels.first()?.shape.as_element()?;
                 Some((levels.into_iter().map(Array::image).collect(), element))
             }
             CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
                 // SAFETY: the type selects this member, which the caller has initialized.
                 let linear = unsafe { self.0.res.linear };
-                let element = Element { channel: channel_of(linear.format)?, channels: linear.numChannels };
+                let element = Element {
+                    channel: channel_of(linear.format)?,
+                    channels: linear.numChannels,
+                };
                 let width = (linear.sizeInBytes as u64 / element.bytes()) as u32;
-                let image = Image { base: linear.devPtr, width, height: 1, depth: 1, pitch: linear.sizeInBytes as u64 };
+                let image = Image {
+                    base: linear.devPtr,
+                    width,
+                    height: 1,
+                    depth: 1,
+                    pitch: linear.sizeInBytes as u64,
+                };
                 Some((vec![image], element))
             }
             _ => {
                 // SAFETY: a texture is of one of the four types, and this is the fourth.
                 let plane = unsafe { self.0.res.pitch2D };
-                let element = Element { channel: channel_of(plane.format)?, channels: plane.numChannels };
+                let element = Element {
+                    channel: channel_of(plane.format)?,
+                    channels: plane.numChannels,
+                };
                 let (width, height) = (plane.width as u32, plane.height as u32);
                 let pitch = plane.pitchInBytes as u64;
-                Some((vec![Image { base: plane.devPtr, width, height, depth: 1, pitch }], element))
+                Some((
+                    vec![Image {
+                        base: plane.devPtr,
+                        width,
+                        height,
+                        depth: 1,
+                        pitch,
+                    }],
+                    element,
+                ))
             }
         }
     }
@@ -129,14 +167,20 @@ impl Array {
 
 impl Shape {
     fn as_element(&self) -> Option<Element> {
-        Some(Element { channel: channel_of(self.format)?, channels: self.channels })
+        Some(Element {
+            channel: channel_of(self.format)?,
+            channels: self.channels,
+        })
     }
 }
 
 /// Returns the levels and layers of a resource view.
 fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
     let last = (levels.len() - 1) as u32;
-    let (first, end) = (view.firstMipmapLevel.min(last), view.lastMipmapLevel.min(last));
+    let (first, end) = (
+        view.firstMipmapLevel.min(last),
+        view.lastMipmapLevel.min(last),
+    );
     let layers = (view.lastLayer + 1).saturating_sub(view.firstLayer);
     let in_view = |mut image: Image| {
         if view.lastLayer > 0 && image.depth > view.firstLayer {
@@ -145,17 +189,35 @@ fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
         }
         image
     };
-    levels.into_iter().map(in_view).skip(first as usize).take((end.max(first) - first + 1) as usize).collect()
+    levels
+        .into_iter()
+        .map(in_view)
+        .skip(first as usize)
+        .take((end.max(first) - first + 1) as usize)
+        .collect()
 }
 
 /// Returns the element of a view in another format of the same size.
 fn element_of_view(format: CUresourceViewFormat) -> Option<Element> {
     // Formats are numbered in groups of one, two and four channels, followed by the compressed ones.
-    const CHANNELS: [Channel; 8] =
-        [Channel::U8, Channel::I8, Channel::U16, Channel::I16, Channel::U32, Channel::I32, Channel::F16, Channel::F32];
-    let number = format.0.checked_sub(CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_1X8.0)?;
+    const CHANNELS: [Channel; 8] = [
+        Channel::U8,
+        Channel::I8,
+        Channel::U16,
+        Channel::I16,
+        Channel::U32,
+        Channel::I32,
+        Channel::F16,
+        Channel::F32,
+    ];
+    let number = format
+        .0
+        .checked_sub(CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_1X8.0)?;
     let channel = *CHANNELS.get((number / 3) as usize)?;
-    Some(Element { channel, channels: 1 << (number % 3) })
+    Some(Element {
+        channel,
+        channels: 1 << (number % 3),
+    })
 }
 
 fn channel_of(format: CUarray_format) -> Option<Channel> {

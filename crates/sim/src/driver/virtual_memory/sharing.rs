@@ -9,9 +9,13 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::Location;
 
-const DESCRIPTOR: CUmemAllocationHandleType = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+const DESCRIPTOR: CUmemAllocationHandleType =
+    CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
-#[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
 impl Driver {
     pub(crate) fn cuMemExportToShareableHandle(
         &self,
@@ -24,7 +28,9 @@ impl Driver {
         if flags != 0 || handle_type != DESCRIPTOR {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let descriptor = self.memory().export_physical(physical(handle), handle_type.0)?;
+        let descriptor = self
+            .memory()
+            .export_physical(physical(handle), handle_type.0)?;
         // SAFETY: for this type the caller passes a pointer to an `int`.
         unsafe { place.cast::<i32>() }.write(descriptor)
     }
@@ -41,10 +47,13 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // The pointer contains the number.
-        let descriptor = i32::try_from(exported.address()).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let descriptor =
+            i32::try_from(exported.address()).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let devices = self.config().devices as usize;
         let exists = |location| !matches!(location, Location::Device(device) if device >= devices);
-        let imported = self.memory().import_physical(descriptor, |properties| exists(properties.location))?;
+        let imported = self
+            .memory()
+            .import_physical(descriptor, |properties| exists(properties.location))?;
         place.write(imported.number())
     }
 }

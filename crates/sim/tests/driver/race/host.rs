@@ -12,13 +12,19 @@ fn registered_host_memory_is_checked_in_copies() {
     let copies = |program: &Program, wait: bool| {
         let api = &program.fixture.api;
         let pinned = handle!(api, cuMemHostAlloc(_, BYTES, 0));
-        ok!(api, cuMemcpyDtoHAsync_v2(pinned, program.memory, BYTES, program.streams[0]));
+        ok!(
+            api,
+            cuMemcpyDtoHAsync_v2(pinned, program.memory, BYTES, program.streams[0])
+        );
         if wait {
             ok!(api, cuStreamSynchronize(program.streams[0]));
         }
         let to = program.fixture.alloc(BYTES);
         // The host calls this function and waits for it, which orders nothing.
-        ok!(api, cuMemcpyHtoDAsync_v2(to, pinned, BYTES, program.streams[1]));
+        ok!(
+            api,
+            cuMemcpyHtoDAsync_v2(to, pinned, BYTES, program.streams[1])
+        );
         _ = cu!(api, cuStreamSynchronize(program.streams[1]));
     };
     expect_race(true, NON_BLOCKING, |program| copies(program, false));
@@ -31,7 +37,10 @@ fn registered_host_memory_is_checked_in_copies() {
             ok!(api, cuStreamSynchronize(program.streams[0]));
         }
         let mut bytes = vec![0_u8; BYTES];
-        _ = cu!(api, cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), managed, BYTES));
+        _ = cu!(
+            api,
+            cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), managed, BYTES)
+        );
     };
     expect_race(true, NON_BLOCKING, |program| managed(program, false));
     expect_race(false, NON_BLOCKING, |program| managed(program, true));
@@ -45,9 +54,15 @@ fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited
         let pinned = handle!(api, cuMemHostAlloc(_, BYTES, 0));
         let [stream, _] = program.streams;
         if is_source {
-            ok!(api, cuMemcpyHtoDAsync_v2(program.memory, pinned, BYTES, stream));
+            ok!(
+                api,
+                cuMemcpyHtoDAsync_v2(program.memory, pinned, BYTES, stream)
+            );
         } else {
-            ok!(api, cuMemcpyDtoHAsync_v2(pinned, program.memory, BYTES, stream));
+            ok!(
+                api,
+                cuMemcpyDtoHAsync_v2(pinned, program.memory, BYTES, stream)
+            );
         }
         if wait {
             ok!(api, cuStreamSynchronize(stream));
@@ -62,9 +77,15 @@ fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited
         assert!(!wait && fault.kind == ReportKind::HostRace, "{fault}");
         let verb = if is_source { "read" } else { "write" };
         let (size, address) = (BYTES - 12, pinned.addr() + 12);
-        let place = format!("{size}-byte {verb} at {address:#x}, 12 bytes into a {BYTES}-byte allocation");
+        let place =
+            format!("{size}-byte {verb} at {address:#x}, 12 bytes into a {BYTES}-byte allocation");
         let text = fault.to_string();
-        assert!(text.starts_with("copy: the host changed memory while a copy that uses it was queued: "), "{text}");
+        assert!(
+            text.starts_with(
+                "copy: the host changed memory while a copy that uses it was queued: "
+            ),
+            "{text}"
+        );
         assert!(text.contains(&place), "{text} without {place}");
     }
 }
@@ -77,8 +98,14 @@ fn host_that_is_let_in_by_a_value_that_the_stream_waits_for_is_no_race() {
     let [stream, _] = program.streams;
     // SAFETY: the memory is large enough, and nobody uses it yet.
     unsafe { flag.cast::<u32>().write(0) };
-    ok!(api, cuStreamWaitValue32_v2(stream, flag as CUdeviceptr, 1, 1));
-    ok!(api, cuMemcpyHtoDAsync_v2(program.memory, pinned, BYTES, stream));
+    ok!(
+        api,
+        cuStreamWaitValue32_v2(stream, flag as CUdeviceptr, 1, 1)
+    );
+    ok!(
+        api,
+        cuMemcpyHtoDAsync_v2(program.memory, pinned, BYTES, stream)
+    );
     // SAFETY: as above; the copy waits for the flag.
     unsafe { pinned.cast::<u8>().write(1) };
     // SAFETY: as above; the simulator reads the flag as one word.

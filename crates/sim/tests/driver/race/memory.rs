@@ -23,17 +23,29 @@ fn memory_in_stream_order_is_used_after_its_allocation_and_before_it_is_freed() 
         let wait = |program: &Program| {
             if is_ordered {
                 let event = handle!(program.fixture.api, cuEventCreate(_, 0));
-                ok!(program.fixture.api, cuEventRecord(event, program.streams[0]));
-                ok!(program.fixture.api, cuStreamWaitEvent(program.streams[1], event, 0));
+                ok!(
+                    program.fixture.api,
+                    cuEventRecord(event, program.streams[0])
+                );
+                ok!(
+                    program.fixture.api,
+                    cuStreamWaitEvent(program.streams[1], event, 0)
+                );
             }
         };
         expect_race(!is_ordered, NON_BLOCKING, |program| {
-            let memory = get!(program.fixture.api, cuMemAllocAsync(_, BYTES, program.streams[0]));
+            let memory = get!(
+                program.fixture.api,
+                cuMemAllocAsync(_, BYTES, program.streams[0])
+            );
             wait(program);
             program.launch(c"put", program.streams[1], memory, 0);
         });
         expect_race(!is_ordered, NON_BLOCKING, |program| {
-            let memory = get!(program.fixture.api, cuMemAllocAsync(_, BYTES, program.streams[0]));
+            let memory = get!(
+                program.fixture.api,
+                cuMemAllocAsync(_, BYTES, program.streams[0])
+            );
             ok!(program.fixture.api, cuCtxSynchronize());
             let pinned = handle!(program.fixture.api, cuMemHostAlloc(_, BYTES, 0));
             // SAFETY: the memory is as long, and nobody uses it yet.
@@ -45,10 +57,16 @@ fn memory_in_stream_order_is_used_after_its_allocation_and_before_it_is_freed() 
             let last = pinned.cast::<u32>().wrapping_add(WORDS - 1);
             // SAFETY: as above; the simulator writes words at once.
             while !is_ordered && unsafe { last.read_volatile() } == 0 {
-                ok!(program.fixture.api, cuMemsetD8Async(program.memory, 0, 1, third));
+                ok!(
+                    program.fixture.api,
+                    cuMemsetD8Async(program.memory, 0, 1, third)
+                );
                 _ = cu!(program.fixture.api, cuStreamQuery(third));
             }
-            ok!(program.fixture.api, cuMemFreeAsync(memory, program.streams[1]));
+            ok!(
+                program.fixture.api,
+                cuMemFreeAsync(memory, program.streams[1])
+            );
         });
     }
 }

@@ -10,22 +10,37 @@ use crate::support::{Fixture, cu, get, handle, ok};
 fn report_names_both_sides_the_address_and_the_allocation() {
     let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
     let api = &program.fixture.api;
-    let numbers: [u64; 2] = program.streams.map(|stream| get!(api, cuStreamGetId(stream, _)));
-    ok!(api, cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[0]));
+    let numbers: [u64; 2] = program
+        .streams
+        .map(|stream| get!(api, cuStreamGetId(stream, _)));
+    ok!(
+        api,
+        cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[0])
+    );
     // The host's queries determine the order of the two.
     while cu!(api, cuStreamQuery(program.streams[0])) == CUresult::CUDA_ERROR_NOT_READY {}
     program.put(1);
     assert_eq!(program.end(), [], "the query orders the host");
     program.put(0);
     let gate = program.fixture.block(program.streams[1]);
-    ok!(api, cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[1]));
+    ok!(
+        api,
+        cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[1])
+    );
     ok!(api, cuStreamSynchronize(program.streams[0]));
     gate.open();
-    assert_eq!(program.end(), [], "the host function is ordered after the query");
+    assert_eq!(
+        program.end(),
+        [],
+        "the host function is ordered after the query"
+    );
     let event = handle!(api, cuEventCreate(_, 0));
     ok!(api, cuEventRecord(event, program.streams[1]));
     ok!(api, cuStreamWaitEvent(program.streams[0], event, 0));
-    ok!(api, cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[1]));
+    ok!(
+        api,
+        cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[1])
+    );
     program.put(0);
     let fault = program.end().remove(0);
     let text = fault.to_string();
@@ -60,7 +75,9 @@ fn races_are_not_checked_by_default() {
 
 #[test]
 fn report_mode_continues_after_a_race() {
-    let config = Config::new().with_checks(Checks::Report).with_race_checks(true);
+    let config = Config::new()
+        .with_checks(Checks::Report)
+        .with_race_checks(true);
     let fixture = Fixture::with(config);
     let memory = fixture.alloc(BYTES);
     for stream in [fixture.stream(NON_BLOCKING), fixture.stream(NON_BLOCKING)] {

@@ -9,7 +9,10 @@ use super::sizes;
 
 pub(super) fn axpy<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
-    let (x, mut y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::new(random, &stream, n));
+    let (x, mut y) = (
+        RandomVector::<T>::new(random, &stream, n),
+        RandomVector::new(random, &stream, n),
+    );
     let expected = y.host.plus(&x.host.scaled(alpha.wide()));
     blas.axpy(alpha, x.view(), &mut y.view_mut())?;
     y.now().assert_is::<T>(&expected, 2, "axpy");
@@ -20,7 +23,8 @@ pub(super) fn scal<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
     let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.scal(alpha, &mut x.view_mut())?;
-    x.now().assert_is::<T>(&x.host.scaled(alpha.wide()), 1, "scal");
+    x.now()
+        .assert_is::<T>(&x.host.scaled(alpha.wide()), 1, "scal");
     Ok(())
 }
 
@@ -28,13 +32,17 @@ pub(super) fn scal_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Resu
     let (stream, n) = (blas.stream().clone(), sizes(random).0);
     let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.scal_real(T::real(0.75), &mut x.view_mut())?;
-    x.now().assert_is::<T>(&x.host.scaled(Complex64::new(0.75, 0.0)), 1, "scal_real");
+    x.now()
+        .assert_is::<T>(&x.host.scaled(Complex64::new(0.75, 0.0)), 1, "scal_real");
     Ok(())
 }
 
 pub(super) fn copy<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (x, mut y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::new(random, &stream, n));
+    let (x, mut y) = (
+        RandomVector::<T>::new(random, &stream, n),
+        RandomVector::new(random, &stream, n),
+    );
     blas.copy(x.view(), &mut y.view_mut())?;
     y.now().assert_is::<T>(&x.host, 0, "copy");
     Ok(())
@@ -42,7 +50,10 @@ pub(super) fn copy<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 
 pub(super) fn swap<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (mut x, mut y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::<T>::new(random, &stream, n));
+    let (mut x, mut y) = (
+        RandomVector::<T>::new(random, &stream, n),
+        RandomVector::<T>::new(random, &stream, n),
+    );
     blas.swap(&mut x.view_mut(), &mut y.view_mut())?;
     x.now().assert_is::<T>(&y.host, 0, "swap");
     y.now().assert_is::<T>(&x.host, 0, "swap");
@@ -51,10 +62,21 @@ pub(super) fn swap<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 
 pub(super) fn rot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (mut x, mut y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::<T>::new(random, &stream, n));
+    let (mut x, mut y) = (
+        RandomVector::<T>::new(random, &stream, n),
+        RandomVector::<T>::new(random, &stream, n),
+    );
     let (cosine, sine) = (Complex64::new(0.6, 0.0), Complex64::new(0.8, 0.0));
-    blas.rot(&mut x.view_mut(), &mut y.view_mut(), T::real(0.6), T::narrow(sine))?;
-    let rotated = (x.host.scaled(cosine).plus(&y.host.scaled(sine)), y.host.scaled(cosine).plus(&x.host.scaled(-sine)));
+    blas.rot(
+        &mut x.view_mut(),
+        &mut y.view_mut(),
+        T::real(0.6),
+        T::narrow(sine),
+    )?;
+    let rotated = (
+        x.host.scaled(cosine).plus(&y.host.scaled(sine)),
+        y.host.scaled(cosine).plus(&x.host.scaled(-sine)),
+    );
     x.now().assert_is::<T>(&rotated.0, 3, "rot");
     y.now().assert_is::<T>(&rotated.1, 3, "rot");
     Ok(())
@@ -62,10 +84,21 @@ pub(super) fn rot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
 
 pub(super) fn rot_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (mut x, mut y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::<T>::new(random, &stream, n));
+    let (mut x, mut y) = (
+        RandomVector::<T>::new(random, &stream, n),
+        RandomVector::<T>::new(random, &stream, n),
+    );
     let (cosine, sine) = (Complex64::new(0.6, 0.0), Complex64::new(-0.8, 0.0));
-    blas.rot_real(&mut x.view_mut(), &mut y.view_mut(), T::real(0.6), T::real(-0.8))?;
-    let rotated = (x.host.scaled(cosine).plus(&y.host.scaled(sine)), y.host.scaled(cosine).plus(&x.host.scaled(-sine)));
+    blas.rot_real(
+        &mut x.view_mut(),
+        &mut y.view_mut(),
+        T::real(0.6),
+        T::real(-0.8),
+    )?;
+    let rotated = (
+        x.host.scaled(cosine).plus(&y.host.scaled(sine)),
+        y.host.scaled(cosine).plus(&x.host.scaled(-sine)),
+    );
     x.now().assert_is::<T>(&rotated.0, 3, "rot_real");
     y.now().assert_is::<T>(&rotated.1, 3, "rot_real");
     Ok(())
@@ -80,7 +113,12 @@ pub(super) fn rotg<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
         _ => (random.number(), random.number()),
     };
     let found = blas.rotg(a, b)?;
-    let (a, b, c, s) = (a.wide(), b.wide(), of_real::<T>(found.cosine), found.sine.wide());
+    let (a, b, c, s) = (
+        a.wide(),
+        b.wide(),
+        of_real::<T>(found.cosine),
+        found.sine.wide(),
+    );
     scalar(c * a + s * b).assert_is::<T>(&scalar(found.length.wide()), 4, "rotg");
     scalar(c * b - s.conj() * a).assert_is::<T>(&scalar(Complex64::new(0.0, 0.0)), 4, "rotg");
     scalar(Complex64::new(c.norm_sqr() + s.norm_sqr(), 0.0)).assert_is::<T>(
@@ -93,20 +131,43 @@ pub(super) fn rotg<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 
 pub(super) fn rotm<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (mut x, mut y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::<T>::new(random, &stream, n));
+    let (mut x, mut y) = (
+        RandomVector::<T>::new(random, &stream, n),
+        RandomVector::<T>::new(random, &stream, n),
+    );
     let [h11, h21, h12, h22]: [T; 4] = std::array::from_fn(|_| random.number());
     let one = Complex64::new(1.0, 0.0);
     let (rotation, first, second) = match random.below(4) {
-        0 => (ModifiedRotation::Identity, [one, one * 0.0], [one * 0.0, one]),
-        1 => (ModifiedRotation::Full { h11, h21, h12, h22 }, [h11.wide(), h12.wide()], [h21.wide(), h22.wide()]),
-        2 => (ModifiedRotation::UnitDiagonal { h21, h12 }, [one, h12.wide()], [h21.wide(), one]),
-        _ => (ModifiedRotation::UnitAntidiagonal { h11, h22 }, [h11.wide(), one], [-one, h22.wide()]),
+        0 => (
+            ModifiedRotation::Identity,
+            [one, one * 0.0],
+            [one * 0.0, one],
+        ),
+        1 => (
+            ModifiedRotation::Full { h11, h21, h12, h22 },
+            [h11.wide(), h12.wide()],
+            [h21.wide(), h22.wide()],
+        ),
+        2 => (
+            ModifiedRotation::UnitDiagonal { h21, h12 },
+            [one, h12.wide()],
+            [h21.wide(), one],
+        ),
+        _ => (
+            ModifiedRotation::UnitAntidiagonal { h11, h22 },
+            [h11.wide(), one],
+            [-one, h22.wide()],
+        ),
     };
     blas.rotm(&mut x.view_mut(), &mut y.view_mut(), rotation)?;
     let expected = [first, second].map(|row| x.host.scaled(row[0]).plus(&y.host.scaled(row[1])));
     x.now().assert_is::<T>(&expected[0], 3, "rotm");
     y.now().assert_is::<T>(&expected[1], 3, "rotm");
-    assert_eq!(rotation.matrix().map(|row| row.map(Number::wide)), [first, second], "rotm");
+    assert_eq!(
+        rotation.matrix().map(|row| row.map(Number::wide)),
+        [first, second],
+        "rotm"
+    );
     Ok(())
 }
 
@@ -115,13 +176,27 @@ pub(super) fn rotmg<T: Number + RealElement>(blas: &mut Blas, random: &mut Rando
     // The reference implementation loses elements when it rescales twice, so only the simulated library is tested with such values.
     let most = if uses_cuda() { 4 } else { 40 };
     let scale = |random: &mut Random| 2.0_f64.powi(random.below(2 * most) as i32 - most as i32);
-    let positive =
-        |random: &mut Random| T::narrow(Complex64::new((0.5 + random.below(100) as f64) * scale(random), 0.0));
-    let before = [positive(random), positive(random), random.number::<T>(), random.number::<T>()];
+    let positive = |random: &mut Random| {
+        T::narrow(Complex64::new(
+            (0.5 + random.below(100) as f64) * scale(random),
+            0.0,
+        ))
+    };
+    let before = [
+        positive(random),
+        positive(random),
+        random.number::<T>(),
+        random.number::<T>(),
+    ];
     let [mut d1, mut d2, mut x1, y1] = before;
-    let h = blas.rotmg(&mut d1, &mut d2, &mut x1, y1)?.matrix().map(|row| row.map(|element| element.wide().re));
-    let ([old_d1, old_d2, old_x1, y1], [d1, d2, x1]) =
-        (before.map(|value| value.wide().re), [d1, d2, x1].map(|value| value.wide().re));
+    let h = blas
+        .rotmg(&mut d1, &mut d2, &mut x1, y1)?
+        .matrix()
+        .map(|row| row.map(|element| element.wide().re));
+    let ([old_d1, old_d2, old_x1, y1], [d1, d2, x1]) = (
+        before.map(|value| value.wide().re),
+        [d1, d2, x1].map(|value| value.wide().re),
+    );
     let near = |terms: [f64; 2], expected: f64| {
         let size: f64 = terms.iter().map(|term| term.abs()).sum();
         let error = (terms[0] + terms[1] - expected).abs();
@@ -144,7 +219,10 @@ fn scalar(value: Complex64) -> Host {
 
 pub(super) fn dot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (x, y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::<T>::new(random, &stream, n));
+    let (x, y) = (
+        RandomVector::<T>::new(random, &stream, n),
+        RandomVector::<T>::new(random, &stream, n),
+    );
     let found = blas.dot(x.view(), y.view())?.wide();
     scalar(found).assert_is::<T>(&x.host.transposed().times(&y.host), n, "dot");
     Ok(())
@@ -152,7 +230,10 @@ pub(super) fn dot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
 
 pub(super) fn dot_conjugated<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (x, y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::<T>::new(random, &stream, n));
+    let (x, y) = (
+        RandomVector::<T>::new(random, &stream, n),
+        RandomVector::<T>::new(random, &stream, n),
+    );
     let found = blas.dot_conjugated(x.view(), y.view())?.wide();
     scalar(found).assert_is::<T>(&x.host.adjoint().times(&y.host), n, "dot_conjugated");
     Ok(())
@@ -191,7 +272,10 @@ pub(super) fn index_of_max<T: Number>(blas: &mut Blas, random: &mut Random) -> R
     let x = RandomVector::<T>::new(random, &stream, n);
     let size = |row: usize| x.host.at(row, 0).l1_norm();
     let found = blas.index_of_max(x.view())?.expect("there is an element");
-    assert!((0..n).all(|row| size(row) <= size(found) + 1e-6), "index_of_max: {found}");
+    assert!(
+        (0..n).all(|row| size(row) <= size(found) + 1e-6),
+        "index_of_max: {found}"
+    );
     Ok(())
 }
 
@@ -200,6 +284,9 @@ pub(super) fn index_of_min<T: Number>(blas: &mut Blas, random: &mut Random) -> R
     let x = RandomVector::<T>::new(random, &stream, n);
     let size = |row: usize| x.host.at(row, 0).l1_norm();
     let found = blas.index_of_min(x.view())?.expect("there is an element");
-    assert!((0..n).all(|row| size(row) >= size(found) - 1e-6), "index_of_min: {found}");
+    assert!(
+        (0..n).all(|row| size(row) >= size(found) - 1e-6),
+        "index_of_min: {found}"
+    );
     Ok(())
 }

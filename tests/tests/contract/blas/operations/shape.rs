@@ -6,16 +6,26 @@ use super::super::random::Random;
 use super::super::reference::Host;
 
 pub(super) fn triangle(random: &mut Random) -> Triangle {
-    if random.flip() { Triangle::Upper } else { Triangle::Lower }
+    if random.flip() {
+        Triangle::Upper
+    } else {
+        Triangle::Lower
+    }
 }
 
 pub(super) fn is_in(triangle: Triangle, row: usize, column: usize) -> bool {
-    if triangle == Triangle::Upper { row <= column } else { row >= column }
+    if triangle == Triangle::Upper {
+        row <= column
+    } else {
+        row >= column
+    }
 }
 
 /// Returns the symmetric matrix of a triangle.
 pub(super) fn symmetric(host: &Host, triangle: Triangle) -> Host {
-    host.or(&host.transposed(), |row, column| is_in(triangle, row, column))
+    host.or(&host.transposed(), |row, column| {
+        is_in(triangle, row, column)
+    })
 }
 
 /// Returns the Hermitian matrix of a triangle, whose diagonal is real.
@@ -23,19 +33,29 @@ pub(super) fn hermitian(host: &Host, triangle: Triangle) -> Host {
     let whole = host.or(&host.adjoint(), |row, column| is_in(triangle, row, column));
     Host::from_fn(whole.rows, whole.columns, |row, column| {
         let value = whole.at(row, column);
-        if row == column { Complex64::new(value.re, 0.0) } else { value }
+        if row == column {
+            Complex64::new(value.re, 0.0)
+        } else {
+            value
+        }
     })
 }
 
 /// Returns the triangular matrix of a triangle.
 pub(super) fn triangular(host: &Host, triangle: Triangle, diagonal: Diagonal) -> Host {
-    Host::from_fn(host.rows, host.columns, |row, column| match (row == column, diagonal) {
-        (true, Diagonal::Unit) => Complex64::new(1.0, 0.0),
-        _ if is_in(triangle, row, column) => host.at(row, column),
-        _ => Complex64::new(0.0, 0.0),
+    Host::from_fn(host.rows, host.columns, |row, column| {
+        match (row == column, diagonal) {
+            (true, Diagonal::Unit) => Complex64::new(1.0, 0.0),
+            _ if is_in(triangle, row, column) => host.at(row, column),
+            _ => Complex64::new(0.0, 0.0),
+        }
     })
 }
 
 pub(super) fn diagonal(random: &mut Random) -> Diagonal {
-    if random.flip() { Diagonal::Unit } else { Diagonal::Stored }
+    if random.flip() {
+        Diagonal::Unit
+    } else {
+        Diagonal::Stored
+    }
 }

@@ -5,8 +5,12 @@ use syn::{Attribute, Meta, Token};
 
 /// Returns `true` if a `cfg` attribute removes the item on the platform of the tests.
 pub(super) fn is_absent(attributes: &[Attribute]) -> bool {
-    let conditions = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
-    conditions.filter_map(|attribute| attribute.parse_args::<Meta>().ok()).any(|condition| !holds(&condition))
+    let conditions = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("cfg"));
+    conditions
+        .filter_map(|attribute| attribute.parse_args::<Meta>().ok())
+        .any(|condition| !holds(&condition))
 }
 
 /// Returns `true` if a condition holds. Conditions other than those on the operating system do.
@@ -19,7 +23,9 @@ fn holds(condition: &Meta) -> bool {
             name.trim_matches('"') == std::env::consts::OS
         }
         Meta::List(list) => {
-            let parts = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated).unwrap_or_default();
+            let parts = list
+                .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
+                .unwrap_or_default();
             match () {
                 () if list.path.is_ident("all") => parts.iter().all(holds),
                 () if list.path.is_ident("any") => parts.iter().any(holds),

@@ -60,13 +60,25 @@ DONE:
         )
     };
     let ahead = ".func (.param .b64 result) FNodd(.param .b64 x);\n";
-    let parity = format!("{ahead}{}{}", half("FNeven", "FNodd", 1), half("FNodd", "FNeven", 0));
+    let parity = format!(
+        "{ahead}{}{}",
+        half("FNeven", "FNodd", 1),
+        half("FNodd", "FNeven", 0)
+    );
     // Few enough for the default stack of one kilobyte per thread.
     let depth = "and.b32 %r8, %thread, 7;\n    cvt.u64.u32 %l0, %r8;\n    ";
-    let recursive =
-        BlockForm::new("call of a function by itself", format!("{depth}{}{LEAVE}", call("FNsum", "")), |_, thread| {
-            [(1..=thread as u64 % 8).fold(0, |sum, x| 3 * sum + x), 0, 0, 0]
-        });
+    let recursive = BlockForm::new(
+        "call of a function by itself",
+        format!("{depth}{}{LEAVE}", call("FNsum", "")),
+        |_, thread| {
+            [
+                (1..=thread as u64 % 8).fold(0, |sum, x| 3 * sum + x),
+                0,
+                0,
+                0,
+            ]
+        },
+    );
     let mutual = BlockForm::new(
         "call of two functions by one another",
         format!("{depth}{}{LEAVE}", call("FNeven", "")),
@@ -78,21 +90,46 @@ DONE:
 /// Indirect calls, by an address common to all threads and by one that differs between threads.
 fn pointers() -> Vec<BlockForm> {
     let functions = adding("one", 1) + &adding("ten", 10) + &adding("hundred", 100);
-    let table = format!("{functions}.global .align 8 .u64 FNtable[4] = {{FNone, FNten, FNhundred, FNten}};\n");
+    let table = format!(
+        "{functions}.global .align 8 .u64 FNtable[4] = {{FNone, FNten, FNhundred, FNten}};\n"
+    );
     let signatures = [
-        ("a prototype", "WAY: .callprototype (.param .b64 _) _ (.param .b64 _);\n    "),
-        ("targets", "WAY: .calltargets FNone, FNten, FNhundred;\n    "),
+        (
+            "a prototype",
+            "WAY: .callprototype (.param .b64 _) _ (.param .b64 _);\n    ",
+        ),
+        (
+            "targets",
+            "WAY: .calltargets FNone, FNten, FNhundred;\n    ",
+        ),
     ];
     let mut forms = Vec::new();
     for (name, signature) in signatures {
         let by = call("%l9", ", WAY");
         let same = format!("mov.b64 %l9, FNten;\n    {signature}{by}{LEAVE}");
-        let uniform = format!("mov.b64 %l9, FNone;\n    {signature}{}{LEAVE}", by.replace("call ", "call.uni "));
+        let uniform = format!(
+            "mov.b64 %l9, FNone;\n    {signature}{}{LEAVE}",
+            by.replace("call ", "call.uni ")
+        );
         let known = [
-            BlockForm::new(format!("call by {name} of a known function"), same, plus(10)),
-            BlockForm::new(format!("call.uni by {name} of a known function"), uniform, plus(1)),
+            BlockForm::new(
+                format!("call by {name} of a known function"),
+                same,
+                plus(10),
+            ),
+            BlockForm::new(
+                format!("call.uni by {name} of a known function"),
+                uniform,
+                plus(1),
+            ),
         ];
-        let known = known.map(|form| if name == "targets" { form.left_out(NO_ADDRESS) } else { form });
+        let known = known.map(|form| {
+            if name == "targets" {
+                form.left_out(NO_ADDRESS)
+            } else {
+                form
+            }
+        });
         forms.extend(known.map(|form| form.declaring(functions.clone())));
         // The compiler cannot infer that the threads form a block.
         let one_of = "mov.u32 %r8, %nctaid.x;
@@ -101,9 +138,15 @@ fn pointers() -> Vec<BlockForm> {
     mov.b64 %l10, FNten;
     selp.b64 %l9, %l10, %l9, %p1;
     ";
-        for (way, by) in [("call", by.clone()), ("call.uni", by.replace("call ", "call.uni "))] {
+        for (way, by) in [
+            ("call", by.clone()),
+            ("call.uni", by.replace("call ", "call.uni ")),
+        ] {
             let code = format!("{one_of}{signature}{by}{LEAVE}");
-            forms.push(BlockForm::new(format!("{way} by {name} of one"), code, plus(10)).declaring(functions.clone()));
+            forms.push(
+                BlockForm::new(format!("{way} by {name} of one"), code, plus(10))
+                    .declaring(functions.clone()),
+            );
         }
         let each = format!(
             "and.b32 %r8, %thread, 3;
@@ -112,9 +155,18 @@ fn pointers() -> Vec<BlockForm> {
     ld.global.b64 %l9, [%l9];
     {signature}{by}{LEAVE}"
         );
-        let picked =
-            |all: &[Sources], thread: usize| [all[thread][0].wrapping_add([1, 10, 100, 10][thread % 4]), 0, 0, 0];
-        forms.push(BlockForm::new(format!("call by {name} of each thread"), each, picked).declaring(table.clone()));
+        let picked = |all: &[Sources], thread: usize| {
+            [
+                all[thread][0].wrapping_add([1, 10, 100, 10][thread % 4]),
+                0,
+                0,
+                0,
+            ]
+        };
+        forms.push(
+            BlockForm::new(format!("call by {name} of each thread"), each, picked)
+                .declaring(table.clone()),
+        );
     }
     forms
 }
@@ -123,28 +175,48 @@ const NO_ADDRESS: &str = "the compiler of CUDA 13.0 calls the function's place i
 
 /// Names: an alias, a weak function, a forward declaration, and a call by some of the threads.
 fn names() -> Vec<BlockForm> {
-    let alias = adding("ten", 10) + ".func (.param .b64 result) FNother(.param .b64 x);\n.alias FNother, FNten;\n";
+    let alias = adding("ten", 10)
+        + ".func (.param .b64 result) FNother(.param .b64 x);\n.alias FNother, FNten;\n";
     let weak = format!(".weak {}", adding("ten", 10));
-    let later = format!(".func (.param .b64 result) FNten(.param .b64 x);\n{}", adding("ten", 10));
+    let later = format!(
+        ".func (.param .b64 result) FNten(.param .b64 x);\n{}",
+        adding("ten", 10)
+    );
     let guarded = format!(
         "mov.b64 %l8, 5;
     and.b32 %r8, %thread, 1;
     setp.eq.u32 %p1, %r8, 1;
     {}@%p1 mov.b64 %l8, %l9;
     {LEAVE}",
-        call("FNten", "").replace("call ", "@%p1 call ").replace("%l8", "%l9")
+        call("FNten", "")
+            .replace("call ", "@%p1 call ")
+            .replace("%l8", "%l9")
     );
     let not = guarded.replace("@%p1", "@!%p1");
     let some = |odd: usize| {
         move |all: &[Sources], thread: usize| {
-            [if thread % 2 == odd { all[thread][0].wrapping_add(10) } else { 5 }, 0, 0, 0]
+            [
+                if thread % 2 == odd {
+                    all[thread][0].wrapping_add(10)
+                } else {
+                    5
+                },
+                0,
+                0,
+                0,
+            ]
         }
     };
     let code = |name: &str| call(name, "") + LEAVE;
     vec![
         BlockForm::new("call of an alias", code("FNother"), plus(10)).declaring(alias),
         BlockForm::new("call of a weak function", code("FNten"), plus(10)).declaring(weak),
-        BlockForm::new("call of a function that is declared before", code("FNten"), plus(10)).declaring(later),
+        BlockForm::new(
+            "call of a function that is declared before",
+            code("FNten"),
+            plus(10),
+        )
+        .declaring(later),
         BlockForm::new("@%p call", guarded, some(1)).declaring(adding("ten", 10)),
         BlockForm::new("@!%p call", not, some(0)).declaring(adding("ten", 10)),
     ]
@@ -201,17 +273,39 @@ LATER:
     "
         )
     };
-    let prototype = "mov.b64 %l9, FNend;\n    WAY: .callprototype _ (.param .b64 _) .noreturn;\n    ";
-    let early_left =
-        |all: &[Sources], thread: usize| [all[thread][0].wrapping_add([11, 0, 1, 11][thread % 4]), 0, 0, 0];
+    let prototype =
+        "mov.b64 %l9, FNend;\n    WAY: .callprototype _ (.param .b64 _) .noreturn;\n    ";
+    let early_left = |all: &[Sources], thread: usize| {
+        [
+            all[thread][0].wrapping_add([11, 0, 1, 11][thread % 4]),
+            0,
+            0,
+            0,
+        ]
+    };
     let gone = |_: &[Sources], _: usize| [77, 0, 0, 0];
-    let half = |all: &[Sources], thread: usize| [if thread % 2 == 1 { 77 } else { all[thread][0] }, 0, 0, 0];
+    let half = |all: &[Sources], thread: usize| {
+        [if thread % 2 == 1 { 77 } else { all[thread][0] }, 0, 0, 0]
+    };
     vec![
-        BlockForm::new("@%p ret in a function", call("FNten", "") + LEAVE, early_left).declaring(early),
-        BlockForm::new("exit in a function", stop("call FNend", "") + "st.global.b64 [%out], 1;", gone)
-            .declaring(ending("", "")),
-        BlockForm::new("@%p exit in a function", stop("call FNend", "") + "st.global.b64 [%out], %l0;", half)
-            .declaring(ending("", "@%p ")),
+        BlockForm::new(
+            "@%p ret in a function",
+            call("FNten", "") + LEAVE,
+            early_left,
+        )
+        .declaring(early),
+        BlockForm::new(
+            "exit in a function",
+            stop("call FNend", "") + "st.global.b64 [%out], 1;",
+            gone,
+        )
+        .declaring(ending("", "")),
+        BlockForm::new(
+            "@%p exit in a function",
+            stop("call FNend", "") + "st.global.b64 [%out], %l0;",
+            half,
+        )
+        .declaring(ending("", "@%p ")),
         BlockForm::new(
             "call of a function that is .noreturn",
             stop("call FNend", "") + "st.global.b64 [%out], 1;",

@@ -43,19 +43,58 @@ const FENCE: &str = "fence.acq_rel.cluster;\n    ";
 /// Arrivals at the next block's barrier object, which order a word.
 fn arrivals() -> Vec<BlockForm> {
     let patterns = [
-        ("mbarrier.arrive.shared::cluster.b64 _, [%r11]", FENCE, THREADS),
-        ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]", "", THREADS),
-        ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]+ 2", "", 2 * THREADS),
-        ("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r11]", FENCE, THREADS),
-        ("mbarrier.arrive_drop.shared::cluster.b64 _, [%r11]", FENCE, THREADS),
-        ("mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%r11]", "", THREADS),
-        ("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r11]+ 0", FENCE, THREADS),
-        ("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r11]+ 0", "", THREADS),
-        ("mbarrier.arrive_drop.expect_tx.release.cluster.shared::cluster.b64 _, [%r11]+ 0", "", THREADS),
+        (
+            "mbarrier.arrive.shared::cluster.b64 _, [%r11]",
+            FENCE,
+            THREADS,
+        ),
+        (
+            "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]",
+            "",
+            THREADS,
+        ),
+        (
+            "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]+ 2",
+            "",
+            2 * THREADS,
+        ),
+        (
+            "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r11]",
+            FENCE,
+            THREADS,
+        ),
+        (
+            "mbarrier.arrive_drop.shared::cluster.b64 _, [%r11]",
+            FENCE,
+            THREADS,
+        ),
+        (
+            "mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%r11]",
+            "",
+            THREADS,
+        ),
+        (
+            "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r11]+ 0",
+            FENCE,
+            THREADS,
+        ),
+        (
+            "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r11]+ 0",
+            "",
+            THREADS,
+        ),
+        (
+            "mbarrier.arrive_drop.expect_tx.release.cluster.shared::cluster.b64 _, [%r11]+ 0",
+            "",
+            THREADS,
+        ),
     ];
     let mut forms = Vec::new();
     for (pattern, fence, count) in patterns {
-        for spelling in expand(pattern).iter().map(|spelling| spelling.replace('+', ",")) {
+        for spelling in expand(pattern)
+            .iter()
+            .map(|spelling| spelling.replace('+', ","))
+        {
             let code = format!(
                 "{}st.shared::cluster.b64 [%r21+8], %l0;
     {fence}{spelling};{AWAIT}ld.shared.b64 %l8, [%shared+8];
@@ -64,7 +103,9 @@ fn arrivals() -> Vec<BlockForm> {
                 objects(count)
             );
             let name = spelling.replace("[%r11]", "[next]");
-            forms.push(exchange(&name, code, 4, |all, place| [all[before(place, 4)][0], 0, 0, 0]));
+            forms.push(exchange(&name, code, 4, |all, place| {
+                [all[before(place, 4)][0], 0, 0, 0]
+            }));
         }
     }
     // Transaction bytes that the next block's object expects and receives.
@@ -75,14 +116,20 @@ fn arrivals() -> Vec<BlockForm> {
     {MEET}",
         objects(THREADS)
     );
-    forms.push(exchange("mbarrier.complete_tx of the next block", code, 4, |_, _| [1, 0, 0, 0]));
+    forms.push(exchange(
+        "mbarrier.complete_tx of the next block",
+        code,
+        4,
+        |_, _| [1, 0, 0, 0],
+    ));
     forms
 }
 
 /// Stores and reductions that complete on the next block's barrier object.
 fn stores() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    let wait = |bytes: usize| format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r10], {bytes};");
+    let wait =
+        |bytes: usize| format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r10], {bytes};");
     for (kind, registers, bytes) in [
         ("b32", "%r1", 4),
         ("u32", "%r1", 4),
@@ -112,14 +159,15 @@ fn stores() -> Vec<BlockForm> {
                 at if at < bytes => from[(1 + at / width) % 4].to_le_bytes()[at % width],
                 at => own[at / 8].to_le_bytes()[at % 8],
             };
-            let word = |word: usize| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)));
+            let word =
+                |word: usize| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)));
             [word(0), word(1), 0, 0]
         }));
     }
     let operations = "{{inc,dec}.u32,{min,max}.{u32,s32},add.{u32,s32,u64},{and,or,xor}.b32}";
-    for spelling in
-        expand(&format!("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{operations}"))
-    {
+    for spelling in expand(&format!(
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{operations}"
+    )) {
         let target = Target::of(&spelling, true);
         let (class, bits) = (target.class(), target.bits);
         let code = format!(
@@ -159,17 +207,26 @@ fn copies() -> Vec<BlockForm> {
     add.u32 %r12, %shared, 32;
     {within} [%r21], [%r12], 32, [%r11];{AWAIT}{READ}{MEET}"
     );
-    let mut forms = vec![exchange(within, code, 4, |all, place| all[before(place, 4)])];
+    let mut forms = vec![exchange(within, code, 4, |all, place| {
+        all[before(place, 4)]
+    })];
     let from_device = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
     for hint in ["", ".L2::cache_hint"] {
         let (make, operand) = if hint.is_empty() {
             ("", "")
         } else {
-            ("createpolicy.fractional.L2::evict_first.b64 %l31, 1.0;\n    ", ", %l31")
+            (
+                "createpolicy.fractional.L2::evict_first.b64 %l31, 1.0;\n    ",
+                ", %l31",
+            )
         };
         let spelling = format!("{from_device}{hint}");
-        let code = format!("{object}{make}{expect}{spelling} [%r21], [%in], 32, [%r11]{operand};{AWAIT}{READ}{MEET}");
-        forms.push(exchange(&spelling, code, 4, |all, place| all[before(place, 4)]));
+        let code = format!(
+            "{object}{make}{expect}{spelling} [%r21], [%in], 32, [%r11]{operand};{AWAIT}{READ}{MEET}"
+        );
+        forms.push(exchange(&spelling, code, 4, |all, place| {
+            all[before(place, 4)]
+        }));
         // The first block copies its words to the blocks of a mask; the others wait for the data.
         let many = format!("{from_device}.multicast::cluster{hint}");
         for mask in [0b1111_u32, 0b0001, 0b1010, 0b0110] {
@@ -186,10 +243,19 @@ fn copies() -> Vec<BlockForm> {
     @!%p4 bra TAKE;{AWAIT}TAKE:
     {READ}{MEET}"
             );
-            forms.push(exchange(&format!("{many} by {mask:#06b}"), code, 4, move |all, place| {
-                let rank = place / THREADS % 4;
-                if mask >> rank & 1 == 1 { all[place - rank * THREADS] } else { all[place] }
-            }));
+            forms.push(exchange(
+                &format!("{many} by {mask:#06b}"),
+                code,
+                4,
+                move |all, place| {
+                    let rank = place / THREADS % 4;
+                    if mask >> rank & 1 == 1 {
+                        all[place - rank * THREADS]
+                    } else {
+                        all[place]
+                    }
+                },
+            ));
         }
     }
     forms

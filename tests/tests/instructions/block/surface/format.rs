@@ -10,11 +10,27 @@ use crate::block::matrix::half;
 /// `sust.p` with numbers that the format can represent.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    let channels =
-        [Channel::U8, Channel::S8, Channel::U16, Channel::S16, Channel::U32, Channel::S32, Channel::F16, Channel::F32];
-    for (geometry, mode) in GEOMETRIES.into_iter().flat_map(|geometry| MODES.map(|mode| (geometry, mode))) {
-        for ((vector, count), channel) in vectors(4).flat_map(|vector| channels.map(|channel| (vector, channel))) {
-            let picture = Picture { flags: ArrayFlags::SURFACE, ..Picture::new(channel, count, geometry.shape) };
+    let channels = [
+        Channel::U8,
+        Channel::S8,
+        Channel::U16,
+        Channel::S16,
+        Channel::U32,
+        Channel::S32,
+        Channel::F16,
+        Channel::F32,
+    ];
+    for (geometry, mode) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| MODES.map(|mode| (geometry, mode)))
+    {
+        for ((vector, count), channel) in
+            vectors(4).flat_map(|vector| channels.map(|channel| (vector, channel)))
+        {
+            let picture = Picture {
+                flags: ArrayFlags::SURFACE,
+                ..Picture::new(channel, count, geometry.shape)
+            };
             let spelling = format!("sust.p.{}{vector}.b32.{mode}", geometry.name);
             let bits = channel.bits();
             // A number of the channel in 32 bits.
@@ -28,8 +44,16 @@ pub(super) fn forms() -> Vec<BlockForm> {
                     _ => format!("shr.u32 %r{}, %r{part}, {};\n    ", 12 + part, 32 - bits),
                 })
                 .collect();
-            let moved = if mode == "trap" { String::new() } else { beyond(geometry, 1) };
-            let (class, bytes) = if bits == 32 { ('r', 4) } else { ('h', bits as usize / 8) };
+            let moved = if mode == "trap" {
+                String::new()
+            } else {
+                beyond(geometry, 1)
+            };
+            let (class, bytes) = if bits == 32 {
+                ('r', 4)
+            } else {
+                ('h', bits as usize / 8)
+            };
             let code = format!(
                 "{narrow}{}{moved}{spelling} [%l20, {operand}], {};
     {}suld.b.{}{vector}.b{bits}.trap {}, [%l20, {operand}];
@@ -42,18 +66,29 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 leave(class, count, bytes, 0),
                 operand = geometry.operand(),
             );
-            let form = BlockForm::new(format!("{spelling} of {channel:?}"), code, move |all, thread| {
-                if is_lost(geometry, thread, mode) {
-                    let [low, high] = element(&picture, geometry.place(thread));
-                    return [low, high, 0, 0];
-                }
-                let parts: Vec<u8> = all[thread][..count]
-                    .iter()
-                    .flat_map(|word| stored(channel, *word as u32).to_le_bytes().into_iter().take(bytes))
-                    .collect();
-                let byte = |at: usize| parts.get(at).copied().unwrap_or(0);
-                std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
-            });
+            let form = BlockForm::new(
+                format!("{spelling} of {channel:?}"),
+                code,
+                move |all, thread| {
+                    if is_lost(geometry, thread, mode) {
+                        let [low, high] = element(&picture, geometry.place(thread));
+                        return [low, high, 0, 0];
+                    }
+                    let parts: Vec<u8> = all[thread][..count]
+                        .iter()
+                        .flat_map(|word| {
+                            stored(channel, *word as u32)
+                                .to_le_bytes()
+                                .into_iter()
+                                .take(bytes)
+                        })
+                        .collect();
+                    let byte = |at: usize| parts.get(at).copied().unwrap_or(0);
+                    std::array::from_fn(|word| {
+                        u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)))
+                    })
+                },
+            );
             forms.push(form.with(picture.prepare()));
         }
     }

@@ -2,7 +2,8 @@
 
 use curium_driver::{Result, Stream};
 use curium_memory::{
-    DeviceBuffer, Im2col, TensorDataType, TensorFill, TensorInterleave, TensorLayout, TensorMap, TensorSwizzle,
+    DeviceBuffer, Im2col, TensorDataType, TensorFill, TensorInterleave, TensorLayout, TensorMap,
+    TensorSwizzle,
 };
 
 use crate::block::Prepared;
@@ -27,10 +28,17 @@ pub(super) const TYPES: [(TensorDataType, usize); 13] = [
     (TensorDataType::TensorFloat32, 4),
     (TensorDataType::TensorFloat32FlushToZero, 4),
 ];
-const SWIZZLES: [TensorSwizzle; 4] =
-    [TensorSwizzle::None, TensorSwizzle::Bytes32, TensorSwizzle::Bytes64, TensorSwizzle::Bytes128];
-const INTERLEAVES: [TensorInterleave; 3] =
-    [TensorInterleave::None, TensorInterleave::Bytes16, TensorInterleave::Bytes32];
+const SWIZZLES: [TensorSwizzle; 4] = [
+    TensorSwizzle::None,
+    TensorSwizzle::Bytes32,
+    TensorSwizzle::Bytes64,
+    TensorSwizzle::Bytes128,
+];
+const INTERLEAVES: [TensorInterleave; 3] = [
+    TensorInterleave::None,
+    TensorInterleave::Bytes16,
+    TensorInterleave::Bytes32,
+];
 
 /// The mode of a copy.
 #[derive(Clone, Debug)]
@@ -38,7 +46,13 @@ pub(super) enum Taken {
     /// The box in elements per dimension, before element strides.
     Box(Vec<u32>),
     /// Im2col mode: channels, pixels, the corners of the bounding box, and the offsets.
-    Pixels { channels: u32, count: u32, lower: Vec<i32>, upper: Vec<i32>, offsets: Vec<i32> },
+    Pixels {
+        channels: u32,
+        count: u32,
+        lower: Vec<i32>,
+        upper: Vec<i32>,
+        offsets: Vec<i32>,
+    },
 }
 
 /// A tensor and a tile of it.
@@ -88,11 +102,17 @@ impl Part {
             boxed.push(((count - 1) * step + 1 + random.below(step)) as u32);
         }
         part.extents = std::iter::once(inner)
-            .chain(counts.iter().zip(&part.steps[1..]).map(|(count, step)| count * *step as usize))
+            .chain(
+                counts
+                    .iter()
+                    .zip(&part.steps[1..])
+                    .map(|(count, step)| count * *step as usize),
+            )
             .map(|most| 1 + random.below(most + most / 2 + 1) as u64)
             .collect();
-        part.at =
-            (0..wanted.rank).map(|dimension| part.coordinate(dimension, boxed[dimension], wanted, random)).collect();
+        part.at = (0..wanted.rank)
+            .map(|dimension| part.coordinate(dimension, boxed[dimension], wanted, random))
+            .collect();
         part.taken = Taken::Box(boxed);
         part.spread(random);
         part
@@ -103,13 +123,19 @@ impl Part {
         let random = &mut Random(seed);
         let mut part = Self::outline(wanted, random);
         // Element strides apply only to the pixel dimensions.
-        let spatial = if wanted.interleave == 0 { 1..wanted.rank - 1 } else { 0..wanted.rank - 2 };
+        let spatial = if wanted.interleave == 0 {
+            1..wanted.rank - 1
+        } else {
+            0..wanted.rank - 2
+        };
         (0..wanted.rank)
             .filter(|dimension| !spatial.contains(dimension))
             .for_each(|dimension| part.steps[dimension] = 1);
         let (inner, _) = part.counts(random);
         let count = 1 + random.below((ROOM / part.pitch_of(inner)).min(40));
-        part.extents = (0..wanted.rank).map(|_| 1 + random.below(6) as u64).collect();
+        part.extents = (0..wanted.rank)
+            .map(|_| 1 + random.below(6) as u64)
+            .collect();
         if wanted.interleave == 0 {
             part.extents[0] = 1 + random.below(2 * inner) as u64;
         }
@@ -133,7 +159,13 @@ impl Part {
         } else {
             part.at[batch - 1] = random.below(part.extents[batch - 1] as usize) as i32;
         }
-        part.taken = Taken::Pixels { channels: inner as u32, count: count as u32, lower, upper, offsets };
+        part.taken = Taken::Pixels {
+            channels: inner as u32,
+            count: count as u32,
+            lower,
+            upper,
+            offsets,
+        };
         part.spread(random);
         part
     }
@@ -141,13 +173,21 @@ impl Part {
     /// Returns a row of a matrix, and the coordinates of a gather of four such rows in random order.
     pub(super) fn four_rows(seed: u64) -> (Self, Vec<i32>) {
         let random = &mut Random(seed);
-        let wanted =
-            Wanted { kind: 2 + random.below(8), rank: 2, swizzle: random.below(4), interleave: 0, writes: true };
+        let wanted = Wanted {
+            kind: 2 + random.below(8),
+            rank: 2,
+            swizzle: random.below(4),
+            interleave: 0,
+            writes: true,
+        };
         let mut part = Self::boxed(wanted, seed);
-        let (Taken::Box(boxed), column) = (&mut part.taken, part.at[0]) else { unreachable!("it is a box") };
+        let (Taken::Box(boxed), column) = (&mut part.taken, part.at[0]) else {
+            unreachable!("it is a box")
+        };
         boxed[1] = 1;
         part.steps = vec![1; 2];
-        let rows = std::iter::once(column).chain((0..4).map(|_| random.below(part.extents[1] as usize + 2) as i32));
+        let rows = std::iter::once(column)
+            .chain((0..4).map(|_| random.below(part.extents[1] as usize + 2) as i32));
         let rows = rows.collect();
         (part, rows)
     }
@@ -172,17 +212,39 @@ impl Part {
 
     /// Returns the box and the element stride of each dimension.
     pub(super) fn box_and_steps(&self) -> Vec<(u32, u32)> {
-        let Taken::Box(boxed) = &self.taken else { return Vec::new() };
-        boxed.iter().copied().zip(self.steps.iter().copied()).collect()
+        let Taken::Box(boxed) = &self.taken else {
+            return Vec::new();
+        };
+        boxed
+            .iter()
+            .copied()
+            .zip(self.steps.iter().copied())
+            .collect()
     }
 
     fn outline(wanted: Wanted, random: &mut Random) -> Self {
-        let Wanted { kind, rank, swizzle, interleave, .. } = wanted;
+        let Wanted {
+            kind,
+            rank,
+            swizzle,
+            interleave,
+            ..
+        } = wanted;
         let steps = (0..rank).map(|_| [1, 1, 2, 3][random.below(4)]).collect();
         let steps: Vec<u32> = steps;
         let fills = kind >= 6 && random.below(2) == 0;
         let (extents, strides, at) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind, extents, strides, steps, interleave, swizzle, fills, taken: Taken::Box(Vec::new()), at }
+        Self {
+            kind,
+            extents,
+            strides,
+            steps,
+            interleave,
+            swizzle,
+            fills,
+            taken: Taken::Box(Vec::new()),
+            at,
+        }
     }
 
     /// Returns the number of elements in a row, and of rows along each further dimension.
@@ -207,8 +269,16 @@ impl Part {
     fn coordinate(&self, dimension: usize, boxed: u32, wanted: Wanted, random: &mut Random) -> i32 {
         let extent = self.extents[dimension] as i32;
         let near = random.below((extent + boxed as i32 + 2) as usize) as i32 - boxed as i32;
-        let far = if random.below(24) == 0 { [-1_000_000, 1_000_000][random.below(2)] } else { near };
-        let step = if dimension == 0 && self.interleave == 0 { 16 / TYPES[self.kind].1 as i32 } else { 1 };
+        let far = if random.below(24) == 0 {
+            [-1_000_000, 1_000_000][random.below(2)]
+        } else {
+            near
+        };
+        let step = if dimension == 0 && self.interleave == 0 {
+            16 / TYPES[self.kind].1 as i32
+        } else {
+            1
+        };
         let at = far / step * step;
         if wanted.writes { at.max(0) } else { at }
     }
@@ -241,7 +311,11 @@ impl Part {
 
     fn spatial(&self) -> std::ops::Range<usize> {
         let rank = self.extents.len();
-        if self.interleave == 0 { 1..rank - 1 } else { 0..rank - 2 }
+        if self.interleave == 0 {
+            1..rank - 1
+        } else {
+            0..rank - 2
+        }
     }
 
     /// Returns the number of bytes that complete on a barrier object.
@@ -263,9 +337,13 @@ impl Part {
     pub(super) fn pieces(&self) -> Vec<Piece> {
         match &self.taken {
             Taken::Box(boxed) => self.pieces_of_box(boxed),
-            Taken::Pixels { channels, count, lower, upper, offsets } => {
-                self.pieces_of_pixels([*channels, *count], lower, upper, offsets)
-            }
+            Taken::Pixels {
+                channels,
+                count,
+                lower,
+                upper,
+                offsets,
+            } => self.pieces_of_pixels([*channels, *count], lower, upper, offsets),
         }
     }
 
@@ -290,7 +368,11 @@ impl Part {
                 rest /= count(dimension);
             }
             for column in 0..count(0) {
-                let step = if self.interleave == 0 { 1 } else { i64::from(self.steps[0]) };
+                let step = if self.interleave == 0 {
+                    1
+                } else {
+                    i64::from(self.steps[0])
+                };
                 let mut place = place.clone();
                 place[0] += column as i64 * step;
                 pieces.push(self.piece(row * pitch + column * self.unit(), &place));
@@ -302,7 +384,10 @@ impl Part {
     /// Returns the pieces of individually selected rows, given after the first coordinate.
     fn pieces_of_rows(&self, columns: usize) -> Vec<Piece> {
         let piece = |row: usize, column: usize| {
-            let place = [i64::from(self.at[0]) + column as i64, self.at[1 + row].into()];
+            let place = [
+                i64::from(self.at[0]) + column as i64,
+                self.at[1 + row].into(),
+            ];
             self.piece(row * self.pitch_of(columns) + column * self.unit(), &place)
         };
         (0..4)
@@ -321,14 +406,23 @@ impl Part {
         let rank = self.extents.len();
         let mut walk: Vec<i64> = self.at.iter().map(|at| i64::from(*at)).collect();
         let mut pieces = Vec::new();
-        let columns = if self.interleave == 0 { channels as usize } else { 1 };
+        let columns = if self.interleave == 0 {
+            channels as usize
+        } else {
+            1
+        };
         for pixel in 0..count as usize {
             let mut place = walk.clone();
-            self.spatial().zip(offsets).for_each(|(dimension, offset)| place[dimension] += i64::from(*offset));
+            self.spatial()
+                .zip(offsets)
+                .for_each(|(dimension, offset)| place[dimension] += i64::from(*offset));
             for column in 0..columns {
                 let mut place = place.clone();
                 place[0] += column as i64;
-                pieces.push(self.piece(pixel * self.pitch_of(channels as usize) + column * self.unit(), &place));
+                pieces.push(self.piece(
+                    pixel * self.pitch_of(channels as usize) + column * self.unit(),
+                    &place,
+                ));
             }
             let mut carries = true;
             for (index, dimension) in self.spatial().enumerate() {
@@ -336,7 +430,8 @@ impl Part {
                     break;
                 }
                 walk[dimension] += i64::from(self.steps[dimension]);
-                carries = walk[dimension] >= self.extents[dimension] as i64 + i64::from(upper[index]);
+                carries =
+                    walk[dimension] >= self.extents[dimension] as i64 + i64::from(upper[index]);
                 if carries {
                     walk[dimension] = lower[index].into();
                 }
@@ -347,11 +442,27 @@ impl Part {
     }
 
     fn piece(&self, linear: usize, place: &[i64]) -> Piece {
-        let inside = place.iter().zip(&self.extents).all(|(at, extent)| (0..*extent as i64).contains(at));
-        let strides = std::iter::once(self.unit() as i64).chain(self.strides.iter().map(|stride| *stride as i64));
-        let tensor: i64 = if inside { place.iter().zip(strides).map(|(at, stride)| at * stride).sum() } else { 0 };
+        let inside = place
+            .iter()
+            .zip(&self.extents)
+            .all(|(at, extent)| (0..*extent as i64).contains(at));
+        let strides = std::iter::once(self.unit() as i64)
+            .chain(self.strides.iter().map(|stride| *stride as i64));
+        let tensor: i64 = if inside {
+            place
+                .iter()
+                .zip(strides)
+                .map(|(at, stride)| at * stride)
+                .sum()
+        } else {
+            0
+        };
         let is_last = place[0] + 1 == self.extents[0] as i64;
-        Piece { shared: linear, tensor: inside.then_some(tensor as usize), is_last }
+        Piece {
+            shared: linear,
+            tensor: inside.then_some(tensor as usize),
+            is_last,
+        }
     }
 
     /// Returns the swizzled location of a byte of the tile in shared memory: 16-byte units are permuted in each line by
@@ -367,7 +478,13 @@ impl Part {
         let mut random = Random(self.size() as u64 ^ 0x7e_5012);
         let words = (0..self.size().div_ceil(8)).map(|_| random.next());
         // Numbers of both signs without NaN and infinities.
-        let words = words.map(|word| if self.kind < 6 { word } else { word & 0xbfff_bfff_bfff_bfff });
+        let words = words.map(|word| {
+            if self.kind < 6 {
+                word
+            } else {
+                word & 0xbfff_bfff_bfff_bfff
+            }
+        });
         words.flat_map(u64::to_le_bytes).take(self.size()).collect()
     }
 
@@ -378,19 +495,42 @@ impl Part {
             .with_element_strides(&self.steps)
             .with_interleave(INTERLEAVES[self.interleave])
             .with_swizzle(SWIZZLES[self.swizzle])
-            .with_fill(if self.fills { TensorFill::Nan } else { TensorFill::Zero });
+            .with_fill(if self.fills {
+                TensorFill::Nan
+            } else {
+                TensorFill::Zero
+            });
         if self.extents.len() > 1 {
             layout = layout.with_strides(&self.strides);
         }
         let map = match &self.taken {
             Taken::Box(boxed) => TensorMap::tiled(stream.context(), &layout, boxed),
-            Taken::Pixels { channels, count, lower, upper, .. } => {
-                let pixels = Im2col { lower, upper, channels_per_pixel: *channels, pixels_per_column: *count };
+            Taken::Pixels {
+                channels,
+                count,
+                lower,
+                upper,
+                ..
+            } => {
+                let pixels = Im2col {
+                    lower,
+                    upper,
+                    channels_per_pixel: *channels,
+                    pixels_per_column: *count,
+                };
                 TensorMap::im2col(stream.context(), &layout, &pixels)
             }
         }?;
         let words = DeviceBuffer::from_slice(stream, &map.to_words())?;
-        let table = [words.as_pointer().as_raw(), tensor.as_pointer().as_raw(), 0, 0];
-        Ok(Prepared { table, _kept: Box::new((tensor, words)) })
+        let table = [
+            words.as_pointer().as_raw(),
+            tensor.as_pointer().as_raw(),
+            0,
+            0,
+        ];
+        Ok(Prepared {
+            table,
+            _kept: Box::new((tensor, words)),
+        })
     }
 }

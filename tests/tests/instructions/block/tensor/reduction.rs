@@ -17,9 +17,24 @@ pub(in crate::block) fn forms() -> Vec<BlockForm> {
 /// The operations with the types they support in global memory, in the shared memory of a cluster, and for tensor
 /// elements.
 const OPERATIONS: [(&str, &str, &str, &str); 8] = [
-    ("add", "u32 s32 u64 f32 f64 noftz.f16 noftz.bf16", "u32 s32 u64", "u32 s32 u64 f16 f32 f64 bf16"),
-    ("min", "u32 s32 u64 s64 f16 bf16", "u32 s32", "u32 s32 u64 s64 f16 bf16"),
-    ("max", "u32 s32 u64 s64 f16 bf16", "u32 s32", "u32 s32 u64 s64 f16 bf16"),
+    (
+        "add",
+        "u32 s32 u64 f32 f64 noftz.f16 noftz.bf16",
+        "u32 s32 u64",
+        "u32 s32 u64 f16 f32 f64 bf16",
+    ),
+    (
+        "min",
+        "u32 s32 u64 s64 f16 bf16",
+        "u32 s32",
+        "u32 s32 u64 s64 f16 bf16",
+    ),
+    (
+        "max",
+        "u32 s32 u64 s64 f16 bf16",
+        "u32 s32",
+        "u32 s32 u64 s64 f16 bf16",
+    ),
     ("inc", "u32", "u32", "u32"),
     ("dec", "u32", "u32", "u32"),
     ("and", "b32 b64", "b32", "u32 s32 u64"),
@@ -28,7 +43,9 @@ const OPERATIONS: [(&str, &str, &str, &str); 8] = [
 ];
 
 /// The names of the tensor element types, in the order of [`TYPES`].
-const NAMES: [&str; 10] = ["u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16"];
+const NAMES: [&str; 10] = [
+    "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16",
+];
 
 /// Returns random values of a type as bytes: halves of small numbers for floating-point types, whose sums are exact.
 fn values(kind: &str, bytes: usize, seed: u64) -> Vec<u8> {
@@ -51,7 +68,9 @@ fn values(kind: &str, bytes: usize, seed: u64) -> Vec<u8> {
 
 /// Returns the size of a type in bytes.
 fn width(kind: &str) -> usize {
-    kind.trim_start_matches(char::is_alphabetic).parse::<usize>().expect("the type name ends with its number of bits")
+    kind.trim_start_matches(char::is_alphabetic)
+        .parse::<usize>()
+        .expect("the type name ends with its number of bits")
         / 8
 }
 
@@ -85,9 +104,18 @@ fn is_less(kind: &str, old: u64, new: u64) -> bool {
 
 /// Returns the result of an operation on a value in memory and another.
 fn reduced(operation: &str, kind: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
+    let word = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0_u64, |word, byte| word << 8 | u64::from(*byte))
+    };
     let (old, new) = (word(old), word(new));
-    let (least, most) = if is_less(kind, old, new) { (old, new) } else { (new, old) };
+    let (least, most) = if is_less(kind, old, new) {
+        (old, new)
+    } else {
+        (new, old)
+    };
     let result = match operation {
         "add" if kind.contains('f') => bits(kind, number(kind, old) + number(kind, new)),
         "add" => old.wrapping_add(new),
@@ -116,16 +144,30 @@ fn fill_from(offset: usize) -> String {
 
 /// Returns a row of bytes for tests that need no tile.
 fn line() -> Part {
-    Part::boxed(Wanted { kind: 0, rank: 1, swizzle: 0, interleave: 0, writes: true }, 1)
+    Part::boxed(
+        Wanted {
+            kind: 0,
+            rank: 1,
+            swizzle: 0,
+            interleave: 0,
+            writes: true,
+        },
+        1,
+    )
 }
 
 /// Reductions to global memory.
 fn of_bytes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (operation, types, ..) in OPERATIONS {
-        for (spelled, hint) in types.split(' ').flat_map(|kind| [(kind, ""), (kind, ".L2::cache_hint")]) {
+        for (spelled, hint) in types
+            .split(' ')
+            .flat_map(|kind| [(kind, ""), (kind, ".L2::cache_hint")])
+        {
             let kind = spelled.trim_start_matches("noftz.");
-            let spelling = format!("cp.reduce.async.bulk.global.shared::cta.bulk_group{hint}.{operation}.{spelled}");
+            let spelling = format!(
+                "cp.reduce.async.bulk.global.shared::cta.bulk_group{hint}.{operation}.{spelled}"
+            );
             let policy = if hint.is_empty() { "" } else { ", %l31" };
             let bytes = 16 + hash(spelling.bytes()) as usize % 128 * 16 % ROOM;
             let code = format!(
@@ -137,8 +179,14 @@ fn of_bytes() -> Vec<BlockForm> {
             forms.push(form(spelling, code, &line(), content, move |_, content| {
                 let (old, new) = content.split_at(ROOM);
                 let pairs = old.chunks(width(kind)).zip(new.chunks(width(kind)));
-                let reduced = pairs.take(bytes / width(kind)).flat_map(|(old, new)| reduced(operation, kind, old, new));
-                left_of_tensor(&reduced.chain(old[bytes..].iter().copied()).collect::<Vec<_>>())
+                let reduced = pairs
+                    .take(bytes / width(kind))
+                    .flat_map(|(old, new)| reduced(operation, kind, old, new));
+                left_of_tensor(
+                    &reduced
+                        .chain(old[bytes..].iter().copied())
+                        .collect::<Vec<_>>(),
+                )
             }));
         }
     }
@@ -186,8 +234,17 @@ fn of_tensors() -> Vec<BlockForm> {
                     "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{operation}{mode}.bulk_group{hint}"
                 );
                 let name = format!("{spelling} of {kind}");
-                let number = NAMES.iter().position(|name| *name == kind).expect("it is a type of tensors");
-                let wanted = Wanted { kind: number, rank, swizzle: (index + rank) % 4, interleave: 0, writes: true };
+                let number = NAMES
+                    .iter()
+                    .position(|name| *name == kind)
+                    .expect("it is a type of tensors");
+                let wanted = Wanted {
+                    kind: number,
+                    rank,
+                    swizzle: (index + rank) % 4,
+                    interleave: 0,
+                    writes: true,
+                };
                 let part = Part::boxed(wanted, hash(name.bytes()));
                 assert_eq!(TYPES[number].1, width(kind));
                 let room = part.content().len().max(ROOM);
@@ -199,10 +256,18 @@ fn of_tensors() -> Vec<BlockForm> {
                     prepared(&fill_from(room))
                 );
                 let content = values(kind, room + ROOM, hash(name.bytes()));
-                forms.push(form(name, code, &part.clone(), content, move |_, content| {
-                    let (old, new) = content.split_at(room);
-                    left_of_tensor(&written(&part, old, new, |old, new| reduced(operation, kind, old, new)))
-                }));
+                forms.push(form(
+                    name,
+                    code,
+                    &part.clone(),
+                    content,
+                    move |_, content| {
+                        let (old, new) = content.split_at(room);
+                        left_of_tensor(&written(&part, old, new, |old, new| {
+                            reduced(operation, kind, old, new)
+                        }))
+                    },
+                ));
             }
         }
     }

@@ -7,7 +7,10 @@ use crate::operands::hash;
 /// Returns the modified fields of a tensor map: the suffix, and the operands after the map's address.
 fn changes(part: &Part) -> Vec<(&'static str, String)> {
     let rank = part.extents.len();
-    let mut changes = vec![("global_address", "%l21".to_owned()), ("rank", format!("{}", rank - 1))];
+    let mut changes = vec![
+        ("global_address", "%l21".to_owned()),
+        ("rank", format!("{}", rank - 1)),
+    ];
     // The instruction numbers `f32` with flushed subnormals before `f64` and `bf16`.
     let number = [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12][part.kind];
     changes.push(("elemtype", number.to_string()));
@@ -30,13 +33,35 @@ fn changes(part: &Part) -> Vec<(&'static str, String)> {
 /// Replaces the tensor map of another tensor by the tile's map.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (seed, (kind, rank)) in
-        [(2, 2), (6, 3), (0, 5), (8, 1), (9, 4), (7, 2), (5, 3), (10, 2)].into_iter().enumerate()
+    for (seed, (kind, rank)) in [
+        (2, 2),
+        (6, 3),
+        (0, 5),
+        (8, 1),
+        (9, 4),
+        (7, 2),
+        (5, 3),
+        (10, 2),
+    ]
+    .into_iter()
+    .enumerate()
     {
-        let wanted = Wanted { kind, rank, swizzle: seed % 4, interleave: 0, writes: false };
+        let wanted = Wanted {
+            kind,
+            rank,
+            swizzle: seed % 4,
+            interleave: 0,
+            writes: false,
+        };
         let part = Part::boxed(wanted, hash([seed as u8]));
         let ((set, at), bytes) = (coordinates(&part.at), part.bytes());
-        let wide = |suffix: &str| if suffix == "global_address" || suffix == "global_stride" { "b64" } else { "b32" };
+        let wide = |suffix: &str| {
+            if suffix == "global_address" || suffix == "global_stride" {
+                "b64"
+            } else {
+                "b32"
+            }
+        };
         let replace: String = changes(&part)
             .into_iter()
             .map(|(suffix, value)| {
@@ -64,10 +89,26 @@ READY:{LEAVE}",
             prepared(MARK)
         );
         let (content, own) = (part.content(), part.clone());
-        let name = format!("tensormap.replace.tile.global_address.shared::cta.b1024.b64 and others {kind} {rank}");
-        let other = Part::boxed(Wanted { kind: 2, rank: 3, swizzle: 0, interleave: 0, writes: false }, 7);
-        let form = form(name, code, &part, content.clone(), move |_, content| left(&loaded(&own, content)));
-        forms.push(form.needs_only(90).with(move |stream| other.prepare(stream, &content)));
+        let name = format!(
+            "tensormap.replace.tile.global_address.shared::cta.b1024.b64 and others {kind} {rank}"
+        );
+        let other = Part::boxed(
+            Wanted {
+                kind: 2,
+                rank: 3,
+                swizzle: 0,
+                interleave: 0,
+                writes: false,
+            },
+            7,
+        );
+        let form = form(name, code, &part, content.clone(), move |_, content| {
+            left(&loaded(&own, content))
+        });
+        forms.push(
+            form.needs_only(90)
+                .with(move |stream| other.prepare(stream, &content)),
+        );
     }
     forms
 }

@@ -1,7 +1,10 @@
 //! Tensor stores from shared memory.
 
 use super::part::{Part, Piece, TYPES, Taken};
-use super::{BlockForm, LEAVE_TENSOR, OWN, coordinates, form, left_of_tensor, long_content, operands, parts, prepared};
+use super::{
+    BlockForm, LEAVE_TENSOR, OWN, coordinates, form, left_of_tensor, long_content, operands, parts,
+    prepared,
+};
 use crate::operands::hash;
 
 pub(in crate::block) fn forms() -> Vec<BlockForm> {
@@ -12,15 +15,30 @@ pub(in crate::block) fn forms() -> Vec<BlockForm> {
 
 /// Applies `change` to each stored element: to the old element of the tensor and the element of the tile. Stores that
 /// exceed a row write its elements up to the next multiple of 16 bytes too.
-pub(super) fn written(part: &Part, content: &[u8], shared: &[u8], change: impl Fn(&[u8], &[u8]) -> Vec<u8>) -> Vec<u8> {
+pub(super) fn written(
+    part: &Part,
+    content: &[u8],
+    shared: &[u8],
+    change: impl Fn(&[u8], &[u8]) -> Vec<u8>,
+) -> Vec<u8> {
     let (size, mut after) = (TYPES[part.kind].1, content.to_vec());
-    for Piece { shared: linear, tensor, is_last } in part.pieces() {
+    for Piece {
+        shared: linear,
+        tensor,
+        is_last,
+    } in part.pieces()
+    {
         let Some(place) = tensor else { continue };
         // The last in-bounds element of a row extends to the next multiple of 16 bytes.
-        let end =
-            if is_last && part.interleave == 0 { (place + size).next_multiple_of(16) } else { place + part.unit() };
+        let end = if is_last && part.interleave == 0 {
+            (place + size).next_multiple_of(16)
+        } else {
+            place + part.unit()
+        };
         for (index, at) in (place..end).step_by(size).enumerate() {
-            let from: Vec<u8> = (0..size).map(|byte| shared[part.swizzled(linear + index * size + byte)]).collect();
+            let from: Vec<u8> = (0..size)
+                .map(|byte| shared[part.swizzled(linear + index * size + byte)])
+                .collect();
             let new = change(&content[at..at + size], &from);
             after[at..at + size].copy_from_slice(&new);
         }
@@ -31,13 +49,19 @@ pub(super) fn written(part: &Part, content: &[u8], shared: &[u8], change: impl F
 /// Stores of tiles of every kind.
 fn stores() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    let (boxes, pixels): (Vec<_>, Vec<_>) =
-        parts(true, 1).into_iter().partition(|(_, part)| matches!(part.taken, Taken::Box(_)));
+    let (boxes, pixels): (Vec<_>, Vec<_>) = parts(true, 1)
+        .into_iter()
+        .partition(|(_, part)| matches!(part.taken, Taken::Box(_)));
     for (index, (name, part)) in boxes.into_iter().chain(pixels).enumerate() {
-        let mode = if matches!(part.taken, Taken::Box(_)) { ["", ".tile"][index % 2] } else { ".im2col_no_offs" };
+        let mode = if matches!(part.taken, Taken::Box(_)) {
+            ["", ".tile"][index % 2]
+        } else {
+            ".im2col_no_offs"
+        };
         let hint = ["", ".L2::cache_hint"][index / 2 % 2];
         let rank = part.at.len();
-        let spelling = format!("cp.async.bulk.tensor.{rank}d.global.shared::cta{mode}.bulk_group{hint}");
+        let spelling =
+            format!("cp.async.bulk.tensor.{rank}d.global.shared::cta{mode}.bulk_group{hint}");
         let (part, what) = (part.without_offsets(), name);
         let (set, at) = coordinates(&part.at);
         let policy = if hint.is_empty() { "" } else { ", %l31" };
@@ -47,9 +71,17 @@ fn stores() -> Vec<BlockForm> {
             prepared(OWN)
         );
         let content = long_content(&part);
-        forms.push(form(format!("{spelling} {what}"), code, &part.clone(), content, move |all, content| {
-            left_of_tensor(&written(&part, content, &operands(all), |_, new| new.to_vec()))
-        }));
+        forms.push(form(
+            format!("{spelling} {what}"),
+            code,
+            &part.clone(),
+            content,
+            move |all, content| {
+                left_of_tensor(&written(&part, content, &operands(all), |_, new| {
+                    new.to_vec()
+                }))
+            },
+        ));
     }
     forms
 }
@@ -62,11 +94,21 @@ fn scatters() -> Vec<BlockForm> {
         let all = part.clone().beginning_at(rows);
         let spelling = "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group";
         let (set, at) = coordinates(&all.at);
-        let code = format!("{}{set}\n    @%p1 {spelling} [%l20, {{{at}}}], [%r20];{LEAVE_TENSOR}", prepared(OWN));
-        let scatter =
-            form(format!("{spelling} {seed}"), code, &part, long_content(&part), move |operands_of, content| {
-                left_of_tensor(&written(&all, content, &operands(operands_of), |_, new| new.to_vec()))
-            });
+        let code = format!(
+            "{}{set}\n    @%p1 {spelling} [%l20, {{{at}}}], [%r20];{LEAVE_TENSOR}",
+            prepared(OWN)
+        );
+        let scatter = form(
+            format!("{spelling} {seed}"),
+            code,
+            &part,
+            long_content(&part),
+            move |operands_of, content| {
+                left_of_tensor(&written(&all, content, &operands(operands_of), |_, new| {
+                    new.to_vec()
+                }))
+            },
+        );
         forms.push(scatter.needs(100));
     }
     forms

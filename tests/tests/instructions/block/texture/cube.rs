@@ -2,7 +2,10 @@
 
 use curium_memory::{ArrayShape, FilterMode, TextureFlags};
 
-use super::{Geometry, HANDLE, KINDS, coordinate, coordinates, gathered, leave, leave_kind, left, left_kind, ways};
+use super::{
+    Geometry, HANDLE, KINDS, coordinate, coordinates, gathered, leave, leave_kind, left, left_kind,
+    ways,
+};
 use crate::block::image::{Channel, Picture};
 use crate::block::{BlockForm, THREADS};
 
@@ -28,23 +31,45 @@ fn face([x, y, z]: [f64; 3]) -> (usize, [f64; 2]) {
 }
 
 const GEOMETRIES: [Geometry; 2] = [
-    Geometry { name: "cube", directions: 3, shape: ArrayShape::cubemap(4), is_layered: false },
-    Geometry { name: "acube", directions: 3, shape: ArrayShape::layered_cubemap(4, 2), is_layered: true },
+    Geometry {
+        name: "cube",
+        directions: 3,
+        shape: ArrayShape::cubemap(4),
+        is_layered: false,
+    },
+    Geometry {
+        name: "acube",
+        directions: 3,
+        shape: ArrayShape::layered_cubemap(4, 2),
+        is_layered: true,
+    },
 ];
 
 /// Returns code that loads a direction into `%r16` to `%r18`, and one beyond the last cubemap into `%r20`.
 fn directions() -> String {
     let shift = |axis: usize| {
         let shift = (SHIFTS[axis] - 0.125) as f32;
-        format!("add.f32 %r{0}, %r{0}, 0f{1:08x};\n    ", 16 + axis, shift.to_bits())
+        format!(
+            "add.f32 %r{0}, %r{0}, 0f{1:08x};\n    ",
+            16 + axis,
+            shift.to_bits()
+        )
     };
-    format!("rem.u32 %r20, %thread, 3;\n    {}{}", coordinates([1.0; 3]), (0..3).map(shift).collect::<String>())
+    format!(
+        "rem.u32 %r20, %thread, 3;\n    {}{}",
+        coordinates([1.0; 3]),
+        (0..3).map(shift).collect::<String>()
+    )
 }
 
 /// Returns the coordinates that a thread fetches in a level of this width, and its layer.
 fn spot(geometry: Geometry, thread: usize, width: usize) -> ([f64; 2], usize) {
     let (face, place) = face(direction(thread));
-    let cube = if geometry.is_layered { (thread % 3).min(1) } else { 0 };
+    let cube = if geometry.is_layered {
+        (thread % 3).min(1)
+    } else {
+        0
+    };
     (place.map(|place| place * width as f64), 6 * cube + face)
 }
 
@@ -52,19 +77,27 @@ fn picture(channel: Channel, geometry: Geometry, levels: u32) -> Picture {
     let mut picture = Picture::new(channel, 4, geometry.shape);
     picture.levels = levels;
     let flags = picture.options.flags | TextureFlags::NORMALIZED_COORDINATES;
-    picture.options = picture.options.with_flags(flags).with_mipmaps(FilterMode::Point, 0.0, 2.0);
+    picture.options = picture
+        .options
+        .with_flags(flags)
+        .with_mipmaps(FilterMode::Point, 0.0, 2.0);
     picture
 }
 
 /// Cubemaps, single and layered, with no level, with a level, and with gradients small enough for level 0.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = gathers();
-    for (geometry, (kind, channel, result)) in
-        GEOMETRIES.into_iter().flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
+    for (geometry, (kind, channel, result)) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
     {
         for (way, set, [operand, _]) in ways(3) {
             let by_level = way == ".level";
-            let (levels, operand) = if by_level { (3, ", %r21") } else { (1, operand.as_str()) };
+            let (levels, operand) = if by_level {
+                (3, ", %r21")
+            } else {
+                (1, operand.as_str())
+            };
             let picture = picture(channel, geometry, levels);
             let spelling = format!("tex{way}.{}.{kind}.f32", geometry.name);
             let code = format!(
@@ -90,14 +123,17 @@ pub(super) fn forms() -> Vec<BlockForm> {
 /// `tld4` if all four elements lie on one face; other threads write nothing.
 fn gathers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (geometry, (kind, channel, result)) in
-        GEOMETRIES.into_iter().flat_map(|geometry| KINDS[..3].iter().map(move |kind| (geometry, *kind)))
+    for (geometry, (kind, channel, result)) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| KINDS[..3].iter().map(move |kind| (geometry, *kind)))
     {
         let inside = move |thread: usize| {
             let (at, _) = spot(geometry, thread, 4);
             at.iter().all(|place| (0.5..3.5).contains(place))
         };
-        let mask = (0..THREADS).fold(0_u64, |mask, thread| mask | u64::from(inside(thread)) << thread);
+        let mask = (0..THREADS).fold(0_u64, |mask, thread| {
+            mask | u64::from(inside(thread)) << thread
+        });
         for (number, letter) in ["r", "g", "b", "a"].into_iter().enumerate() {
             let picture = picture(channel, geometry, 1);
             let spelling = format!("tld4.{letter}.{}.{kind}.f32", geometry.name);
@@ -118,7 +154,11 @@ fn gathers() -> Vec<BlockForm> {
                     return [0; 4];
                 }
                 let ([x, y], layer) = spot(geometry, thread, 4);
-                left(gathered(&picture, [x, y], Some(layer), number), &kind[3..], 4)
+                left(
+                    gathered(&picture, [x, y], Some(layer), number),
+                    &kind[3..],
+                    4,
+                )
             });
             forms.push(form.with(picture.prepare()));
         }

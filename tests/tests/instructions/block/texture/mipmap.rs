@@ -12,19 +12,37 @@ pub(super) fn forms() -> Vec<BlockForm> {
     for geometry in GEOMETRIES {
         let mut picture = Picture::new(Channel::F32, 1, geometry.shape);
         picture.levels = if geometry.directions == 1 { 4 } else { 3 };
-        picture.options = picture.options.with_flags(TextureFlags::NORMALIZED_COORDINATES);
+        picture.options = picture
+            .options
+            .with_flags(TextureFlags::NORMALIZED_COORDINATES);
         let last = picture.levels - 1;
-        let nearest = picture.options.with_mipmaps(FilterMode::Point, 0.0, last as f32);
-        let between = picture.options.with_mipmaps(FilterMode::Linear, 0.0, last as f32);
+        let nearest = picture
+            .options
+            .with_mipmaps(FilterMode::Point, 0.0, last as f32);
+        let between = picture
+            .options
+            .with_mipmaps(FilterMode::Linear, 0.0, last as f32);
         let within = picture.options.with_mipmaps(FilterMode::Linear, 0.5, 1.25);
         let biased = between.with_mipmap_level_bias(0.75);
         let least = move |level: f64| level.clamp(0.0, last.into());
         type Level = Box<dyn Fn(f64) -> f64>;
         let cases: [(&str, _, Level); 4] = [
-            ("the nearest", nearest, Box::new(move |level| (least(level) + 0.5).floor().min(last.into()))),
+            (
+                "the nearest",
+                nearest,
+                Box::new(move |level| (least(level) + 0.5).floor().min(last.into())),
+            ),
             ("between two", between, Box::new(least)),
-            ("within bounds", within, Box::new(|level| level.clamp(0.5, 1.25))),
-            ("with a bias", biased, Box::new(move |level| least(level + 0.75))),
+            (
+                "within bounds",
+                within,
+                Box::new(|level| level.clamp(0.5, 1.25)),
+            ),
+            (
+                "with a bias",
+                biased,
+                Box::new(move |level| least(level + 0.75)),
+            ),
         ];
         for (name, options, level) in cases {
             let picture = Picture { options, ..picture };
@@ -60,7 +78,11 @@ pub(super) fn forms() -> Vec<BlockForm> {
                     leave(1)
                 );
                 let asked = |thread: usize| {
-                    if is_whole { (thread % 3) as f64 } else { (thread % 16) as f64 / 4.0 - 0.75 + 0.0625 }
+                    if is_whole {
+                        (thread % 3) as f64
+                    } else {
+                        (thread % 16) as f64 / 4.0 - 0.75 + 0.0625
+                    }
                 };
                 let levels: Vec<f64> = (0..THREADS).map(|thread| level(asked(thread))).collect();
                 let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
@@ -68,7 +90,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
                     let sample = |level: u32| {
                         let at: Vec<f64> = (at[..geometry.directions].iter().enumerate())
                             .map(|(axis, place)| {
-                                let scale = picture.extents(level, geometry.is_layered)[axis] as f64
+                                let scale = picture.extents(level, geometry.is_layered)[axis]
+                                    as f64
                                     / picture.extents(0, geometry.is_layered)[axis] as f64;
                                 place * scale
                             })
@@ -77,8 +100,11 @@ pub(super) fn forms() -> Vec<BlockForm> {
                     };
                     let (first, share) = (level.floor(), level - level.floor());
                     let nearer = sample(first as u32);
-                    let value =
-                        if share == 0.0 { nearer } else { nearer * (1.0 - share) + sample(first as u32 + 1) * share };
+                    let value = if share == 0.0 {
+                        nearer
+                    } else {
+                        nearer * (1.0 - share) + sample(first as u32 + 1) * share
+                    };
                     left([value, 0.0, 0.0, 0.0], "f32", 1)
                 });
                 forms.push(form.with(picture.prepare()));

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use curium_memory::{AddressMode, ArrayFlags, DeviceBuffer, FilterMode, Texture, TextureFlags, TextureOptions};
+use curium_memory::{
+    AddressMode, ArrayFlags, DeviceBuffer, FilterMode, Texture, TextureFlags, TextureOptions,
+};
 
 use super::{
-    GEOMETRIES, Geometry, HANDLE, KINDS, RESULT, coordinates, gathered, leave, leave_kind, left, left_kind, place,
-    scales, ways,
+    GEOMETRIES, Geometry, HANDLE, KINDS, RESULT, coordinates, gathered, leave, leave_kind, left,
+    left_kind, place, scales, ways,
 };
 use crate::block::image::{Channel, Picture};
 use crate::block::{BlockForm, Prepared};
@@ -61,8 +63,9 @@ fn moved(thread: usize, steps: [i64; 3]) -> [f64; 3] {
 /// Returns each geometry with each result type and each level operand.
 fn kinds() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (geometry, (kind, channel, result)) in
-        GEOMETRIES.into_iter().flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
+    for (geometry, (kind, channel, result)) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
     {
         let picture = Picture::new(channel, 4, geometry.shape);
         for (way, set, [level, _]) in ways(geometry.directions) {
@@ -76,10 +79,17 @@ fn kinds() -> Vec<BlockForm> {
                 operand(geometry.directions),
                 leave_kind(kind)
             );
-            let form = BlockForm::new(format!("{spelling} with an offset"), code, move |_, thread| {
-                let at = moved(thread, steps(thread, 4));
-                left_kind(picture.sample(0, &at[..geometry.directions], geometry.layer(thread)), kind)
-            });
+            let form = BlockForm::new(
+                format!("{spelling} with an offset"),
+                code,
+                move |_, thread| {
+                    let at = moved(thread, steps(thread, 4));
+                    left_kind(
+                        picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+                        kind,
+                    )
+                },
+            );
             forms.push(form.with(picture.prepare()));
         }
     }
@@ -89,24 +99,48 @@ fn kinds() -> Vec<BlockForm> {
 /// Returns out-of-bounds coordinates, normalized and unnormalized, with nearest and linear filtering.
 fn modes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    let modes = [AddressMode::Clamp, AddressMode::Wrap, AddressMode::Mirror, AddressMode::Border];
+    let modes = [
+        AddressMode::Clamp,
+        AddressMode::Wrap,
+        AddressMode::Mirror,
+        AddressMode::Border,
+    ];
     let flags = [TextureFlags::empty(), TextureFlags::NORMALIZED_COORDINATES];
-    for (geometry, mode) in GEOMETRIES.into_iter().flat_map(|geometry| modes.map(|mode| (geometry, mode))) {
+    for (geometry, mode) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| modes.map(|mode| (geometry, mode)))
+    {
         // The compiler leaves the upper bits of a negative offset in the second dimension, which a 1D texture does not
         // have.
         if geometry.name == "1d" && mode == AddressMode::Border {
             continue;
         }
-        for (filter, flags) in
-            [FilterMode::Point, FilterMode::Linear].into_iter().flat_map(|filter| flags.map(|flags| (filter, flags)))
+        for (filter, flags) in [FilterMode::Point, FilterMode::Linear]
+            .into_iter()
+            .flat_map(|filter| flags.map(|flags| (filter, flags)))
         {
-            if geometry.directions == 1 && mode == AddressMode::Border && filter == FilterMode::Linear {
+            if geometry.directions == 1
+                && mode == AddressMode::Border
+                && filter == FilterMode::Linear
+            {
                 continue;
             }
             let mut picture = Picture::new(Channel::F32, 4, geometry.shape);
-            picture.options = picture.options.with_flags(flags).with_address_mode(mode).with_filter(filter);
-            let how = if flags.is_empty() { "in elements" } else { "from 0 to 1" };
-            forms.push(read(&format!("with an offset, {mode:?}, {filter:?}, {how}"), geometry, picture));
+            picture.options = picture
+                .options
+                .with_flags(flags)
+                .with_address_mode(mode)
+                .with_filter(filter);
+            let how = if flags.is_empty() {
+                "in elements"
+            } else {
+                "from 0 to 1"
+            };
+            forms.push(read(
+                &format!("with an offset, {mode:?}, {filter:?}, {how}"),
+                geometry,
+                picture,
+            ));
         }
     }
     forms
@@ -125,7 +159,11 @@ fn read(name: &str, geometry: Geometry, picture: Picture) -> BlockForm {
     );
     let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
         let at = moved(thread, steps(thread, 4));
-        left(picture.sample(0, &at[..geometry.directions], geometry.layer(thread)), "f32", 4)
+        left(
+            picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+            "f32",
+            4,
+        )
     });
     form.with(picture.prepare())
 }
@@ -153,7 +191,11 @@ fn constants() -> Vec<BlockForm> {
             let name = format!("{spelling} with the offset {steps:?}");
             let form = BlockForm::new(name, code, move |_, thread| {
                 let at = moved(thread, taken);
-                left(picture.sample(0, &at[..geometry.directions], geometry.layer(thread)), "f32", 4)
+                left(
+                    picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+                    "f32",
+                    4,
+                )
             });
             forms.push(form.with(picture.prepare()));
         }
@@ -164,14 +206,21 @@ fn constants() -> Vec<BlockForm> {
 /// Depth-compare operands, alone and after an offset. 3D textures do not support them.
 fn comparisons() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (geometry, has_offset) in GEOMETRIES.into_iter().flat_map(|geometry| [(geometry, false), (geometry, true)]) {
+    for (geometry, has_offset) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| [(geometry, false), (geometry, true)])
+    {
         for (way, set, [level, _]) in ways(geometry.directions) {
             if geometry.directions == 3 {
                 continue;
             }
             let picture = Picture::new(Channel::F32, 4, geometry.shape);
             let spelling = format!("tex{way}.{}.v4.f32.f32", geometry.name);
-            let offset = if has_offset { format!(", {}", operand(geometry.directions)) } else { String::new() };
+            let offset = if has_offset {
+                format!(", {}", operand(geometry.directions))
+            } else {
+                String::new()
+            };
             let code = format!(
                 "{HANDLE}{}{}{}{set}.reg .f32 %compared;
     mov.b32 %compared, %r0;
@@ -183,13 +232,25 @@ fn comparisons() -> Vec<BlockForm> {
                 leave(4)
             );
             let what = if has_offset { "an offset and " } else { "" };
-            let form = BlockForm::new(format!("{spelling} with {what}a comparison"), code, move |_, thread| {
-                let at = moved(thread, if has_offset { steps(thread, 4) } else { [0; 3] });
-                left(picture.sample(0, &at[..geometry.directions], geometry.layer(thread)), "f32", 4)
-            });
+            let form = BlockForm::new(
+                format!("{spelling} with {what}a comparison"),
+                code,
+                move |_, thread| {
+                    let at = moved(thread, if has_offset { steps(thread, 4) } else { [0; 3] });
+                    left(
+                        picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+                        "f32",
+                        4,
+                    )
+                },
+            );
             let form = form.with(picture.prepare());
             let is_zero = geometry.name == "1d" && way == ".grad";
-            forms.push(if is_zero { form.left_out("an H100 gives zeroes") } else { form });
+            forms.push(if is_zero {
+                form.left_out("an H100 gives zeroes")
+            } else {
+                form
+            });
         }
     }
     forms
@@ -198,8 +259,9 @@ fn comparisons() -> Vec<BlockForm> {
 /// Integer coordinates: zeros out of bounds, and the nearest element for a level.
 fn elements() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (geometry, way) in
-        GEOMETRIES.into_iter().flat_map(|geometry| ["", ".base", ".level"].map(|way| (geometry, way)))
+    for (geometry, way) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| ["", ".base", ".level"].map(|way| (geometry, way)))
     {
         // Only 1D textures of linear memory support them.
         if geometry.name == "1d" {
@@ -224,19 +286,23 @@ fn elements() -> Vec<BlockForm> {
             operand(geometry.directions),
             leave(4)
         );
-        let form = BlockForm::new(format!("{spelling} with an offset"), code, move |_, thread| {
-            let mut at = [0, 0, thread % extents[2]];
-            let moved = steps(thread, 4);
-            for axis in 0..geometry.directions {
-                let wanted = (thread % extents[axis]) as i64 + moved[axis];
-                let last = extents[axis] as i64 - 1;
-                if way != ".level" && !(0..=last).contains(&wanted) {
-                    return [0; 4];
+        let form = BlockForm::new(
+            format!("{spelling} with an offset"),
+            code,
+            move |_, thread| {
+                let mut at = [0, 0, thread % extents[2]];
+                let moved = steps(thread, 4);
+                for axis in 0..geometry.directions {
+                    let wanted = (thread % extents[axis]) as i64 + moved[axis];
+                    let last = extents[axis] as i64 - 1;
+                    if way != ".level" && !(0..=last).contains(&wanted) {
+                        return [0; 4];
+                    }
+                    at[axis] = wanted.clamp(0, last) as usize;
                 }
-                at[axis] = wanted.clamp(0, last) as usize;
-            }
-            left(picture.read(0, at), "u32", 4)
-        });
+                left(picture.read(0, at), "u32", 4)
+            },
+        );
         forms.push(form.with(picture.prepare()));
     }
     forms
@@ -255,18 +321,29 @@ fn memory() -> Vec<BlockForm> {
             set_steps(4),
             leave(4)
         );
-        let form = BlockForm::new(format!("{spelling} of plain memory with the offset {offset}"), code, |_, thread| {
-            let wanted = (thread % ELEMENTS) as i64 + steps(thread, 4)[0];
-            let value = if (0..ELEMENTS as i64).contains(&wanted) { wanted as u64 * 7 + 1 } else { 0 };
-            [value, 0, 0, 0]
-        });
+        let form = BlockForm::new(
+            format!("{spelling} of plain memory with the offset {offset}"),
+            code,
+            |_, thread| {
+                let wanted = (thread % ELEMENTS) as i64 + steps(thread, 4)[0];
+                let value = if (0..ELEMENTS as i64).contains(&wanted) {
+                    wanted as u64 * 7 + 1
+                } else {
+                    0
+                };
+                [value, 0, 0, 0]
+            },
+        );
         let form = form.left_out("an H100 reads another element, and which was not found out");
         form.with(|stream| {
             let elements: Vec<u32> = (0..ELEMENTS as u32).map(|place| place * 7 + 1).collect();
             let buffer = Arc::new(DeviceBuffer::from_slice(stream, &elements)?);
             let options = TextureOptions::new().with_flags(TextureFlags::READ_AS_INTEGER);
             let texture = Texture::from_buffer(&buffer, &options)?;
-            Ok(Prepared { table: [texture.as_raw(), 0, 0, 0], _kept: Box::new(texture) })
+            Ok(Prepared {
+                table: [texture.as_raw(), 0, 0, 0],
+                _kept: Box::new(texture),
+            })
         })
     };
     ["{%r24}", "%r24"].map(form).into()
@@ -275,15 +352,20 @@ fn memory() -> Vec<BlockForm> {
 /// `tld4`, whose offsets have six bits, with and without a depth-compare operand.
 fn gathers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    let kinds = [("u32", Channel::U32), ("s32", Channel::S32), ("f32", Channel::F32)];
+    let kinds = [
+        ("u32", Channel::U32),
+        ("s32", Channel::S32),
+        ("f32", Channel::F32),
+    ];
     let operands = [
         ("an offset", ", {%r24, %r25}", 6),
         ("a comparison", ", %compared", 0),
         ("both", ", {%r24, %r25}, %compared", 6),
     ];
     for geometry in [GEOMETRIES[1], GEOMETRIES[4]] {
-        for ((kind, channel), (what, operand, bits)) in
-            kinds.into_iter().flat_map(|kind| operands.map(|operand| (kind, operand)))
+        for ((kind, channel), (what, operand, bits)) in kinds
+            .into_iter()
+            .flat_map(|kind| operands.map(|operand| (kind, operand)))
         {
             let mut picture = Picture::new(channel, 4, geometry.shape);
             picture.flags = ArrayFlags::GATHER;
@@ -300,8 +382,19 @@ fn gathers() -> Vec<BlockForm> {
                 leave(4)
             );
             let form = BlockForm::new(format!("{spelling} with {what}"), code, move |_, thread| {
-                let [x, y, _] = moved(thread, if bits == 0 { [0; 3] } else { steps(thread, bits) });
-                left(gathered(&picture, [x, y], geometry.layer(thread), 1), kind, 4)
+                let [x, y, _] = moved(
+                    thread,
+                    if bits == 0 {
+                        [0; 3]
+                    } else {
+                        steps(thread, bits)
+                    },
+                );
+                left(
+                    gathered(&picture, [x, y], geometry.layer(thread), 1),
+                    kind,
+                    4,
+                )
             });
             forms.push(form.with(picture.prepare()));
         }

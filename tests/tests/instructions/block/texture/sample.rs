@@ -4,7 +4,8 @@
 use curium_memory::{AddressMode, ArrayFlags, FilterMode, TextureFlags, TextureOptions};
 
 use super::{
-    GEOMETRIES, HANDLE, KINDS, RESULT, coordinates, gathered, leave, leave_kind, left, left_kind, place, scales, ways,
+    GEOMETRIES, HANDLE, KINDS, RESULT, coordinates, gathered, leave, leave_kind, left, left_kind,
+    place, scales, ways,
 };
 use crate::block::BlockForm;
 use crate::block::image::{Channel, Picture};
@@ -28,7 +29,11 @@ fn samples() -> Vec<BlockForm> {
             let picture = Picture::new(channel, 4, geometry.shape);
             let [width, height, layers] = picture.extents(0, geometry.is_layered);
             let spelling = format!("tex{way}.{name}.{kind}.s32");
-            let operand = if geometry.is_layered { "{%r19, %r20, %r16, %r17}" } else { "{%r19, %r16, %r17, %r17}" };
+            let operand = if geometry.is_layered {
+                "{%r19, %r20, %r16, %r17}"
+            } else {
+                "{%r19, %r16, %r17, %r17}"
+            };
             let code = format!(
                 "{HANDLE}shr.u32 %r19, %thread, 5;
     rem.u32 %r16, %thread, {};
@@ -41,10 +46,25 @@ fn samples() -> Vec<BlockForm> {
                 leave_kind(kind)
             );
             let form = BlockForm::new(spelling, code, move |_, thread| {
-                let at = [thread % (width + 1), thread % (height + 1), thread % (layers + 1)];
-                let at = if geometry.is_layered { at } else { [at[0], at[1], 0] };
-                let is_inside = at.iter().zip([width, height, layers]).all(|(place, extent)| *place < extent);
-                let values = if is_inside && thread < 32 { picture.read(0, at) } else { [0.0; 4] };
+                let at = [
+                    thread % (width + 1),
+                    thread % (height + 1),
+                    thread % (layers + 1),
+                ];
+                let at = if geometry.is_layered {
+                    at
+                } else {
+                    [at[0], at[1], 0]
+                };
+                let is_inside = at
+                    .iter()
+                    .zip([width, height, layers])
+                    .all(|(place, extent)| *place < extent);
+                let values = if is_inside && thread < 32 {
+                    picture.read(0, at)
+                } else {
+                    [0.0; 4]
+                };
                 left_kind(values, kind)
             });
             forms.push(form.with(picture.prepare()));
@@ -55,14 +75,18 @@ fn samples() -> Vec<BlockForm> {
 
 /// Stores the result like `leave_kind`, and the predicate with the first word.
 fn leave_all(kind: &str) -> String {
-    format!("{}selp.b32 %r29, 1, 0, %p1;\n    st.global.b32 [%out+4], %r29;\n    ", leave_kind(kind))
+    format!(
+        "{}selp.b32 %r29, 1, 0, %p1;\n    st.global.b32 [%out+4], %r29;\n    ",
+        leave_kind(kind)
+    )
 }
 
 /// Returns each geometry with each result type and each level operand, including out-of-bounds coordinates.
 fn residents() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (geometry, (kind, channel, result)) in
-        GEOMETRIES.into_iter().flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
+    for (geometry, (kind, channel, result)) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
     {
         for (way, set, [level, _]) in ways(geometry.directions) {
             let mut picture = Picture::new(channel, 4, geometry.shape);
@@ -75,12 +99,16 @@ fn residents() -> Vec<BlockForm> {
                 geometry.operand(["%r16", "%r17", "%r18"]),
                 leave_all(kind)
             );
-            let form = BlockForm::new(format!("{spelling} and whether it is there"), code, move |_, thread| {
-                let at = &place(thread)[..geometry.directions];
-                let mut all = left_kind(picture.sample(0, at, geometry.layer(thread)), kind);
-                all[0] |= 1 << 32;
-                all
-            });
+            let form = BlockForm::new(
+                format!("{spelling} and whether it is there"),
+                code,
+                move |_, thread| {
+                    let at = &place(thread)[..geometry.directions];
+                    let mut all = left_kind(picture.sample(0, at, geometry.layer(thread)), kind);
+                    all[0] |= 1 << 32;
+                    all
+                },
+            );
             forms.push(form.with(picture.prepare()));
         }
     }
@@ -99,12 +127,20 @@ fn gathered_residents() -> Vec<BlockForm> {
             geometry.operand(["%r16", "%r17", "%r18"]),
             leave_all("v4.f32")
         );
-        let form = BlockForm::new(format!("{spelling} and whether it is there"), code, move |_, thread| {
-            let [x, y, _] = place(thread);
-            let mut all = left(gathered(&picture, [x + 3.0, y - 2.0], geometry.layer(thread), 2), "f32", 4);
-            all[0] |= 1 << 32;
-            all
-        });
+        let form = BlockForm::new(
+            format!("{spelling} and whether it is there"),
+            code,
+            move |_, thread| {
+                let [x, y, _] = place(thread);
+                let mut all = left(
+                    gathered(&picture, [x + 3.0, y - 2.0], geometry.layer(thread), 2),
+                    "f32",
+                    4,
+                );
+                all[0] |= 1 << 32;
+                all
+            },
+        );
         form.with(picture.prepare())
     };
     [GEOMETRIES[1], GEOMETRIES[4]].map(form).into()
@@ -116,14 +152,25 @@ fn samplers() -> Vec<BlockForm> {
     for geometry in GEOMETRIES {
         let normalized = TextureFlags::NORMALIZED_COORDINATES;
         for (mode, filter, flags) in [
-            (AddressMode::Border, FilterMode::Point, TextureFlags::empty()),
+            (
+                AddressMode::Border,
+                FilterMode::Point,
+                TextureFlags::empty(),
+            ),
             (AddressMode::Wrap, FilterMode::Point, normalized),
             (AddressMode::Mirror, FilterMode::Linear, normalized),
-            (AddressMode::Clamp, FilterMode::Linear, TextureFlags::empty()),
+            (
+                AddressMode::Clamp,
+                FilterMode::Linear,
+                TextureFlags::empty(),
+            ),
         ] {
             let mut picture = Picture::new(Channel::F32, 4, geometry.shape);
             let other = TextureOptions::new().with_border_color([3.0; 4]);
-            let sampler = other.with_flags(flags).with_address_mode(mode).with_filter(filter);
+            let sampler = other
+                .with_flags(flags)
+                .with_address_mode(mode)
+                .with_filter(filter);
             picture.sampler = Some(sampler);
             let spelling = format!("tex.{}.v4.f32.f32", geometry.name);
             let code = format!(
@@ -135,7 +182,15 @@ fn samplers() -> Vec<BlockForm> {
             );
             let name = format!("{spelling} with a sampler, {mode:?}, {filter:?}");
             let form = BlockForm::new(name, code, move |_, thread| {
-                left(picture.sample(0, &place(thread)[..geometry.directions], geometry.layer(thread)), "f32", 4)
+                left(
+                    picture.sample(
+                        0,
+                        &place(thread)[..geometry.directions],
+                        geometry.layer(thread),
+                    ),
+                    "f32",
+                    4,
+                )
             });
             let form = form.with(picture.prepare());
             forms.push(form.left_out(match geometry.is_layered {

@@ -13,8 +13,9 @@ use crate::block::{BlockForm, Prepared};
 /// Returns each geometry with each result type and each level operand.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = lines();
-    for (geometry, (kind, channel, result)) in
-        GEOMETRIES.into_iter().flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
+    for (geometry, (kind, channel, result)) in GEOMETRIES
+        .into_iter()
+        .flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
     {
         let picture = Picture::new(channel, 4, geometry.shape);
         for (way, set, [_, operand]) in ways(geometry.directions) {
@@ -27,7 +28,11 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 leave_kind(kind)
             );
             let form = BlockForm::new(spelling, code, move |_, thread| {
-                left_kind(named(&picture, geometry, way, thread).map_or([0.0; 4], |at| picture.read(0, at)), kind)
+                left_kind(
+                    named(&picture, geometry, way, thread)
+                        .map_or([0.0; 4], |at| picture.read(0, at)),
+                    kind,
+                )
             });
             forms.push(form.with(picture.prepare()));
         }
@@ -58,7 +63,11 @@ fn elements([width, height, depth]: [usize; 3]) -> String {
 fn named(picture: &Picture, geometry: Geometry, way: &str, thread: usize) -> Option<[usize; 3]> {
     let extents = picture.extents(0, geometry.is_layered);
     let [width, height, depth] = extents;
-    let numbers = [thread % (width + 2), thread / (width + 2) % (height + 2), thread % (depth + 3)];
+    let numbers = [
+        thread % (width + 2),
+        thread / (width + 2) % (height + 2),
+        thread % (depth + 3),
+    ];
     if geometry.name == "1d" {
         return None;
     }
@@ -68,11 +77,17 @@ fn named(picture: &Picture, geometry: Geometry, way: &str, thread: usize) -> Opt
         at[axis] = match way {
             ".grad" => 0,
             ".level" => numbers[axis].saturating_sub(1).min(extents[axis] - 1),
-            _ => numbers[axis].checked_sub(1).filter(|place| *place < extents[axis])?,
+            _ => numbers[axis]
+                .checked_sub(1)
+                .filter(|place| *place < extents[axis])?,
         };
     }
     if let Some(layer) = geometry.layer(thread) {
-        at[2] = if ["", ".base"].contains(&way) && layer >= depth { return None } else { layer.min(depth - 1) };
+        at[2] = if ["", ".base"].contains(&way) && layer >= depth {
+            return None;
+        } else {
+            layer.min(depth - 1)
+        };
     }
     Some(at)
 }
@@ -86,7 +101,11 @@ fn lines() -> Vec<BlockForm> {
     for (way, set, operands) in ways(1) {
         for (kind, operand) in ["f32", "s32"].into_iter().zip(operands) {
             let spelling = format!("tex{way}.1d.v4.u32.{kind}");
-            let convert = if kind == "f32" { "cvt.rn.f32.s32 %r16, %r16;\n    " } else { "" };
+            let convert = if kind == "f32" {
+                "cvt.rn.f32.s32 %r16, %r16;\n    "
+            } else {
+                ""
+            };
             let code = format!(
                 "{HANDLE}{}{convert}{set}{spelling} {RESULT}, [%l20, {{%r16}}]{operand};\n    {}",
                 elements([ELEMENTS, 1, 1]),
@@ -108,7 +127,10 @@ fn lines() -> Vec<BlockForm> {
                 let buffer = Arc::new(DeviceBuffer::from_slice(stream, &elements)?);
                 let options = TextureOptions::new().with_flags(TextureFlags::READ_AS_INTEGER);
                 let texture = Texture::from_buffer(&buffer, &options)?;
-                Ok(Prepared { table: [texture.as_raw(), 0, 0, 0], _kept: Box::new(texture) })
+                Ok(Prepared {
+                    table: [texture.as_raw(), 0, 0, 0],
+                    _kept: Box::new(texture),
+                })
             }));
         }
     }

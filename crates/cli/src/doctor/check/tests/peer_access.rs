@@ -6,7 +6,12 @@ use super::*;
 fn without_peer_access(version: &str) -> Environment {
     let devices = vec![device("A", "9.0", Ok(1)), device("B", "9.0", Ok(1))];
     let library = loaded(version, "/usr/lib/libcuda.so.610.10");
-    Environment { devices, library, peers_denied: vec![(0, 1), (1, 0)], ..healthy() }
+    Environment {
+        devices,
+        library,
+        peers_denied: vec![(0, 1), (1, 0)],
+        ..healthy()
+    }
 }
 
 #[test]
@@ -15,7 +20,10 @@ fn peer_access_that_the_iommu_may_block_is_a_warning_that_names_the_override() {
     put(&mut environment, "/sys/class/iommu", names(&["dmar0"]));
     let found = finding(&environment, "peer-access");
     assert_eq!(found.severity, Severity::Warning);
-    assert!(found.what.contains("0 to 1, 1 to 0") && found.what.contains("IOMMU"), "{found:#?}");
+    assert!(
+        found.what.contains("0 to 1, 1 to 0") && found.what.contains("IOMMU"),
+        "{found:#?}"
+    );
     let fix = "CUDA_DISABLE_IOMMU_ACS_P2P_CAPABILITY_CHECK=1 overrides the check";
     assert!(found.fixes.iter().any(|it| it.contains(fix)), "{found:#?}");
 }
@@ -29,16 +37,31 @@ fn peer_access_that_an_older_driver_or_a_machine_without_iommu_denies_is_a_note(
     for environment in [older, off] {
         let found = finding(&environment, "peer-access");
         assert_eq!(found.severity, Severity::Note);
-        assert!(found.what.contains("through host memory") && found.fixes.is_empty(), "{found:#?}");
+        assert!(
+            found.what.contains("through host memory") && found.fixes.is_empty(),
+            "{found:#?}"
+        );
     }
 }
 
 #[test]
 fn override_of_the_peer_access_check_is_a_note_if_there_are_several_devices() {
     let mut environment = without_peer_access("13.5");
-    set(&mut environment, "CUDA_DISABLE_IOMMU_ACS_P2P_CAPABILITY_CHECK", "1");
+    set(
+        &mut environment,
+        "CUDA_DISABLE_IOMMU_ACS_P2P_CAPABILITY_CHECK",
+        "1",
+    );
     environment.peers_denied.clear();
-    assert!(finding(&environment, "peer-access").what.contains("does not check"));
+    assert!(
+        finding(&environment, "peer-access")
+            .what
+            .contains("does not check")
+    );
     environment.devices.pop();
-    assert!(findings(&environment).iter().all(|found| found.check != "peer-access"));
+    assert!(
+        findings(&environment)
+            .iter()
+            .all(|found| found.check != "peer-access")
+    );
 }

@@ -23,14 +23,25 @@ impl<'i> Operands<'i> {
         let [elements, Operand::Tensor(tensor), rest @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        let resident = if let Operand::VectorPair(_, predicate) = elements { Some(*predicate) } else { None };
-        Ok(Self { elements, resident, tensor, rest })
+        let resident = if let Operand::VectorPair(_, predicate) = elements {
+            Some(*predicate)
+        } else {
+            None
+        };
+        Ok(Self {
+            elements,
+            resident,
+            tensor,
+            rest,
+        })
     }
 }
 
 /// Returns `true` if an instruction reads one of several samples of an element. CUDA arrays have one.
 pub(super) fn has_samples(instruction: &Instruction) -> bool {
-    [Keyword::Dimension2dms, Keyword::A2dms].into_iter().any(|it| instruction.has(Modifier::Keyword(it)))
+    [Keyword::Dimension2dms, Keyword::A2dms]
+        .into_iter()
+        .any(|it| instruction.has(Modifier::Keyword(it)))
 }
 
 impl Lowerer<'_> {
@@ -46,10 +57,15 @@ impl Lowerer<'_> {
             _ if (has(Keyword::Level) || has(Keyword::Grad)) && has_samples(instruction) => {
                 Err(Refusal::form(instruction))
             }
-            [level, rest @ ..] if has(Keyword::Level) => Ok((Detail::Level(self.source(level, kind)?), rest)),
+            [level, rest @ ..] if has(Keyword::Level) => {
+                Ok((Detail::Level(self.source(level, kind)?), rest))
+            }
             [across, down, rest @ ..] if has(Keyword::Grad) => {
                 let geometry = geometry(instruction)?;
-                Ok((Detail::Gradient([self.steps(across, geometry)?, self.steps(down, geometry)?]), rest))
+                Ok((
+                    Detail::Gradient([self.steps(across, geometry)?, self.steps(down, geometry)?]),
+                    rest,
+                ))
             }
             rest if !has(Keyword::Level) && !has(Keyword::Grad) => Ok((Detail::Base, rest)),
             _ => Err(Refusal::form(instruction)),
@@ -79,8 +95,15 @@ impl Lowerer<'_> {
         if matches!(compared, Some(Operand::Vector(_))) || offset.is_some() && geometry.is_cube() {
             return Err(refusal());
         }
-        compared.map(|compared| self.source(compared, ScalarType::F32)).transpose()?;
-        offset.map(|offset| self.offset(offset, geometry).unwrap_or_else(|| Err(refusal()))).transpose()
+        compared
+            .map(|compared| self.source(compared, ScalarType::F32))
+            .transpose()?;
+        offset
+            .map(|offset| {
+                self.offset(offset, geometry)
+                    .unwrap_or_else(|| Err(refusal()))
+            })
+            .transpose()
     }
 
     /// Returns the rows of an offset, or `None` if its elements are too few or not 32-bit integers.
@@ -98,7 +121,10 @@ impl Lowerer<'_> {
             Operand::Integer(_) | Operand::Element(..) => true,
             _ => false,
         };
-        if !matches!(all.len(), 1 | 2 | 4) || all.len() < geometry.dimensions() || !all.iter().all(is_whole) {
+        if !matches!(all.len(), 1 | 2 | 4)
+            || all.len() < geometry.dimensions()
+            || !all.iter().all(is_whole)
+        {
             return None;
         }
         let mut steps = [self.word(0); 3];
@@ -126,17 +152,30 @@ impl Lowerer<'_> {
         tensor: &Tensor,
     ) -> Lowered<Coordinates> {
         let geometry = geometry(instruction)?;
-        let (samples, layers) = (usize::from(has_samples(instruction)), usize::from(geometry.has_layers()));
+        let (samples, layers) = (
+            usize::from(has_samples(instruction)),
+            usize::from(geometry.has_layers()),
+        );
         let (dimensions, zero) = (geometry.dimensions(), self.word(0));
-        let coordinates = tensor.coordinates.iter().skip(samples).take(layers + dimensions);
-        let rows =
-            coordinates.map(|coordinate| self.source(coordinate, ScalarType::B32)).collect::<Lowered<Vec<_>>>()?;
+        let coordinates = tensor
+            .coordinates
+            .iter()
+            .skip(samples)
+            .take(layers + dimensions);
+        let rows = coordinates
+            .map(|coordinate| self.source(coordinate, ScalarType::B32))
+            .collect::<Lowered<Vec<_>>>()?;
         if rows.len() != layers + dimensions {
             return Err(Refusal::operand("a coordinate for each direction"));
         }
         let layer = if layers == 1 { rows[0] } else { zero };
-        let at = std::array::from_fn(|direction| rows.get(layers + direction).copied().unwrap_or(zero));
-        Ok(Coordinates { geometry, layer, at })
+        let at =
+            std::array::from_fn(|direction| rows.get(layers + direction).copied().unwrap_or(zero));
+        Ok(Coordinates {
+            geometry,
+            layer,
+            at,
+        })
     }
 
     /// Returns the rows of a gradient in each direction.

@@ -26,8 +26,18 @@ impl Lowerer<'_> {
         if !is_texture && !is_extent && query != Query::ArraySize {
             return Err(Refusal::form(instruction));
         }
-        let run = if is_texture { run_texture_query } else { run_surface_query };
-        self.push(Op { a, b, d, ..Op::new(run) }).imm = query as u64;
+        let run = if is_texture {
+            run_texture_query
+        } else {
+            run_surface_query
+        };
+        self.push(Op {
+            a,
+            b,
+            d,
+            ..Op::new(run)
+        })
+        .imm = query as u64;
         Ok(())
     }
 
@@ -37,12 +47,17 @@ impl Lowerer<'_> {
         let [Operand::Register(destination), handle] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        let Some(TextureReference | SamplerReference | SurfaceReference) = instruction.types().next() else {
+        let Some(TextureReference | SamplerReference | SurfaceReference) =
+            instruction.types().next()
+        else {
             return Err(Refusal::form(instruction));
         };
         self.source(handle, ScalarType::B64)?;
         let d = self.predicate_register(*destination)?;
-        self.push(Op { d, ..Op::new(run_false) });
+        self.push(Op {
+            d,
+            ..Op::new(run_false)
+        });
         Ok(())
     }
 }
@@ -57,5 +72,8 @@ fn query(instruction: &Instruction) -> Option<Query> {
         (Keyword::NumMipmapLevels, Query::Levels),
         (Keyword::NormalizedCoords, Query::NormalizedCoordinates),
     ];
-    queries.into_iter().find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword))).map(|(_, query)| query)
+    queries
+        .into_iter()
+        .find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword)))
+        .map(|(_, query)| query)
 }

@@ -3,11 +3,13 @@
 //! The compiler would vectorize the plain loops over the terms instead of the sums, and load the factors of B for each row.
 
 use std::arch::x86_64::{
-    __m256, __m256i, _MM_FROUND_TO_NEAREST_INT, _mm256_abs_epi32, _mm256_add_epi32, _mm256_and_si256,
-    _mm256_andnot_si256, _mm256_blendv_epi8, _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
-    _mm256_cmpgt_epi32, _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32, _mm256_cvtps_ph, _mm256_cvttps_epi32,
-    _mm256_max_epi32, _mm256_max_epu32, _mm256_min_epu32, _mm256_mul_ps, _mm256_or_si256, _mm256_set1_epi32,
-    _mm256_set1_ps, _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srli_epi32, _mm256_sub_epi32, _mm256_testc_si256,
+    __m256, __m256i, _MM_FROUND_TO_NEAREST_INT, _mm256_abs_epi32, _mm256_add_epi32,
+    _mm256_and_si256, _mm256_andnot_si256, _mm256_blendv_epi8, _mm256_castps_si256,
+    _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32, _mm256_cvtepi32_ps,
+    _mm256_cvtepu16_epi32, _mm256_cvtps_ph, _mm256_cvttps_epi32, _mm256_max_epi32,
+    _mm256_max_epu32, _mm256_min_epu32, _mm256_mul_ps, _mm256_or_si256, _mm256_set1_epi32,
+    _mm256_set1_ps, _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srli_epi32, _mm256_sub_epi32,
+    _mm256_testc_si256,
 };
 use std::mem::transmute;
 
@@ -40,7 +42,10 @@ pub(super) fn add_rows<const N: usize>(
         let exponents = exponents_of(singles(&addends[row * step]), how.least[2]);
         lowest = _mm256_min_epu32(lowest, exponents);
         highest = _mm256_max_epi32(highest, exponents);
-        tops[row] = _mm256_max_epi32(tops[row], _mm256_add_epi32(exponents, _mm256_set1_epi32(BIAS)));
+        tops[row] = _mm256_max_epi32(
+            tops[row],
+            _mm256_add_epi32(exponents, _mm256_set1_epi32(BIAS)),
+        );
     }
     let least = _mm256_set1_epi32(OF_ADDENDS.start() + BIAS);
     let most = _mm256_set1_epi32(OF_ADDENDS.end() + BIAS);
@@ -57,7 +62,10 @@ pub(super) fn add_rows<const N: usize>(
     }
     let mut scales = [_mm256_castsi256_ps(_mm256_setzero_si256()); N];
     for row in 0..N {
-        scales[row] = power(_mm256_sub_epi32(_mm256_set1_epi32(how.fraction + 3 * BIAS), tops[row]));
+        scales[row] = power(_mm256_sub_epi32(
+            _mm256_set1_epi32(how.fraction + 3 * BIAS),
+            tops[row],
+        ));
     }
     let mut sums = [_mm256_setzero_si256(); N];
     for (number, right) in b.factors.iter().enumerate() {
@@ -76,7 +84,10 @@ pub(super) fn add_rows<const N: usize>(
         sums[row] = _mm256_add_epi32(sums[row], _mm256_cvttps_epi32(addend));
     }
     for row in 0..N {
-        let unit = power(_mm256_sub_epi32(tops[row], _mm256_set1_epi32(how.fraction + BIAS)));
+        let unit = power(_mm256_sub_epi32(
+            tops[row],
+            _mm256_set1_epi32(how.fraction + BIAS),
+        ));
         store(&mut results[row * step], rounded(how, sums[row], unit));
     }
     let are_usual = _mm256_and_si256(are_moderate, _mm256_cmpeq_epi32(sizes, largest));
@@ -88,7 +99,10 @@ pub(super) fn add_rows<const N: usize>(
 #[inline]
 fn exponents_of(values: __m256, least: i32) -> __m256i {
     let bits = _mm256_slli_epi32::<1>(_mm256_castps_si256(values));
-    let exponents = _mm256_max_epi32(_mm256_srli_epi32::<24>(bits), _mm256_set1_epi32(least + BIAS));
+    let exponents = _mm256_max_epi32(
+        _mm256_srli_epi32::<24>(bits),
+        _mm256_set1_epi32(least + BIAS),
+    );
     let are_zeros = _mm256_cmpeq_epi32(bits, _mm256_setzero_si256());
     _mm256_blendv_epi8(exponents, _mm256_set1_epi32(OF_ZEROS), are_zeros)
 }
@@ -98,11 +112,20 @@ fn exponents_of(values: __m256, least: i32) -> __m256i {
 #[inline]
 fn rounded(how: Rounding, sums: __m256i, units: __m256) -> __m256i {
     let nearest = _mm256_cvtepi32_ps(sums);
-    let (integers, sizes) = (_mm256_abs_epi32(_mm256_cvttps_epi32(nearest)), _mm256_abs_epi32(sums));
-    let truncated = _mm256_add_epi32(_mm256_castps_si256(nearest), _mm256_cmpgt_epi32(integers, sizes));
+    let (integers, sizes) = (
+        _mm256_abs_epi32(_mm256_cvttps_epi32(nearest)),
+        _mm256_abs_epi32(sums),
+    );
+    let truncated = _mm256_add_epi32(
+        _mm256_castps_si256(nearest),
+        _mm256_cmpgt_epi32(integers, sizes),
+    );
     let cut = if how.is_half {
         let is_exact = _mm256_cmpeq_epi32(integers, sizes);
-        _mm256_or_si256(truncated, _mm256_andnot_si256(is_exact, _mm256_set1_epi32(1)))
+        _mm256_or_si256(
+            truncated,
+            _mm256_andnot_si256(is_exact, _mm256_set1_epi32(1)),
+        )
     } else {
         _mm256_and_si256(truncated, _mm256_set1_epi32(!how.lost()))
     };

@@ -1,8 +1,8 @@
 //! Transposition with AVX2.
 
 use std::arch::x86_64::{
-    __m128, __m256, _mm256_castpd_ps, _mm256_castps_pd, _mm256_set_m128, _mm256_unpackhi_pd, _mm256_unpackhi_ps,
-    _mm256_unpacklo_pd, _mm256_unpacklo_ps,
+    __m128, __m256, _mm256_castpd_ps, _mm256_castps_pd, _mm256_set_m128, _mm256_unpackhi_pd,
+    _mm256_unpackhi_ps, _mm256_unpacklo_pd, _mm256_unpacklo_ps,
 };
 use std::mem::transmute;
 
@@ -17,8 +17,14 @@ pub(super) fn transpose(rows: &[[f32; QUAD]; OCTET]) -> [[f32; OCTET]; QUAD] {
     let c = _mm256_set_m128(load(&rows[6]), load(&rows[2]));
     let d = _mm256_set_m128(load(&rows[7]), load(&rows[3]));
     // Two neighboring columns of the rows in `a` and `b`, and of those in `c` and `d`.
-    let low = (_mm256_castps_pd(_mm256_unpacklo_ps(a, b)), _mm256_castps_pd(_mm256_unpacklo_ps(c, d)));
-    let high = (_mm256_castps_pd(_mm256_unpackhi_ps(a, b)), _mm256_castps_pd(_mm256_unpackhi_ps(c, d)));
+    let low = (
+        _mm256_castps_pd(_mm256_unpacklo_ps(a, b)),
+        _mm256_castps_pd(_mm256_unpacklo_ps(c, d)),
+    );
+    let high = (
+        _mm256_castps_pd(_mm256_unpackhi_ps(a, b)),
+        _mm256_castps_pd(_mm256_unpackhi_ps(c, d)),
+    );
     of_vectors([
         _mm256_castpd_ps(_mm256_unpacklo_pd(low.0, low.1)),
         _mm256_castpd_ps(_mm256_unpackhi_pd(low.0, low.1)),

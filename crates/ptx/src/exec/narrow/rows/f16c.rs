@@ -1,9 +1,10 @@
 //! Conversions of rows of f16, eight at a time, with the F16C instructions of x86.
 
 use std::arch::x86_64::{
-    __m128i, __m256, __m256i, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm_packus_epi32, _mm256_and_si256,
-    _mm256_blendv_ps, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtepu16_epi32,
-    _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_extracti128_si256, _mm256_set_m128i, _mm256_set1_epi32,
+    __m128i, __m256, __m256i, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm_packus_epi32,
+    _mm256_and_si256, _mm256_blendv_ps, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmp_ps,
+    _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_extracti128_si256,
+    _mm256_set_m128i, _mm256_set1_epi32,
 };
 use std::mem::transmute;
 
@@ -18,9 +19,17 @@ const EACH: usize = 8;
 #[inline]
 pub(super) fn widen(row: &[u32; LANES]) -> [f32; LANES] {
     let mut values = [0.0; LANES];
-    for (values, words) in values.as_chunks_mut::<EACH>().0.iter_mut().zip(row.as_chunks::<EACH>().0) {
+    for (values, words) in values
+        .as_chunks_mut::<EACH>()
+        .0
+        .iter_mut()
+        .zip(row.as_chunks::<EACH>().0)
+    {
         let low = _mm256_and_si256(load(words), _mm256_set1_epi32(0xffff));
-        let halves = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256::<1>(low));
+        let halves = _mm_packus_epi32(
+            _mm256_castsi256_si128(low),
+            _mm256_extracti128_si256::<1>(low),
+        );
         put(values, _mm256_cvtph_ps(halves));
     }
     values
@@ -31,7 +40,12 @@ pub(super) fn widen(row: &[u32; LANES]) -> [f32; LANES] {
 #[inline]
 pub(super) fn narrow(values: &[f32; LANES]) -> [u32; LANES] {
     let mut row = [0; LANES];
-    for (words, values) in row.as_chunks_mut::<EACH>().0.iter_mut().zip(values.as_chunks::<EACH>().0) {
+    for (words, values) in row
+        .as_chunks_mut::<EACH>()
+        .0
+        .iter_mut()
+        .zip(values.as_chunks::<EACH>().0)
+    {
         store(words, _mm256_cvtepu16_epi32(nearest(values)));
     }
     row
@@ -42,9 +56,17 @@ pub(super) fn narrow(values: &[f32; LANES]) -> [u32; LANES] {
 #[inline]
 pub(super) fn widen_pairs(row: &[u32; LANES]) -> [f32; NUMBERS] {
     let mut values = [0.0; NUMBERS];
-    for (values, words) in values.as_chunks_mut::<{ 2 * EACH }>().0.iter_mut().zip(row.as_chunks::<EACH>().0) {
+    for (values, words) in values
+        .as_chunks_mut::<{ 2 * EACH }>()
+        .0
+        .iter_mut()
+        .zip(row.as_chunks::<EACH>().0)
+    {
         let halves = load(words);
-        let parts = [_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)];
+        let parts = [
+            _mm256_castsi256_si128(halves),
+            _mm256_extracti128_si256::<1>(halves),
+        ];
         for (values, part) in values.as_chunks_mut::<EACH>().0.iter_mut().zip(parts) {
             put(values, _mm256_cvtph_ps(part));
         }
@@ -68,8 +90,15 @@ pub(super) fn octet(pairs: [u32; EACH / 2]) -> [f32; EACH] {
 #[inline]
 pub(super) fn narrow_pairs(values: &[f32; NUMBERS]) -> [u32; LANES] {
     let mut row = [0; LANES];
-    for (words, values) in row.as_chunks_mut::<EACH>().0.iter_mut().zip(values.as_chunks::<{ 2 * EACH }>().0) {
-        let [low, high] = values.as_chunks::<EACH>().0 else { continue };
+    for (words, values) in row
+        .as_chunks_mut::<EACH>()
+        .0
+        .iter_mut()
+        .zip(values.as_chunks::<{ 2 * EACH }>().0)
+    {
+        let [low, high] = values.as_chunks::<EACH>().0 else {
+            continue;
+        };
         store(words, _mm256_set_m128i(nearest(high), nearest(low)));
     }
     row

@@ -24,6 +24,12 @@ odd_sums!(odd_sum f32, odd_sum_wide f64);
 pub(crate) fn odd_single(value: f64) -> f32 {
     let single = value as f32;
     let is_exact = f64::from(single) == value;
-    let toward_zero = single.to_bits().wrapping_sub(u32::from(f64::from(single).abs() > value.abs()));
-    f32::from_bits(if is_exact || value.is_nan() { single.to_bits() } else { toward_zero | 1 })
+    let toward_zero = single
+        .to_bits()
+        .wrapping_sub(u32::from(f64::from(single).abs() > value.abs()));
+    f32::from_bits(if is_exact || value.is_nan() {
+        single.to_bits()
+    } else {
+        toward_zero | 1
+    })
 }
