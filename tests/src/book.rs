@@ -21,9 +21,7 @@ chapters! {
     platforms = "platforms.md";
     loading = "loading.md";
     devices = "devices.md";
-    priorities = "priorities.md";
-    scheduling = "scheduling.md";
-    limits = "limits.md";
+    contexts_and_streams = "contexts-and-streams.md";
     found_bugs = "found-bugs.md";
     graphs = "graphs.md";
     blas = "blas.md";
@@ -39,8 +37,6 @@ chapters! {
     recipes = "recipes.md";
     from_cudarc = "from-cudarc.md";
     from_cust = "from-cust.md";
-    from_rustacuda = "from-rustacuda.md";
-    from_singe = "from-singe.md";
-    from_oxicuda = "from-oxicuda.md";
+    from_others = "from-others.md";
     questions = "questions.md";
 }

@@ -198,9 +198,7 @@ fn migration_tables_name_existing_items() {
         "for-cuda.md",
         "from-cudarc.md",
         "from-cust.md",
-        "from-oxicuda.md",
-        "from-rustacuda.md",
-        "from-singe.md",
+        "from-others.md",
     ] {
         let text = read(&root().join("docs/book/src").join(chapter));
         let rows = text
