@@ -150,11 +150,9 @@ fn multiply(stream: &Stream, shared: &Arc<CudaStream>, saxpy: &Saxpy) -> Outcome
     );
     let blas = CudaBlas::new(Arc::clone(shared))?;
     for product in [&mut x, &mut y] {
-        let (a, b, mut c) = (
-            Operand::new(&a, shared),
-            Operand::new(&b, shared),
-            Operand::new(product, shared),
-        );
+        let a = Operand::new(&a, shared);
+        let b = Operand::new(&b, shared);
+        let mut c = Operand::new(product, shared);
         // SAFETY: the operands have the elements that the shape needs.
         unsafe { blas.gemm(SHAPE, &a, &b, &mut c) }?;
     }

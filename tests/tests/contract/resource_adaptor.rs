@@ -112,7 +112,7 @@ fn tracking_records_the_call_site() {
         // Through other adaptors and pointers too.
         let resource = Arc::new(Statistics::new(LeakTracker::new(StreamOrdered)));
         let stream = test.stream();
-        let line = Location::caller().line() + 1;
+        let line = Location::caller().line() + 2;
         let pointer = resource
             .allocate(&stream, 100, 256)
             .expect("memory suffices");
@@ -246,7 +246,7 @@ fn callback_decides_how_often_a_failed_allocation_is_tried() {
 fn recording_keeps_the_last_events() {
     on_simulator(Config::new(), |test, simulator| {
         let (resource, stream) = (AllocationRecorder::ring(StreamOrdered, 4), test.stream());
-        let line = line!() + 1;
+        let line = line!() + 2;
         let pointer = resource
             .allocate(&stream, 100, 256)
             .expect("memory suffices");
