@@ -22,6 +22,7 @@ chapters! {
     loading = "loading.md";
     devices = "devices.md";
     contexts_and_streams = "contexts-and-streams.md";
+    comparison = "comparison.md";
     found_bugs = "found-bugs.md";
     graphs = "graphs.md";
     blas = "blas.md";
