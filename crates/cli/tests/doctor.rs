@@ -134,6 +134,29 @@ fn ptx_that_a_driver_is_too_old_for_is_found() {
     );
 }
 
+/// PTX that is newer than every known version is too new for the newest known driver.
+#[test]
+fn ptx_of_an_unknown_version_is_no_success() -> std::io::Result<()> {
+    let folder = folder();
+    let doctor = ["doctor", "--device", "sim", "--ptx", "new.ptx"];
+    for (version, code, text) in [
+        ("9.5", 0, "the driver accepts this version"),
+        ("9.9", 3, "CUDA 13.5 is too old for it"),
+    ] {
+        let ptx = format!(".version {version}\n.target sm_75\n");
+        fs::write(folder.path().join("new.ptx"), ptx)?;
+        let variables = [("CURIUM_SIM_DRIVER_VERSION", "13.5")];
+        let outcome = curium(folder.path(), &doctor, &variables);
+        assert_eq!(outcome.code, Some(code), "{version}: {}", outcome.stdout);
+        assert!(
+            outcome.stdout.contains(text),
+            "{version}: {}",
+            outcome.stdout
+        );
+    }
+    Ok(())
+}
+
 #[test]
 fn colors_follow_the_option_and_the_environment() {
     let folder = folder();

@@ -94,7 +94,7 @@ fn ptx_that_is_too_new_is_an_error_that_names_both_versions() {
             );
             let text = error.to_string();
             assert!(
-                text.contains("PTX 9.9 needs a driver for CUDA 13.9"),
+                text.contains("PTX 9.9 needs a driver for a CUDA newer than 13.5"),
                 "{directive}: {text}"
             );
             assert!(

@@ -92,6 +92,8 @@ mod pointer_info;
 mod primary_context;
 mod process;
 mod profiler;
+#[cfg(not(miri))]
+mod ptx_version;
 mod rand;
 mod random_program;
 mod reclaiming;

@@ -1,28 +1,7 @@
-//! The PTX versions that drivers accept.
-
-use curium::driver::CudaVersion;
+//! The header of PTX files.
 
 /// Major and minor version.
 type Version = (u32, u32);
-
-/// CUDA versions with the newest PTX version that their drivers accept, from NVIDIA's table of PTX releases.
-const RELEASES: &[(Version, Version)] = &[
-    ((13, 4), (9, 4)),
-    ((13, 3), (9, 3)),
-    ((13, 2), (9, 2)),
-    ((13, 1), (9, 1)),
-    ((13, 0), (9, 0)),
-    ((12, 9), (8, 8)),
-    ((12, 8), (8, 7)),
-    ((12, 7), (8, 6)),
-    ((12, 5), (8, 5)),
-    ((12, 4), (8, 4)),
-    ((12, 3), (8, 3)),
-    ((12, 2), (8, 2)),
-    ((12, 1), (8, 1)),
-    ((12, 0), (8, 0)),
-    ((11, 8), (7, 8)),
-];
 
 /// The header of PTX.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -55,24 +34,6 @@ impl Header {
         let value: u32 = digits.parse().ok()?;
         Some(((value / 10, value % 10), number.ends_with('a')))
     }
-}
-
-/// Returns the newest PTX version that a driver for this CUDA version accepts; `None` outside the table.
-pub(crate) fn newest_for(cuda: &str) -> Option<Version> {
-    let cuda = pair(cuda)?;
-    if cuda > RELEASES[0].0 {
-        return None;
-    }
-    RELEASES
-        .iter()
-        .find(|(version, _)| *version <= cuda)
-        .map(|(_, ptx)| *ptx)
-}
-
-/// Returns the oldest CUDA version whose drivers accept this PTX version.
-pub(crate) fn cuda_for(ptx: Version) -> Option<CudaVersion> {
-    let oldest = RELEASES.iter().rev().find(|(_, takes)| *takes >= ptx)?;
-    Some(CudaVersion::new(oldest.0.0, oldest.0.1))
 }
 
 /// Parses two numbers separated by a dot.
@@ -109,16 +70,5 @@ mod tests {
         assert_eq!(header("sm_120").needs(), Some(((12, 0), false)));
         assert_eq!(header("sm_100f").needs(), Some(((10, 0), false)));
         assert_eq!(header("compute").needs(), None);
-    }
-
-    #[test]
-    fn versions_between_two_rows_take_those_of_the_older_row() {
-        assert_eq!(newest_for("12.6"), Some((8, 5)));
-        assert_eq!(newest_for("12.9"), Some((8, 8)));
-        assert_eq!(newest_for("14.0"), None);
-        assert_eq!(newest_for("11.4"), None);
-        assert_eq!(cuda_for((8, 6)), Some(CudaVersion::new(12, 7)));
-        assert_eq!(cuda_for((7, 0)), Some(CudaVersion::new(11, 8)));
-        assert_eq!(cuda_for((99, 0)), None);
     }
 }

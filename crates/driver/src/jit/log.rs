@@ -210,40 +210,20 @@ fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'
         return None;
     }
     let (major, minor) = ptx::version(ptx)?;
-    let needed = cuda_of_ptx(major, minor)?;
-    let found = driver.version();
+    let needed = match CudaVersion::for_ptx(major, minor) {
+        Some(version) => format!("CUDA {version} or newer"),
+        None => format!("a CUDA newer than {}", CudaVersion::NEWEST_KNOWN),
+    };
+    let version = driver.version();
     Some(Cow::Owned(format!(
-        "PTX {major}.{minor} needs a driver for CUDA {needed} or newer, and this one is for CUDA {found}: update the driver, or \
-         compile with an nvcc or NVRTC of CUDA {found} or older"
+        "PTX {major}.{minor} needs a driver for {needed}, and this one is for CUDA {version}: update the driver, or \
+         compile with an nvcc or NVRTC of CUDA {version} or older"
     )))
-}
-
-/// Returns the CUDA version that introduced a PTX version.
-fn cuda_of_ptx(major: u32, minor: u32) -> Option<CudaVersion> {
-    Some(match (major, minor) {
-        (7, minor) => CudaVersion::new(11, minor),
-        (8, 0..=5) => CudaVersion::new(12, minor),
-        (8, minor) => CudaVersion::new(12, minor.saturating_add(1)),
-        (9, minor) => CudaVersion::new(13, minor),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ptx_versions_map_to_the_cuda_that_brought_them() {
-        assert_eq!(cuda_of_ptx(7, 8), Some(CudaVersion::new(11, 8)));
-        assert_eq!(cuda_of_ptx(8, 5), Some(CudaVersion::new(12, 5)));
-        assert_eq!(cuda_of_ptx(8, 8), Some(CudaVersion::new(12, 9)));
-        assert_eq!(cuda_of_ptx(9, 0), Some(CudaVersion::new(13, 0)));
-        assert_eq!(
-            cuda_of_ptx(8, u32::MAX),
-            Some(CudaVersion::from_raw(u32::MAX))
-        );
-    }
 
     #[test]
     fn arrays_are_passed_with_their_count() {

@@ -233,13 +233,10 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
 
 /// Returns the newest PTX version that a driver of this CUDA version reads.
 fn newest_ptx(driver: CudaVersion) -> Version {
-    let (major, minor) = match (driver.major(), driver.minor()) {
-        (..=11, _) => (7, 8),
-        (12, minor @ 0..=5) => (8, minor),
-        (12, 6) => (8, 5),
-        (12, minor) => (8, minor.min(9) - 1),
-        (13, minor) => (9, minor),
-        _ => return syntax::MAX_VERSION,
-    };
-    Version { major, minor }.min(syntax::MAX_VERSION)
+    let newest = driver
+        .newest_ptx()
+        .map(|(major, minor)| Version { major, minor });
+    newest.map_or(syntax::MAX_VERSION, |newest| {
+        newest.min(syntax::MAX_VERSION)
+    })
 }

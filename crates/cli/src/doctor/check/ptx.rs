@@ -1,8 +1,10 @@
 //! PTX versions of the driver, NVRTC and the given file.
 
+use curium::driver::CudaVersion;
+
 use crate::doctor::environment::{DeviceTrial, Environment, Library};
 use crate::doctor::finding::Finding;
-use crate::doctor::ptx::{Header, cuda_for, newest_for, pair};
+use crate::doctor::ptx::{Header, pair};
 
 const CHECK: &str = "ptx";
 
@@ -11,7 +13,8 @@ pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     let Library::Loaded { version, .. } = &environment.library else {
         return Vec::new();
     };
-    let mut findings: Vec<_> = newest_for(version)
+    let mut findings: Vec<_> = parse_cuda(version)
+        .and_then(CudaVersion::newest_ptx)
         .into_iter()
         .map(|newest| takes(version, newest))
         .collect();
@@ -22,7 +25,7 @@ pub(super) fn check(environment: &Environment) -> Vec<Finding> {
             .map(|nvrtc| compiler(version, nvrtc)),
     );
     if let Some(header) = &environment.ptx {
-        findings.extend(file(version, header));
+        findings.push(file(version, header));
         findings.extend(
             environment
                 .devices
@@ -60,30 +63,43 @@ fn compiler(driver: &str, nvrtc: &str) -> Finding {
     )
 }
 
-/// Reports that the driver does not accept the file.
-fn file(driver: &str, header: &Header) -> Option<Finding> {
+/// Reports whether the driver accepts the file.
+fn file(driver: &str, header: &Header) -> Finding {
     let (major, minor) = header.version;
-    let needed = cuda_for(header.version);
+    let needed = CudaVersion::for_ptx(major, minor);
+    let version = parse_cuda(driver);
     let name = format!(
         "the PTX is of version {major}.{minor} for {}",
         header.target
     );
-    if newest_for(driver).is_some_and(|newest| header.version > newest) {
-        let cuda = needed.map_or("a newer CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
-        let fixes = [
-            &format!("update the driver to one for {cuda}") as &str,
-            "compile the PTX with an older toolkit, or to a cubin for the device",
-        ];
-        return Some(Finding::failure(
-            CHECK,
-            format!("{name}, and a driver for CUDA {driver} is too old for it"),
-            fixes,
-        ));
+    let is_accepted = needed.is_some_and(|needed| version >= Some(needed));
+    if is_accepted {
+        return Finding::good(CHECK, format!("{name}: the driver accepts this version"));
     }
-    Some(Finding::good(
+    if version.is_none_or(|version| version > CudaVersion::NEWEST_KNOWN) {
+        return Finding::note(
+            CHECK,
+            format!(
+                "{name}: unknown whether a driver for CUDA {driver} accepts this version (CUDA {} is the newest that this program knows)",
+                CudaVersion::NEWEST_KNOWN
+            ),
+        );
+    }
+    let cuda = needed.map_or("a newer CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
+    let fixes = [
+        &format!("update the driver to one for {cuda}") as &str,
+        "compile the PTX with an older toolkit, or to a cubin for the device",
+    ];
+    Finding::failure(
         CHECK,
-        format!("{name}: the driver accepts this version"),
-    ))
+        format!("{name}, and a driver for CUDA {driver} is too old for it"),
+        fixes,
+    )
+}
+
+/// Parses the CUDA version of a driver.
+fn parse_cuda(version: &str) -> Option<CudaVersion> {
+    pair(version).map(|(major, minor)| CudaVersion::new(major, minor))
 }
 
 /// Reports a device that the file does not target.

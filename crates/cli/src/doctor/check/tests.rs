@@ -711,6 +711,51 @@ fn ptx_that_is_too_new_for_the_driver_is_a_failure() {
     }
 }
 
+/// The newest driver that is known accepts its own PTX and no newer one; of newer drivers, newer PTX is unknown.
+#[test]
+fn newest_driver_accepts_its_own_ptx_only() {
+    let with = |driver: &str, version| Environment {
+        library: loaded(driver, "/usr/lib/x86_64-linux-gnu/libcuda.so.600.1.1"),
+        ptx: Some(Header {
+            version,
+            target: "sm_90".to_owned(),
+        }),
+        ..healthy()
+    };
+    let has = |environment: &Environment, severity, text: &str| {
+        let findings = findings(environment);
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding.severity == severity && finding.what.contains(text)),
+            "{findings:#?}"
+        );
+    };
+    let accepts = "the driver accepts this version";
+    has(&with("13.5", (9, 5)), Severity::Good, accepts);
+    has(&with("13.6", (9, 5)), Severity::Good, accepts);
+    has(
+        &with("13.5", (9, 5)),
+        Severity::Note,
+        "accepts PTX up to version 9.5",
+    );
+    for version in [(9, 6), (9, 9), (10, 0)] {
+        assert_failure(
+            &with("13.5", version),
+            "ptx",
+            "driver for CUDA 13.5 is too old",
+            "a newer CUDA",
+        );
+        has(&with("13.6", version), Severity::Note, "unknown whether");
+    }
+    assert_failure(
+        &with("13.4", (9, 5)),
+        "ptx",
+        "driver for CUDA 13.4 is too old",
+        "CUDA 13.5",
+    );
+}
+
 #[test]
 fn settings_that_slow_programs_down_are_warnings() {
     let mut environment = healthy();
