@@ -34,6 +34,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod communicator;
+mod deadline;
 mod element;
 mod error;
 mod generated;

@@ -18,6 +18,9 @@ use crate::RendezvousError;
 /// The largest number of ranks.
 const MAX_WORLD_SIZE: usize = 1 << 20;
 
+/// The longest time that rank 0 has after its timeout to send the bytes or the list of missing ranks, and that the others wait for them.
+const MAX_VERDICT_TIME: Duration = Duration::from_secs(5);
+
 /// A way to send bytes from rank 0 to all ranks of a job.
 ///
 /// [`Rendezvous`] does so over TCP. Other means (MPI, etcd, a shared file) implement this trait.
@@ -41,6 +44,13 @@ pub trait Exchange {
 ///
 /// Rank 0 listens at `MASTER_ADDR`, port `MASTER_PORT`, during a broadcast; the other ranks connect to it. Every rank proves that it has
 /// the job's [`Token`] (HMAC-SHA256 over random numbers of both sides). Bytes are authenticated, not encrypted.
+///
+/// # Security
+///
+/// Other programs may reach the port of rank 0. Without the token, they can neither take part nor change the bytes, and they delay no rank:
+/// rank 0 serves all connections on one thread, closes each that has not proved the token within five seconds, and keeps at most 256 of them.
+/// A program that listens at the address of rank 0 before rank 0 does can make the broadcast fail, at the latest when the timeout has passed.
+/// Processes that have the token are trusted: they can take the place of a rank, but hold up others no longer than the timeout.
 ///
 /// # Environment variables
 ///
@@ -140,11 +150,29 @@ impl Rendezvous {
         self
     }
 
-    /// Sets the timeout of a broadcast.
+    /// Sets the timeout of a broadcast. [`Duration::MAX`] is no timeout.
+    ///
+    /// The timeout of rank 0 covers the arrival of all ranks, and that of another rank covers everything until it has reached rank 0.
+    /// Afterwards, rank 0 has the same time again, but at most five seconds, to send the bytes or the list of missing ranks, and the others
+    /// wait for it that long. A rank that starts much earlier than rank 0 therefore gives up earlier, too.
+    ///
+    /// The system resolves the name of rank 0 with limits of its own; a numeric address needs none.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
+    }
+
+    /// Returns the rank of this process.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Returns the number of ranks.
+    #[must_use]
+    pub fn world_size(&self) -> usize {
+        self.world_size
     }
 
     /// Returns the rank of this process among those on its host, from 0.
@@ -170,6 +198,11 @@ impl Rendezvous {
     }
 }
 
+/// Returns the time after a timeout in which rank 0 sends its verdict.
+fn verdict_time(timeout: Duration) -> Duration {
+    timeout.min(MAX_VERDICT_TIME)
+}
+
 impl Exchange for Rendezvous {
     fn rank(&self) -> usize {
         self.rank
@@ -184,11 +217,11 @@ impl Exchange for Rendezvous {
     /// # Errors
     ///
     /// - [`RendezvousError::MissingRanks`] on every rank that arrived if others did not within rank 0's timeout.
-    /// - [`RendezvousError::Unreachable`] or [`RendezvousError::OtherProtocol`] if rank 0 cannot be reached, and
-    ///   [`RendezvousError::Listen`] on rank 0 if its port is in use.
+    /// - [`RendezvousError::Unreachable`], [`RendezvousError::OtherProtocol`] or [`RendezvousError::Unanswered`] if rank 0 cannot be
+    ///   reached or does not answer, and [`RendezvousError::Listen`] on rank 0 if its port is in use.
     /// - [`RendezvousError::TokenMismatch`], [`RendezvousError::DuplicateRank`], [`RendezvousError::WorldSizeMismatch`] or
     ///   [`RendezvousError::BroadcastMismatch`] on the rank that rank 0 rejects. Rank 0 goes on waiting for the right one.
-    /// - [`RendezvousError::LostRank`] on rank 0 if a rank ended while it waited.
+    /// - [`RendezvousError::LostRank`] on rank 0 if a rank did not receive the bytes.
     fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), RendezvousError> {
         let result = match self.rank {
             _ if self.world_size == 1 => Ok(()),

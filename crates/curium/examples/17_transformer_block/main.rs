@@ -16,7 +16,7 @@ mod device;
 mod reference;
 
 use curium::blas::lt::{BlasLt, CuBlasLt};
-use curium::nccl::{self, Communicator, CommunicatorOptions, Exchange as _, Nccl, Rendezvous};
+use curium::nccl::{self, Communicator, CommunicatorOptions, Nccl, Rendezvous};
 use curium::prelude::*;
 use half::bf16;
 

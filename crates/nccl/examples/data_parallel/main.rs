@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use curium_blas::CuBlas;
 use curium_driver::Driver;
-use curium_nccl::{Communicator, CommunicatorOptions, Exchange as _, Nccl, Rendezvous, UniqueId};
+use curium_nccl::{Communicator, CommunicatorOptions, Nccl, Rendezvous, UniqueId};
 use curium_sim::{Config, Simulator};
 
 use self::train::{Result, train};

@@ -69,6 +69,18 @@ pub enum RendezvousError {
         /// The last error.
         source: io::Error,
     },
+    /// Rank 0 was reached, but did not answer before the timeout.
+    #[error(
+        "rendezvous: {address} accepted the connection, but did not answer (after {}); see the output of rank 0, and check that no other \
+         program uses its port",
+        seconds(*.waited)
+    )]
+    Unanswered {
+        /// The address.
+        address: String,
+        /// The time for which this rank waited.
+        waited: Duration,
+    },
     /// Another program answered on the port of rank 0.
     #[error(
         "rendezvous: {address} is used by another program (unknown protocol); set MASTER_PORT to a free port of rank 0"

@@ -1,24 +1,28 @@
 //! Every other rank: connects to rank 0 and waits for its bytes.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::handshake::{self, Hello, Reply, Session};
-use super::{MAX_WORLD_SIZE, Rendezvous};
+use super::{Rendezvous, verdict_time};
 use crate::RendezvousError;
+use crate::deadline::Deadline;
 
-/// The time for one connection attempt, and for rank 0's first message.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time for one attempt to connect and to receive rank 0's first message.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The pauses between connection attempts: the first, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+/// The first pause between two attempts.
+const MIN_PAUSE: Duration = Duration::from_millis(20);
 
-/// The time for which a rank waits longer than rank 0, so that it receives rank 0's verdict.
-const GRACE: Duration = Duration::from_secs(5);
+/// The longest pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// The reason why a connection attempt failed.
+/// The longest time limit that is set for one operation of a socket. Systems do not accept all longer ones.
+const MAX_SOCKET_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// The reason why an attempt failed.
 enum Failure {
     /// Rank 0 does not listen yet, or the connection broke. Another attempt may succeed.
     Connection(io::Error),
@@ -26,102 +30,168 @@ enum Failure {
     Final(RendezvousError),
 }
 
+/// A connection to a peer that may be hostile: all its operations together end at one deadline.
+struct Connection {
+    stream: TcpStream,
+    deadline: Deadline,
+}
+
 /// Overwrites `bytes` with those of rank 0.
-pub(super) fn join(place: &Rendezvous, bytes: &mut [u8]) -> Result<(), RendezvousError> {
+pub(super) fn join(rendezvous: &Rendezvous, bytes: &mut [u8]) -> Result<(), RendezvousError> {
     let start = Instant::now();
-    let mut pause = PAUSES.0;
+    let deadline = Deadline::after(rendezvous.timeout);
+    let mut pause = MIN_PAUSE;
     loop {
-        let source = match attempt(place, bytes) {
+        let source = match attempt(rendezvous, bytes, start, deadline) {
             Ok(()) => return Ok(()),
             Err(Failure::Final(error)) => return Err(error),
             Err(Failure::Connection(error)) => error,
         };
-        let waited = start.elapsed();
-        if waited >= place.timeout {
+        if deadline.has_passed() {
             return Err(RendezvousError::Unreachable {
-                address: place.address(),
-                waited,
+                address: rendezvous.address(),
+                waited: start.elapsed(),
                 source,
             });
         }
-        thread::sleep(pause.min(place.timeout - waited));
-        pause = (pause * 2).min(PAUSES.1);
+        thread::sleep(pause.min(deadline.remaining()));
+        pause = pause.saturating_mul(2).min(MAX_PAUSE);
     }
 }
 
 /// Connects once, and waits for the bytes.
-fn attempt(place: &Rendezvous, bytes: &mut [u8]) -> Result<(), Failure> {
-    let mut stream = connect(place)?;
-    let Some(server) = handshake::read_challenge(&mut stream)? else {
+fn attempt(
+    rendezvous: &Rendezvous,
+    bytes: &mut [u8],
+    start: Instant,
+    deadline: Deadline,
+) -> Result<(), Failure> {
+    let attempt = Deadline::after(ATTEMPT_TIMEOUT.min(deadline.remaining()));
+    let mut connection = Connection::open(rendezvous, attempt)?;
+    let Some(server) = handshake::read_challenge(&mut connection)? else {
         return Err(Failure::Final(RendezvousError::OtherProtocol {
-            address: place.address(),
+            address: rendezvous.address(),
         }));
     };
     let session = Session {
         server,
         client: handshake::nonce().map_err(Failure::Final)?,
     };
-    hello(place, bytes.len()).write(&mut stream, &session, &place.token)?;
-    // Rank 0 began to wait before this rank arrived, so it answers within its timeout.
-    stream.set_read_timeout(Some(place.timeout.saturating_add(GRACE)))?;
-    let limit = bytes.len().max(4 * (MAX_WORLD_SIZE + 1));
-    match Reply::read(&mut stream, &session, &place.token, limit)? {
-        Reply::Bytes(received) if received.len() == bytes.len() => {
+    hello(rendezvous, bytes.len()).write(&mut connection, &session, &rendezvous.token)?;
+    connection.deadline = deadline.extended_by(verdict_time(rendezvous.timeout));
+    // The longest answers are the bytes, and the list of missing ranks behind a number.
+    let limit = bytes.len().max(4 * (rendezvous.world_size + 1));
+    let reply = Reply::read(&mut connection, &session, &rendezvous.token, limit);
+    match reply {
+        Ok(Reply::Bytes(received)) if received.len() == bytes.len() => {
             bytes.copy_from_slice(&received);
             Ok(())
         }
-        reply => Err(Failure::Final(rejection(place, bytes.len(), reply))),
+        Ok(reply) => Err(Failure::Final(rejection(rendezvous, bytes.len(), reply))),
+        Err(_) if connection.deadline.has_passed() => {
+            Err(Failure::Final(RendezvousError::Unanswered {
+                address: rendezvous.address(),
+                waited: start.elapsed(),
+            }))
+        }
+        Err(error) => Err(Failure::Connection(error)),
     }
 }
 
-/// Connects to the first address of rank 0 that accepts. The name is resolved at every attempt: it may appear later than this rank.
-fn connect(place: &Rendezvous) -> io::Result<TcpStream> {
-    let timeout = CONNECT_TIMEOUT
-        .min(place.timeout)
-        .max(Duration::from_millis(1));
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in (place.host.as_str(), place.port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, timeout) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(timeout))?;
-                stream.set_write_timeout(Some(timeout))?;
-                return Ok(stream);
+impl Connection {
+    /// Connects to the first address of rank 0 that accepts. The name is resolved at every attempt: it may appear later than this rank.
+    fn open(rendezvous: &Rendezvous, deadline: Deadline) -> io::Result<Self> {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in (rendezvous.host.as_str(), rendezvous.port).to_socket_addrs()? {
+            // A time limit of zero is not allowed.
+            let limit = deadline.remaining().max(Duration::from_millis(1));
+            match TcpStream::connect_timeout(&address, limit) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    return Ok(Self { stream, deadline });
+                }
+                Err(error) => last = error,
             }
-            Err(error) => last = error,
+        }
+        Err(last)
+    }
+
+    /// Returns the time limit of the next operation.
+    fn next_limit(&self) -> io::Result<Option<Duration>> {
+        let remaining = self.deadline.remaining();
+        if remaining.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(Some(remaining.min(MAX_SOCKET_TIMEOUT)))
+    }
+}
+
+impl Read for Connection {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.stream.set_read_timeout(self.next_limit()?)?;
+            match self.stream.read(buffer) {
+                Err(error) if is_time_limit(&error) => {}
+                result => return result,
+            }
         }
     }
-    Err(last)
 }
 
-fn hello(place: &Rendezvous, length: usize) -> Hello {
+impl Write for Connection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            self.stream.set_write_timeout(self.next_limit()?)?;
+            match self.stream.write(bytes) {
+                Err(error) if is_time_limit(&error) => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// Returns `true` if the time limit of a socket's operation has passed; systems report it in two ways.
+fn is_time_limit(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
+}
+
+fn hello(rendezvous: &Rendezvous, length: usize) -> Hello {
     // Constructors limit the number of ranks, and a length that saturates equals none of rank 0.
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     Hello {
-        rank: number(place.rank),
-        world_size: number(place.world_size),
-        round: place.round,
+        rank: number(rendezvous.rank),
+        world_size: number(rendezvous.world_size),
+        round: rendezvous.round,
         length: number(length),
     }
 }
 
 /// Returns the error for an answer of rank 0 other than the bytes.
-fn rejection(place: &Rendezvous, length: usize, reply: Reply) -> RendezvousError {
+fn rejection(rendezvous: &Rendezvous, length: usize, reply: Reply) -> RendezvousError {
     let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     match reply {
         Reply::WrongToken => RendezvousError::TokenMismatch {
-            address: place.address(),
+            address: rendezvous.address(),
         },
-        Reply::DuplicateRank => RendezvousError::DuplicateRank { rank: place.rank },
+        Reply::DuplicateRank => RendezvousError::DuplicateRank {
+            rank: rendezvous.rank,
+        },
         Reply::WorldSize(rank_0) => RendezvousError::WorldSizeMismatch {
-            own: place.world_size,
+            own: rendezvous.world_size,
             rank_0: index(rank_0),
         },
         Reply::Broadcast {
             round,
             length: other,
         } => RendezvousError::BroadcastMismatch {
-            own_round: place.round,
+            own_round: rendezvous.round,
             own_length: length,
             round,
             length: index(other),
@@ -131,13 +201,13 @@ fn rejection(place: &Rendezvous, length: usize, reply: Reply) -> RendezvousError
             ranks,
         } => RendezvousError::MissingRanks {
             ranks: ranks.into_iter().map(index).collect(),
-            world_size: place.world_size,
+            world_size: rendezvous.world_size,
             waited: Duration::from_millis(milliseconds.into()),
         },
         Reply::Bytes(received) => RendezvousError::BroadcastMismatch {
-            own_round: place.round,
+            own_round: rendezvous.round,
             own_length: length,
-            round: place.round,
+            round: rendezvous.round,
             length: received.len(),
         },
     }

@@ -12,6 +12,9 @@ use crate::RendezvousError;
 /// The first bytes of rank 0: the name and version of the protocol.
 const MAGIC: [u8; 8] = *b"CURIUM/1";
 
+/// The code of the answer that contains the bytes.
+pub(super) const BYTES_CODE: u8 = 0;
+
 /// A random number of one side.
 pub(super) type Nonce = [u8; 32];
 
@@ -69,6 +72,9 @@ pub(super) fn read_challenge(stream: &mut impl Read) -> io::Result<Option<Nonce>
 impl Hello {
     const LEN: usize = 16;
 
+    /// The number of bytes of the message on the wire.
+    pub(super) const MESSAGE_LEN: usize = size_of::<Nonce>() + Self::LEN + TAG_LEN;
+
     /// Sends the message with this side's random number and the authentication code.
     pub(super) fn write(
         self,
@@ -81,30 +87,29 @@ impl Hello {
         stream.write_all(&[session.client.as_slice(), &body, &tag].concat())
     }
 
-    /// Receives the message. `None` if it is not authentic.
-    pub(super) fn read(
-        stream: &mut impl Read,
+    /// Parses the message. `None` if it is not authentic.
+    pub(super) fn parse(
+        message: &[u8; Self::MESSAGE_LEN],
         server: Nonce,
         token: &Token,
-    ) -> io::Result<Option<(Self, Session)>> {
+    ) -> Option<(Self, Session)> {
+        let (client, remaining) = message.split_first_chunk()?;
+        let (body, tag) = remaining.split_first_chunk()?;
         let session = Session {
             server,
-            client: read_array(stream)?,
+            client: *client,
         };
-        let body: [u8; Self::LEN] = read_array(stream)?;
-        let tag = read_array(stream)?;
-        let authentic = token.verifies(&tag, &[b"hello", &session.server, &session.client, &body]);
-        Ok(authentic.then(|| (Self::from_bytes(&body), session)))
+        let parts = [b"hello".as_slice(), &session.server, &session.client, body];
+        token
+            .verifies(tag.first_chunk()?, &parts)
+            .then(|| (Self::from_bytes(body), session))
     }
 
     fn to_bytes(self) -> [u8; Self::LEN] {
+        let numbers = [self.rank, self.world_size, self.round, self.length];
         let mut bytes = [0; Self::LEN];
-        for (part, number) in
-            bytes
-                .chunks_exact_mut(4)
-                .zip([self.rank, self.world_size, self.round, self.length])
-        {
-            part.copy_from_slice(&number.to_be_bytes());
+        for (part, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
+            *part = number.to_be_bytes();
         }
         bytes
     }
@@ -121,7 +126,7 @@ impl Hello {
 }
 
 impl Reply {
-    /// Sends the answer with its authentication code.
+    /// Sends the answer with its authentication code. Returns an error if the stream does not take it at once.
     pub(super) fn write(
         &self,
         stream: &mut impl Write,
@@ -129,18 +134,10 @@ impl Reply {
         token: &Token,
     ) -> io::Result<()> {
         let (code, body) = self.to_body();
-        let length = u32::try_from(body.len())
-            .map_err(|_| io::ErrorKind::InvalidInput)?
-            .to_be_bytes();
-        let tag = token.tag(&[
-            b"reply",
-            &session.server,
-            &session.client,
-            &[code],
-            &length,
-            &body,
-        ]);
-        stream.write_all(&[&[code], length.as_slice(), &body, &tag].concat())
+        match Frame::new(code, &body, session, token).send(stream)? {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
     }
 
     /// Receives an answer whose body has at most `limit` bytes. An answer that is not authentic is [`Reply::WrongToken`].
@@ -156,8 +153,14 @@ impl Reply {
         if body_len > limit {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let mut body = vec![0; body_len];
-        stream.read_exact(&mut body)?;
+        // Memory grows with the bytes that arrive: the length is not authenticated yet.
+        let mut body = Vec::new();
+        stream
+            .take(u64::try_from(body_len).unwrap_or(u64::MAX))
+            .read_to_end(&mut body)?;
+        if body.len() < body_len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let tag: [u8; TAG_LEN] = read_array(stream)?;
         if !token.verifies(
             &tag,
@@ -175,7 +178,8 @@ impl Reply {
         Self::from_body(code, body).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    fn to_body(&self) -> (u8, Vec<u8>) {
+    /// Returns the code and the body.
+    pub(super) fn to_body(&self) -> (u8, Vec<u8>) {
         let numbers = |numbers: &[u32]| {
             numbers
                 .iter()
@@ -183,7 +187,7 @@ impl Reply {
                 .collect()
         };
         match self {
-            Self::Bytes(bytes) => (0, bytes.clone()),
+            Self::Bytes(bytes) => (BYTES_CODE, bytes.clone()),
             Self::WrongToken => (1, Vec::new()),
             Self::DuplicateRank => (2, Vec::new()),
             Self::WorldSize(size) => (3, numbers(&[*size])),
@@ -196,9 +200,15 @@ impl Reply {
     }
 
     fn from_body(code: u8, body: Vec<u8>) -> Option<Self> {
-        let numbers = || body.chunks_exact(4).map(number).collect::<Vec<_>>();
-        match (code, numbers().as_slice()) {
-            (0, _) => Some(Self::Bytes(body)),
+        let numbers: Vec<_> = body
+            .as_chunks()
+            .0
+            .iter()
+            .copied()
+            .map(u32::from_be_bytes)
+            .collect();
+        match (code, numbers.as_slice()) {
+            (BYTES_CODE, _) => Some(Self::Bytes(body)),
             (1, []) => Some(Self::WrongToken),
             (2, []) => Some(Self::DuplicateRank),
             (3, &[size]) => Some(Self::WorldSize(size)),
@@ -209,6 +219,65 @@ impl Reply {
             }),
             _ => None,
         }
+    }
+}
+
+/// An answer as bytes, of which some may have been sent.
+pub(super) struct Frame<'a> {
+    head: [u8; 5],
+    body: &'a [u8],
+    tag: [u8; TAG_LEN],
+    sent: usize,
+}
+
+impl<'a> Frame<'a> {
+    /// Creates the frame of an answer, of which nothing has been sent. A frame whose body is too long for its length field is not authentic.
+    pub(super) fn new(code: u8, body: &'a [u8], session: &Session, token: &Token) -> Self {
+        let length = u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes();
+        let tag = token.tag(&[
+            b"reply",
+            &session.server,
+            &session.client,
+            &[code],
+            &length,
+            body,
+        ]);
+        let [first, second, third, fourth] = length;
+        Self {
+            head: [code, first, second, third, fourth],
+            body,
+            tag,
+            sent: 0,
+        }
+    }
+
+    /// Sends what the stream takes without waiting. Returns `true` once everything is sent.
+    pub(super) fn send(&mut self, stream: &mut impl Write) -> io::Result<bool> {
+        loop {
+            let remaining = self.remaining();
+            if remaining.is_empty() {
+                return Ok(true);
+            }
+            match stream.write(remaining) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns the part that is sent next; it is empty at the end.
+    fn remaining(&self) -> &[u8] {
+        let mut offset = self.sent;
+        for part in [self.head.as_slice(), self.body, &self.tag] {
+            if offset < part.len() {
+                return &part[offset..];
+            }
+            offset -= part.len();
+        }
+        &[]
     }
 }
 
@@ -297,6 +366,42 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
+    /// A stream that takes three bytes at a time, and every second time none.
+    #[derive(Default)]
+    struct Slow {
+        written: Vec<u8>,
+        is_full: bool,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.is_full = !self.is_full;
+            if !self.is_full {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            let count = bytes.len().min(3);
+            self.written.extend_from_slice(&bytes[..count]);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A frame that is sent in pieces arrives whole.
+    #[test]
+    fn frame_continues_where_it_stopped() -> io::Result<()> {
+        for body in [b"".as_slice(), b"bytes of rank 0"] {
+            let mut stream = Slow::default();
+            let mut frame = Frame::new(BYTES_CODE, body, &SESSION, &token());
+            while !frame.send(&mut stream)? {}
+            let reply = Reply::read(&mut stream.written.as_slice(), &SESSION, &token(), 64)?;
+            assert_eq!(reply, Reply::Bytes(body.to_vec()));
+        }
+        Ok(())
+    }
+
     #[test]
     fn hello_is_parsed_as_written_and_only_with_the_token() {
         let hello = Hello {
@@ -309,14 +414,13 @@ mod tests {
         hello
             .write(&mut wire, &SESSION, &token())
             .expect("a vector");
-        let (read, session) = Hello::read(&mut wire.as_slice(), SESSION.server, &token())
-            .expect("bytes")
-            .expect("authentic");
-        assert_eq!((read, session.client), (hello, SESSION.client));
-        let other = Hello::read(&mut wire.as_slice(), SESSION.server, &Token::new(*b"other"))
-            .expect("bytes");
+        let wire = wire.as_slice().try_into().expect("a message");
+        let (read, session) = Hello::parse(wire, SESSION.server, &token()).expect("authentic");
+        assert_eq!(read, hello);
+        assert_eq!(session.client, SESSION.client);
+        let other = Hello::parse(wire, SESSION.server, &Token::new(*b"other"));
         assert!(other.is_none());
-        let replayed = Hello::read(&mut wire.as_slice(), [9; 32], &token()).expect("bytes");
+        let replayed = Hello::parse(wire, [9; 32], &token());
         assert!(replayed.is_none());
     }
 }

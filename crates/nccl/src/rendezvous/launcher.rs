@@ -210,7 +210,6 @@ fn port_of_job(job: &str) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Exchange as _;
 
     fn place(variables: &[(&str, &str)]) -> Result<Rendezvous, RendezvousError> {
         let find = |name: &str| {
