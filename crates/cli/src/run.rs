@@ -1,5 +1,7 @@
 //! `curium run`: starts the ranks of a multi-GPU job on this machine, and ends all when one fails.
 
+mod group;
+mod input;
 mod output;
 mod ranks;
 
@@ -22,7 +24,8 @@ use crate::{program, simulator};
 ///
 /// Every rank is a process of the program with RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and
 /// MASTER_PORT, as torchrun sets them, and a random CURIUM_TOKEN. Lines of output begin with the rank. Standard input
-/// goes to rank 0. When a rank fails, the others are terminated.
+/// goes to rank 0. When a rank fails, or at Ctrl-C, all are terminated, with the processes that they started; at the
+/// next Ctrl-C they are killed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
@@ -40,7 +43,7 @@ pub(crate) struct Options {
     /// The simulator's libcuda.so.1 [default: beside this program, or built now]
     #[arg(long, value_name = "FILE", requires = "simulated")]
     simulator: Option<PathBuf>,
-    /// Time in seconds that ranks have to end after one failed, before they are killed
+    /// Time in seconds that processes have to end after a rank failed or all succeeded, before they are killed
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     grace: u64,
     /// The program and its arguments
@@ -112,7 +115,7 @@ impl Job {
             }
         }
         command.stdin(if rank == 0 {
-            Stdio::inherit()
+            input::for_rank_0()
         } else {
             Stdio::null()
         });

@@ -3,6 +3,7 @@
 
 mod program;
 
+use std::error::Error;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -176,4 +177,215 @@ fn number_of_ranks_is_positive() {
         .output()
         .expect("the program was built");
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// A failed rank ends the processes that ranks left in the background, too.
+#[test]
+fn descendants_are_terminated_with_their_rank() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("ended");
+    let script = format!(
+        "if [ $RANK = 0 ]; then exec sleep 100; fi; sh -c 'trap \"echo >{}; exit\" TERM; echo ready; while :; do sleep 0.05; done' & \
+         sleep 1; exit 3",
+        file.display()
+    );
+    let start = Instant::now();
+    let (code, lines, errors) = run(&["-n", "2", "--grace", "20"], &script);
+    assert_eq!(code, Some(3), "{errors}");
+    assert_eq!(lines, ["[1] ready"]);
+    assert!(file.exists(), "the descendant received no SIGTERM");
+    assert!(
+        start.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        start.elapsed()
+    );
+    Ok(())
+}
+
+/// A descendant that ignores SIGTERM is killed after the grace period, and its output until then is forwarded.
+#[test]
+fn descendant_that_ignores_sigterm_is_killed() {
+    let start = Instant::now();
+    let script =
+        "sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.05; done' & sleep 0.5; exit 3";
+    let (code, lines, errors) = run(&["-n", "1", "--grace", "1"], script);
+    assert_eq!(code, Some(3), "{errors}");
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+    let [line] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
+    let id = line.trim_start_matches("[0] ");
+    assert!(!is_running(id), "process {id} is running");
+}
+
+/// Returns `true` if the process exists and is no zombie.
+fn is_running(id: &str) -> bool {
+    let output = Command::new("ps")
+        .args(["-o", "stat=", "-p", id])
+        .output()
+        .expect("ps exists");
+    let state = String::from_utf8_lossy(&output.stdout);
+    !state.trim().is_empty() && !state.starts_with('Z')
+}
+
+/// After all ranks succeeded, a descendant that holds the output has the grace period to end.
+#[test]
+fn descendant_outlives_no_successful_job() {
+    let start = Instant::now();
+    let script = "(sleep 0.3; echo late; exec sleep 100) & echo $!";
+    let (code, lines, errors) = run(&["-n", "1", "--grace", "1"], script);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+    let [id, late] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
+    assert_eq!(late, "[0] late");
+    let id = id.trim_start_matches("[0] ");
+    assert!(!is_running(id), "process {id} is running");
+}
+
+/// A process in a session of its own is not terminated, but does not hold the job, although it holds the pipe.
+#[cfg(target_os = "linux")]
+#[test]
+fn other_session_does_not_hold_the_job() -> Result<(), Box<dyn Error>> {
+    for code in [0, 3] {
+        let start = Instant::now();
+        let script = format!("echo before; setsid sleep 30 & sleep 0.2; echo after; exit {code}");
+        let (exit_code, lines, errors) = run(&["-n", "2", "--grace", "1"], &script);
+        assert_eq!(exit_code, Some(code), "{errors}");
+        let after = lines.iter().filter(|line| line.ends_with("after")).count();
+        assert!(after >= 1, "{lines:?}");
+        assert!(
+            start.elapsed() < Duration::from_secs(15),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+    Ok(())
+}
+
+/// A process in a session of its own that writes without an end does not hold the job either.
+#[cfg(target_os = "linux")]
+#[test]
+fn endless_output_does_not_hold_the_job() {
+    let start = Instant::now();
+    let script = "setsid timeout 30 yes & sleep 0.2; exit 3";
+    let mut command = program::curium();
+    command.args(["run", "-n", "1", "--grace", "1", "--", "sh", "-c", script]);
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .expect("the program was built");
+    assert_eq!(status.code(), Some(3));
+    assert!(
+        start.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+/// A line of 64 MiB without an end is forwarded in pieces, in little memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn endless_line_needs_little_memory() -> Result<(), Box<dyn Error>> {
+    let script = "head -c 67108864 /dev/zero; echo; echo end; exec sleep 100";
+    let mut program = program::curium()
+        .args(["run", "-n", "1", "--grace", "1", "--", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()?;
+    let mut output = BufReader::new(program.stdout.take().ok_or("no output")?);
+    let mut line = Vec::new();
+    let mut longest = 0;
+    while line != b"[0] end\n" {
+        line.clear();
+        assert!(output.read_until(b'\n', &mut line)? > 0, "no end");
+        longest = longest.max(line.len());
+    }
+    assert_eq!(longest, 65536 + "[0] \n".len());
+    let status = std::fs::read_to_string(format!("/proc/{}/status", program.id()))?;
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|peak| peak.trim().strip_suffix(" kB"))
+        .ok_or("no peak")?;
+    assert!(
+        Command::new("kill")
+            .arg(program.id().to_string())
+            .status()?
+            .success()
+    );
+    program.wait()?;
+    assert!(peak.parse::<usize>()? < 48 * 1024, "{peak} KiB");
+    Ok(())
+}
+
+/// The second interrupt kills ranks that ignore the first.
+#[test]
+fn second_interrupt_kills() -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let script = "trap '' TERM INT; echo begun; while :; do sleep 0.05; done";
+    let mut program = program::curium()
+        .args([
+            "run", "-n", "2", "--grace", "1000", "--", "sh", "-c", script,
+        ])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let output = BufReader::new(program.stdout.take().ok_or("no output")?);
+    assert_eq!(output.lines().take(2).count(), 2);
+    while program.try_wait()?.is_none() {
+        assert!(start.elapsed() < Duration::from_secs(30));
+        Command::new("kill")
+            .args(["-INT", &program.id().to_string()])
+            .status()?;
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(program.wait()?.code(), Some(130));
+    Ok(())
+}
+
+/// The longest grace period is no time limit.
+#[test]
+fn longest_grace_period_is_accepted() {
+    let grace = u64::MAX.to_string();
+    let script = "if [ $RANK = 1 ]; then exit 3; fi; exec sleep 100";
+    let (code, _, errors) = run(&["-n", "2", "--grace", &grace], script);
+    assert_eq!(code, Some(3), "{errors}");
+    let (code, _, errors) = run(&["-n", "2", "--grace", &grace], "exit 0");
+    assert_eq!(code, Some(0), "{errors}");
+}
+
+/// Input from a terminal reaches rank 0, although another process group has the terminal.
+#[cfg(target_os = "linux")]
+#[test]
+fn input_of_a_terminal_reaches_rank_0() -> Result<(), Box<dyn Error>> {
+    use std::io::Write as _;
+    let words = program::words(env!("CARGO_BIN_EXE_curium")).join(" ");
+    let line = format!("{words} run -n 2 -- sh -c 'read line; echo \"got <$line>\"'");
+    // `script` runs the command on a terminal of its own.
+    let mut script = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut stdin = script.stdin.take().ok_or("no input")?;
+    stdin.write_all(b"hello\n")?;
+    let mut lines = BufReader::new(script.stdout.take().ok_or("no output")?).lines();
+    let is_there = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .any(|line| line.trim_end() == "[0] got <hello>");
+    assert!(is_there);
+    drop(stdin);
+    script.wait()?;
+    Ok(())
 }

@@ -3,13 +3,15 @@
 use std::io::{self, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use super::output;
+use super::group::{self, Group};
+use super::input;
+use super::output::Outputs;
 use crate::program;
 
 /// The time between two looks at the processes.
@@ -21,88 +23,111 @@ const INTERRUPTED: u8 = 130;
 /// The processes of a job. Dropping it kills those that still run.
 pub(super) struct Ranks {
     processes: Vec<Process>,
+    outputs: Outputs,
     grace: Duration,
-    interrupted: Arc<AtomicBool>,
+    interrupts: Arc<AtomicUsize>,
 }
 
-/// The process of one rank.
+/// The process of one rank, and the group that it leads.
 struct Process {
     child: Child,
     status: Option<ExitStatus>,
-    output: Vec<JoinHandle<()>>,
+    group: Group,
 }
 
 impl Ranks {
     /// Creates a job without ranks. From now on, an interrupt or a request to terminate ends the job, not this program alone.
     pub(super) fn new(grace: Duration) -> Result<Self> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&interrupted);
-        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-            .context("interrupts cannot be handled")?;
+        group::end_with_this_program()?;
+        let interrupts = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&interrupts);
+        ctrlc::set_handler(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        })
+        .context("interrupts cannot be handled")?;
         Ok(Self {
             processes: Vec::new(),
+            outputs: Outputs::new(),
             grace,
-            interrupted,
+            interrupts,
         })
     }
 
     /// Starts the next rank.
     pub(super) fn start(&mut self, mut command: Command) -> Result<()> {
         let rank = self.processes.len();
+        Group::create_for(&mut command);
         let started = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn();
-        let child = started
+        let mut child = started
             .with_context(|| format!("{} could not be started", command.get_program().display()))?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take();
+        let stderr = child.stderr.take();
+        // From here on, the process is killed if something fails.
         self.processes.push(Process {
+            group: Group::led_by(&child),
             child,
             status: None,
-            output: Vec::new(),
         });
-        let process = self.processes.last_mut().context("just added")?;
-        if let Some(stdout) = process.child.stdout.take() {
-            process
-                .output
-                .push(output::forward(rank, stdout, io::stdout())?);
+        if let Some(stdin) = stdin {
+            input::forward(stdin)?;
         }
-        if let Some(stderr) = process.child.stderr.take() {
-            process
-                .output
-                .push(output::forward(rank, stderr, io::stderr())?);
+        if let Some(stdout) = stdout {
+            self.outputs.forward(rank, stdout, io::stdout())?;
+        }
+        if let Some(stderr) = stderr {
+            self.outputs.forward(rank, stderr, io::stderr())?;
         }
         Ok(())
     }
 
     /// Waits until every rank has ended, and returns the exit code. When one fails, the others are terminated.
+    ///
+    /// Processes that the ranks leave behind have the grace period to end, and are then terminated as well.
     pub(super) fn wait(mut self) -> Result<u8> {
-        let code = loop {
+        let mut code = loop {
             if let Some((rank, status)) = self.poll()? {
                 writeln!(
                     io::stderr(),
                     "curium run: rank {rank} failed ({status}); terminating the other ranks"
                 )?;
-                self.terminate()?;
                 break program::exit_code(status);
             }
-            if self.interrupted.load(Ordering::Relaxed) {
-                self.terminate()?;
+            if self.interrupts() > 0 {
                 break INTERRUPTED;
             }
-            if !self.is_running() {
+            if self
+                .processes
+                .iter()
+                .all(|process| process.status.is_some())
+            {
                 break 0;
             }
             thread::sleep(POLL_INTERVAL);
         };
-        for handle in self
-            .processes
-            .iter_mut()
-            .flat_map(|process| process.output.drain(..))
-        {
-            // A panic of the thread has been printed; the exit code is that of the ranks.
-            let _ = handle.join();
+        if code == 0 {
+            let start = Instant::now();
+            while (self.is_running()? || !self.outputs.have_ended())
+                && start.elapsed() < self.grace
+                && self.interrupts() == 0
+            {
+                thread::sleep(POLL_INTERVAL);
+            }
+            if self.interrupts() > 0 {
+                code = INTERRUPTED;
+            }
         }
+        self.terminate()?;
+        self.finish_outputs();
         Ok(code)
+    }
+
+    /// Returns the number of interrupts so far.
+    fn interrupts(&self) -> usize {
+        self.interrupts.load(Ordering::Relaxed)
     }
 
     /// Collects the status of the ranks that have ended, and returns the first one that failed.
@@ -120,40 +145,50 @@ impl Ranks {
         Ok(failed)
     }
 
-    fn is_running(&self) -> bool {
-        self.processes
-            .iter()
-            .any(|process| process.status.is_none())
+    /// Returns `true` if a rank, or a process of its group, has not ended.
+    fn is_running(&mut self) -> io::Result<bool> {
+        self.poll()?;
+        Ok(self.processes.iter_mut().any(Process::is_running))
     }
 
-    /// Requests the running ranks to terminate, and kills those that run after the grace period.
+    /// Requests all processes to terminate, and kills those that run after the grace period, or at the next interrupt.
     fn terminate(&mut self) -> io::Result<()> {
-        for process in self
-            .processes
-            .iter_mut()
-            .filter(|process| process.status.is_none())
-        {
+        let interrupts = self.interrupts();
+        for process in &mut self.processes {
             process.terminate();
         }
-        let deadline = Instant::now() + self.grace;
-        while self.is_running() && Instant::now() < deadline {
-            self.poll()?;
+        let start = Instant::now();
+        while self.is_running()? && start.elapsed() < self.grace && self.interrupts() == interrupts
+        {
             thread::sleep(POLL_INTERVAL);
         }
         self.kill()
     }
 
-    /// Kills the ranks that still run, and waits for them.
+    /// Kills the processes that still run, and waits for the ranks among them.
     fn kill(&mut self) -> io::Result<()> {
-        for process in self
-            .processes
-            .iter_mut()
-            .filter(|process| process.status.is_none())
-        {
-            process.child.kill()?;
-            process.status = Some(process.child.wait()?);
+        for process in &mut self.processes {
+            process.group.kill();
+            if process.status.is_none() {
+                process.child.kill()?;
+                process.status = Some(process.child.wait()?);
+            }
         }
         Ok(())
+    }
+
+    /// Forwards what the processes have written, at the speed at which this program's own output is read. An interrupt ends this.
+    fn finish_outputs(&self) {
+        let interrupts = self.interrupts();
+        let start = Instant::now();
+        self.outputs.end();
+        while !self.outputs.have_ended() && self.interrupts() == interrupts {
+            // Elsewhere, the threads cannot be woken while a process holds the pipe.
+            if !cfg!(unix) && start.elapsed() > Duration::from_secs(1) {
+                break;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
     }
 }
 
@@ -165,22 +200,23 @@ impl Drop for Ranks {
 }
 
 impl Process {
-    /// Sends SIGTERM.
+    fn is_running(&mut self) -> bool {
+        self.status.is_none() || self.group.is_running()
+    }
+
+    /// Sends SIGTERM to the group.
     #[cfg(unix)]
     fn terminate(&mut self) {
-        let id = i32::try_from(self.child.id())
-            .ok()
-            .and_then(rustix::process::Pid::from_raw);
-        if let Some(id) = id {
-            // The process may have ended meanwhile; `wait` has not been called, so the number is still its own.
-            let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
-        }
+        self.group.terminate();
     }
 
     /// Kills the process: this system has no milder request that every program receives.
     #[cfg(not(unix))]
     fn terminate(&mut self) {
-        // It may have ended meanwhile.
-        let _ = self.child.kill();
+        self.group.terminate();
+        if self.status.is_none() {
+            // It may have ended meanwhile.
+            let _ = self.child.kill();
+        }
     }
 }
