@@ -4,6 +4,9 @@
 //!
 //! - `full`: every command except `demo` and `doctor`, and the parts of `doctor` that concern JSON, saved machines and NVIDIA's libraries.
 
+// Time limits come from callers, and adding the longest ones to an `Instant` panics.
+#![warn(clippy::arithmetic_side_effects)]
+
 #[cfg(not(feature = "full"))]
 mod absent;
 #[cfg(feature = "full")]

@@ -32,6 +32,8 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Time limits come from callers, and adding the longest ones panics: `Deadline` does not.
+#![warn(clippy::arithmetic_side_effects)]
 
 mod communicator;
 mod deadline;

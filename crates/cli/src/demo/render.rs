@@ -76,8 +76,8 @@ pub(super) fn render(stage: &Stage, view: &View, colors: Colors) -> Result<Rende
     for band in &rendering.bands {
         let (target, below) = rest.split_at_mut(band.pixels());
         let (kernel, transfer) = renderer.render(band, target)?;
-        rendering.kernel += kernel;
-        rendering.transfer += transfer;
+        rendering.kernel = rendering.kernel.saturating_add(kernel);
+        rendering.transfer = rendering.transfer.saturating_add(transfer);
         rest = below;
         progress.advance(band.height);
     }

@@ -21,10 +21,10 @@ pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
     let mut findings = library::check(environment);
     match (&environment.library, &environment.start) {
         (Library::Loaded { .. }, Some(Start::Failed(failure))) => {
-            findings.extend(start::explain(environment, failure))
+            findings.extend(start::explain(environment, failure));
         }
         (Library::Loaded { .. }, Some(Start::Devices(0))) => {
-            findings.extend(start::explain_no_device(environment))
+            findings.extend(start::explain_no_device(environment));
         }
         _ => {}
     }
