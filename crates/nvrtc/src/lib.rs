@@ -56,6 +56,7 @@ mod compiled;
 mod diagnostic;
 mod error;
 mod generated;
+mod includes;
 mod kernels;
 mod linker;
 mod loaded;

@@ -125,8 +125,10 @@ impl Nvrtc {
     /// Adds a disk cache. Each compilation first looks the program up in it, and otherwise stores its result.
     ///
     /// An entry is used if source, headers, options, name expressions, this build of NVRTC and the files that the
-    /// source may include are the same. A program is not cached if an `#include` is computed, or if its options use
-    /// other files (precompiled headers, times, NVRTC's bundled headers). Failures of the cache are not errors.
+    /// source may include are the same. Files are compared by content. A program is not cached if the source computes
+    /// the operand of an `#include`, or if options use other files (precompiled headers, times). If a header in a folder of
+    /// the options computes one, as those of CUDA's C++ libraries do, the names, sizes and times of all files in these
+    /// folders are compared, too. Failures of the cache are not errors.
     ///
     /// ```no_run
     /// use curium_driver::DiskCache;

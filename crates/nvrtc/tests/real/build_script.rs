@@ -1,9 +1,10 @@
 //! Compilation in build scripts.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::library::with_nvrtc;
+use crate::library::{TestResult, nvrtc, with_nvrtc};
 use curium_nvrtc::{Architecture, CompileOptions, build};
 
 #[test]
@@ -51,4 +52,66 @@ fn build_script_writes_ptx_or_a_cubin_to_the_output_folder() {
             assert_eq!(names, [true, true]);
         },
     );
+}
+
+/// A header with a syntax error must not leave the PTX of the previous build.
+#[test]
+fn build_script_names_the_headers_to_cargo() -> TestResult {
+    const ROLE: &str = "CURIUM_TEST_BUILD_SCRIPT_HEADERS";
+    const NAME: &str = "build_script_names_the_headers_to_cargo";
+    if let Some(package) = std::env::var_os(ROLE) {
+        let package = Path::new(&package);
+        let options = CompileOptions::new().with_include_path(package.join("include"));
+        build::try_compile(&package.join("kernels/k.cu"), &options)?;
+        return Ok(());
+    }
+    if nvrtc(NAME).is_none() {
+        return Ok(());
+    }
+    let package = tempfile::tempdir()?;
+    for (file, text) in [
+        ("kernels/k.cu", "#include \"k.h\"\n#include <deep.h>\n"),
+        ("kernels/k.h", "#if 0\n#include \"late.h\"\n#endif\n"),
+        ("include/deep.h", "extern \"C\" __global__ void k() {}\n"),
+        ("target/out/k.ptx", ""),
+    ] {
+        let path = package.path().join(file);
+        std::fs::create_dir_all(path.parent().ok_or("it is in a folder")?)?;
+        std::fs::write(path, text)?;
+    }
+    let run = || {
+        Command::new(std::env::current_exe()?)
+            .args(["--exact", &format!("build_script::{NAME}"), "--nocapture"])
+            .env(ROLE, package.path())
+            .env("OUT_DIR", package.path().join("target/out"))
+            .output()
+    };
+    let output = run()?;
+    let text = String::from_utf8(output.stdout)?;
+    assert!(output.status.success(), "{text}");
+    let watched: BTreeSet<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("cargo::rerun-if-changed="))
+        .map(PathBuf::from)
+        .collect();
+    let expected = [
+        "include",
+        "include/deep.h",
+        "kernels",
+        "kernels/k.cu",
+        "kernels/k.h",
+    ];
+    assert_eq!(
+        watched,
+        expected.map(|path| package.path().join(path)).into()
+    );
+    // The script also names them if the compilation fails.
+    std::fs::write(package.path().join("kernels/k.h"), ")(")?;
+    let output = run()?;
+    let text = String::from_utf8(output.stdout)?;
+    assert!(
+        !output.status.success() && text.contains("kernels/k.h"),
+        "{text}"
+    );
+    Ok(())
 }

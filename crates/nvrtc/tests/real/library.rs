@@ -6,9 +6,16 @@ use curium_nvrtc::{
     CompileError, CompileOptions, CompiledProgram, Error, NvJitLink, Nvrtc, Program,
 };
 
+pub(crate) type TestResult = Result<(), Box<dyn std::error::Error>>;
+
+/// Returns the NVRTC of this machine, if it is installed.
+pub(crate) fn nvrtc(name: &str) -> Option<Nvrtc> {
+    found(name, Nvrtc::load(), "CURIUM_NVRTC_PATH")
+}
+
 /// Runs `test` if NVRTC is installed.
 pub(crate) fn with_nvrtc(name: &str, test: impl FnOnce(&Nvrtc)) {
-    if let Some(nvrtc) = found(name, Nvrtc::load(), "CURIUM_NVRTC_PATH") {
+    if let Some(nvrtc) = nvrtc(name) {
         test(&nvrtc);
     }
 }

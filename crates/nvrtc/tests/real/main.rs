@@ -4,6 +4,7 @@
 mod build_script;
 mod cache;
 mod compile;
+mod includes;
 mod library;
 mod link;
 mod options;

@@ -1,0 +1,180 @@
+//! The header names in preprocessor directives.
+
+use std::borrow::Cow;
+
+/// An operand of a directive that may name a header.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum HeaderName {
+    /// `"name"`: searched for in the folder of the including file, too.
+    Quoted(String),
+    /// `<name>`.
+    Angled(String),
+    /// The result of a macro.
+    Computed,
+}
+
+/// Returns the operands of the directives in `text` that may name a header.
+///
+/// Conditions are not evaluated. Names in `#define`, `#if` and `#elif` are included, because they may be an operand of
+/// `__has_include`, also through a macro.
+pub(super) fn header_names(text: &str) -> Vec<HeaderName> {
+    let text = splice(text);
+    let mut names = Vec::new();
+    for line in text.lines() {
+        for directive in directives(line) {
+            add_names(directive, &mut names);
+        }
+    }
+    names
+}
+
+/// Joins lines that end with a backslash, and replaces the alternative spellings of `#`.
+fn splice(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    for (from, to) in [("\\\r\n", ""), ("\\\n", ""), ("%:", "#"), ("??=", "#")] {
+        if text.contains(from) {
+            text = Cow::Owned(text.replace(from, to));
+        }
+    }
+    text
+}
+
+/// Returns the text after each `#` of `line` that nothing but white space and comments may precede.
+fn directives(line: &str) -> Vec<&str> {
+    let mut directives = Vec::new();
+    let mut start = line;
+    loop {
+        if let Some(directive) = start.trim_start().strip_prefix('#') {
+            directives.push(directive);
+        }
+        // A comment may end on this line.
+        match start.split_once("*/") {
+            Some((_, after)) => start = after,
+            None => return directives,
+        }
+    }
+}
+
+fn add_names(directive: &str, names: &mut Vec<HeaderName>) {
+    let Some(directive) = skip_comments(directive) else {
+        return names.push(HeaderName::Computed);
+    };
+    let word_end = directive
+        .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .unwrap_or(directive.len());
+    let (word, operand) = directive.split_at(word_end);
+    match word {
+        "include" | "include_next" => {
+            let name = skip_comments(operand).and_then(literal);
+            names.push(name.unwrap_or(HeaderName::Computed));
+        }
+        "define" | "if" | "elif" => add_literals(operand, names),
+        _ => {}
+    }
+}
+
+/// Skips white space and comments. Returns `None` if a comment does not end on this line.
+fn skip_comments(text: &str) -> Option<&str> {
+    let mut text = text.trim_start();
+    while let Some(comment) = text.strip_prefix("/*") {
+        text = comment.split_once("*/")?.1.trim_start();
+    }
+    Some(text)
+}
+
+/// Returns the header name at the start of `text`; `None` if there is none.
+fn literal(text: &str) -> Option<HeaderName> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        return Some(HeaderName::Quoted(quoted.split_once('"')?.0.to_owned()));
+    }
+    let angled = text.strip_prefix('<')?;
+    Some(HeaderName::Angled(angled.split_once('>')?.0.to_owned()))
+}
+
+/// Adds every text in `operand` that has the form of a header name.
+fn add_literals(operand: &str, names: &mut Vec<HeaderName>) {
+    for (position, _) in operand.match_indices(['"', '<']) {
+        match literal(&operand[position..]) {
+            Some(HeaderName::Angled(name)) if is_path(&name) => {
+                names.push(HeaderName::Angled(name));
+            }
+            Some(HeaderName::Quoted(name)) if is_path(&name) => {
+                names.push(HeaderName::Quoted(name));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns `true` unless the text between two signs of an expression or in a message cannot be the name of a header.
+fn is_path(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || "._-+/\\".contains(letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quoted(name: &str) -> HeaderName {
+        HeaderName::Quoted(name.to_owned())
+    }
+
+    fn angled(name: &str) -> HeaderName {
+        HeaderName::Angled(name.to_owned())
+    }
+
+    /// Every spelling of a directive that NVRTC of CUDA 11.8 or 13.5 accepts.
+    #[test]
+    fn every_spelling_of_an_include_is_found() {
+        for text in [
+            "#include \"a.h\"",
+            " \t# \tinclude\"a.h\"",
+            "#/**/include/* x */\"a.h\"",
+            "/* x */ #include \"a.h\"",
+            "/* # */ /* y */#include \"a.h\"",
+            "in a comment # */ # include \"a.h\"",
+            "#inc\\\nlude \\\r\n \"a.h\"",
+            "%:include \"a.h\"",
+            "??=include \"a.h\"",
+            "int x;\n#include_next \"a.h\" // why",
+        ] {
+            assert_eq!(header_names(text), [quoted("a.h")], "{text}");
+        }
+        assert_eq!(header_names("#include <a/b.h>"), [angled("a/b.h")]);
+    }
+
+    #[test]
+    fn operands_of_macros_are_computed() {
+        assert_eq!(header_names("#include HEADER(x)"), [HeaderName::Computed]);
+        assert_eq!(header_names("# /* no end"), [HeaderName::Computed]);
+        assert_eq!(header_names("#include /* no"), [HeaderName::Computed]);
+        assert_eq!(header_names("#include \"a.h"), [HeaderName::Computed]);
+    }
+
+    #[test]
+    fn names_in_conditions_and_definitions_are_found() {
+        assert_eq!(
+            header_names("#if 1 < 2 && __has_include( <late.h>) || HAS (\"b.h\")"),
+            [angled("late.h"), quoted("b.h")]
+        );
+        assert_eq!(header_names("# define H <c.h>"), [angled("c.h")]);
+        assert_eq!(header_names("#if defined(A) && a < b && c > d"), []);
+    }
+
+    #[test]
+    fn text_that_is_no_directive_is_ignored() {
+        for text in [
+            "// #include \"a.h\"",
+            " * #include <a.h>",
+            "const char* text = \"#include\";",
+            "#pragma once",
+            "#error \"a.h\"",
+            "#",
+        ] {
+            assert_eq!(header_names(text), [], "{text}");
+        }
+    }
+}
