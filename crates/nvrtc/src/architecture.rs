@@ -41,8 +41,9 @@ impl Architecture {
         }
     }
 
-    /// Returns the virtual architecture of `device`. An NVRTC that is older than the device may not support it:
-    /// [`Nvrtc::architecture_for`](crate::Nvrtc::architecture_for) returns a supported one.
+    /// Returns the virtual architecture of `device`. An NVRTC that is older than the device may not support it, and a
+    /// driver that is older than NVRTC rejects its PTX: [`Nvrtc::architecture_for`](crate::Nvrtc::architecture_for)
+    /// returns an architecture that works with both.
     ///
     /// CUDA: `cuDeviceGetAttribute`.
     ///

@@ -6,7 +6,7 @@ use crate::{Diagnostic, Error, Result};
 
 /// The outputs of a compilation and the compiler's log: plain data, independent of NVRTC.
 ///
-/// The [options](crate::CompileOptions) determine the output formats: PTX by default, a cubin for a
+/// The [options](crate::CompileOptions) determine the output formats: PTX by default, a cubin and PTX for a
 /// [real](crate::Architecture::real) architecture, and LTO IR, OptiX IR or Tile IR on request.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CompiledProgram {

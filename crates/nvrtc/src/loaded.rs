@@ -1,13 +1,16 @@
 //! Compilation and loading in one call.
 
-use curium_driver::{Device, JitOptions, Kernel, Library, Signature};
+use std::borrow::Cow;
 
-use crate::{CompileOptions, CompiledProgram, Nvrtc, Program, Result};
+use curium_driver::sys::CUresult;
+use curium_driver::{Device, Driver, JitOptions, Kernel, Library, Signature};
+
+use crate::{CompileOptions, CompiledProgram, Error, Nvrtc, Program, Result};
 
 /// Compiles CUDA C++ for a device and loads it. Implemented by [`Device`].
 pub trait Compile {
     /// Compiles `program`, for example the text of a source, for this device with the NVRTC of this machine, and loads
-    /// it.
+    /// it. The output is PTX, or a cubin if NVRTC is newer than the driver: see [`Nvrtc::architecture_for`].
     ///
     /// ```no_run
     /// use curium_driver::Device;
@@ -28,7 +31,8 @@ pub trait Compile {
     fn compile(&self, program: impl Into<Program>) -> Result<LoadedProgram>;
 
     /// Compiles and loads like [`Compile::compile`], with another NVRTC and with options. The default architecture is
-    /// that of this device.
+    /// that of [`Nvrtc::architecture_for`]. If the device cannot run the cubin for a real architecture, the PTX of the
+    /// same architecture is loaded instead.
     ///
     /// # Errors
     ///
@@ -73,11 +77,11 @@ impl LoadedProgram {
     ) -> Result<Self> {
         let mut options = options.clone();
         if !options.has_architecture() {
-            options =
-                options.with_architecture(nvrtc.architecture_for(device.compute_capability()?)?);
+            options = options.with_architecture(nvrtc.architecture_for(device)?);
         }
         let program = nvrtc.compile(program, &options)?;
-        let library = program.library(device, &JitOptions::new())?;
+        let library = load(&program, device)
+            .map_err(|error| with_version_hint(error, nvrtc, device.driver()))?;
         Ok(Self { program, library })
     }
 
@@ -101,4 +105,45 @@ impl LoadedProgram {
     pub fn program(&self) -> &CompiledProgram {
         &self.program
     }
+}
+
+/// Loads the cubin of `program`, if it has one, or its PTX if the device cannot run the cubin.
+fn load(program: &CompiledProgram, device: &Device) -> Result<Library> {
+    let result = program.library(device, &JitOptions::new());
+    let Err(Error::Driver(error)) = &result else {
+        return result;
+    };
+    // NVRTC generates the PTX, too. The simulator runs nothing else.
+    match program.ptx() {
+        Ok(ptx) if error.code() == Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU) => {
+            Ok(Library::from_ptx(device, ptx)?)
+        }
+        _ => result,
+    }
+}
+
+/// Adds a hint to the error of a driver that rejects the output of a newer NVRTC.
+fn with_version_hint(error: Error, nvrtc: &Nvrtc, driver: &Driver) -> Error {
+    let Error::Driver(error) = error else {
+        return error;
+    };
+    let is_rejected = matches!(
+        error.code(),
+        Some(
+            CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+                | CUresult::CUDA_ERROR_INVALID_IMAGE
+                | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+        )
+    );
+    if !is_rejected || !nvrtc.is_newer_than(driver) {
+        return Error::Driver(error);
+    }
+    let compiler = nvrtc.version();
+    let version = driver.version();
+    let hint = format!(
+        "NVRTC of CUDA {compiler} is newer than this driver, which rejects its PTX, and the simulator and drivers of an \
+         older major version reject its cubins: use NVRTC of CUDA {version} or older (CURIUM_NVRTC_PATH), a driver for CUDA \
+         {compiler}, or `Nvrtc::architecture_for` as the architecture"
+    );
+    Error::Driver(error.advised(|_| Some(Cow::Owned(hint))))
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use curium_driver::sys::call;
 use curium_driver::sys::load::{LibraryDescription, LoadedLibrary, Origin, Package, Rejection};
-use curium_driver::{ComputeCapability, CudaVersion, DiskCache};
+use curium_driver::{ComputeCapability, CudaVersion, Device, DiskCache, Driver};
 
 use self::api::Api;
 pub use self::bundled_headers::{BundledHeaders, InstallFlags};
@@ -179,14 +179,29 @@ impl Nvrtc {
         Ok(capabilities)
     }
 
-    /// Returns the newest architecture that both this NVRTC and `device` support: that of the device, or an older one
+    /// Returns the architecture to compile for so that `device` can run the output: that of the device, or an older one
     /// if the device is newer than this NVRTC.
+    ///
+    /// It is virtual, for PTX, unless this NVRTC is newer than the driver, which rejects the PTX of a newer CUDA. Then it
+    /// is [real](Architecture::real), for a cubin, which a driver of the same major CUDA version loads. The simulator
+    /// runs PTX only.
     ///
     /// # Errors
     ///
     /// [`Error::TooOldDevice`] if this NVRTC no longer supports such a device.
-    pub fn architecture_for(&self, device: ComputeCapability) -> Result<Architecture> {
-        newest_for(&self.supported_architectures()?, device)
+    pub fn architecture_for(&self, device: &Device) -> Result<Architecture> {
+        let capability = device.compute_capability()?;
+        let architecture = newest_for(&self.supported_architectures()?, capability)?;
+        Ok(if self.is_newer_than(device.driver()) {
+            architecture.real()
+        } else {
+            architecture
+        })
+    }
+
+    /// Returns `true` if the driver rejects the PTX of this NVRTC because of its version.
+    pub(crate) fn is_newer_than(&self, driver: &Driver) -> bool {
+        self.version > driver.version()
     }
 
     /// Compiles a program.

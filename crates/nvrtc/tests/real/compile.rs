@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::library::{compile_error, compiled, program, with_nvrtc};
-use curium_driver::{ComputeCapability, CudaVersion};
+use curium_driver::{ComputeCapability, CudaVersion, Driver};
 use curium_nvrtc::{Architecture, CompileOptions, Error, PrecompiledHeader, Severity};
+use curium_sim::{Config, Simulator};
 
 const SCALE: &str = "#include \"scale.h\"\nextern \"C\" __global__ void scale(float* x) {\n  x[threadIdx.x] *= SCALE;\n}\n";
 const EMPTY: &str = "extern \"C\" __global__ void empty() {}";
@@ -210,18 +211,16 @@ fn option_changes_the_code() {
 fn architecture_for_a_device_compiles() {
     with_nvrtc("architecture_for_a_device_compiles", |nvrtc| {
         let supported = nvrtc.supported_architectures().expect("NVRTC reports them");
-        assert!(
-            supported.contains(&ComputeCapability { major: 9, minor: 0 }),
-            "{supported:?}"
-        );
-        let future = ComputeCapability {
-            major: 99,
-            minor: 0,
-        };
+        let capability = ComputeCapability { major: 9, minor: 0 };
+        assert!(supported.contains(&capability), "{supported:?}");
+        let config = Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN);
+        let simulator = Simulator::new(config).expect("the settings are right");
+        let driver = simulator.driver::<Driver>().expect("the table is complete");
+        let device = driver.device(0).expect("there is one");
         let architecture = nvrtc
-            .architecture_for(future)
-            .expect("a newer device runs older PTX");
-        assert_eq!(supported.last(), Some(&architecture.capability()));
+            .architecture_for(&device)
+            .expect("NVRTC compiles for the device");
+        assert_eq!(architecture, Architecture::from(capability));
         compiled(
             nvrtc,
             &program(EMPTY),

@@ -7,6 +7,7 @@ mod compile;
 mod includes;
 mod library;
 mod link;
+mod old_driver;
 mod options;
 mod run;
 mod test_set;

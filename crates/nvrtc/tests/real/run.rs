@@ -22,17 +22,12 @@ fn uses_cuda() -> bool {
     std::env::var("CURIUM_TEST_DRIVER").is_ok_and(|driver| driver == "cuda")
 }
 
-/// Returns options for PTX on the simulator, and for a cubin on a real device, whose driver may be older than NVRTC.
+/// Returns options for the architecture that the driver of `device` loads.
 fn options(nvrtc: &Nvrtc, device: &Device) -> CompileOptions {
-    let capability = device.compute_capability().expect("the device has one");
     let architecture = nvrtc
-        .architecture_for(capability)
+        .architecture_for(device)
         .expect("NVRTC compiles for the device");
-    CompileOptions::new().with_architecture(if uses_cuda() {
-        architecture.real()
-    } else {
-        architecture
-    })
+    CompileOptions::new().with_architecture(architecture)
 }
 
 #[test]
@@ -73,7 +68,7 @@ fn template_from_a_string_runs_with_its_arguments() {
 
 #[test]
 fn source_that_a_device_compiles_runs() {
-    with_nvrtc("source_that_a_device_compiles_runs", |nvrtc| {
+    with_nvrtc("source_that_a_device_compiles_runs", |_| {
         on_driver(|driver| {
             let device = driver.device(0).expect("there is one");
             let stream = device
@@ -81,10 +76,7 @@ fn source_that_a_device_compiles_runs() {
                 .expect("it can be retained")
                 .stream()
                 .expect("it can be created");
-            let compile = |source: &str| match uses_cuda() {
-                true => device.compile_with(nvrtc, source, &options(nvrtc, &device)),
-                false => device.compile(source),
-            };
+            let compile = |source: &str| device.compile(source);
             let program = compile(
                 "extern \"C\" __global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }",
             );
@@ -132,9 +124,8 @@ fn linked_ptx_runs() {
                 .expect("it can be retained")
                 .stream()
                 .expect("it can be created");
-            let capability = device.compute_capability().expect("the device has one");
             let architecture = nvrtc
-                .architecture_for(capability)
+                .architecture_for(&device)
                 .expect("NVRTC compiles for the device");
             let options = CompileOptions::new()
                 .with_architecture(architecture)

@@ -1,0 +1,92 @@
+//! Drivers that are older than NVRTC, on the simulator.
+
+use std::sync::mpsc;
+
+use curium_driver::sys::CUresult;
+use curium_driver::{Call, CudaVersion, Driver, Function, observe_calls};
+use curium_nvrtc::{Architecture, Compile as _, CompileOptions, Error};
+use curium_sim::{Config, Simulator};
+
+use crate::library::{TestResult, nvrtc};
+
+const SOURCE: &str = "extern \"C\" __global__ void k() {}";
+const OLD: CudaVersion = CudaVersion::new(12, 4);
+/// The version of one test alone, by which the observer recognizes its driver.
+const OBSERVED: CudaVersion = CudaVersion::new(12, 3);
+
+/// A driver loads the cubin. The simulated one rejects it, because it runs no machine code, and the PTX like a real driver.
+#[test]
+fn newer_compiler_makes_a_cubin_for_an_older_driver() -> TestResult {
+    let Some(nvrtc) = nvrtc("newer_compiler_makes_a_cubin_for_an_older_driver") else {
+        return Ok(());
+    };
+    let driver = Simulator::new(Config::new().with_driver_version(OBSERVED))?.driver::<Driver>()?;
+    let device = driver.device(0)?;
+    let architecture = nvrtc.architecture_for(&device)?;
+    if nvrtc.version() <= OBSERVED {
+        assert_eq!(architecture, Architecture::new(9, 0));
+        device.compile_with(&nvrtc, SOURCE, &CompileOptions::new())?;
+        return Ok(());
+    }
+    assert_eq!(architecture, Architecture::new(9, 0).real());
+    let (sender, codes) = mpsc::channel();
+    let guard = observe_calls(move |call: &Call<'_>| {
+        if call.function == Function::cuLibraryLoadData && call.driver.version() == OBSERVED {
+            // The receiver outlives the guard.
+            let _ = sender.send(call.code);
+        }
+    });
+    let Err(Error::Driver(error)) = device.compile_with(&nvrtc, SOURCE, &CompileOptions::new())
+    else {
+        return Err("the simulator loads no cubin, and this driver no newer PTX".into());
+    };
+    drop(guard);
+    let expected = [
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU,
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+    ];
+    let codes: Vec<_> = codes.try_iter().collect();
+    assert_eq!(codes, expected, "first the cubin, then the PTX");
+    let hint = error.hint().unwrap_or_default();
+    assert!(hint.contains("NVRTC of CUDA 12.3 or older"), "{error}");
+    Ok(())
+}
+
+/// The output for a real architecture contains PTX, which the simulator runs.
+#[test]
+fn program_for_a_real_architecture_is_simulated() -> TestResult {
+    let Some(nvrtc) = nvrtc("program_for_a_real_architecture_is_simulated") else {
+        return Ok(());
+    };
+    let config = Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN);
+    let driver = Simulator::new(config)?.driver::<Driver>()?;
+    let options = CompileOptions::new().with_architecture(Architecture::new(8, 0).real());
+    let program = driver.device(0)?.compile_with(&nvrtc, SOURCE, &options)?;
+    assert!(program.program().cubin().is_ok());
+    program.kernel::<()>("k")?;
+    Ok(())
+}
+
+/// PTX on request is an error that names the remedy.
+#[test]
+fn rejected_ptx_names_the_architecture_to_use() -> TestResult {
+    let Some(nvrtc) = nvrtc("rejected_ptx_names_the_architecture_to_use") else {
+        return Ok(());
+    };
+    if nvrtc.version() <= OLD {
+        return Ok(());
+    }
+    let driver = Simulator::new(Config::new().with_driver_version(OLD))?.driver::<Driver>()?;
+    let options = CompileOptions::new().with_architecture(Architecture::new(9, 0));
+    let result = driver.device(0)?.compile_with(&nvrtc, SOURCE, &options);
+    let error = result
+        .err()
+        .ok_or("the driver rejects newer PTX")?
+        .to_string();
+    assert!(
+        error.contains("CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
+        "{error}"
+    );
+    assert!(error.contains("`Nvrtc::architecture_for`"), "{error}");
+    Ok(())
+}
