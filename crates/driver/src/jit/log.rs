@@ -216,8 +216,8 @@ fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'
     };
     let version = driver.version();
     Some(Cow::Owned(format!(
-        "PTX {major}.{minor} needs a driver for {needed}, and this one is for CUDA {version}: update the driver, or \
-         compile with an nvcc or NVRTC of CUDA {version} or older"
+        "PTX {major}.{minor} needs a driver for {needed}, and this one is for CUDA {version}: update the driver, \
+         compile with an nvcc or NVRTC of CUDA {version} or older, or compile to a cubin for the device"
     )))
 }
 

@@ -12,7 +12,7 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
     match code {
         CUresult::CUDA_ERROR_NO_DEVICE => Some(no_device()),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Some(Cow::Owned(format!(
-            "the PTX was compiled by a newer CUDA than this driver's {0}: update the driver, or compile with nvcc or NVRTC of CUDA {0} or older",
+            "the PTX was compiled by a newer CUDA than this driver's {0}: update the driver, compile with nvcc or NVRTC of CUDA {0} or older, or compile to a cubin for the device",
             driver.version()
         ))),
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => Some(Cow::Borrowed(
