@@ -26,9 +26,24 @@ use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 /// # Ok::<(), curium_nvrtc::Error>(())
 /// ```
 ///
-/// `source "file"` embeds the text of the file in the program; its path is relative to the source file. The names of
-/// the kernels are name expressions: a kernel need not be `extern "C"`, and a name after `=` may be a template
-/// instance, such as `fn scale(x: &mut [f32]) = "scale<float>";`. Instead of `load` the struct has:
+/// `source "file"` embeds the text of the file in the program; its path is relative to the Rust file. So does
+/// `headers { "name" = "file" }` for a header that the source includes as `"name"`:
+///
+/// ```
+/// curium_nvrtc::kernels! {
+///     struct Kernels source "../tests/real/kernels/offset.cu" headers {
+///         "offset.h" = "../tests/real/kernels/offset.h",
+///     } {
+///         fn offset(x: &mut [f32], n: u32);
+///     }
+/// }
+///
+/// let program = Kernels::program();
+/// assert!(program.source().contains("#include \"offset.h\""));
+/// ```
+///
+/// The names of the kernels are name expressions: a kernel need not be `extern "C"`, and a name after `=` may be a
+/// template instance, such as `fn scale(x: &mut [f32]) = "scale<float>";`. Instead of `load` the struct has:
 ///
 /// - `program()`: the [`Program`], to which headers can be added,
 /// - `compile(nvrtc, device)`: compiles that program for the device and loads it,
@@ -55,17 +70,23 @@ use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 /// ```
 #[macro_export]
 macro_rules! kernels {
-    ($(#[$attribute:meta])* $vis:vis struct $name:ident source $path:literal $($functions:tt)*) => {
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident source $path:literal headers $headers:tt $($functions:tt)*) => {
         $crate::__driver::kernels! {
-            @from [by $crate::kernels, source $path] $(#[$attribute])* $vis struct $name $($functions)*
+            @from [by $crate::kernels, source $path $headers] $(#[$attribute])* $vis struct $name $($functions)*
         }
     };
-    (@load [source $path:literal] $proof:tt [$vis:vis] $name:ident) => {
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident source $path:literal $($functions:tt)*) => {
+        $crate::__driver::kernels! {
+            @from [by $crate::kernels, source $path {}] $(#[$attribute])* $vis struct $name $($functions)*
+        }
+    };
+    (@load [source $path:literal { $($header:literal = $file:literal),* $(,)? }] $proof:tt [$vis:vis] $name:ident) => {
         impl $name {
             /// Returns the program that the kernels are compiled from.
             #[must_use]
             $vis fn program() -> $crate::Program {
                 $crate::__program($path, include_str!($path), Self::KERNEL_NAMES)
+                    $(.with_header($header, include_str!($file)))*
             }
 
             /// Compiles the program for `device`, loads it and looks up the kernels.
