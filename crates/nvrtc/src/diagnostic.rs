@@ -1,5 +1,6 @@
 //! Diagnostics of the compiler.
 
+mod hint;
 mod parse;
 
 use std::fmt;
@@ -28,6 +29,8 @@ pub struct Diagnostic {
     pub location: Option<SourceLocation>,
     /// Notes, such as the instantiation or the candidates.
     pub notes: Vec<Diagnostic>,
+    /// A hint, if one applies, such as how to add a missing header.
+    pub hint: Option<String>,
 }
 
 /// A location in a source.
@@ -76,10 +79,16 @@ impl fmt::Display for Diagnostic {
             write!(formatter, "\n{:margin$}--> {location}", "")?;
             location.show_source(formatter, margin)?;
         }
-        self.notes.iter().try_for_each(|note| match note.location {
-            Some(_) => write!(formatter, "\n{note}"),
-            None => write!(formatter, "\n{:margin$} = note: {}", "", note.message),
-        })
+        for note in &self.notes {
+            match note.location {
+                Some(_) => write!(formatter, "\n{note}")?,
+                None => write!(formatter, "\n{:margin$} = note: {}", "", note.message)?,
+            }
+        }
+        match &self.hint {
+            Some(hint) => write!(formatter, "\n{:margin$} = hint: {hint}", ""),
+            None => Ok(()),
+        }
     }
 }
 
@@ -154,6 +163,7 @@ mod tests {
             message: message.to_owned(),
             location,
             notes: Vec::new(),
+            hint: None,
         }
     }
 
@@ -195,6 +205,12 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "error[20]: no\n --> a.cu:7\n  = note: because\nnote: candidate\n --> a.cu:2:1"
+        );
+        error.notes.clear();
+        error.hint = Some("do this".to_owned());
+        assert_eq!(
+            error.to_string(),
+            "error[20]: no\n --> a.cu:7\n  = hint: do this"
         );
     }
 

@@ -80,7 +80,7 @@ pub enum Error {
     },
     /// A header of CUDA is not installed.
     #[error(
-        "CUDA headers: `{header}` not found (searched {}); install the Python package `{package}`, or set CUDA_HOME to a CUDA toolkit",
+        "CUDA headers: `{header}` not found (searched {}); install the Python package `{package}`, or set CUDA_HOME to a CUDA toolkit or CURIUM_CUDA_INCLUDE_PATH to the folders",
         list(.folders)
     )]
     Headers {

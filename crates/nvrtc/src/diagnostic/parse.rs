@@ -1,5 +1,6 @@
 //! Parsing of the compiler's log.
 
+use super::hint::hint;
 use super::{Diagnostic, Severity, SourceLocation};
 use crate::Program;
 
@@ -111,6 +112,7 @@ fn note(line: &str) -> Diagnostic {
         message: line.to_owned(),
         location: None,
         notes: Vec::new(),
+        hint: None,
     }
 }
 
@@ -119,9 +121,11 @@ fn column(caret: &str) -> Option<u32> {
     u32::try_from(position + 1).ok()
 }
 
-/// Trims notes, and takes source lines from the program if possible: only newer versions include them in the log.
+/// Trims notes, adds hints, and takes source lines from the program if possible: only newer versions include them in the
+/// log.
 fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
     diagnostic.message = diagnostic.message.trim().to_owned();
+    diagnostic.hint = hint(&diagnostic.message);
     if let Some(location) = &mut diagnostic.location {
         let line = (location.line as usize).checked_sub(1);
         let known = program
@@ -193,6 +197,7 @@ fn diagnostic(
         message,
         location,
         notes: Vec::new(),
+        hint: None,
     }
 }
 

@@ -4,6 +4,7 @@
 mod build_script;
 mod cache;
 mod compile;
+mod headers;
 mod includes;
 mod library;
 mod link;
