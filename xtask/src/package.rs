@@ -45,6 +45,8 @@ pub(crate) struct Pins {
     pub(crate) cufft: Vec<CudaVersion>,
     /// NCCL of each of its own versions, the oldest first.
     pub(crate) nccl: Vec<CudaVersion>,
+    /// The CUDA C++ Core Libraries for the versions of NVRTC that are tested by default, the oldest first.
+    pub(crate) cccl: Vec<CudaVersion>,
     /// The assemblers with which the simulator is compared.
     pub(crate) ptxas: Vec<CudaVersion>,
 }
@@ -372,6 +374,7 @@ mod tests {
             &pins.curand,
             &pins.cufft,
             &pins.nccl,
+            &pins.cccl,
         ] {
             let versions: Vec<_> = list.iter().map(|cuda| cuda.version).collect();
             assert!(

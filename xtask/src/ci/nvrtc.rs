@@ -1,5 +1,7 @@
-//! The tests of `curium-nvrtc` with the real compilers, which need no GPU, and the example that compiles.
+//! The tests of `curium-nvrtc` with the real compilers, which need no GPU, the chapter of the book on CUDA C++, and the example that
+//! compiles.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -12,6 +14,13 @@ use crate::version::Version;
 
 /// The default versions besides the newest: the oldest, and the first with precompiled headers.
 const VERSIONS: [Version; 2] = [Version::from_raw(11080), Version::from_raw(12080)];
+
+/// The environment variable with the folders of CUDA's headers.
+const INCLUDE_VARIABLE: &str = "CURIUM_CUDA_INCLUDE_PATH";
+
+/// The module of the book's chapter on CUDA C++, and the first version that compiles CUB.
+const CHAPTER: &str = "cuda_cpp";
+const CHAPTER_SINCE: Version = Version::from_raw(12080);
 
 /// The example that compiles a template. The simulated driver accepts PTX of an NVRTC that is not newer.
 const EXAMPLE: &str =
@@ -40,11 +49,45 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
                 .folder_of(|name| name.starts_with("libnvJitLink.so"))?;
             command.env("CURIUM_NVJITLINK_PATH", folder);
         }
+        if let Some(folders) = include_folders(&pins, nvrtc.version)? {
+            command.env(INCLUDE_VARIABLE, folders);
+        }
         run_all(&mut command)?;
+    }
+    for nvrtc in &chosen {
+        if let Some(folders) = include_folders(&pins, nvrtc.version)?
+            && nvrtc.version >= CHAPTER_SINCE
+        {
+            run_chapter(nvrtc, &folders)?;
+        }
     }
     let taken = chosen.iter().rfind(|nvrtc| nvrtc.version <= DRIVER);
     taken.map_or(Ok(()), |nvrtc| run_example(nvrtc))?;
     Ok(Outcome::Passed)
+}
+
+/// Returns the folders of CUDA's headers of this version, if its C++ libraries are pinned.
+fn include_folders(pins: &Pins, version: Version) -> Result<Option<OsString>> {
+    let Some(cccl) = pins.cccl.iter().find(|cccl| cccl.version == version) else {
+        return Ok(None);
+    };
+    let cub = cccl.package.folder_of(|name| name == "cub.cuh")?;
+    let libraries = cub
+        .parent()
+        .context("the package has a folder of headers")?;
+    let folders = [pins.cuda(version)?.include()?, libraries.to_path_buf()];
+    Ok(Some(std::env::join_paths(folders)?))
+}
+
+/// Runs the code of the book's chapter, which only compiles without NVRTC.
+fn run_chapter(nvrtc: &CudaVersion, include_folders: &OsString) -> Result<()> {
+    let mut command = cargo();
+    command
+        .args(["test", "-p", "curium-tests", "--quiet", "--doc", CHAPTER])
+        .env("CURIUM_NVRTC_PATH", folder(nvrtc)?)
+        .env(INCLUDE_VARIABLE, include_folders);
+    run_all(&mut command)?;
+    Ok(())
 }
 
 /// Returns the folder of this NVRTC.
