@@ -20,6 +20,7 @@ chapters! {
     unified_memory = "unified-memory.md";
     platforms = "platforms.md";
     loading = "loading.md";
+    cuda_cpp = "cuda-cpp.md";
     devices = "devices.md";
     contexts_and_streams = "contexts-and-streams.md";
     comparison = "comparison.md";

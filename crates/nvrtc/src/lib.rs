@@ -4,13 +4,13 @@
 //! and neither is required to compile or start a program: `load` finds them at run time. Every version since CUDA 11.8
 //! (nvJitLink: 12.0) is supported. An error names the function or option that an older version lacks.
 //!
-//! NVRTC generates PTX of its own version, and an older driver rejects it. To support older drivers, use an NVRTC
-//! that is no newer than the oldest driver, or compile to a cubin.
+//! NVRTC generates PTX of its own version, and an older driver rejects it. [`Compile`] and
+//! [`Nvrtc::architecture_for`] then compile to a cubin.
 //!
 //! # The book
 //!
-//! The chapters of the book are in the folder `docs/book/src` of the repository: `loading.md` explains how compiled code is loaded,
-//! `recipes.md` contains examples.
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `cuda-cpp.md` contains examples with templates,
+//! headers, half precision, CUB, the cache and build scripts; `loading.md` explains how compiled code is loaded.
 //!
 //! # Example
 //!
