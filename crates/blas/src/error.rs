@@ -3,6 +3,7 @@
 use std::fmt;
 
 use curium_driver::sys::load::{self, LoadError, MissingFunction};
+use curium_driver::{CudaError, ErrorClass, LibraryStatus};
 use thiserror::Error as ThisError;
 
 use crate::sys::cublasStatus_t;
@@ -30,8 +31,8 @@ pub enum Error {
     #[error(transparent)]
     Plan(#[from] Box<PlanError>),
     /// An operation of the driver failed.
-    #[error(transparent)]
-    Driver(Box<curium_driver::Error>),
+    #[error("{0}")]
+    Driver(#[from] curium_driver::Error),
 }
 
 /// A function of cuBLAS that returned an error.
@@ -92,18 +93,11 @@ impl fmt::Debug for ShapeError {
     }
 }
 
-// Every variant is boxed, so that the result of a call is returned in registers.
+// Every variant is a pointer, or an enum of pointers, so that the result of a call is returned in registers.
 const _: () = assert!(
     size_of::<Error>() == 2 * size_of::<usize>(),
     "a variant is larger than a pointer"
 );
-
-impl From<curium_driver::Error> for Error {
-    #[cold]
-    fn from(error: curium_driver::Error) -> Self {
-        Self::Driver(Box::new(error))
-    }
-}
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -111,5 +105,41 @@ impl fmt::Debug for Error {
             Self::Driver(error) => fmt::Debug::fmt(error, formatter),
             _ => fmt::Display::fmt(self, formatter),
         }
+    }
+}
+
+impl CudaError for Error {
+    fn wrapped(&self) -> Option<&dyn CudaError> {
+        Some(match self {
+            Self::Load(error) => &**error,
+            Self::Call(error) => &**error,
+            Self::Missing(error) => &**error,
+            Self::Shape(error) => &**error,
+            Self::Plan(error) => &**error,
+            Self::Driver(error) => error,
+        })
+    }
+}
+
+impl CudaError for ShapeError {}
+
+impl CudaError for PlanError {}
+
+impl LibraryStatus for cublasStatus_t {
+    fn class(&self) -> ErrorClass {
+        match *self {
+            Self::CUBLAS_STATUS_ALLOC_FAILED => ErrorClass::Resource,
+            Self::CUBLAS_STATUS_NOT_INITIALIZED | Self::CUBLAS_STATUS_INVALID_VALUE => {
+                ErrorClass::Usage
+            }
+            Self::CUBLAS_STATUS_ARCH_MISMATCH
+            | Self::CUBLAS_STATUS_NOT_SUPPORTED
+            | Self::CUBLAS_STATUS_LICENSE_ERROR => ErrorClass::System,
+            _ => ErrorClass::Unknown,
+        }
+    }
+
+    fn is_out_of_memory(&self) -> bool {
+        *self == Self::CUBLAS_STATUS_ALLOC_FAILED
     }
 }

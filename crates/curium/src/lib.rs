@@ -97,6 +97,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod error;
+
 #[cfg(feature = "blas")]
 pub use curium_blas as blas;
 #[cfg(feature = "derive")]
@@ -115,7 +117,9 @@ pub use curium_nvrtc as nvrtc;
 pub use curium_nvrtc::kernels;
 #[cfg(feature = "rand")]
 pub use curium_rand as rand;
-pub use driver::{Error, Result, sys};
+pub use driver::{CudaError, Error, Result, sys};
+
+pub use self::error::find_error;
 
 pub mod prelude {
     //! The most commonly used items.
@@ -125,8 +129,9 @@ pub mod prelude {
     #[cfg(feature = "graphs")]
     pub use curium_driver::Graph;
     pub use curium_driver::{
-        ArgumentList, ByValue, Context, Device, DevicePointer, Driver, Error, Event, EventFlags,
-        Kernel, LaunchConfig, Library, Module, SafeKernel, Stream, StreamFlags, StreamOptions,
+        ArgumentList, ByValue, Context, CudaError, Device, DevicePointer, Driver, Error, Event,
+        EventFlags, Kernel, LaunchConfig, Library, Module, SafeKernel, Stream, StreamFlags,
+        StreamOptions,
     };
     pub use curium_memory::{
         DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer, PinnedFlags, UnifiedBuffer, copy,

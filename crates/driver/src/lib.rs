@@ -20,7 +20,7 @@
 //! | Read and write `__device__` variables | [`Global`] |
 //! | Measure time | [`Event::elapsed_since`] |
 //! | Connect devices | [`Context::enable_peer_access`], [`Driver::topology`], [`PeerLink`] |
-//! | Handle errors | [`Error`], [`ErrorClass`], [`Returned`], [`set_drop_observer`] |
+//! | Handle errors | [`Error`], [`CudaError`], [`ErrorClass`], [`Returned`], [`set_drop_observer`] |
 //! | Observe driver calls | [`observe_calls`], [`CallSpans`], [`LogListener`] |
 //! | Call a function that has no wrapper | [`call!`], [`sys`], `as_raw` and `from_raw` of each object |
 //! | Build a crate on this one | [`extend`], [`hazard`] |
@@ -143,8 +143,8 @@ pub use curium_sys::{CudaVersion, Function};
 pub use self::base::call::RawHandle;
 pub use self::base::call_spans::CallSpans;
 pub use self::base::error::{
-    ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError,
-    RecoveryAttempt, Result, Returned,
+    ArgumentError, CallError, CudaError, Error, ErrorClass, ForkError, LibraryStatus,
+    OutOfMemoryError, PanicError, RecoveryAttempt, Result, Returned,
 };
 #[doc(hidden)]
 pub use self::base::hook::Observation;

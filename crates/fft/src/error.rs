@@ -3,6 +3,7 @@
 use std::fmt;
 
 use curium_driver::sys::load::{self, LoadError, MissingFunction};
+use curium_driver::{CudaError, ErrorClass, LibraryStatus};
 use thiserror::Error as ThisError;
 
 use crate::sys::cufftResult;
@@ -27,8 +28,8 @@ pub enum Error {
     #[error(transparent)]
     Shape(#[from] Box<ShapeError>),
     /// An operation of the driver failed.
-    #[error(transparent)]
-    Driver(Box<curium_driver::Error>),
+    #[error("{0}")]
+    Driver(#[from] curium_driver::Error),
 }
 
 /// A function of cuFFT that returned an error.
@@ -61,18 +62,11 @@ impl fmt::Debug for ShapeError {
     }
 }
 
-// Every variant is boxed, so that the result of a call is returned in registers.
+// Every variant is a pointer, or an enum of pointers, so that the result of a call is returned in registers.
 const _: () = assert!(
     size_of::<Error>() == 2 * size_of::<usize>(),
     "a variant is larger than a pointer"
 );
-
-impl From<curium_driver::Error> for Error {
-    #[cold]
-    fn from(error: curium_driver::Error) -> Self {
-        Self::Driver(Box::new(error))
-    }
-}
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,5 +74,42 @@ impl fmt::Debug for Error {
             Self::Driver(error) => fmt::Debug::fmt(error, formatter),
             _ => fmt::Display::fmt(self, formatter),
         }
+    }
+}
+
+impl CudaError for Error {
+    fn wrapped(&self) -> Option<&dyn CudaError> {
+        Some(match self {
+            Self::Load(error) => &**error,
+            Self::Call(error) => &**error,
+            Self::Missing(error) => &**error,
+            Self::Shape(error) => &**error,
+            Self::Driver(error) => error,
+        })
+    }
+}
+
+impl CudaError for ShapeError {}
+
+impl LibraryStatus for cufftResult {
+    fn class(&self) -> ErrorClass {
+        match *self {
+            Self::CUFFT_ALLOC_FAILED => ErrorClass::Resource,
+            Self::CUFFT_INVALID_PLAN
+            | Self::CUFFT_INVALID_TYPE
+            | Self::CUFFT_INVALID_VALUE
+            | Self::CUFFT_INVALID_SIZE
+            | Self::CUFFT_UNALIGNED_DATA
+            | Self::CUFFT_INVALID_DEVICE
+            | Self::CUFFT_NO_WORKSPACE => ErrorClass::Usage,
+            Self::CUFFT_NOT_IMPLEMENTED
+            | Self::CUFFT_NOT_SUPPORTED
+            | Self::CUFFT_MISSING_DEPENDENCY => ErrorClass::System,
+            _ => ErrorClass::Unknown,
+        }
+    }
+
+    fn is_out_of_memory(&self) -> bool {
+        *self == Self::CUFFT_ALLOC_FAILED
     }
 }

@@ -7,6 +7,7 @@ mod returned;
 use std::fmt;
 use std::time::Duration;
 
+use curium_driver::CudaError;
 use curium_driver::sys::load::{LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
@@ -17,7 +18,7 @@ pub use self::returned::Returned;
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why an operation failed. `Debug` is the text of `Display`, with the source on a line of its own.
+/// The reason why an operation failed. `Debug` is the text of `Display`, with hints and sources on lines of their own.
 #[derive(ThisError)]
 #[non_exhaustive]
 pub enum Error {
@@ -46,22 +47,15 @@ pub enum Error {
     #[error(transparent)]
     Finalized(#[from] Box<FinalizedError>),
     /// An operation of the driver failed.
-    #[error(transparent)]
-    Driver(Box<curium_driver::Error>),
+    #[error("{0}")]
+    Driver(#[from] curium_driver::Error),
 }
 
-// Every variant is boxed, so that the result of a call is returned in registers.
+// Every variant is a pointer, or an enum of pointers, so that the result of a call is returned in registers.
 const _: () = assert!(
     size_of::<Error>() == 2 * size_of::<usize>(),
     "a variant is larger than a pointer"
 );
-
-impl From<curium_driver::Error> for Error {
-    #[cold]
-    fn from(error: curium_driver::Error) -> Self {
-        Self::Driver(Box::new(error))
-    }
-}
 
 impl From<RendezvousError> for Error {
     fn from(error: RendezvousError) -> Self {
@@ -71,7 +65,10 @@ impl From<RendezvousError> for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_with_source(self, formatter)
+        match self {
+            Self::Driver(error) => fmt::Debug::fmt(error, formatter),
+            _ => write_with_source(self, formatter),
+        }
     }
 }
 
@@ -90,6 +87,22 @@ fn write_with_source(
 /// Formats a time with two significant digits, such as `2.5 s`.
 fn seconds(time: Duration) -> impl fmt::Display {
     format!("{:.1} s", time.as_secs_f64())
+}
+
+impl CudaError for Error {
+    fn wrapped(&self) -> Option<&dyn CudaError> {
+        Some(match self {
+            Self::Rendezvous(error) => &**error,
+            Self::Load(error) => &**error,
+            Self::Call(error) => &**error,
+            Self::Missing(error) => &**error,
+            Self::Argument(error) => &**error,
+            Self::Timeout(error) => &**error,
+            Self::Aborted(error) => &**error,
+            Self::Finalized(error) => &**error,
+            Self::Driver(error) => error,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub enum Error {
     #[error(transparent)]
     Missing(#[from] MissingFunction),
     /// An operation of the driver failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Driver(#[from] curium_driver::Error),
     /// A text for the compiler contains a NUL.
     #[error("{what}: NUL character (byte {position})")]

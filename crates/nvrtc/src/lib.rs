@@ -53,6 +53,7 @@ mod architecture;
 pub mod build;
 mod cache;
 mod compiled;
+mod cuda_error;
 mod diagnostic;
 mod error;
 mod generated;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use curium_driver::sys::load::{self, LoadError, MissingFunction};
+use curium_driver::{CudaError, ErrorClass, LibraryStatus};
 use thiserror::Error as ThisError;
 
 use crate::sys::curandStatus_t;
@@ -27,8 +28,8 @@ pub enum Error {
     #[error(transparent)]
     Argument(#[from] Box<ArgumentError>),
     /// An operation of the driver failed.
-    #[error(transparent)]
-    Driver(Box<curium_driver::Error>),
+    #[error("{0}")]
+    Driver(#[from] curium_driver::Error),
 }
 
 /// A function of cuRAND that returned an error.
@@ -61,18 +62,11 @@ impl fmt::Debug for ArgumentError {
     }
 }
 
-// Every variant is boxed, so that the result of a call is returned in registers.
+// Every variant is a pointer, or an enum of pointers, so that the result of a call is returned in registers.
 const _: () = assert!(
     size_of::<Error>() == 2 * size_of::<usize>(),
     "a variant is larger than a pointer"
 );
-
-impl From<curium_driver::Error> for Error {
-    #[cold]
-    fn from(error: curium_driver::Error) -> Self {
-        Self::Driver(Box::new(error))
-    }
-}
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,5 +74,39 @@ impl fmt::Debug for Error {
             Self::Driver(error) => fmt::Debug::fmt(error, formatter),
             _ => fmt::Display::fmt(self, formatter),
         }
+    }
+}
+
+impl CudaError for Error {
+    fn wrapped(&self) -> Option<&dyn CudaError> {
+        Some(match self {
+            Self::Load(error) => &**error,
+            Self::Call(error) => &**error,
+            Self::Missing(error) => &**error,
+            Self::Argument(error) => &**error,
+            Self::Driver(error) => error,
+        })
+    }
+}
+
+impl CudaError for ArgumentError {}
+
+impl LibraryStatus for curandStatus_t {
+    fn class(&self) -> ErrorClass {
+        match *self {
+            Self::CURAND_STATUS_ALLOCATION_FAILED => ErrorClass::Resource,
+            Self::CURAND_STATUS_NOT_INITIALIZED
+            | Self::CURAND_STATUS_TYPE_ERROR
+            | Self::CURAND_STATUS_OUT_OF_RANGE
+            | Self::CURAND_STATUS_LENGTH_NOT_MULTIPLE => ErrorClass::Usage,
+            Self::CURAND_STATUS_VERSION_MISMATCH
+            | Self::CURAND_STATUS_DOUBLE_PRECISION_REQUIRED
+            | Self::CURAND_STATUS_ARCH_MISMATCH => ErrorClass::System,
+            _ => ErrorClass::Unknown,
+        }
+    }
+
+    fn is_out_of_memory(&self) -> bool {
+        *self == Self::CURAND_STATUS_ALLOCATION_FAILED
     }
 }

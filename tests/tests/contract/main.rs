@@ -33,6 +33,7 @@ mod copy;
 mod core_dump;
 mod coverage;
 mod created_context;
+mod cuda_error;
 mod device;
 mod device_buffer;
 mod device_lookup;

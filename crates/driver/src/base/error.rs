@@ -2,6 +2,7 @@
 
 mod call;
 mod code;
+mod cuda_error;
 mod hint;
 mod out_of_memory;
 pub(crate) mod report;
@@ -16,6 +17,7 @@ use curium_sys::{CUdevice, CUresult, Function, MissingFunction};
 
 pub use self::call::CallError;
 pub use self::code::ErrorClass;
+pub use self::cuda_error::{CudaError, LibraryStatus};
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use self::report::{Note, OneLine, Report, debug_as_report};
 pub use self::returned::Returned;

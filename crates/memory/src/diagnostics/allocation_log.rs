@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use curium_driver::CudaError;
+
 pub use self::event::{AllocationEvent, CallSite, EventKind};
 pub use self::replay::Replay;
 pub use self::simulate_caching::CacheSample;
@@ -110,6 +112,8 @@ impl fmt::Display for AllocationLog {
             .try_for_each(|event| writeln!(formatter, "{event}"))
     }
 }
+
+impl CudaError for ParseLogError {}
 
 #[cfg(test)]
 mod tests {

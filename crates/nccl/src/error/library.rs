@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use curium_driver::{CudaError, ErrorClass};
 use thiserror::Error as ThisError;
 
 use super::{Error, seconds};
@@ -118,3 +119,31 @@ fn separated(message: &str) -> String {
         format!(": {message}")
     }
 }
+
+impl CudaError for CallError {
+    fn class(&self) -> ErrorClass {
+        match self.code {
+            _ if self.is_out_of_memory() => ErrorClass::Resource,
+            ncclResult_t::ncclInvalidArgument | ncclResult_t::ncclInvalidUsage => ErrorClass::Usage,
+            ncclResult_t::ncclSystemError | ncclResult_t::ncclRemoteError => ErrorClass::System,
+            _ => ErrorClass::Unknown,
+        }
+    }
+
+    /// NCCL has no code for it: its message quotes the driver's description.
+    fn is_out_of_memory(&self) -> bool {
+        self.code == ncclResult_t::ncclUnhandledCudaError && self.message.contains("out of memory")
+    }
+}
+
+impl CudaError for ArgumentError {}
+
+impl CudaError for TimeoutError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::System
+    }
+}
+
+impl CudaError for AbortedError {}
+
+impl CudaError for FinalizedError {}

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use curium_driver::{CudaError, ErrorClass};
 use thiserror::Error as ThisError;
 
 use super::{seconds, write_with_source};
@@ -183,6 +184,12 @@ fn list(ranks: &[usize]) -> impl fmt::Display {
     match ranks.len() - shown {
         0 => format!("{noun} {numbers}"),
         more => format!("{noun} {numbers} and {more} more"),
+    }
+}
+
+impl CudaError for RendezvousError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::System
     }
 }
 

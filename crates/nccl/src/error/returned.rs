@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use curium_driver::CudaError;
+
 use super::Error;
 
 /// An error with the value that the failed operation consumed. With `?`, the value is dropped.
@@ -27,12 +29,18 @@ impl<T> fmt::Debug for Returned<T> {
 
 impl<T> std::error::Error for Returned<T> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.error.source()
+        Some(&self.error)
     }
 }
 
 impl<T> From<Returned<T>> for Error {
     fn from(returned: Returned<T>) -> Self {
         returned.error
+    }
+}
+
+impl<T> CudaError for Returned<T> {
+    fn wrapped(&self) -> Option<&dyn CudaError> {
+        Some(&self.error)
     }
 }

@@ -98,7 +98,9 @@ impl LoadError {
         }
     }
 
-    fn advice(&self) -> String {
+    /// Returns the hint: the package to install, or the variable to set.
+    #[must_use]
+    pub fn hint(&self) -> String {
         match self.origin {
             Origin::Driver => self.driver_advice(),
             Origin::Toolkit(packages) => self.toolkit_advice(packages),
@@ -154,7 +156,7 @@ impl fmt::Display for LoadError {
             };
             write!(formatter, "{before}{}", folder.display())?;
         }
-        write!(formatter, "\nto fix it: {}", self.advice())
+        write!(formatter, "\nto fix it: {}", self.hint())
     }
 }
 

@@ -68,8 +68,11 @@ impl<T> fmt::Debug for Returned<T> {
     }
 }
 
-/// Without a source: the text is that of the error, and no [`Error`] has a source.
-impl<T> std::error::Error for Returned<T> {}
+impl<T> std::error::Error for Returned<T> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
 
 impl<T> From<Returned<T>> for Error {
     /// Drops the value. If its release failed, dropping it tries again.

@@ -1,0 +1,6 @@
+//! Conventions of the sources, which are checked for every item.
+
+#[path = "conventions/error_types.rs"]
+mod error_types;
+#[path = "conventions/sources.rs"]
+mod sources;
