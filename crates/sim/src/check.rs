@@ -1,18 +1,13 @@
 //! Tests on a simulator with all checks on.
 
 use std::fmt::Write as _;
-use std::thread;
-use std::time::{Duration, Instant};
 
+use curium_ptx::exec::{Report, Severity};
 use curium_sys::FromProvider;
 
 use crate::config::Config;
+use crate::live::LiveObject;
 use crate::simulator::Simulator;
-use crate::summary::Summary;
-use curium_ptx::exec::Severity;
-
-/// The time for which objects may outlive the closure before they count as leaked: another thread may be about to drop the last handle.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Runs a test on a new simulator with all checks on.
 ///
@@ -68,7 +63,8 @@ pub fn test_with<D: FromProvider<Simulator>, R>(config: Config, body: impl FnOnc
         .driver()
         .unwrap_or_else(|error| panic!("no driver for the test: {error}"));
     let result = body(device);
-    let failures = failures(&settled(&simulator));
+    let leaked = simulator.leaked_objects();
+    let failures = failures(&simulator.reports(), &leaked);
     assert!(
         failures.is_empty(),
         "the test failed on the simulator with seed {seed}:{failures}"
@@ -76,27 +72,17 @@ pub fn test_with<D: FromProvider<Simulator>, R>(config: Config, body: impl FnOnc
     result
 }
 
-/// Returns the summary once nothing is live, or after [`PATIENCE`].
-fn settled(simulator: &Simulator) -> Summary {
-    let deadline = Instant::now() + PATIENCE;
-    while !simulator.live_handles().is_empty() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(1));
-    }
-    simulator.summary()
-}
-
 /// Returns a line for each error, or else for each leak: after an error the context is lost, and its objects cannot be destroyed.
-fn failures(summary: &Summary) -> String {
+fn failures(reports: &[Report], leaked: &[LiveObject]) -> String {
     let mut text = String::new();
-    for report in summary
-        .reports
+    for report in reports
         .iter()
         .filter(|report| report.severity() == Severity::Error)
     {
         write!(text, "\n  {report}").unwrap_or_default();
     }
     if text.is_empty() {
-        for object in &summary.live_objects {
+        for object in leaked {
             write!(text, "\n  leak: {object}").unwrap_or_default();
         }
     }

@@ -52,7 +52,7 @@
 //! All host threads count as one: after one of them has waited for work, later operations of all host threads are ordered after that work.
 //!
 //! Objects that a program does not destroy are counted ([`Simulator::live_handles`]) and listed with the call that created each
-//! ([`Simulator::live_objects`]), and with the caller's stack on request ([`Config::with_backtraces`]).
+//! ([`Simulator::leaked_objects`]), and with the caller's stack on request ([`Config::with_backtraces`]).
 //!
 //! # Features
 //!

@@ -4,6 +4,8 @@ use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use curium_ptx::exec::Report;
 use curium_sys::{Api, ApiProvider, FromProvider, Function};
@@ -15,6 +17,9 @@ use crate::fault::Fault;
 use crate::live::{LiveHandles, LiveObject};
 use crate::summary::Summary;
 use crate::{entry, slot};
+
+/// The time for which an object may outlive its user before it counts as leaked: another thread may be about to drop the last handle.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A CUDA driver on the CPU.
 ///
@@ -142,9 +147,37 @@ impl Simulator {
     }
 
     /// Returns the live objects individually, the oldest first: the kind, the creating call, the size, the context and the stream of each.
+    ///
+    /// To detect leaks after asynchronous work, call [`Simulator::leaked_objects`].
     #[must_use]
     pub fn live_objects(&self) -> Vec<LiveObject> {
         self.inner().live_objects()
+    }
+
+    /// Returns the objects that are still live once other threads have had time to drop theirs, oldest first.
+    ///
+    /// A background thread of `curium-driver` completes futures and frees the memory of detached copies, so it may hold the last handle
+    /// of an event for a moment after the program has dropped its own. This waits up to one second until nothing is live, and returns
+    /// immediately if nothing is. [`Simulator::live_objects`] does not wait.
+    ///
+    /// ```
+    /// use curium_driver::Device;
+    /// use curium_sim::{Config, Simulator};
+    ///
+    /// let simulator = Simulator::new(Config::new())?;
+    /// let stream = simulator.driver::<Device>()?.primary_context()?.stream()?;
+    /// assert_eq!(simulator.live_objects().len(), 2);
+    /// drop(stream);
+    /// assert!(simulator.leaked_objects().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn leaked_objects(&self) -> Vec<LiveObject> {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.live_handles().is_empty() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.live_objects()
     }
 
     /// Returns the number of times that `function` was called.

@@ -1,6 +1,7 @@
 //! `curium_sim::test`: a test fails on leaks and on every report of the simulator.
 #![cfg(not(miri))]
 
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 
 use curium_driver::{Device, Driver, LaunchConfig, Library, Result};
@@ -43,6 +44,25 @@ fn test_without_errors_returns_the_result_of_its_closure() {
         DeviceBuffer::from_slice(&device.primary_context()?.stream()?, &[1, 2, 3])?.to_vec()
     });
     assert_eq!(copied.expect("the copy works"), [1, 2, 3]);
+}
+
+/// The thread that completes futures holds the event for a moment longer than the program.
+#[test]
+fn nothing_is_leaked_after_asynchronous_work() -> std::result::Result<(), Box<dyn Error>> {
+    if uses_cuda() {
+        return Ok(());
+    }
+    for _ in 0..50 {
+        let simulator = Simulator::new(Config::new())?;
+        let stream = simulator.driver::<Device>()?.primary_context()?.stream()?;
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 1 << 16)?;
+        buffer.fill(7)?;
+        pollster::block_on(stream.completion())?;
+        drop(buffer);
+        drop(stream);
+        assert_eq!(simulator.leaked_objects().len(), 0);
+    }
+    Ok(())
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::thread;
+use std::time::Duration;
 
-use curium_sim::Simulator;
+use curium_sim::{Config, Simulator};
 use curium_sys::{CUcontext, CUdeviceptr, CUresult};
 
 use crate::support::{SUCCESS, cu, handle, ok};
@@ -23,6 +25,29 @@ fn test_without_live_objects_returns_its_result() {
     assert!(curium_sim::test(|simulator: Simulator| simulator
         .live_handles()
         .is_empty()));
+}
+
+/// Another thread drops the last handle a moment after the program.
+#[test]
+fn leaked_objects_are_those_that_stay_live() {
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+    let api = simulator.api();
+    ok!(api, cuInit(0));
+    assert_eq!(simulator.leaked_objects().len(), 0);
+    let context: CUcontext = handle!(api, cuDevicePrimaryCtxRetain(_, 0));
+    assert!(!context.is_null());
+    let releasing = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(50));
+        ok!(api, cuDevicePrimaryCtxRelease_v2(0));
+    });
+    assert_eq!(simulator.live_objects().len(), 1);
+    assert_eq!(simulator.leaked_objects().len(), 0);
+    releasing.join().expect("the release succeeds");
+    let api = simulator.api();
+    let context: CUcontext = handle!(api, cuDevicePrimaryCtxRetain(_, 0));
+    assert!(!context.is_null());
+    assert_eq!(simulator.leaked_objects().len(), 1);
+    ok!(api, cuDevicePrimaryCtxRelease_v2(0));
 }
 
 #[test]
