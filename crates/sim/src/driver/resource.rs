@@ -150,7 +150,7 @@ impl Driver {
             // SAFETY: the caller passed `count` wishes.
             let place = unsafe { wanted.at(index) };
             let mut wish = place.read()?;
-            wish.smCount = served(&wish, left)?;
+            wish.smCount = granted(&wish, left)?;
             left -= wish.smCount;
             place.write(wish)?;
             if parts.is_null() {
@@ -363,27 +363,28 @@ fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
     Ok(least.max(1).next_multiple_of(step).min(total))
 }
 
-/// Returns the number of remaining multiprocessors for a request.
-fn served(wish: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, left: u32) -> Result<u32> {
-    let together = if wish.coscheduledSmCount == 0 {
+/// Returns the number of multiprocessors that a requested group receives, of the `remaining` ones. A request for 0 receives as many as
+/// possible.
+fn granted(request: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, remaining: u32) -> Result<u32> {
+    let together = if request.coscheduledSmCount == 0 {
         GROUP
     } else {
-        wish.coscheduledSmCount
+        request.coscheduledSmCount
     };
     let backfill =
-        wish.flags & CUdevSmResourceGroup_flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 != 0;
-    if wish.smCount == 0 {
+        request.flags & CUdevSmResourceGroup_flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 != 0;
+    if request.smCount == 0 {
         return Ok(if backfill {
-            left
+            remaining
         } else {
-            left - left % together
+            remaining - remaining % together
         });
     }
-    let fits = wish.smCount.is_multiple_of(PAIR)
-        && (backfill || wish.smCount.is_multiple_of(together))
-        && wish.smCount <= left;
+    let fits = request.smCount.is_multiple_of(PAIR)
+        && (backfill || request.smCount.is_multiple_of(together))
+        && request.smCount <= remaining;
     if fits {
-        Ok(wish.smCount)
+        Ok(request.smCount)
     } else {
         Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
     }
