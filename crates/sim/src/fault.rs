@@ -11,7 +11,8 @@ use crate::schedule::Random;
 
 /// A fault: the calls of a function that fail, and the code that they return.
 ///
-/// Calls are counted from 1, from the injection of the fault on.
+/// Calls are counted from 1, from the injection of the fault on. [`Fault::once`], [`Fault::call`], [`Fault::from_call`] and
+/// [`Fault::always`] select the calls; without any of them, the fault applies to the next call only.
 ///
 /// ```
 /// use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::schedule::Random;
 /// use curium_sim::Fault;
 /// use curium_sys::{CUresult, Function};
 ///
+/// let next = Fault::on(Function::cuMemAlloc_v2).once().returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
 /// let second = Fault::on(Function::cuMemAlloc_v2).call(2).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
 /// let all = Fault::on(Function::cuInit).always().returns(CUresult::CUDA_ERROR_NO_DEVICE);
 /// let some = Fault::on(Function::cuMemAllocAsync).always().with_probability(0.1, 7);
@@ -27,7 +29,7 @@ use crate::schedule::Random;
 /// let lost = Fault::on(Function::cuStreamSynchronize).call(3).loses_devices();
 /// assert_eq!("cuMemAlloc_v2@2=OUT_OF_MEMORY".parse(), Ok(second));
 /// assert_eq!("cuEventCreate@1=null".parse(), Ok(none));
-/// # let _ = (all, some, late, lost);
+/// # let _ = (next, all, some, late, lost);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use]
@@ -71,7 +73,7 @@ pub(crate) const LOST: CUresult = CUresult::CUDA_ERROR_UNKNOWN;
 const MILLION: u32 = 1_000_000;
 
 impl Fault {
-    /// Creates a fault of `function`. By default its next call returns `CUDA_ERROR_UNKNOWN`.
+    /// Creates a fault of `function`. By default it applies once: the next call returns `CUDA_ERROR_UNKNOWN`.
     pub const fn on(function: Function) -> Self {
         Self {
             function,
@@ -80,6 +82,11 @@ impl Fault {
             chance: None,
             effect: Effect::Return(CUresult::CUDA_ERROR_UNKNOWN),
         }
+    }
+
+    /// Applies the fault once, to the next call. This is the default.
+    pub const fn once(self) -> Self {
+        self.call(1)
     }
 
     /// Limits the fault to the `n`-th call, counted from 1.
@@ -107,7 +114,7 @@ impl Fault {
         self
     }
 
-    /// Sets the code that a failing call returns.
+    /// Sets the code that each failing call returns. It does not select the calls: see [`Fault::once`] and [`Fault::always`].
     pub const fn returns(mut self, result: CUresult) -> Self {
         self.effect = Effect::Return(result);
         self
@@ -250,6 +257,10 @@ mod tests {
         assert_eq!(
             outcomes(Fault::on(Function::cuInit).from_call(3)),
             [false, false, true, true]
+        );
+        assert_eq!(
+            outcomes(Fault::on(Function::cuInit).always().once()),
+            [true, false, false, false]
         );
         assert_eq!(outcomes(Fault::on(Function::cuInit).always()), [true; 4]);
     }
