@@ -1,8 +1,7 @@
 use curium::prelude::*;
-use curium_sim::{Config, Simulator};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let device = Device::first().or_else(|_| simulated())?;
+fn main() -> curium::Result<()> {
+    let device = Device::first().or_else(curium_sim::fallback)?;
     let stream = device.primary_context()?.stream()?;
     let library = Library::from_ptx(&device, include_str!("scale.ptx"))?;
     let scale = library.kernel::<(&mut [f32], f32, u32)>("scale")?;
@@ -14,8 +13,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}: {result:?}", device.name()?);
     assert_eq!(result, [2.0, 4.0, 6.0]);
     Ok(())
-}
-
-fn simulated() -> Result<Device, Box<dyn std::error::Error>> {
-    Ok(Simulator::new(Config::new())?.driver()?)
 }

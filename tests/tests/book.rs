@@ -85,7 +85,7 @@ mod quick_start {
     include!("../quick_start/main.rs");
 
     #[test]
-    fn program_of_the_quick_start_runs() -> Result<(), Box<dyn std::error::Error>> {
+    fn program_of_the_quick_start_runs() -> curium::Result<()> {
         main()
     }
 }

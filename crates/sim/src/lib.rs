@@ -70,6 +70,7 @@ mod driver;
 mod entry;
 #[cfg(feature = "export")]
 mod export;
+mod fallback;
 mod fault;
 mod handle;
 mod library_operation;
@@ -86,6 +87,7 @@ mod summary;
 pub use self::check::{test, test_with};
 pub use self::check_ptx::{PtxError, check_ptx};
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError, Platform};
+pub use self::fallback::fallback;
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
 pub use self::library_operation::{
     LibraryOperation, Operand, allocate, current_device, free, with_device,
