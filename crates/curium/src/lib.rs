@@ -109,6 +109,7 @@ pub use curium_driver::kernels;
 #[cfg(feature = "fft")]
 pub use curium_fft as fft;
 pub use curium_memory as memory;
+pub use curium_memory::bytemuck;
 #[cfg(feature = "nccl")]
 pub use curium_nccl as nccl;
 #[cfg(feature = "nvrtc")]

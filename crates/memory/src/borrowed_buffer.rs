@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use bytemuck::AnyBitPattern;
+use crate::AnyBitPattern;
 use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 
 use crate::device_slice::{WholeMut, argument_as, buffer_views};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::{DevicePointer, Driver, Result, Returned, Stream};
 
 use crate::capture_advice::READ_LATER;

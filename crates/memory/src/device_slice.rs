@@ -10,7 +10,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use bytemuck::AnyBitPattern;
+use crate::AnyBitPattern;
 use curium_driver::{DevicePointer, Driver, Result, Stream};
 
 pub(crate) use self::argument::{WholeMut, argument_as};

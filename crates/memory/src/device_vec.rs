@@ -8,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use bytemuck::NoUninit;
+use crate::NoUninit;
 use curium_driver::extend::{dropping, leak, report, with_relaxed_capture_mode_if_possible};
 use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 

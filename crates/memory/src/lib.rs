@@ -26,7 +26,8 @@
 //!
 //! # Element types
 //!
-//! Lengths are in elements; sizes are in bytes and have `bytes` in their name. The bounds are `bytemuck`'s traits:
+//! Lengths are in elements; sizes are in bytes and have `bytes` in their name. The bounds are `bytemuck`'s traits, under the same names
+//! (the crate is re-exported as [`bytemuck`]):
 //!
 //! - [`NoUninit`] for copies to the device: types without padding;
 //! - [`AnyBitPattern`] for copies to the host, host views and uninitialized buffers: types that are valid for every bit pattern, because a
@@ -103,6 +104,7 @@ mod device_vec;
 pub mod diagnostics;
 #[cfg(target_os = "linux")]
 mod dma_buf;
+mod element;
 #[cfg(feature = "interop")]
 pub mod external;
 mod fill;
@@ -136,7 +138,7 @@ mod unified_buffer;
 pub mod virtual_memory;
 mod wait;
 
-pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+pub use bytemuck;
 
 pub use self::access::MemoryAccess;
 #[cfg(feature = "textures")]
@@ -155,6 +157,7 @@ pub use self::device_slice::{
 pub use self::device_vec::DeviceVec;
 #[cfg(target_os = "linux")]
 pub use self::dma_buf::export_dma_buf;
+pub use self::element::{AnyBitPattern, NoUninit, Zeroable};
 pub use self::host_view::{HostView, HostViewMut};
 #[cfg(feature = "interop")]
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};

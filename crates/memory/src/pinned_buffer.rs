@@ -10,7 +10,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use bytemuck::Zeroable;
+use crate::Zeroable;
 use curium_driver::{Context, Error, Result, Returned, call, sys};
 
 #[cfg(feature = "virtual-memory")]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, call};
 

@@ -5,7 +5,7 @@ mod mutable;
 
 use std::fmt;
 
-use bytemuck::AnyBitPattern;
+use crate::AnyBitPattern;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 

@@ -8,7 +8,7 @@ mod residency;
 use std::fmt;
 use std::marker::PhantomData;
 
-use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{DeviceAttribute, DevicePointer, Driver, Result, Returned, Stream, call};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bytemuck::{AnyBitPattern, NoUninit};
+use crate::{AnyBitPattern, NoUninit};
 use curium_driver::sys::CUarray_format;
 
 /// The format of an array's elements: the type and the number of components.

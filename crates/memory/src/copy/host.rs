@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use bytemuck::{AnyBitPattern, NoUninit};
+use crate::{AnyBitPattern, NoUninit};
 use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytemuck::{AnyBitPattern, NoUninit};
+use crate::{AnyBitPattern, NoUninit};
 use curium_driver::extend::drop_on_completion;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{Completion, Error, Event, PooledEvent, Result, Returned, Stream};

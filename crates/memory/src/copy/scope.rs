@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
-use bytemuck::{AnyBitPattern, NoUninit};
+use crate::{AnyBitPattern, NoUninit};
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{Result, Stream};
 

@@ -1,6 +1,6 @@
 //! Copies of whole buffers. Use slices to copy parts.
 
-use bytemuck::{AnyBitPattern, NoUninit};
+use crate::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
 
 use super::DeviceBuffer;

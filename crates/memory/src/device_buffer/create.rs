@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 

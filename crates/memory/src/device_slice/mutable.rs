@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::{DevicePointer, Driver, Result, Stream};
 
 use super::{AsDeviceSlice, AsDeviceSliceMut, DeviceChunksMut, DeviceSlice};

@@ -1,6 +1,6 @@
 //! Views of the same bytes with another element type.
 
-use bytemuck::{AnyBitPattern, NoUninit};
+use crate::{AnyBitPattern, NoUninit};
 use curium_driver::{DevicePointer, Error, Result};
 
 use super::{DeviceSlice, DeviceSliceMut};

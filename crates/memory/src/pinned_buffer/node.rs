@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use bytemuck::Zeroable;
+use crate::Zeroable;
 use curium_driver::{Context, Error, Result, Returned};
 
 use super::{PinnedBuffer, Source};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bytemuck::NoUninit;
+use crate::NoUninit;
 use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{DevicePointer, Result, Stream};

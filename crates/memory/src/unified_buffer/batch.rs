@@ -1,6 +1,6 @@
 //! Operations on several ranges of managed memory in one call.
 
-use bytemuck::AnyBitPattern;
+use crate::AnyBitPattern;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUdeviceptr, CUmemLocation};
 use curium_driver::{Error, Function, Result, Stream, call};

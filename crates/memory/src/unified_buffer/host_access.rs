@@ -1,6 +1,6 @@
 //! Host access to managed memory.
 
-use bytemuck::AnyBitPattern;
+use crate::AnyBitPattern;
 use curium_driver::extend::release;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{AttachMode, DevicePointer, Error, Result, Stream};
