@@ -26,6 +26,7 @@ const CHECKS: &[&str] = &[
     "slice",
     "slice_mut",
     "split_at",
+    "split_at_mut",
 ];
 
 /// Functions that are not operations or cannot be tested here, each with its reason.

@@ -358,6 +358,38 @@ fn buffers_are_made_and_dropped_on_any_thread() {
     });
 }
 
+#[test]
+fn buffer_is_filled_zeroed_and_split() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut buffer = DeviceBuffer::from_slice(&stream, &[1_u32; 6]).expect("memory suffices");
+        let (mut left, mut right) = buffer.split_at_mut(2).expect("2 is within the length");
+        left.fill(0x0102_0304).expect("it can be filled");
+        right.fill_on(&other, 9).expect("it can be filled");
+        assert_eq!(
+            buffer.to_vec().expect("it can be read"),
+            [0x0102_0304, 0x0102_0304, 9, 9, 9, 9]
+        );
+        buffer.fill(5).expect("it can be filled");
+        assert_eq!(buffer.to_vec().expect("it can be read"), [5; 6]);
+        buffer.fill_on(&other, 6).expect("it can be filled");
+        assert_eq!(buffer.to_vec().expect("it can be read"), [6; 6]);
+        buffer.zero().expect("it can be zeroed");
+        assert_eq!(buffer.to_vec().expect("it can be read"), [0; 6]);
+        buffer.fill(5).expect("it can be filled");
+        buffer.zero_on(&other).expect("it can be zeroed");
+        assert_eq!(buffer.to_vec().expect("it can be read"), [0; 6]);
+        let error = buffer
+            .split_at_mut(7)
+            .map(drop)
+            .expect_err("7 is too large");
+        assert_eq!(
+            error.to_string(),
+            "DeviceBuffer::split_at_mut: split index out of bounds (7 of 6 elements)"
+        );
+    });
+}
+
 pub(crate) mod operations {
     use curium_memory::{DeviceBuffer, StreamOrdered};
     use curium_tests::stream_work;
@@ -451,6 +483,16 @@ pub(crate) mod operations {
                 made(unsafe { DeviceBuffer::from_raw(&fixture.stream, pointer, LEN, resource) }?)
             },
         ),
+        ("DeviceBuffer::fill", |fixture| {
+            made(fixture.buffer.fill(7)?)
+        }),
+        ("DeviceBuffer::fill_on", |fixture| {
+            made(fixture.buffer.fill_on(&fixture.other, 7)?)
+        }),
+        ("DeviceBuffer::zero", |fixture| made(fixture.buffer.zero()?)),
+        ("DeviceBuffer::zero_on", |fixture| {
+            made(fixture.buffer.zero_on(&fixture.other)?)
+        }),
         ("DeviceBuffer::copy_from_slice_on", |fixture| {
             made(
                 fixture

@@ -1,13 +1,93 @@
-//! Copies of whole buffers. Use slices to copy parts.
+//! Copies and fills of whole buffers. Use slices for parts.
 
-use crate::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
 
 use super::DeviceBuffer;
-use crate::AsDeviceSlice;
 use crate::resource::Resource;
+use crate::{AnyBitPattern, AsDeviceSlice, DeviceSliceMut, NoUninit, Zeroable};
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
+    /// Sets every element to `value`. Returns once the fill is enqueued on the buffer's stream. See [`DeviceSliceMut::fill`].
+    ///
+    /// CUDA: `cuMemsetD8Async`, `cuMemsetD16Async`, `cuMemsetD32Async`, `cuMemsetD2D8Async`, `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
+    ///
+    /// # Errors
+    ///
+    /// An error returned by the driver.
+    #[doc(alias = "cuMemsetD32Async")]
+    pub fn fill(&mut self, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        self.as_slice_mut().fill(value)
+    }
+
+    /// Fills like [`DeviceBuffer::fill`], on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// An error returned by the driver.
+    pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        self.as_slice_mut().fill_on(stream, value)
+    }
+
+    /// Sets every byte to zero. Returns once the fill is enqueued on the buffer's stream.
+    ///
+    /// CUDA: `cuMemsetD8Async`.
+    ///
+    /// # Errors
+    ///
+    /// An error returned by the driver.
+    #[doc(alias = "cuMemsetD8Async")]
+    pub fn zero(&mut self) -> Result<()>
+    where
+        T: Zeroable,
+    {
+        self.as_slice_mut().zero()
+    }
+
+    /// Fills like [`DeviceBuffer::zero`], on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// An error returned by the driver.
+    pub fn zero_on(&mut self, stream: &Stream) -> Result<()>
+    where
+        T: Zeroable,
+    {
+        self.as_slice_mut().zero_on(stream)
+    }
+
+    /// Returns the first `middle` elements and the rest, as two views that different operations may write.
+    ///
+    /// ```
+    /// # let device = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Device>()?;
+    /// use curium_memory::DeviceBuffer;
+    ///
+    /// # let stream = device.primary_context()?.stream()?;
+    /// let mut buffer = DeviceBuffer::zeroed(&stream, 4)?;
+    /// let (mut left, mut right) = buffer.split_at_mut(1)?;
+    /// left.fill(1)?;
+    /// right.fill(2)?;
+    /// assert_eq!(buffer.to_vec()?, [1, 2, 2, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `middle` is greater than the length.
+    pub fn split_at_mut(
+        &mut self,
+        middle: usize,
+    ) -> Result<(DeviceSliceMut<'_, T>, DeviceSliceMut<'_, T>)> {
+        self.as_slice_mut()
+            .split_at(middle)
+            .map_err(|error| error.during("DeviceBuffer::split_at_mut"))
+    }
+
     /// Copies `source`, which must have the same length, to the device. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
