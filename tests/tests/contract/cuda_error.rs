@@ -177,6 +177,9 @@ fn libraries_report_a_lost_context() {
         let error = stream.synchronize().expect_err("the fault is injected");
         let error = curium_blas::Error::from(error);
         assert!(error.is_sticky() && error.is_from_earlier_work(), "{error}");
+        let hint = CudaError::hint(&error).expect("there is a hint");
+        assert!(hint.contains("Simulator::reports"), "{hint}");
+        assert!(!hint.contains("or the simulator"), "{hint}");
     });
 }
 

@@ -1,6 +1,7 @@
 //! Hints for result codes. A hint is given only if the facts support it.
 
 use std::borrow::Cow;
+use std::ffi::c_int;
 use std::path::Path;
 
 use curium_sys::CUresult;
@@ -28,6 +29,9 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
             "the system limits the time of kernels on a device that draws a desktop: split the work into shorter kernels, or use a device \
              without one; on Windows the limit is `TdrDelay` in the registry",
         )),
+        _ if is_of_a_kernel(code) && is_simulated(driver) => Some(Cow::Borrowed(
+            "the simulator's report names the kernel, the thread and the PTX line: see stderr or `Simulator::reports`",
+        )),
         _ if is_of_a_kernel(code)
             && std::env::var_os("CUDA_LAUNCH_BLOCKING").is_none_or(|value| value != "1") =>
         {
@@ -37,6 +41,18 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
         }
         _ => None,
     }
+}
+
+/// Returns `true` if the driver is Curium's simulator, whose devices have its name.
+fn is_simulated(driver: &Driver) -> bool {
+    const NAME: &[u8] = b"Curium Simulator";
+    let Some(function) = driver.api().cuDeviceGetName else {
+        return false;
+    };
+    let mut name = [0_u8; 64];
+    // SAFETY: `name` is valid for writes of this length, and the function takes any device ordinal at any time.
+    let result = unsafe { function(name.as_mut_ptr().cast(), name.len() as c_int, 0) };
+    result == CUresult::CUDA_SUCCESS && name.starts_with(NAME)
 }
 
 /// Returns `true` if `code` reports a failed kernel.
