@@ -101,6 +101,14 @@ mod quick_start_kernels {
             Ok(())
         })
     }
+
+    #[test]
+    fn kernels_run_on_the_oldest_driver() -> curium::Result<()> {
+        curium_sim::test_with(super::oldest_driver(), |device: Device| {
+            assert_eq!(doubled(&device, &[1.0, 2.0, 3.0])?, [2.0, 4.0, 6.0]);
+            Ok(())
+        })
+    }
 }
 
 /// The code of the front page, as a reader pastes it.
@@ -111,6 +119,18 @@ mod quick_start_kernels {
 )]
 mod readme {
     include!("../quick_start/readme.rs");
+
+    #[test]
+    fn saxpy_runs_on_the_oldest_driver() -> curium::Result<()> {
+        let result = curium_sim::test_with(super::oldest_driver(), |device: Device| saxpy(&device));
+        assert_eq!(result?, [12.0, 24.0, 36.0]);
+        Ok(())
+    }
+}
+
+/// Returns a simulator with the oldest driver that the front page promises.
+fn oldest_driver() -> curium_sim::Config {
+    curium_sim::Config::new().with_driver_version(curium::driver::CudaVersion::OLDEST_SUPPORTED)
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod parameter;
 mod preference;
 pub(crate) mod signature;
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
@@ -108,12 +109,13 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
+        let kernel = self.bound(stream.context())?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        kernel.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
-            unsafe { self.inner.enqueue(stream, &config, values) }
+            unsafe { kernel.inner.enqueue(stream, &config, values) }
         })
     }
 
@@ -143,12 +145,17 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
+        let kernel = self.bound(stream.context())?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        kernel.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
-            unsafe { self.inner.enqueue_with(stream, &config, attributes, values) }
+            unsafe {
+                kernel
+                    .inner
+                    .enqueue_with(stream, &config, attributes, values)
+            }
         })
     }
 
@@ -174,12 +181,13 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
+        let kernel = self.bound(stream.context())?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        kernel.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
-            unsafe { self.inner.enqueue_cooperative(stream, &config, values) }
+            unsafe { kernel.inner.enqueue_cooperative(stream, &config, values) }
         })
     }
 }
@@ -239,11 +247,13 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
+        let kernel = self.bound(stream.context())?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        kernel.inner.begin(&mut guard)?;
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
-            self.inner
+            kernel
+                .inner
                 .enqueue_with(stream, &config, attributes, arguments.as_mut_ptr())
         }
     }
@@ -269,14 +279,16 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<CUgraphDeviceNode> {
+        let kernel = self.bound(stream.context())?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        kernel.inner.begin(&mut guard)?;
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
         let raw_config = attributes.launch_config_mut(&config, stream.as_raw());
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
-            self.inner
+            kernel
+                .inner
                 .enqueue_config(stream, &config, &raw_config, arguments.as_mut_ptr())
         }?;
         Ok(attributes.device_node())
@@ -307,7 +319,8 @@ impl<S> Kernel<S> {
     }
 
     /// Returns the raw handle, which `cuLaunchKernel` accepts: a `CUkernel` of a library, or a `CUfunction` of a module
-    /// or context. It is valid for as long as a clone of this kernel exists.
+    /// or context. It is valid for as long as a clone of this kernel exists. It is null for a kernel of a [`Library`] on a driver before CUDA
+    /// 12.0, unless the kernel is bound by [`Kernel::in_context`].
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUfunction {
@@ -334,6 +347,24 @@ impl<S> Kernel<S> {
     #[inline]
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
+    }
+
+    /// Returns the kernel for use in `context`: bound to it if the driver has no libraries, so that a kernel without a context cannot run.
+    #[inline]
+    pub(crate) fn bound(&self, context: &Context) -> Result<Cow<'_, Self>> {
+        if self.inner.is_unbound() {
+            self.in_context(context).map(Cow::Owned)
+        } else {
+            Ok(Cow::Borrowed(self))
+        }
+    }
+}
+
+impl Inner {
+    /// Returns `true` if the kernel has no handle: it belongs to a library of a driver without libraries, and to no context yet.
+    #[inline]
+    pub(crate) fn is_unbound(&self) -> bool {
+        self.raw.is_cleared()
     }
 }
 

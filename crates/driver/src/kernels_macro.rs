@@ -48,7 +48,7 @@
 /// }
 /// ```
 ///
-/// CUDA: `cuLibraryLoadData`, `cuLibraryGetKernel`, since 12.0; `cuKernelGetParamInfo`.
+/// CUDA: `cuLibraryLoadData`, `cuLibraryGetKernel`, or a module per context before 12.0; `cuKernelGetParamInfo`.
 #[macro_export]
 macro_rules! kernels {
     // The source of the code, in brackets before the struct.
@@ -248,7 +248,7 @@ macro_rules! kernels {
         impl $name {
             /// Loads the code and looks up the kernels. `driver` can be a driver, a device, a context or a stream.
             ///
-            /// CUDA: `cuLibraryLoadData`, since 12.0.
+            /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0.
             ///
             /// # Errors
             ///

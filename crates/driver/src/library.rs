@@ -1,6 +1,7 @@
 //! Libraries: code that is not bound to a context.
 
 mod cached;
+mod context_modules;
 mod load;
 mod raw;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use curium_sys::{CUkernel, CUlib_st, CUlibrary, CUmodule};
 
+use self::context_modules::ContextModules;
 use crate::base::c_string::c_name;
 use crate::base::handle::Handle;
 use crate::base::release::release;
@@ -24,7 +26,13 @@ use crate::{
 
 /// Code that the driver loads into each context on first use. Clones are cheap and refer to the same library.
 ///
-/// Requires a driver for CUDA 12.0. On older drivers use a [`Module`].
+/// Drivers before CUDA 12.0 have no libraries. There, the code is loaded as a [`Module`] of each context on first use, with the following
+/// differences:
+///
+/// - Loading needs a context: a primary context that is active, or else that of the first device that can run the code.
+/// - The library keeps the contexts that have used it.
+/// - Each launch looks up the kernel in the context of its stream, which is one more driver call. [`Kernel::in_context`] avoids it.
+/// - [`Library::managed`] and [`Library::unified_function`] return [`Error::Missing`], and the raw handles are null.
 #[derive(Clone)]
 pub struct Library {
     shared: Arc<Shared>,
@@ -39,10 +47,13 @@ struct Shared {
     /// The driver may compile on first use, so the buffers that it may then read and write are kept.
     _compilation: Option<Compilation>,
     _image: Option<Image<'static>>,
+    /// The code on a driver without libraries; the handle is then null.
+    modules: Option<ContextModules>,
 }
 
 impl Library {
-    /// Returns the raw handle. It is valid for as long as a clone of this library, or a kernel of it, exists.
+    /// Returns the raw handle. It is valid for as long as a clone of this library, or a kernel of it, exists. It is null on drivers before
+    /// CUDA 12.0.
     #[must_use]
     pub fn as_raw(&self) -> CUlibrary {
         self.shared.raw.raw()
@@ -79,6 +90,16 @@ impl Library {
     ///
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist.
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
+        if let Some(module) = self.shared.modules.as_ref().and_then(ContextModules::any) {
+            module
+                .untyped_kernel(name)
+                .map_err(|error| error.during("Library::kernel"))?;
+            return Ok(Kernel::untyped(
+                std::ptr::null_mut(),
+                Owner::Library(self.clone()),
+                name,
+            ));
+        }
         let text = c_name("Library::kernel", name)?;
         let explain =
             |error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name);
@@ -139,6 +160,12 @@ impl Library {
         self.shared
             .driver
             .expect_same(context.driver(), OPERATION)?;
+        if self.shared.modules.is_some() {
+            return self
+                .module(context)?
+                .global(name)
+                .map_err(|error| error.during(OPERATION));
+        }
         let text = c_name(OPERATION, name)?;
         let variable = context.entered(|driver| {
             let (mut address, mut bytes) = (0, 0);
@@ -229,6 +256,9 @@ impl Library {
         self.shared
             .driver
             .expect_same(context.driver(), "Library::module")?;
+        if let Some(modules) = &self.shared.modules {
+            return modules.in_context(context);
+        }
         let raw = context.entered(|driver| {
             let mut raw: CUmodule = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, the library is live, and a context of its driver is current.
@@ -264,6 +294,12 @@ impl Library {
         }
     }
 
+    /// Returns `true` if the driver has no libraries, so that kernels of this one must be bound to a context.
+    #[inline]
+    pub(crate) fn consists_of_modules(&self) -> bool {
+        self.shared.modules.is_some()
+    }
+
     /// Returns the declarations of the image that the driver cannot report.
     pub(crate) fn declared(&self) -> &Declared {
         &self.shared.declared
@@ -292,7 +328,8 @@ impl Library {
 
 impl Shared {
     fn destroy(&mut self) -> Result<()> {
-        if !self.is_borrowed {
+        // Each module unloads itself.
+        if self.modules.take().is_none() && !self.is_borrowed {
             // SAFETY: the library is live, no other code has its handle, and it is not used again once it is unloaded.
             unsafe { call!(&self.driver, cuLibraryUnload(self.raw.raw())) }
                 .map_err(|error| error.about(format!("library {:?}", self.raw)))?;
@@ -316,7 +353,7 @@ impl fmt::Debug for Library {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if !self.raw.is_cleared() {
+        if !self.raw.is_cleared() || self.modules.is_some() {
             release(|| self.destroy());
         }
     }

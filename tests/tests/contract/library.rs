@@ -1,6 +1,8 @@
 //! [`Library`]: code that is loaded without a context.
 
-use curium_driver::{CudaVersion, Error, Function, LaunchConfig, Library, Module};
+mod without_libraries;
+
+use curium_driver::{Error, Function, LaunchConfig, Library, Module};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -126,22 +128,6 @@ fn text_that_is_no_ptx_is_an_error_before_the_driver_is_called() {
             }
         });
     });
-}
-
-#[test]
-fn library_on_a_driver_without_libraries_is_an_error_that_names_the_version_needed() {
-    on_simulator(
-        Config::new().with_driver_version(CudaVersion::new(11, 8)),
-        |test, _| {
-            let error = Library::from_ptx(test.driver(), kernels::FILL)
-                .expect_err("CUDA 11.8 has no libraries");
-            assert!(matches!(error, Error::Missing(_)), "{error}");
-            assert_eq!(
-                error.to_string(),
-                "cuLibraryLoadData needs a driver for CUDA 12.0 or newer, and this one is for CUDA 11.8"
-            );
-        },
-    );
 }
 
 #[test]

@@ -133,8 +133,9 @@ impl Graph {
         config: LaunchConfig,
         arguments: impl NodeArguments<S>,
     ) -> Result<()> {
-        let kernel = kernel.inner();
-        expect_kernel(self.context(), kernel, "Graph::set_kernel")?;
+        expect_kernel(self.context(), kernel.inner(), "Graph::set_kernel")?;
+        let bound = kernel.bound(self.context())?;
+        let kernel = bound.inner();
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::set_kernel", self.number, **node)?;
         let set = arguments.values_with(|values| {
@@ -184,9 +185,10 @@ impl Graph {
         config: LaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<KernelNode<S>> {
-        let inner = kernel.inner();
-        expect_kernel(self.context(), inner, operation)?;
+        expect_kernel(self.context(), kernel.inner(), operation)?;
         let context = self.context().clone();
+        let bound = kernel.bound(&context)?;
+        let inner = bound.inner();
         let params = params(inner, &context, &config, values);
         let added = self.add(
             operation,
@@ -252,6 +254,7 @@ pub(super) fn params(
     config: &LaunchConfig,
     values: *mut *mut c_void,
 ) -> CUDA_KERNEL_NODE_PARAMS {
+    debug_assert!(!kernel.is_unbound(), "the kernel has no handle");
     let mut params = CUDA_KERNEL_NODE_PARAMS {
         gridDimX: config.grid.x,
         gridDimY: config.grid.y,

@@ -82,7 +82,8 @@ impl GraphExec {
         config: LaunchConfig,
         arguments: impl NodeArguments<S>,
     ) -> Result<()> {
-        let inner = kernel.inner();
+        let bound = kernel.bound(self.context())?;
+        let inner = bound.inner();
         arguments.values_with(|values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for the rest.

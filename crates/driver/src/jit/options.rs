@@ -243,6 +243,41 @@ impl<'a> JitOptions<'a> {
             && lto.referenced_variables.is_empty())
     }
 
+    /// Returns the options without a lifetime, or `None` if they borrow names or symbols.
+    pub(crate) fn to_static(self) -> Option<JitOptions<'static>> {
+        if self.borrows() {
+            return None;
+        }
+        Some(JitOptions {
+            max_registers: self.max_registers,
+            threads_per_block: self.threads_per_block,
+            optimization_level: self.optimization_level,
+            target: self.target,
+            fallback: self.fallback,
+            debug_info: self.debug_info,
+            line_info: self.line_info,
+            verbose: self.verbose,
+            measure_time: self.measure_time,
+            cache_mode: self.cache_mode,
+            position_independent_code: self.position_independent_code,
+            min_blocks_per_multiprocessor: self.min_blocks_per_multiprocessor,
+            max_threads_per_block: self.max_threads_per_block,
+            override_directives: self.override_directives,
+            split_compile: self.split_compile,
+            loader_threads: self.loader_threads,
+            symbols: &[],
+            lto: self.lto.map(|lto| LtoOptions {
+                flush_to_zero: lto.flush_to_zero,
+                precise_division: lto.precise_division,
+                precise_square_root: lto.precise_square_root,
+                fused_multiply_add: lto.fused_multiply_add,
+                referenced_kernels: &[],
+                referenced_variables: &[],
+                remove_unused_variables: lto.remove_unused_variables,
+            }),
+        })
+    }
+
     /// Returns the options that are set and have an integer value.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = (CUjit_option, u32)> {
         let flag = |set: bool| set.then_some(1);

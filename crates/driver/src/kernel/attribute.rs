@@ -1,5 +1,7 @@
 //! Kernel attributes.
 
+use std::borrow::Cow;
+
 use curium_sys::CUfunction_attribute;
 
 use super::{Carveout, ClusterScheduling, Inner, Kernel, Owner, SharedMemoryMode};
@@ -232,8 +234,7 @@ impl<S> Kernel<S> {
     #[doc(alias = "cuKernelSetCacheConfig")]
     #[doc(alias = "cuFuncSetCacheConfig")]
     pub fn set_cache_config(&self, device: &Device, config: CacheConfig) -> Result<()> {
-        let kernel = self.inner();
-        kernel.expect_device("Kernel::set_cache_config", device)?;
+        let kernel = self.inner().bound_on("Kernel::set_cache_config", device)?;
         let (raw, driver, raw_config) = (kernel.raw.raw(), &kernel.driver, config.as_raw());
         match kernel.owner {
             // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
@@ -271,10 +272,10 @@ impl Inner {
         device: &Device,
         attribute: CUfunction_attribute,
     ) -> Result<i32> {
-        self.expect_device("Kernel::attribute", device)?;
+        let kernel = self.bound_on("Kernel::attribute", device)?;
         let mut value = 0;
-        let (raw, driver, place) = (self.raw.raw(), &self.driver, &raw mut value);
-        match self.owner {
+        let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut value);
+        match kernel.owner {
             // SAFETY: the kernel is live and belongs to a library, the device belongs to its driver, and `place` is
             // valid for writes.
             Owner::Library(_) => unsafe {
@@ -303,9 +304,9 @@ impl Inner {
         attribute: CUfunction_attribute,
         value: i32,
     ) -> Result<()> {
-        self.expect_device("Kernel::set_attribute", device)?;
-        let (raw, driver) = (self.raw.raw(), &self.driver);
-        match self.owner {
+        let kernel = self.bound_on("Kernel::set_attribute", device)?;
+        let (raw, driver) = (kernel.raw.raw(), &kernel.driver);
+        match kernel.owner {
             // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
             Owner::Library(_) => unsafe {
                 call!(
@@ -327,6 +328,16 @@ impl Inner {
     }
 
     /// Returns an error if the kernel is bound to a context on another device than `device`.
+    /// Returns the kernel for use on `device`: bound to the primary context if the driver has no libraries.
+    fn bound_on(&self, operation: &'static str, device: &Device) -> Result<Cow<'_, Self>> {
+        self.expect_device(operation, device)?;
+        if !self.is_unbound() {
+            return Ok(Cow::Borrowed(self));
+        }
+        self.bound_to(operation, &device.primary_context()?)
+            .map(Cow::Owned)
+    }
+
     fn expect_device(&self, operation: &'static str, device: &Device) -> Result<()> {
         self.driver.expect_same(device.driver(), operation)?;
         let own = match &self.owner {

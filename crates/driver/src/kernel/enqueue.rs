@@ -17,6 +17,7 @@ impl Inner {
     /// error.
     #[inline]
     pub(super) fn begin(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        debug_assert!(!self.is_unbound(), "the kernel has no handle");
         if guard.stream().runs_work_of(&self.driver) {
             Ok(())
         } else {

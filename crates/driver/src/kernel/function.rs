@@ -25,27 +25,15 @@ pub enum LoadState {
 impl<S> Kernel<S> {
     /// Returns the kernel bound to `context`. Loads the code into the context if necessary.
     ///
-    /// CUDA: `cuKernelGetFunction`.
+    /// CUDA: `cuKernelGetFunction`, and `cuModuleGetFunction` before 12.0.
     ///
     /// # Errors
     ///
     /// An argument error if the kernel belongs to a module of another context, or is already bound to another context.
     #[doc(alias = "cuKernelGetFunction")]
     pub fn in_context(&self, context: &Context) -> Result<Self> {
-        let raw = self.inner.function("Kernel::in_context", context)?;
-        let owner = match &self.inner.owner {
-            Owner::Library(library) | Owner::LibraryIn(library, _) => {
-                Owner::LibraryIn(library.clone(), context.clone())
-            }
-            Owner::Module(module) => Owner::Module(module.clone()),
-        };
-        let inner = Inner {
-            raw: Handle::new(raw),
-            owner,
-            ..self.inner.clone()
-        };
         Ok(Self {
-            inner,
+            inner: self.inner.bound_to("Kernel::in_context", context)?,
             _signature: PhantomData,
         })
     }
@@ -142,6 +130,22 @@ impl Kernel<Untyped> {
 }
 
 impl Inner {
+    /// Returns the kernel bound to `context`.
+    pub(super) fn bound_to(&self, operation: &'static str, context: &Context) -> Result<Self> {
+        let raw = self.function(operation, context)?;
+        let owner = match &self.owner {
+            Owner::Library(library) | Owner::LibraryIn(library, _) => {
+                Owner::LibraryIn(library.clone(), context.clone())
+            }
+            Owner::Module(module) => Owner::Module(module.clone()),
+        };
+        Ok(Self {
+            raw: Handle::new(raw),
+            owner,
+            ..self.clone()
+        })
+    }
+
     /// Returns the kernel's function in `context`.
     pub(super) fn function(
         &self,
@@ -151,6 +155,10 @@ impl Inner {
         self.expect_context(operation, context)?;
         match self.owner {
             Owner::Module(_) | Owner::LibraryIn(..) => Ok(self.raw.raw()),
+            Owner::Library(ref library) if library.consists_of_modules() => {
+                let kernel = library.module(context)?.untyped_kernel(&self.name)?;
+                Ok(kernel.as_raw())
+            }
             Owner::Library(_) => context.entered(|driver| {
                 let mut function: CUfunction = std::ptr::null_mut();
                 // SAFETY: `function` is valid for writes, the kernel is live and belongs to a library, and the context

@@ -51,7 +51,8 @@ impl<S> Kernel<S> {
         block: u32,
         shared_bytes: usize,
     ) -> Result<u32> {
-        let kernel = self.as_raw();
+        let bound = self.bound(context)?;
+        let kernel = bound.as_raw();
         self.occupancy("Kernel::max_active_blocks", context, |driver, place| {
             // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
             unsafe {
@@ -83,7 +84,8 @@ impl<S> Kernel<S> {
         shared_bytes: usize,
         flags: OccupancyFlags,
     ) -> Result<u32> {
-        let (kernel, flags) = (self.as_raw(), flags.bits());
+        let bound = self.bound(context)?;
+        let (kernel, flags) = (bound.as_raw(), flags.bits());
         self.occupancy(
             "Kernel::max_active_blocks_with_flags",
             context,
@@ -122,7 +124,8 @@ impl<S> Kernel<S> {
     ) -> Result<usize> {
         self.inner()
             .expect_context("Kernel::available_dynamic_shared_bytes", context)?;
-        let (kernel, mut bytes) = (self.as_raw(), 0);
+        let bound = self.bound(context)?;
+        let (kernel, mut bytes) = (bound.as_raw(), 0);
         let (place, blocks, block) = (&raw mut bytes, signed(blocks), signed(block));
         let result = context.entered(|driver| {
             // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
@@ -152,7 +155,8 @@ impl<S> Kernel<S> {
         shared_bytes: usize,
         max_block: u32,
     ) -> Result<SuggestedSize> {
-        let kernel = self.as_raw();
+        let bound = self.bound(context)?;
+        let kernel = bound.as_raw();
         self.suggestion("Kernel::suggested_size", context, |driver, grid, block| {
             let max_block = signed(max_block);
             // SAFETY: `grid` and `block` are valid for writes, the kernel is live, and a context of its driver is current.
@@ -188,7 +192,8 @@ impl<S> Kernel<S> {
         max_block: u32,
         flags: OccupancyFlags,
     ) -> Result<SuggestedSize> {
-        let (kernel, flags) = (self.as_raw(), flags.bits());
+        let bound = self.bound(context)?;
+        let (kernel, flags) = (bound.as_raw(), flags.bits());
         with_block_function(&shared_bytes, |function| {
             self.suggestion(
                 "Kernel::suggested_size_with",
@@ -244,7 +249,8 @@ impl<S> Kernel<S> {
         config: LaunchConfig,
         attributes: &LaunchAttributes<'_>,
     ) -> Result<u32> {
-        let kernel = self.as_raw();
+        let bound = self.bound(context)?;
+        let kernel = bound.as_raw();
         attributes.check(self.driver())?;
         let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::active_clusters", context, |driver, place| {
@@ -273,7 +279,8 @@ impl<S> Kernel<S> {
         config: LaunchConfig,
         attributes: &LaunchAttributes<'_>,
     ) -> Result<u32> {
-        let kernel = self.as_raw();
+        let bound = self.bound(context)?;
+        let kernel = bound.as_raw();
         attributes.check(self.driver())?;
         let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::max_cluster_size", context, |driver, place| {

@@ -87,7 +87,8 @@ impl Inner {
     }
 
     fn parameters(&self) -> Result<Option<Vec<KernelParameter>>> {
-        if !self.driver.has(self.info_function()) {
+        // A driver without libraries reports no parameters either.
+        if self.is_unbound() || !self.driver.has(self.info_function()) {
             let entry = self
                 .owner
                 .entries()

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use curium_sys::{CUlibrary, CUlibraryOption, CUresult, Function};
 
+use super::context_modules::ContextModules;
 use super::{Library, Shared};
 use crate::base::c_string::c_path;
 use crate::base::handle::Handle;
 use crate::call;
 use crate::image::declared::Declared;
 use crate::jit::Compilation;
-use crate::{Driver, Error, Image, JitOptions, Result};
+use crate::{Context, Driver, Error, Image, JitOptions, Result};
 
 impl Library {
     /// Compiles and loads PTX text. `driver` can be a driver, a device, a context or a stream.
     ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0.
+    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0.
     ///
     /// # Errors
     ///
@@ -33,7 +34,7 @@ impl Library {
 
     /// Loads an image. PTX is compiled first.
     ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0. Some drivers report compilation errors only when a kernel is looked up,
+    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0. Some drivers report compilation errors only when a kernel is looked up,
     /// so `cuLibraryGetKernel` is called if the compiler wrote to its log.
     ///
     /// # Errors
@@ -45,12 +46,12 @@ impl Library {
         image: &Image<'_>,
         options: &JitOptions<'_>,
     ) -> Result<Self> {
-        Self::load(driver.as_ref(), image, options, &mut [])
+        Self::load(driver.as_ref(), None, image, options, &mut [])
     }
 
     /// Loads an image like [`Library::from_image`]. The library keeps the image, so the driver needs no copy.
     ///
-    /// CUDA: `cuLibraryLoadData` with `CU_LIBRARY_BINARY_IS_PRESERVED`, since 12.0.
+    /// CUDA: `cuLibraryLoadData` with `CU_LIBRARY_BINARY_IS_PRESERVED`, and `cuModuleLoadDataEx` before 12.0.
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ impl Library {
         options: &JitOptions<'_>,
     ) -> Result<Self> {
         let mut preserved = [CUlibraryOption::CU_LIBRARY_BINARY_IS_PRESERVED];
-        let mut library = Self::load(driver.as_ref(), &image, options, &mut preserved)?;
+        let mut library = Self::load(driver.as_ref(), None, &image, options, &mut preserved)?;
         if let Some(shared) = Arc::get_mut(&mut library.shared) {
             shared._image = Some(image);
         }
@@ -74,7 +75,7 @@ impl Library {
     /// [`Library::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Library::from_image`] detects truncated
     /// files.
     ///
-    /// CUDA: `cuLibraryLoadFromFile`, since 12.0.
+    /// CUDA: `cuLibraryLoadFromFile`, and `cuModuleLoadDataEx` before 12.0.
     ///
     /// # Safety
     ///
@@ -83,8 +84,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist, an argument error if the path contains a NUL, and the
-    /// errors of [`Library::from_image`].
+    /// `CUDA_ERROR_FILE_NOT_FOUND`, or an argument error before CUDA 12.0, if the file does not exist; an argument error if the path
+    /// contains a NUL; the errors of [`Library::from_image`].
     #[doc(alias = "cuLibraryLoadFromFile")]
     pub unsafe fn from_file(
         driver: &impl AsRef<Driver>,
@@ -92,6 +93,12 @@ impl Library {
         options: &JitOptions<'_>,
     ) -> Result<Self> {
         let (driver, path) = (driver.as_ref(), path.as_ref());
+        if !driver.has(Function::cuLibraryLoadData) {
+            // SAFETY: the caller is responsible for the file.
+            let image = unsafe { Image::from_file(path) }
+                .map_err(|error| error.during("Library::from_file"))?;
+            return Self::from_image(driver, &image, options);
+        }
         let name = c_path("Library::from_file", path)?;
         let mut compilation = compilation("Library::from_file", options)?;
         let mut raw = std::ptr::null_mut();
@@ -114,12 +121,17 @@ impl Library {
         Ok(Self::new(raw, driver, Declared::default(), compilation))
     }
 
-    fn load(
+    /// Loads an image. A driver without libraries loads it into `context` first, or into a context of its choice.
+    pub(super) fn load(
         driver: &Driver,
+        context: Option<&Context>,
         image: &Image<'_>,
         options: &JitOptions<'_>,
         library_options: &mut [CUlibraryOption],
     ) -> Result<Self> {
+        if !driver.has(Function::cuLibraryLoadData) {
+            return Self::load_modules(driver, context, image, options);
+        }
         let mut compilation = compilation("Library::from_image", options)?;
         let mut raw = std::ptr::null_mut();
         let bytes = image.as_ptr();
@@ -161,6 +173,33 @@ impl Library {
         Ok(library)
     }
 
+    /// Loads an image as modules.
+    fn load_modules(
+        driver: &Driver,
+        context: Option<&Context>,
+        image: &Image<'_>,
+        options: &JitOptions<'_>,
+    ) -> Result<Self> {
+        let options = owned_options("Library::from_image", options)?;
+        let modules = ContextModules::new(driver, context, image.clone().into_owned(), options)?;
+        let module = modules.any();
+        let shared = Shared {
+            raw: Handle::new(std::ptr::null_mut()),
+            driver: driver.clone(),
+            is_borrowed: false,
+            declared: Declared::by(image, driver, Function::cuLibraryLoadData),
+            report: module
+                .map(|module| module.report().clone())
+                .unwrap_or_default(),
+            _compilation: None,
+            _image: None,
+            modules: Some(modules),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
     /// Returns the compilation error, if the compiler wrote one to its log. Looking up a kernel that does not exist
     /// makes the driver compile.
     fn check_compiled(&self, image: &Image<'_>) -> Result<()> {
@@ -193,6 +232,7 @@ impl Library {
             report: compilation.report(),
             _compilation: Some(compilation),
             _image: None,
+            modules: None,
         };
         Self {
             shared: Arc::new(shared),
@@ -200,14 +240,17 @@ impl Library {
     }
 }
 
-/// Returns the options as driver parameters. A library outlives the names and symbols that options borrow, so these are
-/// rejected.
+/// Returns the options as driver parameters.
 fn compilation(operation: &'static str, options: &JitOptions<'_>) -> Result<Compilation> {
-    if options.borrows() {
-        return Err(Error::argument(
+    owned_options(operation, options).map(|options| Compilation::new(&options))
+}
+
+/// Returns the options if they borrow nothing. A library outlives the names and symbols that options borrow, so these are rejected.
+fn owned_options(operation: &'static str, options: &JitOptions<'_>) -> Result<JitOptions<'static>> {
+    options.to_static().ok_or_else(|| {
+        Error::argument(
             operation,
             "symbols and names are options of modules and linkers only",
-        ));
-    }
-    Ok(Compilation::new(options))
+        )
+    })
 }

@@ -35,10 +35,11 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// Returns the library to the caller if clones of it, or kernels of it, still exist, or if it is borrowed.
+    /// Returns the library to the caller if clones of it, or kernels of it, still exist, if it is borrowed, or if it has no handle because
+    /// the driver is older than CUDA 12.0.
     pub fn into_raw(self) -> Result<CUlibrary, Self> {
         let mut library = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
-        if library.is_borrowed {
+        if library.is_borrowed || library.modules.is_some() {
             return Err(Self {
                 shared: Arc::new(library),
             });
@@ -58,6 +59,7 @@ impl Library {
             report: JitReport::default(),
             _compilation: None,
             _image: None,
+            modules: None,
         };
         Self {
             shared: Arc::new(shared),
