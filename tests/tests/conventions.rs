@@ -2,5 +2,7 @@
 
 #[path = "conventions/error_types.rs"]
 mod error_types;
+#[path = "conventions/operations.rs"]
+mod operations;
 #[path = "conventions/sources.rs"]
 mod sources;

@@ -79,7 +79,9 @@ impl Library {
     /// do not match `S`.
     #[doc(alias = "cuLibraryGetKernel")]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
-        self.untyped_kernel(name)?.typed()
+        self.untyped_kernel(name)
+            .map_err(|error| error.during("Library::kernel"))?
+            .typed()
     }
 
     /// Returns the kernel `name` without a signature.
@@ -93,14 +95,14 @@ impl Library {
         if let Some(module) = self.shared.modules.as_ref().and_then(ContextModules::any) {
             module
                 .untyped_kernel(name)
-                .map_err(|error| error.during("Library::kernel"))?;
+                .map_err(|error| error.during("Library::untyped_kernel"))?;
             return Ok(Kernel::untyped(
                 std::ptr::null_mut(),
                 Owner::Library(self.clone()),
                 name,
             ));
         }
-        let text = c_name("Library::kernel", name)?;
+        let text = c_name("Library::untyped_kernel", name)?;
         let explain =
             |error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name);
         let raw = self.look_up(&text).map_err(explain)?;

@@ -200,7 +200,9 @@ impl Module {
     /// do not match `S`.
     #[doc(alias = "cuModuleGetFunction")]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
-        self.untyped_kernel(name)?.typed()
+        self.untyped_kernel(name)
+            .map_err(|error| error.during("Module::kernel"))?
+            .typed()
     }
 
     /// Returns the kernel `name` without a signature.
@@ -211,7 +213,7 @@ impl Module {
     ///
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist.
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
-        let text = c_name("Module::kernel", name)?;
+        let text = c_name("Module::untyped_kernel", name)?;
         let mut raw: CUfunction = std::ptr::null_mut();
         let driver = self.shared.context.driver();
         // SAFETY: `raw` is valid for writes, the module is live, and `text` is NUL-terminated.

@@ -221,7 +221,7 @@ impl Stream {
     ///
     /// As for [`Stream::synchronize`], except within a capture closure.
     pub fn drain(&self) -> Result<()> {
-        self.expect_no_scope("Stream::synchronize")?;
+        self.expect_no_scope("Stream::drain")?;
         // SAFETY: the stream is live and belongs to this driver.
         unsafe { call!(self.driver(), cuStreamSynchronize(self.as_raw())) }
     }

@@ -80,6 +80,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
         self.stream()
             .expect_captured("DeviceBox::get", READ_LATER)?;
         self.get_on(self.stream())
+            .map_err(|error| error.during("DeviceBox::get"))
     }
 
     /// Copies like [`DeviceBox::get`], on `stream`.
@@ -93,7 +94,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     {
         let mut value = T::zeroed();
         host::download(
-            "DeviceBox::get",
+            "DeviceBox::get_on",
             stream,
             self.buffer.as_slice(),
             std::slice::from_mut(&mut value),
@@ -129,7 +130,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
         T: NoUninit,
     {
         host::upload(
-            "DeviceBox::set",
+            "DeviceBox::set_on",
             stream,
             self.buffer.as_slice_mut(),
             &[value],

@@ -156,6 +156,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         let stream = self.stream();
         stream.expect_captured("DeviceSlice::copy_to_slice", READ_LATER)?;
         self.copy_to_slice_on(stream, target)
+            .map_err(|error| error.during("DeviceSlice::copy_to_slice"))
     }
 
     /// Copies like [`DeviceSlice::copy_to_slice`], on `stream`.
@@ -167,8 +168,8 @@ impl<'a, T> DeviceSlice<'a, T> {
     where
         T: AnyBitPattern,
     {
-        size::same_len("DeviceSlice::copy_to_slice", self.len, target.len())?;
-        host::download("DeviceSlice::copy_to_slice", stream, self, target)
+        size::same_len("DeviceSlice::copy_to_slice_on", self.len, target.len())?;
+        host::download("DeviceSlice::copy_to_slice_on", stream, self, target)
     }
 
     /// Copies the elements to a vector. Waits until the copy has completed.
@@ -185,6 +186,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         let stream = self.stream();
         stream.expect_captured("DeviceSlice::to_vec", READ_LATER)?;
         self.to_vec_on(stream)
+            .map_err(|error| error.during("DeviceSlice::to_vec"))
     }
 
     /// Copies like [`DeviceSlice::to_vec`], on `stream`.
@@ -197,7 +199,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         T: AnyBitPattern,
     {
         let mut target = bytemuck::zeroed_vec(self.len);
-        host::download("DeviceSlice::to_vec", stream, self, &mut target)?;
+        host::download("DeviceSlice::to_vec_on", stream, self, &mut target)?;
         Ok(target)
     }
 

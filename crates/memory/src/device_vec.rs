@@ -171,7 +171,7 @@ impl<T> DeviceVec<T> {
     where
         T: NoUninit,
     {
-        let len = self.make_room_on("DeviceVec::push", stream, 1)?;
+        let len = self.make_room_on("DeviceVec::push_on", stream, 1)?;
         self.uninit(self.len, 1)
             .copy_from_slice_on(stream, &[value])?;
         self.len = len;
@@ -205,7 +205,7 @@ impl<T> DeviceVec<T> {
     where
         T: NoUninit,
     {
-        let len = self.make_room_on("DeviceVec::extend_from_slice", stream, source.len())?;
+        let len = self.make_room_on("DeviceVec::extend_from_slice_on", stream, source.len())?;
         self.uninit(self.len, source.len())
             .copy_from_slice_on(stream, source)?;
         self.len = len;
@@ -243,7 +243,7 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
-            self.make_room_on("DeviceVec::resize", stream, added)?;
+            self.make_room_on("DeviceVec::resize_on", stream, added)?;
             self.uninit(self.len, added).fill_on(stream, value)?;
         }
         self.len = len;

@@ -227,6 +227,7 @@ impl<'a, T> PitchedSlice<'a, T> {
         self.stream()
             .expect_captured("PitchedSlice::copy_to_host", READ_LATER)?;
         self.copy_to_host_on(self.stream(), target)
+            .map_err(|error| error.during("PitchedSlice::copy_to_host"))
     }
 
     /// Copies like [`PitchedSlice::copy_to_host`], on `stream`.
@@ -242,7 +243,7 @@ impl<'a, T> PitchedSlice<'a, T> {
     where
         T: AnyBitPattern,
     {
-        const OPERATION: &str = "PitchedSlice::copy_to_host";
+        const OPERATION: &str = "PitchedSlice::copy_to_host_on";
         copies::same_extent(OPERATION, target.place(), &self.place)?;
         stream.refuse_capture(OPERATION, READ_LATER)?;
         if self.place.is_empty() {

@@ -85,6 +85,7 @@ impl Graph {
     #[doc(alias = "cuGraphInstantiate")]
     pub fn instantiate(&self) -> Result<GraphExec> {
         self.instantiate_with(InstantiateOptions::new())
+            .map_err(|error| error.during("Graph::instantiate"))
     }
 
     /// Instantiates the graph like [`Graph::instantiate`], with options.
@@ -101,7 +102,7 @@ impl Graph {
             expect_context(self.context(), stream, "Graph::instantiate_with")?;
         }
         let state = self.tree.lock()?;
-        let graph = state.graph("Graph::instantiate", self.number)?;
+        let graph = state.graph("Graph::instantiate_with", self.number)?;
         let has_params = self.driver().has(Function::cuGraphInstantiateWithParams);
         let raw = self.context().entered(|driver| {
             if has_params {

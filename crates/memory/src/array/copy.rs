@@ -106,6 +106,7 @@ impl<T: Texel> Array<T> {
         self.stream()
             .expect_captured("Array::copy_region_from_slice", instead)?;
         self.copy_region_from_slice_on(self.stream(), region, source)
+            .map_err(|error| error.during("Array::copy_region_from_slice"))
     }
 
     /// Copies like [`Array::copy_region_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at each
@@ -120,7 +121,7 @@ impl<T: Texel> Array<T> {
         region: ArrayRegion,
         source: &[T],
     ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_region_from_slice";
+        const OPERATION: &str = "Array::copy_region_from_slice_on";
         self.check(OPERATION, region, source.len())?;
         if stream.is_capture_active() {
             return self.copy_from_device_on(stream, region, &host::kept(stream, source)?);
@@ -156,6 +157,7 @@ impl<T: Texel> Array<T> {
         self.stream()
             .expect_captured("Array::copy_region_to_slice", READ_LATER)?;
         self.copy_region_to_slice_on(self.stream(), region, target)
+            .map_err(|error| error.during("Array::copy_region_to_slice"))
     }
 
     /// Copies like [`Array::copy_region_to_slice`], on `stream`.
@@ -169,7 +171,7 @@ impl<T: Texel> Array<T> {
         region: ArrayRegion,
         target: &mut [T],
     ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_region_to_slice";
+        const OPERATION: &str = "Array::copy_region_to_slice_on";
         self.check(OPERATION, region, target.len())?;
         self.expect_own_device(OPERATION, stream)?;
         stream.refuse_capture(OPERATION, READ_LATER)?;
@@ -210,6 +212,7 @@ impl<T: Texel> Array<T> {
             "use `copy_from_device_on(scope, …)`",
         )?;
         self.copy_from_device_on(self.stream(), region, source)
+            .map_err(|error| error.during("Array::copy_from_device"))
     }
 
     /// Copies like [`Array::copy_from_device`], on `stream`.
@@ -225,7 +228,7 @@ impl<T: Texel> Array<T> {
         region: ArrayRegion,
         source: &impl AsDeviceSlice<Element = T>,
     ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_from_device";
+        const OPERATION: &str = "Array::copy_from_device_on";
         stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         let source = source.as_device_slice();
         self.check(OPERATION, region, source.len())?;
@@ -255,6 +258,7 @@ impl<T: Texel> Array<T> {
         self.stream()
             .expect_captured("Array::copy_to_device", "use `copy_to_device_on(scope, …)`")?;
         self.copy_to_device_on(self.stream(), region, target)
+            .map_err(|error| error.during("Array::copy_to_device"))
     }
 
     /// Copies like [`Array::copy_to_device`], on `stream`.
@@ -270,7 +274,7 @@ impl<T: Texel> Array<T> {
         region: ArrayRegion,
         target: &mut impl AsDeviceSliceMut<Element = T>,
     ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_to_device";
+        const OPERATION: &str = "Array::copy_to_device_on";
         stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         let target = target.as_device_slice_mut();
         self.check(OPERATION, region, target.len())?;
@@ -303,6 +307,7 @@ impl<T: Texel> Array<T> {
             "use `copy_from_array_on(scope, …)`",
         )?;
         self.copy_from_array_on(self.stream(), origin, source, region)
+            .map_err(|error| error.during("Array::copy_from_array"))
     }
 
     /// Copies like [`Array::copy_from_array`], on `stream`.
@@ -319,7 +324,7 @@ impl<T: Texel> Array<T> {
         source: &Self,
         region: ArrayRegion,
     ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_from_array";
+        const OPERATION: &str = "Array::copy_from_array_on";
         stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         self.driver().expect_same(source.driver(), OPERATION)?;
         region.check(OPERATION, source.shape())?;

@@ -80,6 +80,7 @@ impl<T> DeviceBuffer<T> {
         T: NoUninit,
     {
         Self::from_slice_in(stream, source, StreamOrdered)
+            .map_err(|error| error.during("DeviceBuffer::from_slice"))
     }
 
     /// Allocates `len` uninitialized elements of any type on `stream`. Call [`DeviceBuffer::assume_init`] once device
@@ -159,7 +160,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: NoUninit,
     {
-        const OPERATION: &str = "DeviceBuffer::from_slice";
+        const OPERATION: &str = "DeviceBuffer::from_slice_in";
         stream.expect_captured(OPERATION, ALLOCATE)?;
         let mut buffer = Self::allocate(OPERATION, stream, source.len(), resource)?;
         host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;

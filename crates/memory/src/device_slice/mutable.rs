@@ -143,6 +143,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
             "use `copy_from_slice_on(scope, …)`",
         )?;
         self.copy_from_slice_on(stream, source)
+            .map_err(|error| error.during("DeviceSliceMut::copy_from_slice"))
     }
 
     /// Copies like [`DeviceSliceMut::copy_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at
@@ -155,7 +156,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        const OPERATION: &str = "DeviceSliceMut::copy_from_slice";
+        const OPERATION: &str = "DeviceSliceMut::copy_from_slice_on";
         size::same_len(OPERATION, self.len, source.len())?;
         host::upload(OPERATION, stream, self.reborrow(), source)
     }
@@ -237,6 +238,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
             "use `copy_from_device_on(scope, …)`",
         )?;
         self.copy_from_device_on(self.stream(), source)
+            .map_err(|error| error.during("DeviceSliceMut::copy_from_device"))
     }
 
     /// Copies like [`DeviceSliceMut::copy_from_device`], on `stream`.
@@ -255,9 +257,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: Copy,
     {
         let source = source.as_device_slice();
-        size::same_len("DeviceSliceMut::copy_from_device", self.len, source.len())?;
+        size::same_len(
+            "DeviceSliceMut::copy_from_device_on",
+            self.len,
+            source.len(),
+        )?;
         device::copy(
-            "DeviceSliceMut::copy_from_device",
+            "DeviceSliceMut::copy_from_device_on",
             stream,
             self.end(),
             source.end(),
@@ -314,6 +320,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.stream()
             .expect_captured("DeviceSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
+            .map_err(|error| error.during("DeviceSliceMut::fill"))
     }
 
     /// Fills like [`DeviceSliceMut::fill`], on `stream`.
@@ -327,7 +334,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: NoUninit,
     {
         fill::elements(
-            "DeviceSliceMut::fill",
+            "DeviceSliceMut::fill_on",
             stream,
             &self.end(),
             bytemuck::bytes_of(&value),
@@ -349,6 +356,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.stream()
             .expect_captured("DeviceSliceMut::zero", "use `zero_on(scope)`")?;
         self.zero_on(self.stream())
+            .map_err(|error| error.during("DeviceSliceMut::zero"))
     }
 
     /// Fills like [`DeviceSliceMut::zero`], on `stream`.
@@ -363,7 +371,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: Zeroable,
     {
-        fill::elements("DeviceSliceMut::zero", stream, &self.end(), &[0])
+        fill::elements("DeviceSliceMut::zero_on", stream, &self.end(), &[0])
     }
 
     #[inline]

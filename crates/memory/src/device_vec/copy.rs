@@ -125,7 +125,7 @@ impl<T> DeviceVec<T> {
     where
         T: Copy,
     {
-        const OPERATION: &str = "DeviceVec::extend_from_device";
+        const OPERATION: &str = "DeviceVec::extend_from_device_on";
         let source = source.as_device_slice();
         self.stream()
             .driver()

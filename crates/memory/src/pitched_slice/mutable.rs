@@ -105,6 +105,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.stream()
             .expect_captured("PitchedSliceMut::copy_from", "use `copy_from_on(scope, …)`")?;
         self.copy_from_on(self.stream(), source)
+            .map_err(|error| error.during("PitchedSliceMut::copy_from"))
     }
 
     /// Copies like [`PitchedSliceMut::copy_from`], on `stream`.
@@ -117,7 +118,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         T: Copy,
     {
         copies::copy(
-            "PitchedSliceMut::copy_from",
+            "PitchedSliceMut::copy_from_on",
             stream,
             &self.end(),
             &source.end(),
@@ -167,6 +168,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
             "use `copy_from_host_on(scope, …)`",
         )?;
         self.copy_from_host_on(self.stream(), source)
+            .map_err(|error| error.during("PitchedSliceMut::copy_from_host"))
     }
 
     /// Copies like [`PitchedSliceMut::copy_from_host`], on `stream`. In a capture, the graph keeps a copy of the slice of `source` and
@@ -183,7 +185,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        const OPERATION: &str = "PitchedSliceMut::copy_from_host";
+        const OPERATION: &str = "PitchedSliceMut::copy_from_host_on";
         copies::same_extent(OPERATION, &self.place, source.place())?;
         stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         if self.place.is_empty() {
@@ -224,6 +226,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.stream()
             .expect_captured("PitchedSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
+            .map_err(|error| error.during("PitchedSliceMut::fill"))
     }
 
     /// Fills like [`PitchedSliceMut::fill`], on `stream`.
@@ -253,7 +256,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
                 height,
             };
             fill::fill(
-                "PitchedSliceMut::fill",
+                "PitchedSliceMut::fill_on",
                 stream,
                 &end,
                 rows,

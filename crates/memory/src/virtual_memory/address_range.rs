@@ -70,6 +70,7 @@ impl AddressRange {
     #[doc(alias = "cuMemAddressReserve")]
     pub fn reserve(driver: &Driver, bytes: usize) -> Result<Self> {
         Self::reserve_with(driver, bytes, ReserveOptions::new())
+            .map_err(|error| error.during("AddressRange::reserve"))
     }
 
     /// Reserves `bytes` bytes of address space with options, like [`AddressRange::reserve`].
@@ -85,11 +86,11 @@ impl AddressRange {
             address: hint,
         } = options;
         if bytes == 0 {
-            return Err(Error::argument("AddressRange::reserve", "zero length"));
+            return Err(Error::argument("AddressRange::reserve_with", "zero length"));
         }
         if alignment != 0 && !alignment.is_power_of_two() {
             let reason = format!("alignment is not a power of two ({alignment})");
-            return Err(Error::argument("AddressRange::reserve", reason));
+            return Err(Error::argument("AddressRange::reserve_with", reason));
         }
         let mut address = 0;
         // SAFETY: `address` is a valid pointer.

@@ -36,7 +36,14 @@ impl Communicator {
         rank: usize,
         size: usize,
     ) -> Result<Self> {
-        Self::with_options(library, context, id, rank, size, CommunicatorOptions::new())
+        Self::create(
+            "Communicator::new",
+            library,
+            context,
+            id,
+            Place { rank, size },
+            CommunicatorOptions::new(),
+        )
     }
 
     /// Creates a rank, like [`Communicator::new`], with options.
@@ -53,16 +60,14 @@ impl Communicator {
         size: usize,
         options: CommunicatorOptions,
     ) -> Result<Self> {
-        let shared = start_new(
+        Self::create(
+            "Communicator::with_options",
             library,
             context,
             id,
             Place { rank, size },
             options,
-            options.timeout.is_none(),
-        )?;
-        shared.settle("Communicator::new")?;
-        Ok(Self::from_shared(shared))
+        )
     }
 
     /// Creates the rank of this process in a job, whose identifier rank 0 sends to all ranks.
@@ -102,7 +107,16 @@ impl Communicator {
         size: usize,
         options: CommunicatorOptions,
     ) -> Result<Connecting> {
-        start_new(library, context, id, Place { rank, size }, options, false).map(Connecting::new)
+        start_new(
+            "Communicator::connect",
+            library,
+            context,
+            id,
+            Place { rank, size },
+            options,
+            false,
+        )
+        .map(Connecting::new)
     }
 
     /// Creates one rank for each of the devices of `contexts`, in this order, for one process.
@@ -150,10 +164,26 @@ impl Communicator {
             });
         Ok(ranks.collect())
     }
+
+    /// Creates a rank, and waits until all ranks are connected.
+    fn create(
+        operation: &'static str,
+        library: &Nccl,
+        context: &Context,
+        id: UniqueId,
+        place: Place,
+        options: CommunicatorOptions,
+    ) -> Result<Self> {
+        let is_blocking = options.timeout.is_none();
+        let shared = start_new(operation, library, context, id, place, options, is_blocking)?;
+        shared.settle(operation)?;
+        Ok(Self::from_shared(shared))
+    }
 }
 
 /// Starts to create a rank of a new communicator.
 fn start_new(
+    operation: &'static str,
     library: &Nccl,
     context: &Context,
     id: UniqueId,
@@ -162,7 +192,7 @@ fn start_new(
     is_blocking: bool,
 ) -> Result<Arc<Shared>> {
     start(
-        "Communicator::new",
+        operation,
         library,
         context,
         place,

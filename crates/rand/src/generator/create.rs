@@ -76,7 +76,7 @@ impl<A: QuasiRandom> Generator<A, Host> {
         let mut generator = Self::host(library)?;
         generator
             .handle
-            .set_dimensions("Generator::with_dimensions", dimensions)?;
+            .set_dimensions("Generator::with_dimensions_on_host", dimensions)?;
         generator.dimensions = dimensions;
         Ok(generator)
     }

@@ -127,7 +127,7 @@ fn rank_that_does_not_arrive_is_noticed_within_the_timeout() {
         let Err(Error::Timeout(error)) = error else {
             panic!("rank 1 is absent")
         };
-        assert_eq!(error.operation, "Communicator::new");
+        assert_eq!(error.operation, "Communicator::with_options");
         assert!(
             start.elapsed() < Duration::from_secs(20),
             "{:?}",
