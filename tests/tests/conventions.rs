@@ -4,5 +4,7 @@
 mod error_types;
 #[path = "conventions/operations.rs"]
 mod operations;
+#[path = "conventions/runtime_names.rs"]
+mod runtime_names;
 #[path = "conventions/sources.rs"]
 mod sources;

@@ -80,6 +80,7 @@ impl Event {
     ///
     /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuEventQuery")]
+    #[doc(alias = "cudaEventQuery")]
     pub fn completion(&self) -> Completion {
         Completion::of_event(self)
     }
@@ -97,7 +98,9 @@ impl Stream {
     ///
     /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuLaunchHostFunc`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuStreamQuery")]
+    #[doc(alias = "cudaStreamQuery")]
     #[doc(alias = "cuStreamAddCallback")]
+    #[doc(alias = "cudaStreamAddCallback")]
     pub fn completion(&self) -> Completion {
         Completion::of_stream(self)
     }

@@ -252,6 +252,7 @@ impl Context {
     /// The error of earlier work in the context, after the wait. An argument error, without a wait, while a [capture
     /// scope](crate::Graph::capture) of the context is open.
     #[doc(alias = "cuCtxSynchronize")]
+    #[doc(alias = "cudaDeviceSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         capture_guard::refuse_wait("Context::synchronize")?;
         refuse_captures(self, "Context::synchronize")?;
@@ -274,6 +275,7 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuMemGetInfo")]
+    #[doc(alias = "cudaMemGetInfo")]
     pub fn memory_info(&self) -> Result<MemoryInfo> {
         self.entered(|driver| {
             let (mut free, mut total) = (0, 0);

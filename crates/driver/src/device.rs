@@ -101,6 +101,7 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetName")]
+    #[doc(alias = "cudaGetDeviceProperties")]
     pub fn name(&self) -> Result<String> {
         let mut name = [0_u8; 256];
         // SAFETY: `name` has room for the number of bytes that is passed.
@@ -136,6 +137,7 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetPCIBusId")]
+    #[doc(alias = "cudaDeviceGetPCIBusId")]
     pub fn pci_bus_id(&self) -> Result<String> {
         let mut id = [0_u8; 32];
         // SAFETY: `id` has room for the number of bytes that is passed.
@@ -172,6 +174,7 @@ impl Device {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not support.
     #[doc(alias = "cuDeviceGetAttribute")]
+    #[doc(alias = "cudaDeviceGetAttribute")]
     pub fn attribute<A: AttributeKey>(&self, attribute: A) -> Result<A::Value> {
         let (raw, mut value) = (attribute.raw(), 0);
         // SAFETY: `value` is valid for writes.

@@ -54,6 +54,7 @@ impl Driver {
     /// [`Error::Load`] lists the paths that were tried. The error of `cuInit` reports why the driver does not work,
     /// such as `CUDA_ERROR_NO_DEVICE`. The next call after a failure tries again.
     #[doc(alias = "cuInit")]
+    #[doc(alias = "cudaInitDevice")]
     #[inline]
     pub fn load() -> Result<Self> {
         static LOADED: OnceLock<Driver> = OnceLock::new();
@@ -143,6 +144,7 @@ impl Driver {
     ///
     /// CUDA: `cuDriverGetVersion`.
     #[doc(alias = "cuDriverGetVersion")]
+    #[doc(alias = "cudaDriverGetVersion")]
     #[must_use]
     #[inline]
     pub fn version(&self) -> CudaVersion {
@@ -183,6 +185,7 @@ impl Driver {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetCount")]
+    #[doc(alias = "cudaGetDeviceCount")]
     pub fn device_count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: `count` is valid for writes.

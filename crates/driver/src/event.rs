@@ -104,6 +104,8 @@ impl Event {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for [`EventFlags::INTERPROCESS`] without [`EventFlags::DISABLE_TIMING`].
     #[doc(alias = "cuEventCreate")]
+    #[doc(alias = "cudaEventCreate")]
+    #[doc(alias = "cudaEventCreateWithFlags")]
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
@@ -163,6 +165,7 @@ impl Event {
     /// `CUDA_ERROR_INVALID_HANDLE` if the stream belongs to another context; an argument error if it belongs to another
     /// driver.
     #[doc(alias = "cuEventRecord")]
+    #[doc(alias = "cudaEventRecord")]
     #[inline]
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.driver()
@@ -189,6 +192,7 @@ impl Event {
     ///
     /// As for [`Event::record`]; `CUDA_ERROR_INVALID_VALUE` for flags that do not apply.
     #[doc(alias = "cuEventRecordWithFlags")]
+    #[doc(alias = "cudaEventRecordWithFlags")]
     #[inline]
     pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
         self.driver()
@@ -225,6 +229,7 @@ impl Event {
     ///
     /// The error of earlier asynchronous work in the context.
     #[doc(alias = "cuEventQuery")]
+    #[doc(alias = "cudaEventQuery")]
     #[inline]
     pub fn is_finished(&self) -> Result<bool> {
         self.expect_outside("Event::is_finished")?;
@@ -242,6 +247,7 @@ impl Event {
     /// recorded in a [capture scope](crate::Graph::capture), where it is a point in a graph and not in time, and within
     /// a capture closure.
     #[doc(alias = "cuEventSynchronize")]
+    #[doc(alias = "cudaEventSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
         self.expect_outside("Event::synchronize")?;
@@ -260,6 +266,7 @@ impl Event {
     /// `CUDA_ERROR_NOT_READY` if an event has not completed; `CUDA_ERROR_INVALID_HANDLE` if an event was never
     /// recorded, has timing disabled or belongs to another context.
     #[doc(alias = "cuEventElapsedTime")]
+    #[doc(alias = "cudaEventElapsedTime")]
     #[inline]
     pub fn milliseconds_since(&self, begin: &Self) -> Result<f32> {
         self.driver()
@@ -304,6 +311,7 @@ impl Event {
     ///
     /// Returns the event to the caller if a future of it still exists, or if the driver call fails.
     #[doc(alias = "cuEventDestroy")]
+    #[doc(alias = "cudaEventDestroy")]
     #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut event = self.unshare("Event::close")?;

@@ -127,6 +127,7 @@ impl Graph {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphCreate")]
+    #[doc(alias = "cudaGraphCreate")]
     pub fn new(context: &Context) -> Result<Self> {
         let (mut raw, no_flags) = (std::ptr::null_mut(), 0);
         // SAFETY: `raw` is valid for writes.
@@ -187,6 +188,7 @@ impl Graph {
     ///
     /// An argument error if a node in `after` belongs to another graph or was removed.
     #[doc(alias = "cuGraphAddEmptyNode")]
+    #[doc(alias = "cudaGraphAddEmptyNode")]
     pub fn add_empty(&mut self, after: &[Node]) -> Result<Node> {
         self.add("Graph::add_empty", after, None, |driver, spot| {
             // SAFETY: the graph and the nodes are live, and the pointers are valid.
@@ -205,6 +207,7 @@ impl Graph {
     /// Returns the graph to the caller if it is a child of another graph, if executable graphs or child graphs of it
     /// still exist, or if the driver call fails.
     #[doc(alias = "cuGraphDestroy")]
+    #[doc(alias = "cudaGraphDestroy")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut tree = self.unshare("Graph::close")?;
         match tree.destroy() {

@@ -100,6 +100,7 @@ impl GraphicsResource {
     ///
     /// Returns the resource to the caller if the driver call fails.
     #[doc(alias = "cuGraphicsUnregisterResource")]
+    #[doc(alias = "cudaGraphicsUnregisterResource")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.unregister()
             .map_err(|error| Returned::new(self, error))

@@ -80,7 +80,9 @@ impl Stream {
     /// An argument error if the stream is being captured, since a graph could run the function more than once; use
     /// `CaptureScope::add_host` for functions that allow it. The function is then dropped.
     #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cudaLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
+    #[doc(alias = "cudaStreamAddCallback")]
     pub fn launch_host_function<T, F>(&self, function: F) -> Result<HostFunction<T>>
     where
         F: FnOnce() -> T + Send + 'static,

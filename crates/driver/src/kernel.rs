@@ -101,6 +101,7 @@ impl<S> Kernel<S> {
     /// An argument error if a dimension is zero; `CUDA_ERROR_INVALID_VALUE` if a device limit is exceeded. Errors of
     /// the kernel itself are reported by a later call.
     #[doc(alias = "cuLaunchKernel")]
+    #[doc(alias = "cudaLaunchKernel")]
     #[inline]
     pub unsafe fn launch(
         &self,
@@ -136,6 +137,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::launch`], and an argument error if an event in `attributes` belongs to another driver.
     #[doc(alias = "cuLaunchKernelEx")]
+    #[doc(alias = "cudaLaunchKernelExC")]
     #[inline]
     pub unsafe fn launch_with(
         &self,
@@ -173,6 +175,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::launch`], and `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` if the blocks cannot all be resident.
     #[doc(alias = "cuLaunchCooperativeKernel")]
+    #[doc(alias = "cudaLaunchCooperativeKernel")]
     #[inline]
     pub unsafe fn launch_cooperative(
         &self,

@@ -78,6 +78,7 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist; an argument error if its parameters
     /// do not match `S`.
     #[doc(alias = "cuLibraryGetKernel")]
+    #[doc(alias = "cudaLibraryGetKernel")]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
         self.untyped_kernel(name)
             .map_err(|error| error.during("Library::kernel"))?
@@ -121,7 +122,9 @@ impl Library {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuLibraryEnumerateKernels")]
+    #[doc(alias = "cudaLibraryEnumerateKernels")]
     #[doc(alias = "cuLibraryGetKernelCount")]
+    #[doc(alias = "cudaLibraryGetKernelCount")]
     pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
         let owned = |raw: CUkernel| {
             let name = kernel_name(&self.shared.driver, raw)?;
@@ -157,6 +160,7 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not a multiple of the
     /// size of `T`.
     #[doc(alias = "cuLibraryGetGlobal")]
+    #[doc(alias = "cudaLibraryGetGlobal")]
     pub fn global<T>(&self, context: &Context, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Library::global";
         self.shared
@@ -201,6 +205,7 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` if the managed variable does not exist; an argument error if its size is not a multiple
     /// of the size of `T`.
     #[doc(alias = "cuLibraryGetManaged")]
+    #[doc(alias = "cudaLibraryGetManaged")]
     pub fn managed<T>(&self, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Library::managed";
         let text = c_name(OPERATION, name)?;
@@ -233,6 +238,7 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` if the function does not exist, `CUDA_ERROR_NOT_SUPPORTED` if a device does not support
     /// unified function pointers.
     #[doc(alias = "cuLibraryGetUnifiedFunction")]
+    #[doc(alias = "cudaLibraryGetUnifiedFunction")]
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void> {
         let text = c_name("Library::unified_function", name)?;
         let mut function = std::ptr::null_mut();
@@ -278,6 +284,7 @@ impl Library {
     ///
     /// Returns the library to the caller if clones of it, or kernels of it, still exist, or if the driver call fails.
     #[doc(alias = "cuLibraryUnload")]
+    #[doc(alias = "cudaLibraryUnload")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut library = Arc::try_unwrap(self.shared).map_err(|shared| {
             Returned::new(

@@ -271,6 +271,7 @@ impl Module {
     /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not a multiple of the
     /// size of `T`.
     #[doc(alias = "cuModuleGetGlobal")]
+    #[doc(alias = "cudaGetSymbolAddress")]
     pub fn global<T>(&self, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Module::global";
         let text = c_name(OPERATION, name)?;

@@ -34,6 +34,7 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuProfilerStart")]
+    #[doc(alias = "cudaProfilerStart")]
     pub fn profile(&self) -> Result<Profiling> {
         self.entered(|driver| {
             // SAFETY: the call takes no argument, and this context is current.
@@ -55,6 +56,7 @@ impl Profiling {
     ///
     /// Returns the value to the caller if the driver call fails.
     #[doc(alias = "cuProfilerStop")]
+    #[doc(alias = "cudaProfilerStop")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.stop().map_err(|error| Returned::new(self, error))
     }

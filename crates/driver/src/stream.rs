@@ -149,7 +149,10 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` in a green context without [`StreamFlags::NON_BLOCKING`].
     #[doc(alias = "cuStreamCreate")]
+    #[doc(alias = "cudaStreamCreate")]
+    #[doc(alias = "cudaStreamCreateWithFlags")]
     #[doc(alias = "cuStreamCreateWithPriority")]
+    #[doc(alias = "cudaStreamCreateWithPriority")]
     #[doc(alias = "cuGreenCtxStreamCreate")]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
         if let Some(green) = context.green_raw()
@@ -203,6 +206,7 @@ impl Stream {
     /// The error of earlier asynchronous work in the context, after the wait. An argument error, without a wait, on a
     /// stream of an open [capture scope](crate::Graph::capture), and within a capture closure.
     #[doc(alias = "cuStreamSynchronize")]
+    #[doc(alias = "cudaStreamSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
         self.expect_no_scope("Stream::synchronize")?;
@@ -234,6 +238,7 @@ impl Stream {
     ///
     /// The error of earlier asynchronous work in the context.
     #[doc(alias = "cuStreamQuery")]
+    #[doc(alias = "cudaStreamQuery")]
     pub fn is_finished(&self) -> Result<bool> {
         self.expect_no_scope("Stream::is_finished")?;
         // SAFETY: the stream is live and belongs to this driver.
@@ -249,6 +254,7 @@ impl Stream {
     /// An argument error if the stream and the event belong to different drivers, or if only one of them is part of a
     /// [capture scope](crate::Graph::capture).
     #[doc(alias = "cuStreamWaitEvent")]
+    #[doc(alias = "cudaStreamWaitEvent")]
     #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver()
@@ -288,6 +294,7 @@ impl Stream {
     /// Returns the stream to the caller if clones of it, or buffers that were used on it, still exist, or if the driver
     /// call fails. A borrowed stream is not destroyed.
     #[doc(alias = "cuStreamDestroy")]
+    #[doc(alias = "cudaStreamDestroy")]
     #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut stream = self.unshare("Stream::close")?;

@@ -93,7 +93,9 @@ impl<T: Texel> Array<T> {
     /// An argument error if an extent is 0 or a cubemap has an invalid shape; `CUDA_ERROR_INVALID_VALUE` if a limit of
     /// the device is exceeded; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuArrayCreate")]
+    #[doc(alias = "cudaMallocArray")]
     #[doc(alias = "cuArray3DCreate")]
+    #[doc(alias = "cudaMalloc3DArray")]
     pub fn new(stream: &Stream, shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
         shape.check("Array::new")?;
         let (uses, descriptor) = (Uses::new("Array::new", stream)?, shape.to_raw::<T>(flags));
@@ -242,6 +244,7 @@ impl<T> Array<T> {
     ///
     /// Returns the array together with the error if a graph uses it or the driver fails.
     #[doc(alias = "cuArrayDestroy")]
+    #[doc(alias = "cudaFreeArray")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err(Returned::new(

@@ -69,7 +69,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// Returns the buffer together with the error if the resource fails.
     #[doc(alias = "cuMemFree")]
+    #[doc(alias = "cudaFree")]
     #[doc(alias = "cuMemFreeAsync")]
+    #[doc(alias = "cudaFreeAsync")]
     #[expect(
         clippy::result_large_err,
         reason = "the error gives back what it is about, and is rare"

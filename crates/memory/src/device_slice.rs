@@ -149,6 +149,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     ///
     /// An argument error if the lengths differ; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyDtoH")]
+    #[doc(alias = "cudaMemcpy")]
     pub fn copy_to_slice(self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,

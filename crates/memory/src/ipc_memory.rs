@@ -33,6 +33,7 @@ impl IpcMemoryHandle {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if `pointer` does not point into memory allocated with `cuMemAlloc`.
     #[doc(alias = "cuIpcGetMemHandle")]
+    #[doc(alias = "cudaIpcGetMemHandle")]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Self> {
         let mut handle = CUipcMemHandle::default();
         context.entered(|driver| {
@@ -54,6 +55,7 @@ impl IpcMemory {
     /// `CUDA_ERROR_INVALID_CONTEXT` in the exporting process; `CUDA_ERROR_INVALID_VALUE` for an invalid handle;
     /// `CUDA_ERROR_TOO_MANY_PEERS`.
     #[doc(alias = "cuIpcOpenMemHandle")]
+    #[doc(alias = "cudaIpcOpenMemHandle")]
     pub fn open(context: &Context, handle: IpcMemoryHandle) -> Result<Self> {
         let handle = CUipcMemHandle_st {
             reserved: handle.0.map(|byte| c_char::from_ne_bytes([byte])),
@@ -91,6 +93,7 @@ impl IpcMemory {
     ///
     /// Returns the memory together with the error if the driver fails.
     #[doc(alias = "cuIpcCloseMemHandle")]
+    #[doc(alias = "cudaIpcCloseMemHandle")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.end().map_err(|error| Returned::new(self, error))
     }

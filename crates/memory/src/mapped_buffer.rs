@@ -45,6 +45,7 @@ impl<T> MappedBuffer<T> {
     ///
     /// As for [`PinnedBuffer::zeroed`].
     #[doc(alias = "cuMemHostGetDevicePointer")]
+    #[doc(alias = "cudaHostGetDevicePointer")]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,

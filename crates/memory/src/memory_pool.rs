@@ -64,6 +64,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_INVALID_VALUE` for locations and handle types that the driver or the system does not
     /// support.
     #[doc(alias = "cuMemPoolCreate")]
+    #[doc(alias = "cudaMemPoolCreate")]
     pub fn with_options(driver: &Driver, options: &PoolOptions) -> Result<Self> {
         let properties = options.to_raw(driver)?;
         let mut raw = std::ptr::null_mut();
@@ -85,6 +86,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no memory pools.
     #[doc(alias = "cuDeviceGetDefaultMemPool")]
+    #[doc(alias = "cudaDeviceGetDefaultMemPool")]
     pub fn default_for(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid pointer, and the device belongs to this driver.
@@ -100,6 +102,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no memory pools.
     #[doc(alias = "cuDeviceGetMemPool")]
+    #[doc(alias = "cudaDeviceGetMemPool")]
     pub fn current_for(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid pointer, and the device belongs to this driver.
@@ -116,6 +119,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the pool is on another device or on the host.
     #[doc(alias = "cuDeviceSetMemPool")]
+    #[doc(alias = "cudaDeviceSetMemPool")]
     pub fn set_current_for(&self, device: &Device) -> Result<()> {
         self.driver()
             .expect_same(device.driver(), "MemoryPool::set_current_for")?;
@@ -236,6 +240,7 @@ impl MemoryPool {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuMemPoolTrimTo")]
+    #[doc(alias = "cudaMemPoolTrimTo")]
     pub fn trim_to(&self, keep_bytes: usize) -> Result<()> {
         // SAFETY: the pool is live.
         unsafe { call!(self.driver(), cuMemPoolTrimTo(self.as_raw(), keep_bytes)) }
@@ -250,6 +255,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` if the device cannot access the pool's device.
     #[doc(alias = "cuMemPoolSetAccess")]
+    #[doc(alias = "cudaMemPoolSetAccess")]
     pub fn set_access(
         &self,
         location: impl Into<MemoryLocation>,
@@ -278,6 +284,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` for a location that does not exist.
     #[doc(alias = "cuMemPoolGetAccess")]
+    #[doc(alias = "cudaMemPoolGetAccess")]
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
         let location = location.into();
         let (mut raw, mut flags) = (location.to_raw(), CUmemAccess_flags(0));
@@ -302,6 +309,7 @@ impl MemoryPool {
     ///
     /// Returns the pool together with the error if clones of it exist or the driver fails.
     #[doc(alias = "cuMemPoolDestroy")]
+    #[doc(alias = "cudaMemPoolDestroy")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             let clones = Arc::strong_count(&shared) - 1;

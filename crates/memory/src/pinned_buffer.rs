@@ -67,6 +67,8 @@ impl<T> PinnedBuffer<T> {
     ///
     /// An argument error if `len` is 0 or too large, or if the alignment of `T` is larger than a page; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemHostAlloc")]
+    #[doc(alias = "cudaHostAlloc")]
+    #[doc(alias = "cudaMallocHost")]
     pub fn zeroed(context: &Context, len: usize, flags: PinnedFlags) -> Result<Self>
     where
         T: Zeroable,
@@ -137,6 +139,7 @@ impl<T> PinnedBuffer<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for memory of a NUMA node, which has no flags.
     #[doc(alias = "cuMemHostGetFlags")]
+    #[doc(alias = "cudaHostGetFlags")]
     pub fn flags(&self) -> Result<PinnedFlags> {
         let memory = self.pointer.as_ptr();
         self.context.entered(|driver| {
@@ -155,6 +158,7 @@ impl<T> PinnedBuffer<T> {
     ///
     /// Returns the buffer together with the error if the driver fails.
     #[doc(alias = "cuMemFreeHost")]
+    #[doc(alias = "cudaFreeHost")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
     }

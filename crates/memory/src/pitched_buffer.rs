@@ -49,6 +49,7 @@ impl<T> PitchedBuffer<T> {
     ///
     /// An argument error if `width` or `height` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemAllocPitch")]
+    #[doc(alias = "cudaMallocPitch")]
     pub fn zeroed(stream: &Stream, width: usize, height: usize) -> Result<Self>
     where
         T: Zeroable,

@@ -219,7 +219,9 @@ impl<'a, T> PitchedSlice<'a, T> {
     ///
     /// An argument error if the extents differ; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpy2D")]
+    #[doc(alias = "cudaMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
+    #[doc(alias = "cudaMemcpy3D")]
     pub fn copy_to_host(&self, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
     where
         T: AnyBitPattern,

@@ -76,6 +76,7 @@ impl PointerInfo {
     /// An error returned by the driver.
     #[doc(alias = "cuPointerGetAttribute")]
     #[doc(alias = "cuPointerGetAttributes")]
+    #[doc(alias = "cudaPointerGetAttributes")]
     pub fn of<T>(driver: &Driver, pointer: DevicePointer<T>) -> Result<Option<Self>> {
         Self::of_address(driver, pointer.as_raw())
     }

@@ -90,6 +90,7 @@ impl<T> Registered<'_, T> {
     /// As for [`Registered::new`]; `operation` does not run in that case. The error of earlier asynchronous work,
     /// with which the driver refused to unpin the memory; the result of `operation` is then dropped.
     #[doc(alias = "cuMemHostRegister")]
+    #[doc(alias = "cudaHostRegister")]
     pub fn scope<R>(
         context: &Context,
         elements: &mut [T],
@@ -124,6 +125,7 @@ impl<'a, T> Registered<'a, T> {
     /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is
     /// already pinned.
     #[doc(alias = "cuMemHostRegister")]
+    #[doc(alias = "cudaHostRegister")]
     pub unsafe fn new(
         context: &Context,
         elements: &'a mut [T],
@@ -169,6 +171,7 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// Returns the value together with the error if the driver fails.
     #[doc(alias = "cuMemHostUnregister")]
+    #[doc(alias = "cudaHostUnregister")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.registration
             .end()

@@ -73,6 +73,7 @@ impl<T: Texel> Texture<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the options are not compatible with the array.
     #[doc(alias = "cuTexObjectCreate")]
+    #[doc(alias = "cudaCreateTextureObject")]
     pub fn from_array(array: &Arc<Array<T>>, options: &TextureOptions) -> Result<Self> {
         Self::from_array_with_view(array, options, None)
     }

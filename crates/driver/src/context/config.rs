@@ -71,6 +71,7 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetFlags")]
+    #[doc(alias = "cudaGetDeviceFlags")]
     pub fn flags(&self) -> Result<ContextFlags> {
         self.entered(|driver| {
             let mut flags = 0;
@@ -88,6 +89,7 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags.
     #[doc(alias = "cuCtxSetFlags")]
+    #[doc(alias = "cudaSetDeviceFlags")]
     pub fn set_flags(&self, flags: ContextFlags) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
@@ -104,6 +106,7 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetCacheConfig")]
+    #[doc(alias = "cudaDeviceGetCacheConfig")]
     pub fn cache_config(&self) -> Result<CacheConfig> {
         self.entered(|driver| {
             let mut config = CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE;
@@ -121,6 +124,7 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a preference that this driver does not support.
     #[doc(alias = "cuCtxSetCacheConfig")]
+    #[doc(alias = "cudaDeviceSetCacheConfig")]
     pub fn set_cache_config(&self, config: CacheConfig) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
@@ -137,6 +141,7 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetSharedMemConfig")]
+    #[doc(alias = "cudaDeviceGetSharedMemConfig")]
     pub fn shared_memory_config(&self) -> Result<SharedMemoryConfig> {
         self.entered(|driver| {
             let mut config = CUsharedconfig::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
@@ -154,6 +159,7 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a width that this driver does not support.
     #[doc(alias = "cuCtxSetSharedMemConfig")]
+    #[doc(alias = "cudaDeviceSetSharedMemConfig")]
     pub fn set_shared_memory_config(&self, config: SharedMemoryConfig) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
@@ -170,6 +176,7 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
+    #[doc(alias = "cudaDeviceGetStreamPriorityRange")]
     pub fn stream_priorities(&self) -> Result<PriorityRange> {
         self.entered(|driver| {
             let (mut least, mut greatest) = (0, 0);
@@ -215,6 +222,7 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxResetPersistingL2Cache")]
+    #[doc(alias = "cudaCtxResetPersistingL2Cache")]
     pub fn reset_persisting_l2(&self) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no argument, and the context is current.

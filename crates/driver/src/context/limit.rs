@@ -117,6 +117,7 @@ impl Context {
     /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not support the limit, `CUDA_ERROR_INVALID_VALUE` if the
     /// driver does not.
     #[doc(alias = "cuCtxGetLimit")]
+    #[doc(alias = "cudaDeviceGetLimit")]
     pub fn limit(&self, limit: Limit) -> Result<usize> {
         self.entered(|driver| {
             let mut value = 0;
@@ -139,6 +140,7 @@ impl Context {
     /// is out of range or set too late, `CUDA_ERROR_NOT_PERMITTED` if the limit is read-only,
     /// `CUDA_ERROR_OUT_OF_MEMORY` if there is not enough memory.
     #[doc(alias = "cuCtxSetLimit")]
+    #[doc(alias = "cudaDeviceSetLimit")]
     pub fn set_limit(&self, limit: Limit, value: usize) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.

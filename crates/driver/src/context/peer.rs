@@ -21,6 +21,7 @@ impl Context {
     /// `false` or the devices are the same; `CUDA_ERROR_TOO_MANY_PEERS` if the hardware supports no more peers; an
     /// argument error if the contexts belong to different drivers.
     #[doc(alias = "cuCtxEnablePeerAccess")]
+    #[doc(alias = "cudaDeviceEnablePeerAccess")]
     pub fn enable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver()
             .expect_same(peer.driver(), "Context::enable_peer_access")?;
@@ -41,6 +42,7 @@ impl Context {
     ///
     /// An argument error if the contexts belong to different drivers, and any error returned by the driver.
     #[doc(alias = "cuCtxDisablePeerAccess")]
+    #[doc(alias = "cudaDeviceDisablePeerAccess")]
     pub fn disable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver()
             .expect_same(peer.driver(), "Context::disable_peer_access")?;

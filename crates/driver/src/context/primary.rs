@@ -24,6 +24,7 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
+    #[doc(alias = "cudaSetDevice")]
     pub fn primary_context(&self) -> Result<Context> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and the device belongs to this driver.
@@ -94,6 +95,7 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxReset")]
+    #[doc(alias = "cudaDeviceReset")]
     pub unsafe fn reset_primary_context(&self) -> Result<()> {
         // SAFETY: the caller guarantees that nothing of the context is used any more.
         unsafe { call!(self.driver(), cuDevicePrimaryCtxReset_v2(self.as_raw())) }

@@ -38,6 +38,7 @@ impl Driver {
     /// `CUDA_ERROR_INVALID_DEVICE` if no visible device has this identifier, `CUDA_ERROR_INVALID_VALUE` if the
     /// identifier is malformed, an argument error if it contains a NUL.
     #[doc(alias = "cuDeviceGetByPCIBusId")]
+    #[doc(alias = "cudaDeviceGetByPCIBusId")]
     pub fn device_by_pci_bus_id(&self, id: &str) -> Result<Device> {
         let text = CString::new(id).map_err(|_| {
             Error::argument(

@@ -34,6 +34,7 @@ impl Device {
     ///
     /// An argument error if the devices belong to different drivers.
     #[doc(alias = "cuDeviceCanAccessPeer")]
+    #[doc(alias = "cudaDeviceCanAccessPeer")]
     pub fn can_access_peer(&self, peer: &Self) -> Result<bool> {
         self.driver()
             .expect_same(peer.driver(), "Device::can_access_peer")?;
@@ -58,6 +59,7 @@ impl Device {
     /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, `CUDA_ERROR_INVALID_VALUE` for an attribute that the
     /// driver does not support, an argument error if the devices belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAttribute")]
+    #[doc(alias = "cudaDeviceGetP2PAttribute")]
     pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
         self.driver()
             .expect_same(peer.driver(), "Device::peer_attribute")?;

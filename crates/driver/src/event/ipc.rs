@@ -22,6 +22,7 @@ impl Event {
     /// [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS); `CUDA_ERROR_NOT_SUPPORTED` on systems without
     /// interprocess events.
     #[doc(alias = "cuIpcGetEventHandle")]
+    #[doc(alias = "cudaIpcGetEventHandle")]
     pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
         let mut handle = CUipcEventHandle::default();
         self.context().entered(|driver| {
@@ -42,6 +43,7 @@ impl Event {
     /// `CUDA_ERROR_INVALID_CONTEXT` in the process that created the event; `CUDA_ERROR_NOT_SUPPORTED` on systems
     /// without interprocess events. The simulator does not open events of other processes.
     #[doc(alias = "cuIpcOpenEventHandle")]
+    #[doc(alias = "cudaIpcOpenEventHandle")]
     pub fn open_ipc(context: &Context, handle: IpcEventHandle) -> Result<Self> {
         let handle = CUipcEventHandle_st {
             reserved: handle.0.map(|byte| std::ffi::c_char::from_ne_bytes([byte])),

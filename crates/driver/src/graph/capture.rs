@@ -103,7 +103,9 @@ impl Graph {
     /// The error of `work`; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code ended the capture through a raw
     /// handle.
     #[doc(alias = "cuStreamBeginCapture")]
+    #[doc(alias = "cudaStreamBeginCapture")]
     #[doc(alias = "cuStreamEndCapture")]
+    #[doc(alias = "cudaStreamEndCapture")]
     pub fn capture<E: From<Error>>(
         context: &Context,
         work: impl FnOnce(&CaptureScope) -> Result<(), E>,
@@ -168,6 +170,7 @@ impl CaptureScope {
     /// An argument error if `stream` is not part of this capture, if a node belongs to another graph or was removed, or
     /// if the capture creates a new graph.
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
+    #[doc(alias = "cudaStreamUpdateCaptureDependencies")]
     pub fn follow(&self, stream: &Stream, nodes: &[Node]) -> Result<()> {
         let operation = "CaptureScope::follow";
         if !self.scope.is_that_of(stream) {

@@ -81,6 +81,7 @@ impl Graph {
     /// work conflicts with unordered work outside this graph; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code
     /// ended the capture through a raw handle.
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
+    #[doc(alias = "cudaStreamBeginCaptureToGraph")]
     pub fn capture_into<E: From<Error>>(
         &mut self,
         after: &[Node],

@@ -23,6 +23,7 @@ impl Graph {
     /// `CUDA_ERROR_INVALID_VALUE` if the child allocates memory, `CUDA_ERROR_NOT_SUPPORTED` if it has conditional
     /// nodes.
     #[doc(alias = "cuGraphAddChildGraphNode")]
+    #[doc(alias = "cudaGraphAddChildGraphNode")]
     pub fn add_child(&mut self, after: &[Node], child: &Self) -> Result<ChildNode> {
         let operation = "Graph::add_child";
         let driver = self.driver();
@@ -52,6 +53,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
+    #[doc(alias = "cudaGraphChildGraphNodeGetGraph")]
     pub fn child(&self, node: ChildNode) -> Result<Self> {
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::child", self.number, *node)?;
@@ -72,6 +74,7 @@ impl Graph {
     ///
     /// An error returned by the driver, for example for a graph that allocates memory or has conditional nodes.
     #[doc(alias = "cuGraphClone")]
+    #[doc(alias = "cudaGraphClone")]
     pub fn try_clone(&self) -> Result<Self> {
         let state = self.tree.lock()?;
         let (graph, mut clone) = (
@@ -95,6 +98,7 @@ impl Graph {
     /// `CUDA_ERROR_INVALID_VALUE` if this is not a clone of `original`, or the node was added later; an argument error
     /// if the node does not belong to `original`.
     #[doc(alias = "cuGraphNodeFindInClone")]
+    #[doc(alias = "cudaGraphNodeFindInClone")]
     pub fn find<N: TypedNode>(&self, original: &Self, node: &N) -> Result<N> {
         let operation = "Graph::find";
         let found = self.apart(operation, original, |state, other| {

@@ -81,6 +81,7 @@ impl Graph {
     ///
     /// An error returned by the driver. Instantiation fails if no conditional node uses the handle.
     #[doc(alias = "cuGraphConditionalHandleCreate")]
+    #[doc(alias = "cudaGraphConditionalHandleCreate")]
     pub fn condition(&mut self, default: Option<u32>) -> Result<Condition> {
         let state = self.tree.lock()?;
         let (graph, mut handle) = (state.graph("Graph::condition", self.number)?, 0);

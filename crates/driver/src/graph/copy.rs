@@ -262,6 +262,7 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if an
     /// operand is not within one allocation, or a pitch is smaller than a row.
     #[doc(alias = "cuGraphAddMemcpyNode")]
+    #[doc(alias = "cudaGraphAddMemcpyNode")]
     pub unsafe fn add_copy(&mut self, after: &[Node], copy: GraphCopy) -> Result<CopyNode> {
         let (raw, context) = (copy.to_raw(), self.context().as_raw());
         let added = self.add("Graph::add_copy", after, None, |driver, spot| {
@@ -286,6 +287,7 @@ impl Graph {
     ///
     /// As for [`Graph::add_copy`].
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
     pub unsafe fn set_copy(&mut self, node: CopyNode, copy: GraphCopy) -> Result<()> {
         let raw = copy.to_raw();
         let state = self.tree.lock()?;
@@ -305,6 +307,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphMemcpyNodeGetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeGetParams")]
     pub fn copy(&self, node: CopyNode) -> Result<GraphCopy> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::copy", self.number, *node)?;

@@ -125,6 +125,7 @@ impl Graph {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphGetNodes")]
+    #[doc(alias = "cudaGraphGetNodes")]
     pub fn nodes(&self) -> Result<Vec<Node>> {
         self.nodes_in(&mut *self.tree.lock()?)
     }
@@ -150,6 +151,7 @@ impl Graph {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphGetRootNodes")]
+    #[doc(alias = "cudaGraphGetRootNodes")]
     pub fn roots(&self) -> Result<Vec<Node>> {
         let mut state = self.tree.lock()?;
         let graph = state.graph("Graph::roots", self.number)?;
@@ -171,6 +173,7 @@ impl Graph {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphGetEdges")]
+    #[doc(alias = "cudaGraphGetEdges")]
     pub fn edges(&self) -> Result<Vec<Edge>> {
         self.edges_in(&mut *self.tree.lock()?)
     }
@@ -217,6 +220,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphNodeGetDependencies")]
+    #[doc(alias = "cudaGraphNodeGetDependencies")]
     pub fn dependencies(&self, node: Node) -> Result<Vec<(Node, EdgeData)>> {
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::dependencies", self.number, node)?;
@@ -245,6 +249,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
+    #[doc(alias = "cudaGraphNodeGetDependentNodes")]
     pub fn dependents(&self, node: Node) -> Result<Vec<(Node, EdgeData)>> {
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::dependents", self.number, node)?;
@@ -279,6 +284,7 @@ impl Graph {
     /// An argument error if a node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the edge
     /// already exists.
     #[doc(alias = "cuGraphAddDependencies")]
+    #[doc(alias = "cudaGraphAddDependencies")]
     pub fn add_dependency(&mut self, from: Node, to: Node) -> Result<()> {
         // SAFETY: a full dependency imposes no requirement on the nodes.
         unsafe { self.add_edge(from, to, EdgeData::new()) }
@@ -358,6 +364,7 @@ impl Graph {
     /// An argument error if a node belongs to another graph or was removed, or if the graph contains captured work that
     /// writes memory, whose order must be kept; `CUDA_ERROR_INVALID_VALUE` if the edge does not exist.
     #[doc(alias = "cuGraphRemoveDependencies")]
+    #[doc(alias = "cudaGraphRemoveDependencies")]
     pub fn remove_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
         let (operation, driver) = ("Graph::remove_edge", self.driver());
         let state = self.tree.lock()?;

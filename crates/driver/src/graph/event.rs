@@ -15,6 +15,7 @@ impl Graph {
     /// An argument error if the event belongs to another context or driver, or if a node in `after` belongs to another
     /// graph or was removed.
     #[doc(alias = "cuGraphAddEventRecordNode")]
+    #[doc(alias = "cudaGraphAddEventRecordNode")]
     pub fn add_event_record(&mut self, after: &[Node], event: &Event) -> Result<EventRecordNode> {
         expect_event(self.context(), event, "Graph::add_event_record")?;
         let kept = Some(Resource::Event(event.share()));
@@ -36,6 +37,7 @@ impl Graph {
     /// An argument error if the event belongs to another context or driver, or if a node in `after` belongs to another
     /// graph or was removed.
     #[doc(alias = "cuGraphAddEventWaitNode")]
+    #[doc(alias = "cudaGraphAddEventWaitNode")]
     pub fn add_event_wait(&mut self, after: &[Node], event: &Event) -> Result<EventWaitNode> {
         expect_event(self.context(), event, "Graph::add_event_wait")?;
         let kept = Some(Resource::Event(event.share()));
@@ -58,6 +60,7 @@ impl Graph {
     /// An argument error if the event belongs to another context or driver, or if the node belongs to another graph or
     /// was removed.
     #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
+    #[doc(alias = "cudaGraphEventRecordNodeSetEvent")]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "Graph::set_event_record")?;
         let mut state = self.tree.lock()?;
@@ -84,6 +87,7 @@ impl Graph {
     /// An argument error if the event belongs to another context or driver, or if the node belongs to another graph or
     /// was removed.
     #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
+    #[doc(alias = "cudaGraphEventWaitNodeSetEvent")]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "Graph::set_event_wait")?;
         let mut state = self.tree.lock()?;
@@ -109,6 +113,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
+    #[doc(alias = "cudaGraphEventRecordNodeGetEvent")]
     pub fn records(&self, node: EventRecordNode, event: &Event) -> Result<bool> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::records", self.number, *node)?;
@@ -131,6 +136,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
+    #[doc(alias = "cudaGraphEventWaitNodeGetEvent")]
     pub fn waits_for(&self, node: EventWaitNode, event: &Event) -> Result<bool> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::waits_for", self.number, *node)?;

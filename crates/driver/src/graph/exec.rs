@@ -109,6 +109,7 @@ impl GraphExec {
     /// work of several captures in a single one. `CUDA_ERROR_INVALID_VALUE` if memory that an earlier launch allocated
     /// was not freed. Errors of the work itself are reported by a later call.
     #[doc(alias = "cuGraphLaunch")]
+    #[doc(alias = "cudaGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::launch")?;
@@ -144,6 +145,7 @@ impl GraphExec {
     /// An argument error if the stream belongs to another context or driver or is being captured, and within a capture
     /// closure.
     #[doc(alias = "cuGraphUpload")]
+    #[doc(alias = "cudaGraphUpload")]
     #[inline]
     pub fn upload(&self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::upload")?;
@@ -166,6 +168,7 @@ impl GraphExec {
     ///
     /// Returns the executable graph to the caller if the driver call fails.
     #[doc(alias = "cuGraphExecDestroy")]
+    #[doc(alias = "cudaGraphExecDestroy")]
     #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.destroy().map_err(|error| Returned::new(self, error))

@@ -48,6 +48,7 @@ impl GraphExec {
     /// An argument error if the node does not belong to the source graph or was removed from it;
     /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node. The function is then dropped.
     #[doc(alias = "cuGraphExecHostNodeSetParams")]
+    #[doc(alias = "cudaGraphExecHostNodeSetParams")]
     pub fn set_host<F: Fn() + Send + Sync + 'static>(
         &mut self,
         node: HostNode,

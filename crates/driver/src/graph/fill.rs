@@ -118,6 +118,7 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if
     /// the memory is not within one allocation or not aligned to the value, or if the pitch is smaller than a row.
     #[doc(alias = "cuGraphAddMemsetNode")]
+    #[doc(alias = "cudaGraphAddMemsetNode")]
     pub unsafe fn add_fill(&mut self, after: &[Node], fill: GraphFill) -> Result<FillNode> {
         let (raw, context) = (fill.to_raw(), self.context().as_raw());
         let added = self.add("Graph::add_fill", after, None, |driver, spot| {
@@ -142,6 +143,7 @@ impl Graph {
     ///
     /// As for [`Graph::add_fill`].
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
+    #[doc(alias = "cudaGraphMemsetNodeSetParams")]
     pub unsafe fn set_fill(&mut self, node: FillNode, fill: GraphFill) -> Result<()> {
         let raw = fill.to_raw();
         let state = self.tree.lock()?;
@@ -162,6 +164,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphMemsetNodeGetParams")]
+    #[doc(alias = "cudaGraphMemsetNodeGetParams")]
     pub fn fill(&self, node: FillNode) -> Result<GraphFill> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::fill", self.number, *node)?;

@@ -27,6 +27,7 @@ impl Graph {
     ///
     /// An argument error if a node in `after` belongs to another graph or was removed. The function is then dropped.
     #[doc(alias = "cuGraphAddHostNode")]
+    #[doc(alias = "cudaGraphAddHostNode")]
     pub fn add_host(
         &mut self,
         after: &[Node],
@@ -56,6 +57,7 @@ impl Graph {
     ///
     /// An argument error if the node belongs to another graph or was removed. The function is then dropped.
     #[doc(alias = "cuGraphHostNodeSetParams")]
+    #[doc(alias = "cudaGraphHostNodeSetParams")]
     pub fn set_host(
         &mut self,
         node: HostNode,
@@ -91,6 +93,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphHostNodeGetParams")]
+    #[doc(alias = "cudaGraphHostNodeGetParams")]
     pub fn raw_host(&self, node: HostNode) -> Result<CUDA_HOST_NODE_PARAMS> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::raw_host", self.number, *node)?;

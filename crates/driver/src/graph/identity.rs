@@ -109,6 +109,7 @@ impl Graph {
     ///
     /// An argument error if the path contains a NUL; `CUDA_ERROR_OPERATING_SYSTEM` if the file cannot be written.
     #[doc(alias = "cuGraphDebugDotPrint")]
+    #[doc(alias = "cudaGraphDebugDotPrint")]
     pub fn write_dot(&self, path: impl AsRef<Path>, flags: DotFlags) -> Result<()> {
         let name: CString = c_path("Graph::write_dot", path.as_ref())?;
         let state = self.tree.lock()?;

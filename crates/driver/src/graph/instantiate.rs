@@ -83,6 +83,7 @@ impl Graph {
     /// names the node. `CUDA_ERROR_NOT_SUPPORTED` if the graph has conditional nodes and already has an executable
     /// graph.
     #[doc(alias = "cuGraphInstantiate")]
+    #[doc(alias = "cudaGraphInstantiate")]
     pub fn instantiate(&self) -> Result<GraphExec> {
         self.instantiate_with(InstantiateOptions::new())
             .map_err(|error| error.during("Graph::instantiate"))
@@ -96,7 +97,9 @@ impl Graph {
     ///
     /// As for [`Graph::instantiate`]; an argument error if the upload stream belongs to another context or driver.
     #[doc(alias = "cuGraphInstantiateWithParams")]
+    #[doc(alias = "cudaGraphInstantiateWithParams")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]
+    #[doc(alias = "cudaGraphInstantiateWithFlags")]
     pub fn instantiate_with(&self, options: InstantiateOptions<'_>) -> Result<GraphExec> {
         if let Some(stream) = options.upload {
             expect_context(self.context(), stream, "Graph::instantiate_with")?;

@@ -35,6 +35,7 @@ impl Graph {
     /// An argument error if the kernel belongs to another driver or context, or if a node in `after` belongs to another
     /// graph or was removed; `CUDA_ERROR_INVALID_VALUE` if a device limit is exceeded.
     #[doc(alias = "cuGraphAddKernelNode")]
+    #[doc(alias = "cudaGraphAddKernelNode")]
     #[inline]
     pub unsafe fn add_kernel<S: Signature>(
         &mut self,
@@ -125,6 +126,7 @@ impl Graph {
     ///
     /// As for [`Graph::add_kernel`].
     #[doc(alias = "cuGraphKernelNodeSetParams")]
+    #[doc(alias = "cudaGraphKernelNodeSetParams")]
     #[inline]
     pub unsafe fn set_kernel<S: Signature>(
         &mut self,
@@ -160,6 +162,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphKernelNodeGetParams")]
+    #[doc(alias = "cudaGraphKernelNodeGetParams")]
     #[inline]
     pub fn kernel_config<S>(&self, node: &KernelNode<S>) -> Result<LaunchConfig> {
         let state = self.tree.lock()?;

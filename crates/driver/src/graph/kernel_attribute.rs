@@ -21,6 +21,7 @@ impl Graph {
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that kernel nodes do not support. Attributes before the rejected one
     /// are set.
     #[doc(alias = "cuGraphKernelNodeSetAttribute")]
+    #[doc(alias = "cudaGraphKernelNodeSetAttribute")]
     #[inline]
     pub unsafe fn set_kernel_attributes<S>(
         &mut self,
@@ -40,6 +41,7 @@ impl Graph {
     /// An argument error if the node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for an
     /// attribute that kernel nodes do not support.
     #[doc(alias = "cuGraphKernelNodeGetAttribute")]
+    #[doc(alias = "cudaGraphKernelNodeGetAttribute")]
     #[inline]
     pub fn raw_kernel_attribute<S>(
         &self,
@@ -71,6 +73,7 @@ impl Graph {
     ///
     /// An argument error if a node is in another graph or was removed.
     #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
+    #[doc(alias = "cudaGraphKernelNodeCopyAttributes")]
     #[inline]
     pub unsafe fn copy_kernel_attributes<S, T>(
         &mut self,

@@ -50,6 +50,7 @@ impl GraphExec {
     ///
     /// As for [`GraphExec::set_kernel_with`].
     #[doc(alias = "cuGraphExecKernelNodeSetParams")]
+    #[doc(alias = "cudaGraphExecKernelNodeSetParams")]
     #[inline]
     pub unsafe fn set_kernel<S: Signature>(
         &mut self,

@@ -90,6 +90,7 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for 0
     /// bytes.
     #[doc(alias = "cuGraphAddMemAllocNode")]
+    #[doc(alias = "cudaGraphAddMemAllocNode")]
     pub fn add_allocation(&mut self, after: &[Node], bytes: usize) -> Result<AllocationNode> {
         let context = self.context().clone();
         let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
@@ -131,6 +132,7 @@ impl Graph {
     /// An argument error if a node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if another node
     /// frees the memory.
     #[doc(alias = "cuGraphAddMemFreeNode")]
+    #[doc(alias = "cudaGraphAddMemFreeNode")]
     pub unsafe fn add_free(&mut self, after: &[Node], allocation: &AllocationNode) -> Result<Node> {
         self.tree
             .lock()?
@@ -151,6 +153,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not allocate.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
+    #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn allocation(&self, node: Node) -> Result<AllocationNode> {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::allocation", self.number, node)?;
@@ -177,6 +180,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not free.
     #[doc(alias = "cuGraphMemFreeNodeGetParams")]
+    #[doc(alias = "cudaGraphMemFreeNodeGetParams")]
     pub fn freed(&self, node: Node) -> Result<DevicePointer<u8>> {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::freed", self.number, node)?;
@@ -201,6 +205,7 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetGraphMemAttribute")]
+    #[doc(alias = "cudaDeviceGetGraphMemAttribute")]
     pub fn graph_memory(&self) -> Result<GraphMemory> {
         let attribute = |attribute| -> Result<u64> {
             let mut value = 0_u64;
@@ -230,6 +235,7 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceSetGraphMemAttribute")]
+    #[doc(alias = "cudaDeviceSetGraphMemAttribute")]
     pub fn reset_graph_memory_maxima(&self) -> Result<()> {
         let reset = |attribute| {
             let mut zero = 0_u64;
@@ -254,6 +260,7 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGraphMemTrim")]
+    #[doc(alias = "cudaDeviceGraphMemTrim")]
     pub fn trim_graph_memory(&self) -> Result<()> {
         // SAFETY: the device belongs to this driver.
         unsafe { call!(self.driver(), cuDeviceGraphMemTrim(self.as_raw())) }

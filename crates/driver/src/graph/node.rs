@@ -238,6 +238,7 @@ impl Graph {
     /// work that writes memory, whose order must be kept; `CUDA_ERROR_NOT_PERMITTED` or `CUDA_ERROR_INVALID_VALUE` for
     /// nodes that allocate or free memory.
     #[doc(alias = "cuGraphDestroyNode")]
+    #[doc(alias = "cudaGraphDestroyNode")]
     pub fn remove(&mut self, node: Node) -> Result<()> {
         self.remove_if(node, |state| state.expect_loose("Graph::remove"))
     }
@@ -274,6 +275,7 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphNodeGetType")]
+    #[doc(alias = "cudaGraphNodeGetType")]
     pub fn kind(&self, node: Node) -> Result<NodeKind> {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::kind", self.number, node)?;

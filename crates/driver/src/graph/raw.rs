@@ -26,6 +26,7 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; an error returned by the driver
     /// for invalid parameters.
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddNode")]
     pub unsafe fn add_raw(
         &mut self,
         after: &[(Node, EdgeData)],
@@ -48,6 +49,7 @@ impl Graph {
     /// An argument error if the node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for a node of
     /// another kind.
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
         let driver = self.driver();
         let state = self.tree.lock()?;

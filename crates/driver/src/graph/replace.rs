@@ -68,6 +68,7 @@ impl GraphExec {
     /// An argument error if the graph belongs to another context or driver, and any error returned by the driver. A
     /// graph that does not match is not an error; see [`GraphUpdate::Failed`].
     #[doc(alias = "cuGraphExecUpdate")]
+    #[doc(alias = "cudaGraphExecUpdate")]
     pub fn update(&mut self, graph: &Graph) -> Result<GraphUpdate> {
         let operation = "GraphExec::update";
         self.driver().expect_same(graph.driver(), operation)?;

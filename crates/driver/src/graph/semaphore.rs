@@ -76,6 +76,7 @@ impl Graph {
     /// An argument error if a semaphore belongs to another context or driver, or if a node in `after` belongs to
     /// another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
+    #[doc(alias = "cudaGraphAddExternalSemaphoresSignalNode")]
     pub fn add_semaphore_signal(
         &mut self,
         after: &[Node],
@@ -103,6 +104,7 @@ impl Graph {
     /// An argument error if a semaphore belongs to another context or driver, or if a node in `after` belongs to
     /// another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
+    #[doc(alias = "cudaGraphAddExternalSemaphoresWaitNode")]
     pub fn add_semaphore_wait(
         &mut self,
         after: &[Node],

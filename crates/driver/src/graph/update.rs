@@ -32,6 +32,7 @@ impl GraphExec {
     /// An argument error if the node does not belong to the source graph or was removed from it;
     /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node, or if the operands do not match it.
     #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
+    #[doc(alias = "cudaGraphExecMemcpyNodeSetParams")]
     #[inline]
     pub unsafe fn set_copy(&mut self, node: CopyNode, copy: GraphCopy) -> Result<()> {
         let (raw, context) = (copy.to_raw(), self.context().as_raw());
@@ -60,6 +61,7 @@ impl GraphExec {
     ///
     /// As for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
+    #[doc(alias = "cudaGraphExecMemsetNodeSetParams")]
     #[inline]
     pub unsafe fn set_fill(&mut self, node: FillNode, fill: GraphFill) -> Result<()> {
         let (raw, context) = (fill.to_raw(), self.context().as_raw());
@@ -84,6 +86,7 @@ impl GraphExec {
     ///
     /// An argument error if the event belongs to another context or driver; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
+    #[doc(alias = "cudaGraphExecEventRecordNodeSetEvent")]
     #[inline]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "GraphExec::set_event_record")?;
@@ -108,6 +111,7 @@ impl GraphExec {
     ///
     /// An argument error if the event belongs to another context or driver; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
+    #[doc(alias = "cudaGraphExecEventWaitNodeSetEvent")]
     #[inline]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "GraphExec::set_event_wait")?;
@@ -254,6 +258,7 @@ impl GraphExec {
     /// An argument error if the child belongs to another context or driver or to the source graph, or if its captured
     /// work has a new conflict with other work of the executable graph; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphExecChildGraphNodeSetParams")]
     #[inline]
     pub fn set_child(&mut self, node: ChildNode, child: &Graph) -> Result<()> {
         let operation = "GraphExec::set_child";
@@ -300,6 +305,7 @@ impl GraphExec {
     ///
     /// As for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecNodeSetParams")]
+    #[doc(alias = "cudaGraphExecNodeSetParams")]
     #[inline]
     pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
         let context = self.context();
@@ -319,6 +325,7 @@ impl GraphExec {
     /// An argument error if the node does not belong to the source graph or was removed from it;
     /// `CUDA_ERROR_INVALID_VALUE` if it is of another kind.
     #[doc(alias = "cuGraphNodeSetEnabled")]
+    #[doc(alias = "cudaGraphNodeSetEnabled")]
     #[inline]
     pub fn set_enabled(&mut self, node: Node, is_enabled: bool) -> Result<()> {
         self.with_node("GraphExec::set_enabled", node, |driver, exec, raw| {
@@ -335,6 +342,7 @@ impl GraphExec {
     ///
     /// As for [`GraphExec::set_enabled`].
     #[doc(alias = "cuGraphNodeGetEnabled")]
+    #[doc(alias = "cudaGraphNodeGetEnabled")]
     #[inline]
     pub fn is_enabled(&self, node: Node) -> Result<bool> {
         let mut is_enabled = 0;
@@ -354,6 +362,7 @@ impl GraphExec {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphExecGetFlags")]
+    #[doc(alias = "cudaGraphExecGetFlags")]
     #[inline]
     pub fn flags(&self) -> Result<InstantiateFlags> {
         let mut flags: cuuint64_t = 0;

@@ -46,6 +46,7 @@ impl UserObject {
     ///
     /// An error returned by the driver. The value is then dropped.
     #[doc(alias = "cuUserObjectCreate")]
+    #[doc(alias = "cudaUserObjectCreate")]
     pub fn new<T: Send + 'static>(driver: &Driver, value: T) -> Result<Self> {
         Ok(Self {
             reference: ObjectReference::new(driver, Box::new(value))?.0,
@@ -66,6 +67,7 @@ impl UserObject {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if `count` is 0.
     #[doc(alias = "cuUserObjectRetain")]
+    #[doc(alias = "cudaUserObjectRetain")]
     pub fn retain_raw(&self, count: u32) -> Result<CUuserObject> {
         // SAFETY: the object is live.
         unsafe {
@@ -89,6 +91,7 @@ impl UserObject {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if `count` is 0.
     #[doc(alias = "cuUserObjectRelease")]
+    #[doc(alias = "cudaUserObjectRelease")]
     pub unsafe fn release_raw(&self, count: u32) -> Result<()> {
         // SAFETY: the object is live, and the caller is responsible for the references.
         unsafe {
@@ -109,6 +112,7 @@ impl Graph {
     ///
     /// An argument error if the object belongs to another driver.
     #[doc(alias = "cuGraphRetainUserObject")]
+    #[doc(alias = "cudaGraphRetainUserObject")]
     pub fn retain_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::retain_object";
         self.driver()
@@ -128,6 +132,7 @@ impl Graph {
     ///
     /// An argument error if the graph does not retain the object, or if the object belongs to another driver.
     #[doc(alias = "cuGraphReleaseUserObject")]
+    #[doc(alias = "cudaGraphReleaseUserObject")]
     pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::release_object";
         self.driver()

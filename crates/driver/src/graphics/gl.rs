@@ -34,6 +34,7 @@ impl GraphicsResource {
     /// `CUDA_ERROR_INVALID_HANDLE` if the buffer does not exist; `CUDA_ERROR_OPERATING_SYSTEM` if the OpenGL context
     /// does not support CUDA interoperability.
     #[doc(alias = "cuGraphicsGLRegisterBuffer")]
+    #[doc(alias = "cudaGraphicsGLRegisterBuffer")]
     pub unsafe fn from_gl_buffer(
         context: &Context,
         buffer: u32,
@@ -60,6 +61,7 @@ impl GraphicsResource {
     ///
     /// As for [`GraphicsResource::from_gl_buffer`]; `CUDA_ERROR_INVALID_VALUE` for a format that CUDA does not support.
     #[doc(alias = "cuGraphicsGLRegisterImage")]
+    #[doc(alias = "cudaGraphicsGLRegisterImage")]
     pub unsafe fn from_gl_image(
         context: &Context,
         image: u32,

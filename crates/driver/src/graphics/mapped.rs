@@ -28,6 +28,7 @@ impl GraphicsResource {
     ///
     /// An argument error if the stream belongs to another driver; `CUDA_ERROR_ALREADY_MAPPED` if a resource is mapped.
     #[doc(alias = "cuGraphicsMapResources")]
+    #[doc(alias = "cudaGraphicsMapResources")]
     pub fn map<'a>(resources: &'a mut [Self], stream: &Stream) -> Result<MappedGraphics<'a>> {
         for resource in &*resources {
             stream
@@ -135,6 +136,7 @@ impl MappedGraphics<'_> {
     ///
     /// Returns the mapping to the caller if the driver call fails.
     #[doc(alias = "cuGraphicsUnmapResources")]
+    #[doc(alias = "cudaGraphicsUnmapResources")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.unmap().map_err(|error| Returned::new(self, error))
     }

@@ -75,6 +75,7 @@ impl<S> Kernel<S> {
     /// is bound to a context on another device.
     #[doc(alias = "cuKernelGetAttribute")]
     #[doc(alias = "cuFuncGetAttribute")]
+    #[doc(alias = "cudaFuncGetAttributes")]
     pub fn attribute(&self, device: &Device, attribute: CUfunction_attribute) -> Result<i32> {
         self.inner().attribute(device, attribute)
     }
@@ -94,6 +95,7 @@ impl<S> Kernel<S> {
     /// bound to a context on another device.
     #[doc(alias = "cuKernelSetAttribute")]
     #[doc(alias = "cuFuncSetAttribute")]
+    #[doc(alias = "cudaFuncSetAttribute")]
     pub unsafe fn set_attribute(
         &self,
         device: &Device,
@@ -233,6 +235,7 @@ impl<S> Kernel<S> {
     /// An argument error if the kernel is bound to a context on another device.
     #[doc(alias = "cuKernelSetCacheConfig")]
     #[doc(alias = "cuFuncSetCacheConfig")]
+    #[doc(alias = "cudaFuncSetCacheConfig")]
     pub fn set_cache_config(&self, device: &Device, config: CacheConfig) -> Result<()> {
         let kernel = self.inner().bound_on("Kernel::set_cache_config", device)?;
         let (raw, driver, raw_config) = (kernel.raw.raw(), &kernel.driver, config.as_raw());

@@ -45,6 +45,7 @@ impl<S> Kernel<S> {
     ///
     /// An argument error if the kernel is bound to another context.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
+    #[doc(alias = "cudaOccupancyMaxActiveBlocksPerMultiprocessor")]
     pub fn max_active_blocks(
         &self,
         context: &Context,
@@ -77,6 +78,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::max_active_blocks`].
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")]
+    #[doc(alias = "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")]
     pub fn max_active_blocks_with_flags(
         &self,
         context: &Context,
@@ -116,6 +118,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::max_active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if this many blocks do not fit.
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
+    #[doc(alias = "cudaOccupancyAvailableDynamicSMemPerBlock")]
     pub fn available_dynamic_shared_bytes(
         &self,
         context: &Context,
@@ -149,6 +152,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::max_active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
+    #[doc(alias = "cudaOccupancyMaxPotentialBlockSize")]
     pub fn suggested_size(
         &self,
         context: &Context,
@@ -185,6 +189,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::max_active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialBlockSizeWithFlags")]
+    #[doc(alias = "cudaOccupancyMaxPotentialBlockSizeWithFlags")]
     pub fn suggested_size_with(
         &self,
         context: &Context,
@@ -243,6 +248,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::max_active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` for an unsupported cluster size.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
+    #[doc(alias = "cudaOccupancyMaxActiveClusters")]
     pub fn active_clusters(
         &self,
         context: &Context,
@@ -273,6 +279,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::max_active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialClusterSize")]
+    #[doc(alias = "cudaOccupancyMaxPotentialClusterSize")]
     pub fn max_cluster_size(
         &self,
         context: &Context,

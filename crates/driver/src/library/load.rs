@@ -24,6 +24,7 @@ impl Library {
     /// An argument error if the text is not PTX or contains a NUL. A compilation error contains the log of the JIT
     /// compiler.
     #[doc(alias = "cuLibraryLoadData")]
+    #[doc(alias = "cudaLibraryLoadData")]
     pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {
         Self::from_image(
             driver,
@@ -87,6 +88,7 @@ impl Library {
     /// `CUDA_ERROR_FILE_NOT_FOUND`, or an argument error before CUDA 12.0, if the file does not exist; an argument error if the path
     /// contains a NUL; the errors of [`Library::from_image`].
     #[doc(alias = "cuLibraryLoadFromFile")]
+    #[doc(alias = "cudaLibraryLoadFromFile")]
     pub unsafe fn from_file(
         driver: &impl AsRef<Driver>,
         path: impl AsRef<Path>,

@@ -327,6 +327,7 @@ impl Stream {
     /// An argument error if the streams belong to different drivers; `CUDA_ERROR_INVALID_VALUE` if they belong to
     /// different contexts.
     #[doc(alias = "cuStreamCopyAttributes")]
+    #[doc(alias = "cudaStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         self.driver()
             .expect_same(source.driver(), "Stream::copy_attributes_from")?;
@@ -347,6 +348,7 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not support.
     #[doc(alias = "cuStreamGetAttribute")]
+    #[doc(alias = "cudaStreamGetAttribute")]
     pub fn raw_attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
         let mut value = CUstreamAttrValue::default();
         // SAFETY: `value` is valid for writes, and the stream is live.
@@ -373,6 +375,7 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not support.
     #[doc(alias = "cuStreamSetAttribute")]
+    #[doc(alias = "cudaStreamSetAttribute")]
     pub unsafe fn set_raw_attribute(
         &self,
         attribute: CUstreamAttrID,

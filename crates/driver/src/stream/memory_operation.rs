@@ -249,6 +249,7 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the range is not a whole allocation on a device that cannot attach parts.
     #[doc(alias = "cuStreamAttachMemAsync")]
+    #[doc(alias = "cudaStreamAttachMemAsync")]
     pub unsafe fn attach_managed(
         &self,
         address: DevicePointer<u8>,

@@ -14,6 +14,7 @@ impl Stream {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuStreamGetId")]
+    #[doc(alias = "cudaStreamGetId")]
     #[inline]
     pub fn id(&self) -> Result<u64> {
         let mut id = 0;
@@ -30,6 +31,7 @@ impl Stream {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuStreamGetFlags")]
+    #[doc(alias = "cudaStreamGetFlags")]
     #[inline]
     pub fn flags(&self) -> Result<StreamFlags> {
         let mut flags = 0;
@@ -51,6 +53,7 @@ impl Stream {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuStreamGetPriority")]
+    #[doc(alias = "cudaStreamGetPriority")]
     #[inline]
     pub fn priority(&self) -> Result<i32> {
         let mut priority = 0;

@@ -105,6 +105,7 @@ impl Stream {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuStreamIsCapturing")]
+    #[doc(alias = "cudaStreamIsCapturing")]
     #[inline]
     pub fn is_capturing(&self) -> Result<bool> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
@@ -126,6 +127,7 @@ impl Stream {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuStreamGetCaptureInfo")]
+    #[doc(alias = "cudaStreamGetCaptureInfo")]
     #[inline]
     pub fn capture_number(&self) -> Result<Option<u64>> {
         if !self.is_capturing()? {

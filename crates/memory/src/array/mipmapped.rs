@@ -59,6 +59,7 @@ impl<T: Texel> MipmappedArray<T> {
     /// An argument error for a shape without elements, for 0 levels, or for more levels than the shape allows; otherwise as for
     /// [`Array::new`].
     #[doc(alias = "cuMipmappedArrayCreate")]
+    #[doc(alias = "cudaMallocMipmappedArray")]
     pub fn new(stream: &Stream, shape: ArrayShape, levels: u32, flags: ArrayFlags) -> Result<Self> {
         check_levels("MipmappedArray::new", shape, levels)?;
         let (uses, descriptor) = (
@@ -248,6 +249,7 @@ impl<T> MipmappedArray<T> {
     ///
     /// Returns the array together with the error if a level or a texture of it still exists, or the driver call fails.
     #[doc(alias = "cuMipmappedArrayDestroy")]
+    #[doc(alias = "cudaFreeMipmappedArray")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err(Returned::new(

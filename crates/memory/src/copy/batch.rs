@@ -144,7 +144,9 @@ impl<'a> CopyBatch<'a> {
     ///
     /// An error returned by the driver. Some of the copies may then have been enqueued.
     #[doc(alias = "cuMemcpyBatchAsync")]
+    #[doc(alias = "cudaMemcpyBatchAsync")]
     #[doc(alias = "cuMemcpy3DBatchAsync")]
+    #[doc(alias = "cudaMemcpy3DBatchAsync")]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         let mut guard = AccessGuard::new(stream)?;

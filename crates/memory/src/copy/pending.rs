@@ -58,6 +58,7 @@ pub struct Pending<B> {
 /// Returns the buffer together with the error. An argument error if the lengths differ, or if the stream is being
 /// captured, because a graph would outlive the buffer.
 #[doc(alias = "cuMemcpyHtoDAsync")]
+#[doc(alias = "cudaMemcpyAsync")]
 pub fn upload<T: NoUninit>(
     stream: &Stream,
     source: PinnedBuffer<T>,
@@ -91,6 +92,7 @@ pub fn upload<T: NoUninit>(
 ///
 /// As for [`upload`].
 #[doc(alias = "cuMemcpyDtoHAsync")]
+#[doc(alias = "cudaMemcpyAsync")]
 pub fn download<T: AnyBitPattern>(
     stream: &Stream,
     source: &impl AsDeviceSlice<Element = T>,

@@ -42,6 +42,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuMemsetD8Async")]
+    #[doc(alias = "cudaMemsetAsync")]
     pub fn zero(&mut self) -> Result<()>
     where
         T: Zeroable,
@@ -96,6 +97,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
+    #[doc(alias = "cudaMemcpy")]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -124,6 +126,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An argument error if the lengths differ; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyDtoH")]
+    #[doc(alias = "cudaMemcpy")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -180,7 +183,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyDtoD")]
+    #[doc(alias = "cudaMemcpy")]
     #[doc(alias = "cuMemcpyPeerAsync")]
+    #[doc(alias = "cudaMemcpyPeerAsync")]
     #[inline]
     pub fn copy_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where

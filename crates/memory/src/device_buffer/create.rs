@@ -23,7 +23,9 @@ impl<T> DeviceBuffer<T> {
     ///
     /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY` with the free and the total memory.
     #[doc(alias = "cuMemAlloc")]
+    #[doc(alias = "cudaMalloc")]
     #[doc(alias = "cuMemAllocAsync")]
+    #[doc(alias = "cudaMallocAsync")]
     #[track_caller]
     #[inline]
     pub fn uninit(stream: &Stream, len: usize) -> Result<Self>
@@ -41,6 +43,7 @@ impl<T> DeviceBuffer<T> {
     ///
     /// As for [`DeviceBuffer::uninit`].
     #[doc(alias = "cuMemsetD8Async")]
+    #[doc(alias = "cudaMemsetAsync")]
     #[track_caller]
     #[inline]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>

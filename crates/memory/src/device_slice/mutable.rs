@@ -133,6 +133,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
+    #[doc(alias = "cudaMemcpy")]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -228,7 +229,9 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyDtoD")]
+    #[doc(alias = "cudaMemcpy")]
     #[doc(alias = "cuMemcpyPeer")]
+    #[doc(alias = "cudaMemcpyPeer")]
     pub fn copy_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -349,6 +352,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuMemsetD8Async")]
+    #[doc(alias = "cudaMemsetAsync")]
     pub fn zero(&mut self) -> Result<()>
     where
         T: Zeroable,

@@ -15,6 +15,7 @@ impl<T> DeviceVec<T> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
+    #[doc(alias = "cudaMemcpy")]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -43,6 +44,7 @@ impl<T> DeviceVec<T> {
     ///
     /// An argument error if the lengths differ; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyDtoH")]
+    #[doc(alias = "cudaMemcpy")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -96,6 +98,7 @@ impl<T> DeviceVec<T> {
     ///
     /// As for [`DeviceVec::reserve`]. On error, the vector is unchanged.
     #[doc(alias = "cuMemcpyDtoD")]
+    #[doc(alias = "cudaMemcpy")]
     pub fn extend_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,

@@ -25,6 +25,7 @@ impl ExternalMemory {
     /// An argument error for a shape without elements, for 0 levels or more levels than the shape allows, if `offset`
     /// is out of bounds, or if the stream belongs to another context; any error returned by the driver.
     #[doc(alias = "cuExternalMemoryGetMappedMipmappedArray")]
+    #[doc(alias = "cudaExternalMemoryGetMappedMipmappedArray")]
     pub unsafe fn map_image<T: Texel>(
         &self,
         stream: &Stream,

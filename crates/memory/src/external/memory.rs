@@ -78,6 +78,7 @@ impl ExternalMemory {
     /// descriptor is closed. The driver may detect a wrong size, or a semaphore, only when the memory is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalMemory")]
+    #[doc(alias = "cudaImportExternalMemory")]
     pub fn import_fd(
         context: &Context,
         descriptor: OwnedFd,
@@ -116,6 +117,7 @@ impl ExternalMemory {
     /// `CUDA_ERROR_NOT_SUPPORTED` if memory cannot be imported, as on the simulator.
     #[cfg(windows)]
     #[doc(alias = "cuImportExternalMemory")]
+    #[doc(alias = "cudaImportExternalMemory")]
     pub fn import_win32(
         context: &Context,
         handle: BorrowedHandle<'_>,
@@ -166,6 +168,7 @@ impl ExternalMemory {
     ///
     /// An argument error if the range is out of bounds; any error returned by the driver.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
+    #[doc(alias = "cudaExternalMemoryGetMappedBuffer")]
     pub fn map(&self, offset: u64, bytes: u64) -> Result<ExternalBuffer> {
         let total = self.byte_len();
         if bytes == 0 || offset.checked_add(bytes).is_none_or(|end| end > total) {
@@ -197,6 +200,7 @@ impl ExternalMemory {
     ///
     /// Returns the memory together with the error if clones or mappings of it still exist, or the driver call fails.
     #[doc(alias = "cuDestroyExternalMemory")]
+    #[doc(alias = "cudaDestroyExternalMemory")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             Returned::new(

@@ -68,6 +68,7 @@ impl ExternalSemaphore {
     /// descriptor is closed. The driver may detect memory in place of a semaphore only when it is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
+    #[doc(alias = "cudaImportExternalSemaphore")]
     pub fn import_fd(
         context: &Context,
         descriptor: OwnedFd,
@@ -103,6 +104,7 @@ impl ExternalSemaphore {
     /// imported, as on the simulator.
     #[cfg(windows)]
     #[doc(alias = "cuImportExternalSemaphore")]
+    #[doc(alias = "cudaImportExternalSemaphore")]
     pub fn import_win32(
         context: &Context,
         handle: BorrowedHandle<'_>,
@@ -148,6 +150,7 @@ impl ExternalSemaphore {
     /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore alive; any error
     /// returned by the driver.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
+    #[doc(alias = "cudaSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context
             .driver()
@@ -181,6 +184,7 @@ impl ExternalSemaphore {
     ///
     /// As for [`ExternalSemaphore::signal`].
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
+    #[doc(alias = "cudaWaitExternalSemaphoresAsync")]
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context
             .driver()
@@ -225,6 +229,7 @@ impl ExternalSemaphore {
     ///
     /// Returns the semaphore together with the error if such a stream cannot be synchronized or the driver call fails.
     #[doc(alias = "cuDestroyExternalSemaphore")]
+    #[doc(alias = "cudaDestroyExternalSemaphore")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.destroy().map_err(|error| Returned::new(self, error))
     }

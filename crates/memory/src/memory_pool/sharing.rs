@@ -39,6 +39,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
+    #[doc(alias = "cudaMemPoolExportToShareableHandle")]
     pub fn export_fd(&self) -> Result<OwnedFd> {
         let (mut descriptor, kind) = (
             -1,
@@ -66,6 +67,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the descriptor does not refer to a pool.
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
+    #[doc(alias = "cudaMemPoolImportFromShareableHandle")]
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>) -> Result<Self> {
         // The descriptor is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
@@ -86,6 +88,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::WIN32`](curium_driver::MemoryHandleTypes).
     #[cfg(windows)]
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
+    #[doc(alias = "cudaMemPoolExportToShareableHandle")]
     pub fn export_win32(&self) -> Result<OwnedHandle> {
         let (mut handle, kind) = (
             std::ptr::null_mut::<c_void>(),
@@ -113,6 +116,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the handle does not refer to a pool.
     #[cfg(windows)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
+    #[doc(alias = "cudaMemPoolImportFromShareableHandle")]
     pub fn import_win32(driver: &Driver, handle: BorrowedHandle<'_>) -> Result<Self> {
         Self::import(
             driver,
@@ -174,6 +178,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if `pointer` is not the start of an allocation from an exported pool, or if this is a
     /// host pool.
     #[doc(alias = "cuMemPoolExportPointer")]
+    #[doc(alias = "cudaMemPoolExportPointer")]
     pub fn export_pointer<T>(&self, pointer: DevicePointer<T>) -> Result<PoolPointerHandle> {
         let mut data = CUmemPoolPtrExportData::default();
         // SAFETY: `data` is a valid pointer, and the driver validates the address.
@@ -201,6 +206,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the handle does not belong to this pool.
     #[doc(alias = "cuMemPoolImportPointer")]
+    #[doc(alias = "cudaMemPoolImportPointer")]
     pub fn import_pointer(&self, handle: PoolPointerHandle) -> Result<PoolMemory> {
         let (mut data, mut address) = (CUmemPoolPtrExportData { reserved: handle.0 }, 0);
         // SAFETY: `address` and `data` are valid pointers, and the pool is live.

@@ -96,8 +96,11 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     ///
     /// An argument error if the extents differ.
     #[doc(alias = "cuMemcpy2DAsync")]
+    #[doc(alias = "cudaMemcpy2DAsync")]
     #[doc(alias = "cuMemcpy3DAsync")]
+    #[doc(alias = "cudaMemcpy3DAsync")]
     #[doc(alias = "cuMemcpy3DPeerAsync")]
+    #[doc(alias = "cudaMemcpy3DPeerAsync")]
     pub fn copy_from(&mut self, source: &PitchedSlice<'_, T>) -> Result<()>
     where
         T: Copy,
@@ -158,7 +161,9 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     ///
     /// An argument error if the extents differ.
     #[doc(alias = "cuMemcpy2D")]
+    #[doc(alias = "cudaMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
+    #[doc(alias = "cudaMemcpy3D")]
     pub fn copy_from_host(&mut self, source: &HostPitchedSlice<'_, T>) -> Result<()>
     where
         T: NoUninit,
@@ -217,6 +222,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuMemsetD2D8Async")]
+    #[doc(alias = "cudaMemset2DAsync")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
     pub fn fill(&mut self, value: T) -> Result<()>

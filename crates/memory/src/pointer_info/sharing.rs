@@ -53,6 +53,7 @@ impl PointerSharing {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuPointerGetAttributes")]
+    #[doc(alias = "cudaPointerGetAttributes")]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Self>> {
         let mut answers = Answers::default();
         let driver = context.driver();

@@ -18,6 +18,7 @@ use super::{Request, Resource};
 /// CUDA: `cuMemAllocManaged`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemAllocManaged")]
+#[doc(alias = "cudaMallocManaged")]
 pub struct Managed;
 
 // SAFETY: the driver upholds the contract for memory that it allocated, which lives until it is freed, after the stream

@@ -21,7 +21,10 @@ use crate::wait;
 /// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`, `cuMemFreeHost`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemHostAlloc")]
+#[doc(alias = "cudaHostAlloc")]
+#[doc(alias = "cudaMallocHost")]
 #[doc(alias = "cuMemHostGetDevicePointer")]
+#[doc(alias = "cudaHostGetDevicePointer")]
 pub struct Pinned;
 
 // SAFETY: the driver upholds the contract for memory that it allocated and mapped, which lives until it is freed, after

@@ -18,7 +18,9 @@ use crate::capture_advice::ALLOCATE;
 /// CUDA: `cuMemAllocAsync`, `cuMemFreeAsync`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemAllocAsync")]
+#[doc(alias = "cudaMallocAsync")]
 #[doc(alias = "cuMemFreeAsync")]
+#[doc(alias = "cudaFreeAsync")]
 pub struct StreamOrdered;
 
 // SAFETY: the driver upholds the contract for stream-ordered memory, which lives until it is freed.

@@ -18,7 +18,9 @@ use super::{Request, Resource};
 /// CUDA: `cuMemAlloc_v2`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemAlloc")]
+#[doc(alias = "cudaMalloc")]
 #[doc(alias = "cuMemFree")]
+#[doc(alias = "cudaFree")]
 pub struct SyncAlloc;
 
 // SAFETY: the driver upholds the contract for memory that it allocated, which lives until it is freed, after the stream

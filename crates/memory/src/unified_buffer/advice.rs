@@ -63,6 +63,7 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if the range is reversed or out of bounds.
     #[doc(alias = "cuMemPrefetchAsync")]
+    #[doc(alias = "cudaMemPrefetchAsync")]
     pub fn prefetch(
         &self,
         stream: &Stream,
@@ -91,6 +92,7 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if the range is reversed or out of bounds, or within the closure of a capture.
     #[doc(alias = "cuMemAdvise")]
+    #[doc(alias = "cudaMemAdvise")]
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
         const OPERATION: &str = "UnifiedBuffer::advise";
         let (address, bytes) = self.bytes_of(OPERATION, range)?;
@@ -125,7 +127,9 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if the range is empty, reversed or out of bounds.
     #[doc(alias = "cuMemRangeGetAttribute")]
+    #[doc(alias = "cudaMemRangeGetAttribute")]
     #[doc(alias = "cuMemRangeGetAttributes")]
+    #[doc(alias = "cudaMemRangeGetAttributes")]
     pub fn range_attributes(&self, range: impl RangeBounds<usize>) -> Result<RangeAttributes> {
         const OPERATION: &str = "UnifiedBuffer::range_attributes";
         let (address, bytes) = self.bytes_of(OPERATION, range)?;

@@ -112,6 +112,7 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if `stream` is being captured; any error returned by the driver.
     #[doc(alias = "cuStreamAttachMemAsync")]
+    #[doc(alias = "cudaStreamAttachMemAsync")]
     pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
         attach(
             "UnifiedBuffer::attach",
