@@ -189,6 +189,6 @@ fn hints_of_argument_errors_are_found() {
     let error = Error::argument("Net::run", "empty batch (0 rows); pass a row");
     assert_eq!(CudaError::hint(&error).as_deref(), Some("pass a row"));
     let returned = Returned::new((), error);
-    assert!(returned.source().is_some_and(|source| source.is::<Error>()));
+    assert!(returned.source().is_some_and(<dyn StdError>::is::<Error>));
     assert_eq!(CudaError::hint(&returned).as_deref(), Some("pass a row"));
 }
