@@ -35,6 +35,9 @@ pub struct DeviceSlice<'a, T> {
 }
 
 /// Device-accessible memory that can be borrowed as a view: all kinds of buffers, and views themselves.
+///
+/// A function with an argument of such a type calls [`AsDeviceSlice::as_device_slice`] once, or
+/// [`AsDeviceSliceMut::as_device_slice_mut`], and uses the returned view only.
 pub trait AsDeviceSlice {
     /// The type of the elements.
     type Element;

@@ -8,6 +8,7 @@
 //! | Host memory that is copied at full speed | [`PinnedBuffer`], [`Registered`] |
 //! | Memory that host and devices both access | [`MappedBuffer`], [`UnifiedBuffer`] |
 //! | Memory that other code owns | [`BorrowedBuffer`], [`external`] |
+//! | Memory that a handle of a CUDA library uses | [`LibraryMemory`] |
 //! | Copies: blocking, asynchronous, scoped, batched | methods of the buffers, [`copy`] |
 //! | The source of device memory, limits, statistics | [`Resource`] and its implementations |
 //! | Resources across a C interface | [`c_resource`] |
@@ -111,6 +112,7 @@ mod fill;
 mod host_view;
 #[cfg(feature = "interop")]
 mod ipc_memory;
+mod library_memory;
 mod location;
 mod mapped_buffer;
 mod memory_pool;
@@ -161,6 +163,7 @@ pub use self::element::{AnyBitPattern, NoUninit, Zeroable};
 pub use self::host_view::{HostView, HostViewMut};
 #[cfg(feature = "interop")]
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
+pub use self::library_memory::LibraryMemory;
 pub use self::location::MemoryLocation;
 pub use self::mapped_buffer::MappedBuffer;
 pub use self::memory_pool::{MemoryPool, PoolKind, PoolOptions, PoolStatistics, PoolUsage};
