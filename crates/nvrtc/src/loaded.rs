@@ -7,8 +7,15 @@ use curium_driver::{Device, Driver, JitOptions, Kernel, Library, Signature};
 
 use crate::{CompileOptions, CompiledProgram, Error, Nvrtc, Program, Result};
 
-/// Compiles CUDA C++ for a device and loads it. Implemented by [`Device`].
-pub trait Compile {
+mod sealed {
+    /// Implemented by `Device`. Other crates cannot name it, so they cannot implement it.
+    pub trait Sealed {}
+
+    impl Sealed for curium_driver::Device {}
+}
+
+/// Compiles CUDA C++ for a device and loads it. Implemented by [`Device`] only.
+pub trait Compile: sealed::Sealed {
     /// Compiles `program`, for example the text of a source, for this device with the NVRTC of this machine, and loads
     /// it. The output is PTX, or a cubin if NVRTC is newer than the driver: see [`Nvrtc::architecture_for`].
     ///

@@ -39,9 +39,17 @@ macro_rules! call {
     }};
 }
 
+mod sealed {
+    /// A type of raw handles. Other crates cannot name it, so they cannot implement it.
+    pub trait Sealed {}
+}
+
+impl<T> sealed::Sealed for *mut T {}
+impl sealed::Sealed for u64 {}
+
 /// A handle or an address that the driver creates.
 #[doc(hidden)]
-pub trait RawHandle: Copy {
+pub trait RawHandle: sealed::Sealed + Copy {
     /// Returns `true` if the handle is null.
     fn is_null(self) -> bool;
 }

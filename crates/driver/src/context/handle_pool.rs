@@ -23,8 +23,13 @@ pub struct PooledHandle<T: Poolable> {
     pool: HandlePool<T>,
 }
 
-/// A handle that can be pooled: an [`Event`](crate::Event) or a [`Stream`](crate::Stream).
-pub trait Poolable: fmt::Debug + Sized {
+pub(crate) mod sealed {
+    /// A handle that can be pooled. Other crates cannot name it, so they cannot implement it.
+    pub trait Sealed {}
+}
+
+/// A handle that can be pooled: an [`Event`](crate::Event) or a [`Stream`](crate::Stream). It cannot be implemented for other types.
+pub trait Poolable: sealed::Sealed + fmt::Debug + Sized {
     /// The options for creating a handle.
     type Options: Copy;
 

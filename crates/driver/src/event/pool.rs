@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::context::handle_pool::{HandlePool, Poolable, PooledHandle};
+use crate::context::handle_pool::{HandlePool, Poolable, PooledHandle, sealed};
 use crate::{Context, Event, EventFlags, Result};
 
 /// A pool of reusable events of one context, so that hot paths neither create nor destroy events. Clones are cheap and
@@ -26,6 +26,8 @@ pub type EventPool = HandlePool<Event>;
 
 /// An event of an [`EventPool`], which returns to the pool when dropped.
 pub type PooledEvent = PooledHandle<Event>;
+
+impl sealed::Sealed for Event {}
 
 impl Poolable for Event {
     type Options = EventFlags;

@@ -52,6 +52,8 @@ impl AllocationNode {
     }
 }
 
+impl super::node::sealed::Sealed for AllocationNode {}
+
 impl TypedNode for AllocationNode {}
 
 impl FoundNode for AllocationNode {

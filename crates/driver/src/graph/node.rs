@@ -59,8 +59,13 @@ pub enum NodeKind {
 /// A node of a statically known kind, which can be updated. Implemented by the node types of this crate only.
 pub trait TypedNode: Clone + Deref<Target = Node> + Into<Node> + FoundNode {}
 
-/// A node that can be found in a clone of its graph.
-pub trait FoundNode {
+pub(super) mod sealed {
+    /// A type of nodes. Other crates cannot name it, so they cannot implement it.
+    pub trait Sealed {}
+}
+
+/// A node that can be found in a clone of its graph. Implemented by the node types of this crate only.
+pub trait FoundNode: sealed::Sealed {
     /// Returns the corresponding node of a clone of the graph.
     #[must_use]
     fn at(&self, found: Found) -> Self;
@@ -99,6 +104,8 @@ macro_rules! typed_nodes {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub struct $name(pub(super) Node);
+
+        impl sealed::Sealed for $name {}
 
         impl TypedNode for $name {}
 
@@ -180,6 +187,8 @@ impl<S> KernelNode<S> {
         self.config
     }
 }
+
+impl<S> sealed::Sealed for KernelNode<S> {}
 
 impl<S> TypedNode for KernelNode<S> {}
 

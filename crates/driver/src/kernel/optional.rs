@@ -9,12 +9,14 @@ use crate::hazard::AccessGuard;
 use crate::{DevicePointer, Result};
 
 /// Passes a pointer, which is null for `None`.
-impl<T> Parameter for Option<&[T]> {
+// SAFETY: a pointer parameter of a kernel is an address in device memory.
+unsafe impl<T> Parameter for Option<&[T]> {
     type Raw = CUdeviceptr;
 }
 
 /// Passes a pointer, which is null for `None`.
-impl<T> Parameter for Option<&mut [T]> {
+// SAFETY: as above.
+unsafe impl<T> Parameter for Option<&mut [T]> {
     type Raw = CUdeviceptr;
 }
 
@@ -39,8 +41,9 @@ macro_rules! optional {
             }
         }
 
+        // SAFETY: the value is the address of the argument.
         #[cfg(feature = "graphs")]
-        impl<'a, T> NodeArgument<Option<$slice>> for DevicePointer<T> {
+        unsafe impl<'a, T> NodeArgument<Option<$slice>> for DevicePointer<T> {
             fn value(&self) -> CUdeviceptr {
                 self.as_raw()
             }

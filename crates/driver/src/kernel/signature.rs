@@ -53,24 +53,28 @@ pub unsafe trait ByValue: Copy {
 
 /// A parameter in a kernel's [`Signature`]: a [`ByValue`] type, `&[T]` for a pointer that the kernel reads through, or
 /// `&mut [T]` for a pointer that it writes through. In an `Option`, the pointer may be null.
+///
+/// # Safety
+///
+/// [`Parameter::Raw`] has the size, alignment and layout of the kernel's parameter type, as for [`ByValue`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kernel parameter",
     label = "not a parameter type",
     note = "parameters are `ByValue` types, `&[T]`, `&mut [T]`, `Option<&[T]>` and `Option<&mut [T]>`"
 )]
-pub trait Parameter {
+pub unsafe trait Parameter {
     /// The type of the value that the kernel receives.
     type Raw: Copy;
 }
 
-/// The parameters of a kernel, in order: a tuple of up to 24 [`Parameter`]s.
+/// The parameters of a kernel, in order: a tuple of up to 24 [`Parameter`]s. It cannot be implemented for other types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kernel signature",
     label = "not a tuple of parameters",
     note = "a signature is a tuple of up to 24 parameters, such as `(f32, &[f32], &mut [f32])`; that of one parameter is `(u32,)`",
     note = "for a signature that is known at run time only, look up a `Kernel<Untyped>` and launch it with an `ArgumentList`"
 )]
-pub trait Signature {
+pub trait Signature: sealed::Signature {
     /// The size of each parameter in bytes.
     const SIZES: &'static [usize];
 
@@ -143,8 +147,12 @@ pub unsafe trait Arguments<S>: Sized {
 }
 
 /// A value that a graph node can pass for a parameter: a [`ByValue`] value, or a [`DevicePointer`] for a pointer.
+///
+/// # Safety
+///
+/// [`NodeArgument::value`] returns the value that it is made from, and only that.
 #[cfg(feature = "graphs")]
-pub trait NodeArgument<P: Parameter> {
+pub unsafe trait NodeArgument<P: Parameter> {
     /// Returns the value that the kernel receives.
     fn value(&self) -> P::Raw;
 }
@@ -162,15 +170,23 @@ pub unsafe trait NodeArguments<S: Signature> {
     fn values_with<T>(self, use_values: impl FnOnce(*mut *mut c_void) -> T) -> T;
 }
 
-impl<T: ByValue> Parameter for T {
+mod sealed {
+    /// A tuple of parameters. Other crates cannot name it, so they cannot implement it.
+    pub trait Signature {}
+}
+
+// SAFETY: the type has the layout of the kernel's parameter type.
+unsafe impl<T: ByValue> Parameter for T {
     type Raw = T;
 }
 
-impl<T> Parameter for &[T] {
+// SAFETY: a pointer parameter of a kernel is an address in device memory.
+unsafe impl<T> Parameter for &[T] {
     type Raw = CUdeviceptr;
 }
 
-impl<T> Parameter for &mut [T] {
+// SAFETY: as above.
+unsafe impl<T> Parameter for &mut [T] {
     type Raw = CUdeviceptr;
 }
 
@@ -183,22 +199,25 @@ unsafe impl<T: ByValue> Argument<T> for T {
     unsafe fn launched(&mut self, _guard: &mut AccessGuard<'_>) {}
 }
 
+// SAFETY: the value is that of the argument.
 #[cfg(feature = "graphs")]
-impl<T: ByValue> NodeArgument<T> for T {
+unsafe impl<T: ByValue> NodeArgument<T> for T {
     fn value(&self) -> T {
         *self
     }
 }
 
+// SAFETY: the value is the address of the argument.
 #[cfg(feature = "graphs")]
-impl<T> NodeArgument<&[T]> for DevicePointer<T> {
+unsafe impl<T> NodeArgument<&[T]> for DevicePointer<T> {
     fn value(&self) -> CUdeviceptr {
         self.as_raw()
     }
 }
 
+// SAFETY: as above.
 #[cfg(feature = "graphs")]
-impl<T> NodeArgument<&mut [T]> for DevicePointer<T> {
+unsafe impl<T> NodeArgument<&mut [T]> for DevicePointer<T> {
     fn value(&self) -> CUdeviceptr {
         self.as_raw()
     }
@@ -222,6 +241,8 @@ unsafe impl<T: ByValue, const N: usize> ByValue for [T; N] {}
 
 macro_rules! tuples {
     ($($index:tt $parameter:ident $argument:ident),* $(,)?) => {
+        impl<$($parameter: Parameter),*> sealed::Signature for ($($parameter,)*) {}
+
         impl<$($parameter: Parameter),*> Signature for ($($parameter,)*) {
             const SIZES: &'static [usize] = &[$(size_of::<$parameter::Raw>()),*];
 

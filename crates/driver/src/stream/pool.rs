@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::context::handle_pool::{HandlePool, Poolable, PooledHandle};
+use crate::context::handle_pool::{HandlePool, Poolable, PooledHandle, sealed};
 use crate::{Context, Result, Stream, StreamOptions};
 
 /// A pool of reusable streams of one context. Creating a stream is slow, and some drivers have crashed when a stream
@@ -25,6 +25,8 @@ pub type StreamPool = HandlePool<Stream>;
 
 /// A stream of a [`StreamPool`], which returns to the pool when dropped, unless a clone of it still exists.
 pub type PooledStream = PooledHandle<Stream>;
+
+impl sealed::Sealed for Stream {}
 
 impl Poolable for Stream {
     type Options = StreamOptions;

@@ -50,11 +50,13 @@ pub struct TensorViewMut<'a> {
     memory: End<'a>,
 }
 
-impl Parameter for TensorRead {
+// SAFETY: the kernel takes the tensor map of 128 bytes by value.
+unsafe impl Parameter for TensorRead {
     type Raw = TensorMap;
 }
 
-impl Parameter for TensorWrite {
+// SAFETY: as above.
+unsafe impl Parameter for TensorWrite {
     type Raw = TensorMap;
 }
 
