@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUdeviceptr, call};
-use curium_driver::{Argument, Stream};
-use curium_memory::DeviceBuffer;
+use curium_driver::{DevicePointer, Stream};
+use curium_memory::{DeviceBuffer, LibraryMemory};
 
 pub use self::mode::MathMode;
 use self::pointer_staging::PointerStaging;
@@ -26,7 +26,8 @@ use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 /// A cuBLAS handle is shared mutable state, so operations borrow it exclusively. Create one handle for each thread and each stream.
 ///
 /// In a capture (`Graph::capture`), create the handle on the capture scope: its operations become nodes. The graph keeps the handle, the
-/// workspace and the operands for as long as it can be launched. Do not drop a handle of another stream during a capture: `cublasDestroy`
+/// workspace and the operands for as long as it can be launched. Its workspace is memory of the graph, so the handle returns errors after the
+/// capture. Do not drop a handle of another stream during a capture: `cublasDestroy`
 /// synchronizes the device, which invalidates the capture.
 ///
 /// ```
@@ -53,7 +54,10 @@ use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 pub struct Blas {
     handle: Arc<Handle>,
     stream: Stream,
-    workspace: Option<DeviceBuffer<u8>>,
+    /// The workspace that was set.
+    workspace: Option<LibraryMemory>,
+    /// The workspace of the library, which it uses while no other one is set.
+    default_workspace: LibraryMemory,
     pointer_mode: cublasPointerMode_t,
     pointer_staging: PointerStaging,
 }
@@ -108,16 +112,19 @@ impl Blas {
         let (handle, pointer_staging) = (Arc::new(handle), PointerStaging::default());
         // Destroying a handle synchronizes the device, which invalidates a capture.
         AccessGuard::new(&stream)?.keep(&handle);
+        let default_workspace = LibraryMemory::opaque(&stream);
         Ok(Self {
             handle,
             stream,
             workspace: None,
+            default_workspace,
             pointer_mode,
             pointer_staging,
         })
     }
 
-    /// Replaces the workspace by one of `bytes` bytes; 0 leaves the memory to the library. Graphs keep the workspace that they captured.
+    /// Replaces the workspace by one of `bytes` bytes; 0 leaves the memory to the library, and operations are ordered as if it were one
+    /// buffer. Graphs keep the workspace that they captured.
     ///
     /// CUDA: `cublasSetWorkspace_v2`.
     ///
@@ -129,11 +136,12 @@ impl Blas {
         let workspace = if bytes == 0 {
             None
         } else {
-            Some(DeviceBuffer::<u8>::uninit(&self.stream, bytes)?)
+            Some(LibraryMemory::allocate(&self.stream, bytes)?)
         };
         let address = workspace
             .as_ref()
-            .map_or(0, |workspace| workspace.as_pointer().as_raw());
+            .and_then(LibraryMemory::as_pointer)
+            .map_or(0, DevicePointer::as_raw);
         let pointer = std::ptr::without_provenance_mut(address as usize);
         // SAFETY: the memory lives as long as the handle uses it, and is in stream order before and after its work.
         self.configure(|api, raw| unsafe {
@@ -146,7 +154,7 @@ impl Blas {
     /// Returns the size of the workspace in bytes.
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
-        self.workspace.as_ref().map_or(0, DeviceBuffer::len)
+        self.workspace.as_ref().map_or(0, LibraryMemory::byte_len)
     }
 
     /// Returns the stream.
@@ -229,11 +237,13 @@ impl Blas {
             handle,
             stream,
             workspace,
+            default_workspace,
             ..
         } = self;
+        let workspace = workspace.as_mut().unwrap_or(default_workspace);
         let guard = AccessGuard::new(stream)?;
         guard.keep(handle);
-        ordered(guard, workspace.as_mut(), operands, || {
+        ordered(guard, workspace, operands, || {
             entered(handle.context(), || {
                 call(handle.library().api(), handle.raw())
             })
@@ -254,18 +264,15 @@ impl Blas {
             handle,
             stream,
             workspace,
+            default_workspace,
             ..
         } = self;
-        ordered(
-            AccessGuard::blocking(stream)?,
-            workspace.as_mut(),
-            operands,
-            || {
-                entered(handle.context(), || {
-                    call(handle.library().api(), handle.raw())
-                })
-            },
-        )
+        let workspace = workspace.as_mut().unwrap_or(default_workspace);
+        ordered(AccessGuard::blocking(stream)?, workspace, operands, || {
+            entered(handle.context(), || {
+                call(handle.library().api(), handle.raw())
+            })
+        })
     }
 }
 
@@ -273,23 +280,18 @@ impl Blas {
 #[inline]
 fn ordered(
     mut guard: AccessGuard<'_>,
-    workspace: Option<&mut DeviceBuffer<u8>>,
+    workspace: &mut LibraryMemory,
     mut operands: impl OperandList,
     call: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
-    let mut workspace = workspace.map(DeviceBuffer::as_slice_mut);
-    if let Some(workspace) = &mut workspace {
-        // SAFETY: `launched` follows the call.
-        unsafe { Argument::<&mut [u8]>::bind(workspace, &mut guard) }?;
-    }
+    // SAFETY: `launched` follows the call.
+    unsafe { workspace.bind(&mut guard) }?;
     // SAFETY: `launched` follows the call.
     unsafe { operands.bind(&mut guard) }?;
     let called = call();
     // A failure may come after some work was enqueued.
-    if let Some(workspace) = &mut workspace {
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { Argument::<&mut [u8]>::launched(workspace, &mut guard) };
-    }
+    // SAFETY: `bind` succeeded with this guard.
+    unsafe { workspace.launched(&mut guard) };
     // SAFETY: `bind` succeeded with this guard.
     unsafe { operands.launched(&mut guard) };
     called

@@ -5,8 +5,14 @@ use num_complex::{Complex32, Complex64};
 
 use crate::routines::{RealRoutines, Routines};
 
-/// A type of elements that cuBLAS computes with: `f32`, `f64`, [`Complex32`] and [`Complex64`].
-pub trait Element: Routines + Pod + PartialEq + Send + Sync {
+/// The types of elements, with which `unsafe` code calls the functions of the type.
+pub(crate) mod sealed {
+    /// A type that this crate passes to the functions of cuBLAS. Other crates cannot name it, so they cannot implement it.
+    pub trait Sealed {}
+}
+
+/// A type of elements that cuBLAS computes with: `f32`, `f64`, [`Complex32`] and [`Complex64`]. It cannot be implemented for other types.
+pub trait Element: sealed::Sealed + Routines + Pod + PartialEq + Send + Sync {
     /// The type of its absolute value.
     type Real: Element;
     #[doc(hidden)]
@@ -17,7 +23,7 @@ pub trait Element: Routines + Pod + PartialEq + Send + Sync {
     const ONE: Self;
 }
 
-/// A type of real numbers that cuBLAS computes with: `f32` and `f64`.
+/// A type of real numbers that cuBLAS computes with: `f32` and `f64`. It cannot be implemented for other types.
 pub trait RealElement: Element<Real = Self> + RealRoutines + From<i8> {}
 
 impl RealElement for f32 {}
@@ -26,6 +32,8 @@ impl RealElement for f64 {}
 macro_rules! element {
     ($($ty:ty: $real:ty, $is_complex:literal, $zero:expr, $one:expr;)*) => {
         $(
+            impl sealed::Sealed for $ty {}
+
             impl Element for $ty {
                 type Real = $real;
                 const IS_COMPLEX: bool = $is_complex;

@@ -6,7 +6,8 @@ use curium_driver::sys::CUdeviceptr;
 
 use crate::element::Element;
 use crate::error::{Error, Result, ShapeError};
-use crate::operand::{Aligned, Factor, ScalarArgument};
+use crate::operand::sealed::Factor;
+use crate::operand::{Aligned, ScalarArgument};
 use crate::sys::cublasPointerMode_t;
 use crate::vector::{Vector, VectorMut};
 use crate::{Blas, address, address_mut};

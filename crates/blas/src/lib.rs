@@ -77,7 +77,7 @@ pub use self::level1::{ModifiedRotation, Rotation};
 pub use self::level3::{Batches, GemmGroup, Grouped, Mixed};
 pub use self::library::CuBlas;
 pub use self::matrix::{Matrix, MatrixMut};
-pub use self::operand::{DeviceScalar, Factor, Operand, ScalarArgument};
+pub use self::operand::{DeviceScalar, ScalarArgument};
 pub use self::packed::{Packed, PackedMut};
 pub use self::triangle::{Diagonal, Side, Triangle};
 pub use self::vector::{Vector, VectorMut};

@@ -10,30 +10,50 @@ use crate::element::Element;
 use crate::error::{Error, Result, ShapeError};
 use crate::sys::cublasPointerMode_t;
 
-/// Device memory that an operation accesses.
-pub trait Operand {
-    /// Makes the guard's stream wait for the accesses that conflict with the operation.
-    ///
-    /// # Safety
-    ///
-    /// If the operation is enqueued, `launched` is called before the memory is used for anything else.
-    ///
-    /// # Errors
-    ///
-    /// The error of a wait. The operation must not be enqueued then.
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()>;
+use self::sealed::Operand;
 
-    /// Records that the operation was enqueued on the guard's stream.
-    ///
-    /// # Safety
-    ///
-    /// `bind` succeeded with the same guard.
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+/// The traits that `unsafe` code trusts. Other crates cannot name them, so they cannot implement them.
+pub(crate) mod sealed {
+    use std::ffi::c_void;
 
-    /// Checks that the memory has the alignment of C's type of elements.
-    #[doc(hidden)]
-    fn check_alignment(&self, _operation: &'static str) -> Result<()> {
-        Ok(())
+    use curium_driver::hazard::AccessGuard;
+
+    use crate::error::Result;
+    use crate::sys::cublasPointerMode_t;
+
+    /// Device memory that an operation accesses.
+    pub trait Operand {
+        /// Makes the guard's stream wait for the accesses that conflict with the operation.
+        ///
+        /// # Safety
+        ///
+        /// If the operation is enqueued, `launched` is called before the memory is used for anything else.
+        ///
+        /// # Errors
+        ///
+        /// The error of a wait. The operation must not be enqueued then.
+        unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()>;
+
+        /// Records that the operation was enqueued on the guard's stream.
+        ///
+        /// # Safety
+        ///
+        /// `bind` succeeded with the same guard.
+        unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+
+        /// Checks that the memory has the alignment of C's type of elements.
+        fn check_alignment(&self, _operation: &'static str) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A scalar operand, in host or device memory according to its type.
+    pub trait Factor: Operand {
+        /// The pointer mode in which cuBLAS reads the scalar.
+        const MODE: cublasPointerMode_t;
+
+        /// Returns the address of the scalar, in the memory that [`Self::MODE`] requires.
+        fn pointer(&self) -> *const c_void;
     }
 }
 
@@ -96,7 +116,7 @@ operand_list!(A 0 B 1 C 2 D 3 E 4 F 5);
 /// Implements [`Operand`] for a view with a field `slice`.
 macro_rules! operand {
     ($view:ident, $memory:ty) => {
-        impl<T> $crate::operand::Operand for $view<'_, T> {
+        impl<T> $crate::operand::sealed::Operand for $view<'_, T> {
             #[inline]
             unsafe fn bind(
                 &mut self,
@@ -168,17 +188,8 @@ impl<O: Operand> Operand for Each<'_, O> {
     }
 }
 
-/// A scalar operand, in host or device memory according to its type.
-pub trait Factor: Operand {
-    #[doc(hidden)]
-    const MODE: cublasPointerMode_t;
-
-    #[doc(hidden)]
-    fn pointer(&self) -> *const c_void;
-}
-
-/// A scalar operand of type `T`: a host value, or a [`DeviceScalar`].
-pub trait ScalarArgument<T>: Factor {}
+/// A scalar operand of type `T`: a host value, or a [`DeviceScalar`]. It cannot be implemented for other types.
+pub trait ScalarArgument<T>: sealed::Factor {}
 
 /// A scalar in device memory, which an operation reads when it runs.
 pub struct DeviceScalar<'a, T> {
@@ -233,7 +244,7 @@ impl<T: Element> Operand for T {
 
 impl<T: Element> ScalarArgument<T> for T {}
 
-impl<T: Element> Factor for T {
+impl<T: Element> sealed::Factor for T {
     const MODE: cublasPointerMode_t = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
 
     fn pointer(&self) -> *const c_void {
@@ -261,7 +272,7 @@ impl<T: Operand> Operand for Aligned<T> {
     }
 }
 
-impl<T: Factor> Factor for Aligned<T> {
+impl<T: sealed::Factor> sealed::Factor for Aligned<T> {
     const MODE: cublasPointerMode_t = T::MODE;
 
     fn pointer(&self) -> *const c_void {
@@ -282,7 +293,7 @@ impl Operand for i32 {
 
 impl ScalarArgument<Self> for i32 {}
 
-impl Factor for i32 {
+impl sealed::Factor for i32 {
     const MODE: cublasPointerMode_t = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
 
     fn pointer(&self) -> *const c_void {
@@ -294,7 +305,7 @@ operand!(DeviceScalar, &[T]);
 
 impl<T> ScalarArgument<T> for DeviceScalar<'_, T> {}
 
-impl<T> Factor for DeviceScalar<'_, T> {
+impl<T> sealed::Factor for DeviceScalar<'_, T> {
     const MODE: cublasPointerMode_t = cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE;
 
     fn pointer(&self) -> *const c_void {

@@ -88,7 +88,7 @@ macro_rules! declare {
     ($routines:ident: $($name:ident($($parameter:ident: $kind:ident),*);)*) => {
         /// The routines for one type of element, with the parameters of cuBLAS.
         #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
-        pub trait $routines {
+        pub trait $routines: crate::element::sealed::Sealed {
             $(
                 /// Calls the function for the element type.
                 ///

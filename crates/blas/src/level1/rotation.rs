@@ -3,7 +3,8 @@
 use super::{HOST, same_len};
 use crate::element::{Element, RealElement};
 use crate::error::Result;
-use crate::operand::{Aligned, Factor as _};
+use crate::operand::Aligned;
+use crate::operand::sealed::Factor as _;
 use crate::vector::VectorMut;
 use crate::{Blas, address_mut};
 

@@ -13,8 +13,9 @@ use crate::sys::{cublasComputeType_t, cublasPointerMode_t, cudaDataType_t};
 use crate::vector::Vector;
 use crate::{Blas, address};
 
-/// A type of elements with grouped products: `f32`, `f64`, and `half::f16` and `half::bf16` (feature `half`).
-pub trait Grouped: Pod {
+/// A type of elements with grouped products: `f32`, `f64`, and `half::f16` and `half::bf16` (feature `half`). It cannot be
+/// implemented for other types.
+pub trait Grouped: sealed::Sealed + Pod {
     /// The type in which products are summed, which is also that of `alpha` and `beta`.
     type Scale: Copy;
     #[doc(hidden)]
@@ -26,9 +27,17 @@ pub trait Grouped: Pod {
     const IS_VECTORIZED: bool;
 }
 
+mod sealed {
+    /// A type that this crate passes to `cublasGemmGroupedBatchedEx`. Other crates cannot name it, so they cannot implement it.
+    pub trait Sealed {}
+}
+
 macro_rules! grouped {
     ($($(#[$attribute:meta])* $element:ty: $scale:ty, $ty:ident, $compute:ident, $is_vectorized:literal;)*) => {
         $(
+            $(#[$attribute])*
+            impl sealed::Sealed for $element {}
+
             $(#[$attribute])*
             impl Grouped for $element {
                 type Scale = $scale;

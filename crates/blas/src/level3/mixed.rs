@@ -11,15 +11,16 @@ use super::product_agrees;
 use crate::error::{Result, ShapeError};
 use crate::level1::mode_of;
 use crate::matrix::{Matrix, MatrixMut};
-use crate::operand::{Aligned, Each, Factor as _, ScalarArgument};
+use crate::operand::sealed::Factor as _;
+use crate::operand::{Aligned, Each, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::{Api, cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cudaDataType_t};
 use crate::vector::Vector;
 use crate::{Blas, address, address_mut};
 
 /// A type of matrices whose products have elements of type `C`: `half::f16` and `half::bf16` in themselves and in `f32` (feature `half`),
-/// and `i8` in `i32`.
-pub trait Mixed<C: Pod>: Pod {
+/// and `i8` in `i32`. It cannot be implemented for other types.
+pub trait Mixed<C: Pod>: sealed::Factor<C> + Pod {
     /// The type in which products are summed, which is also that of `alpha` and `beta`.
     type Scale: Copy;
     #[doc(hidden)]
@@ -33,9 +34,17 @@ pub trait Mixed<C: Pod>: Pod {
     const GRANULARITY: usize;
 }
 
+mod sealed {
+    /// A type that this crate passes to `cublasGemmEx` with results of type `C`. Other crates cannot name it, so they cannot implement it.
+    pub trait Factor<C> {}
+}
+
 macro_rules! mixed {
     ($($(#[$attribute:meta])* $factor:ty => $result:ty: $scale:ty, $ty:ident, $of:ident, $compute:ident, $granularity:literal;)*) => {
         $(
+            $(#[$attribute])*
+            impl sealed::Factor<$result> for $factor {}
+
             $(#[$attribute])*
             impl Mixed<$result> for $factor {
                 type Scale = $scale;

@@ -31,15 +31,24 @@ pub enum ElementType {
 }
 
 /// A type of elements of matrices for cuBLASLt: `f32`, `f64`, `i8`, `i32`, `half::f16` and `half::bf16` (feature `half`), and
-/// `float8::F8E4M3` and `float8::F8E5M2` (feature `float8`). Workspaces and masks consist of `u8`.
-pub trait MatmulElement: Pod {
+/// `float8::F8E4M3` and `float8::F8E5M2` (feature `float8`). Workspaces and masks consist of `u8`. It cannot be implemented for other
+/// types.
+pub trait MatmulElement: sealed::Sealed + Pod {
     /// The type.
     const TYPE: ElementType;
+}
+
+mod sealed {
+    /// A type with the layout of its [`ElementType`](super::ElementType). Other crates cannot name it, so they cannot implement it.
+    pub trait Sealed {}
 }
 
 macro_rules! elements {
     ($($(#[$attribute:meta])* $ty:ty => $name:ident;)*) => {
         $(
+            $(#[$attribute])*
+            impl sealed::Sealed for $ty {}
+
             $(#[$attribute])*
             impl MatmulElement for $ty {
                 const TYPE: ElementType = ElementType::$name;

@@ -10,7 +10,7 @@ use super::epilogue::Use;
 use super::role::{ByRole, Requirement, Role, Roles};
 use super::{ElementType, MatmulElement};
 use crate::error::{Result, ShapeError};
-use crate::operand::Operand;
+use crate::operand::sealed::Operand;
 
 /// The device memory and the scalars of one product.
 ///
