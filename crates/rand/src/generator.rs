@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use curium_driver::Stream;
 
-pub use self::fill::Place;
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom, SkipAhead};
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::library::CuRand;
 use crate::order::GeneratorOrdering;
-use crate::place::Device;
+use crate::place::{Device, Place};
 use crate::sys::curandGenerator_t;
 
 /// A generator of random numbers with the algorithm `A`, on a stream of a device or on the host.
@@ -24,7 +23,8 @@ use crate::sys::curandGenerator_t;
 ///
 /// In a capture (`Graph::capture`), move an existing generator to the capture scope ([`Generator::set_stream`]): its operations become
 /// nodes, and the graph keeps the generator and the memory. Each launch continues the sequence on a GPU, and repeats it on the simulator. A
-/// generator cannot be created in a capture, and its seed, order, offset and dimensions cannot be changed there.
+/// generator cannot be created in a capture. Its seed, order, offset and dimensions cannot be changed in a capture, nor while a graph uses the
+/// generator. Launches of graphs and direct calls that use one generator wait for each other on the device.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -82,6 +82,28 @@ impl<A: Algorithm, P> Generator<A, P> {
     }
 }
 
+impl<A: Algorithm, P: Place> Generator<A, P> {
+    /// Calls functions that write the state.
+    fn configure(
+        &mut self,
+        operation: &'static str,
+        change: impl FnOnce(&Handle<A>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { handle, place, .. } = self;
+        place.configure(operation, handle, || change(handle))
+    }
+}
+
+impl<A: QuasiRandom, P: Place> Generator<A, P> {
+    fn change_dimensions(&mut self, operation: &'static str, dimensions: u32) -> Result<()> {
+        self.configure(operation, |handle| {
+            handle.set_dimensions(operation, dimensions)
+        })?;
+        self.dimensions = dimensions;
+        Ok(())
+    }
+}
+
 impl<A: Algorithm> Generator<A> {
     /// Returns the stream.
     #[must_use]
@@ -90,18 +112,17 @@ impl<A: Algorithm> Generator<A> {
     }
 }
 
-impl<A: PseudoRandom, P: Place<A>> Generator<A, P> {
+impl<A: PseudoRandom, P: Place> Generator<A, P> {
     /// Sets the seed, and restarts the sequence.
     ///
     /// CUDA: `curandSetPseudoRandomGeneratorSeed`.
     ///
     /// # Errors
     ///
-    /// An error of the library.
+    /// [`Error::Argument`](crate::Error::Argument) if a graph uses the generator; an error of the library.
     #[doc(alias = "curandSetPseudoRandomGeneratorSeed")]
     pub fn set_seed(&mut self, seed: u64) -> Result<()> {
-        P::configure(self, "Generator::set_seed")?;
-        self.handle.set_seed(seed)
+        self.configure("Generator::set_seed", |handle| handle.set_seed(seed))
     }
 
     /// Sets the order of the numbers in memory, and restarts the sequence.
@@ -110,43 +131,40 @@ impl<A: PseudoRandom, P: Place<A>> Generator<A, P> {
     ///
     /// # Errors
     ///
-    /// An error of the library, such as for an order that the algorithm does not support.
+    /// [`Error::Argument`](crate::Error::Argument) if a graph uses the generator; an error of the library, such as for an order that the
+    /// algorithm does not support.
     #[doc(alias = "curandSetGeneratorOrdering")]
     pub fn set_ordering(&mut self, ordering: GeneratorOrdering) -> Result<()> {
-        P::configure(self, "Generator::set_ordering")?;
-        self.handle.set_ordering(ordering)
+        self.configure("Generator::set_ordering", |handle| {
+            handle.set_ordering(ordering)
+        })
     }
 }
 
-impl<A: QuasiRandom, P: Place<A>> Generator<A, P> {
+impl<A: QuasiRandom, P: Place> Generator<A, P> {
     /// Sets the number of dimensions, from 1 to 20,000, and restarts the sequence.
     ///
     /// CUDA: `curandSetQuasiRandomGeneratorDimensions`.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the number is out of range; an error of the library.
+    /// [`Error::Argument`](crate::Error::Argument) if the number is out of range, or if a graph uses the generator; an error of the library.
     #[doc(alias = "curandSetQuasiRandomGeneratorDimensions")]
     pub fn set_dimensions(&mut self, dimensions: u32) -> Result<()> {
-        P::configure(self, "Generator::set_dimensions")?;
-        self.handle
-            .set_dimensions("Generator::set_dimensions", dimensions)?;
-        self.dimensions = dimensions;
-        Ok(())
+        self.change_dimensions("Generator::set_dimensions", dimensions)
     }
 }
 
-impl<A: SkipAhead, P: Place<A>> Generator<A, P> {
+impl<A: SkipAhead, P: Place> Generator<A, P> {
     /// Sets the position in the sequence, counted from its start.
     ///
     /// CUDA: `curandSetGeneratorOffset`.
     ///
     /// # Errors
     ///
-    /// An error of the library.
+    /// [`Error::Argument`](crate::Error::Argument) if a graph uses the generator; an error of the library.
     #[doc(alias = "curandSetGeneratorOffset")]
     pub fn set_offset(&mut self, offset: u64) -> Result<()> {
-        P::configure(self, "Generator::set_offset")?;
-        self.handle.set_offset(offset)
+        self.configure("Generator::set_offset", |handle| handle.set_offset(offset))
     }
 }

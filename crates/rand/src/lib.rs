@@ -51,8 +51,8 @@ pub use self::algorithm::{
     ScrambledSobol32, ScrambledSobol64, SkipAhead, Sobol32, Sobol64, Xorwow,
 };
 pub use self::error::{ArgumentError, CallError, Error, Result};
-pub use self::generator::{Generator, Place};
+pub use self::generator::Generator;
 pub use self::library::CuRand;
 pub use self::order::GeneratorOrdering;
-pub use self::place::{Device, Host, Output};
+pub use self::place::{Device, Host, Output, Place};
 pub use self::real::Real;

@@ -4,51 +4,115 @@ use std::sync::Arc;
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, Stream};
-use curium_memory::AsDeviceSliceMut;
+use curium_memory::{AsDeviceSliceMut, LibraryMemory};
 
-use crate::error::Result;
+use crate::error::{ArgumentError, Result};
 
 /// The location of a [`Generator`](crate::Generator) that runs on a device, on one stream.
 #[derive(Debug)]
 pub struct Device {
     pub(crate) stream: Stream,
+    /// The state of the generator, which the library allocates.
+    pub(crate) state: LibraryMemory,
 }
 
 /// The location of a [`Generator`](crate::Generator) that runs on the host, on the calling thread.
 #[derive(Debug)]
 pub struct Host;
 
+/// The location of a generator: [`Device`] or [`Host`]. It cannot be implemented for other types.
+pub trait Place: sealed::Place {}
+
+impl Place for Device {}
+impl Place for Host {}
+
 /// Memory that a generator with the location `P` can fill: device memory, or a slice of the host.
-pub trait Output<P>: sealed::Write<P, Self::Element> {
+pub trait Output<P>: sealed::Output<P, Self::Element> {
     /// The type of the numbers.
     type Element;
+}
+
+impl Device {
+    pub(crate) fn new(stream: &Stream) -> Self {
+        Self {
+            stream: stream.clone(),
+            state: LibraryMemory::opaque(stream),
+        }
+    }
+}
+
+impl sealed::Place for Device {
+    fn configure<K: Send + Sync + 'static>(
+        &mut self,
+        operation: &'static str,
+        kept: &Arc<K>,
+        call: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.stream.expect_running(operation)?;
+        // The library may allocate the state again, and the nodes of a graph contain its address.
+        if Arc::strong_count(kept) > 1 {
+            let problem = "a graph uses the state of the generator; drop the graph first, or create another generator";
+            return Err(ArgumentError::refused(operation, problem));
+        }
+        let mut guard = AccessGuard::new(&self.stream)?;
+        // SAFETY: `launched` follows the call.
+        unsafe { self.state.bind(&mut guard) }?;
+        let called = call();
+        // A failure may come after some work was enqueued.
+        // SAFETY: `bind` succeeded with this guard.
+        unsafe { self.state.launched(&mut guard) };
+        called
+    }
+}
+
+impl sealed::Place for Host {
+    fn configure<K: Send + Sync + 'static>(
+        &mut self,
+        _operation: &'static str,
+        _kept: &Arc<K>,
+        call: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        call()
+    }
 }
 
 impl<M: AsDeviceSliceMut> Output<Device> for M {
     type Element = M::Element;
 }
 
-impl<M: AsDeviceSliceMut> sealed::Write<Device, M::Element> for M {
-    fn count(&self) -> usize {
-        self.as_device_slice().len()
-    }
-
+impl<M: AsDeviceSliceMut> sealed::Output<Device, M::Element> for M {
     // As for `Generator::fill`.
     #[inline(always)]
-    fn write<K: Send + Sync + 'static>(
+    fn fill<K: Send + Sync + 'static>(
         &mut self,
-        place: &Device,
+        operation: &'static str,
+        place: &mut Device,
         kept: &Arc<K>,
-        call: impl FnOnce(*mut M::Element) -> Result<()>,
+        check: impl FnOnce(usize) -> Result<()>,
+        call: impl FnOnce(*mut M::Element, usize) -> Result<()>,
     ) -> Result<()> {
+        // The only call of a method of `M`: the address and the length are those of one view.
+        let mut slice = self.as_device_slice_mut();
+        let len = slice.len();
+        check(len)?;
+        place.stream.expect_captured(
+            operation,
+            "move the generator to the capture scope with `set_stream`",
+        )?;
+        if len == 0 {
+            return Ok(());
+        }
         let mut guard = AccessGuard::new(&place.stream)?;
         guard.keep(kept);
-        let mut slice = self.as_device_slice_mut();
         // SAFETY: `launched` follows the call.
+        unsafe { place.state.bind(&mut guard) }?;
+        // SAFETY: as above.
         let address = unsafe { Argument::<&mut [M::Element]>::bind(&mut slice, &mut guard) }?;
-        let called = call(std::ptr::without_provenance_mut(address as usize));
+        let called = call(std::ptr::without_provenance_mut(address as usize), len);
         // A failure may come after some work was enqueued.
         // SAFETY: `bind` succeeded with this guard.
+        unsafe { place.state.launched(&mut guard) };
+        // SAFETY: as above.
         unsafe { Argument::<&mut [M::Element]>::launched(&mut slice, &mut guard) };
         called
     }
@@ -58,35 +122,49 @@ impl<T> Output<Host> for [T] {
     type Element = T;
 }
 
-impl<T> sealed::Write<Host, T> for [T] {
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn write<K: Send + Sync + 'static>(
+impl<T> sealed::Output<Host, T> for [T] {
+    fn fill<K: Send + Sync + 'static>(
         &mut self,
-        _place: &Host,
+        _operation: &'static str,
+        _place: &mut Host,
         _kept: &Arc<K>,
-        call: impl FnOnce(*mut T) -> Result<()>,
+        check: impl FnOnce(usize) -> Result<()>,
+        call: impl FnOnce(*mut T, usize) -> Result<()>,
     ) -> Result<()> {
-        call(self.as_mut_ptr())
+        check(self.len())?;
+        if self.is_empty() {
+            return Ok(());
+        }
+        call(self.as_mut_ptr(), self.len())
     }
 }
 
-mod sealed {
+pub(crate) mod sealed {
     use super::{Arc, Result};
 
-    pub trait Write<P, T> {
-        /// Returns the number of elements.
-        fn count(&self) -> usize;
-
-        /// Passes the address of the memory to `call`, between the waits for its accesses and the record of this one. A graph that
-        /// captures the call keeps `kept`.
-        fn write<K: Send + Sync + 'static>(
+    /// The operations on a generator at a location.
+    pub trait Place: Sized {
+        /// Calls a function that writes the state of the generator, between the waits for the accesses to the state and the record of this
+        /// one. Returns an error in a capture.
+        fn configure<K: Send + Sync + 'static>(
             &mut self,
-            place: &P,
+            operation: &'static str,
             kept: &Arc<K>,
-            call: impl FnOnce(*mut T) -> Result<()>,
+            call: impl FnOnce() -> Result<()>,
+        ) -> Result<()>;
+    }
+
+    /// Memory at a location.
+    pub trait Output<P, T> {
+        /// Passes the number of elements to `check`, and the address and this number to `call`, unless it is 0. The call is made between
+        /// the waits for the accesses to the memory and to the state, and the records of these. A graph that captures the call keeps `kept`.
+        fn fill<K: Send + Sync + 'static>(
+            &mut self,
+            operation: &'static str,
+            place: &mut P,
+            kept: &Arc<K>,
+            check: impl FnOnce(usize) -> Result<()>,
+            call: impl FnOnce(*mut T, usize) -> Result<()>,
         ) -> Result<()>;
     }
 }

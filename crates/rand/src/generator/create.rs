@@ -24,8 +24,9 @@ impl<A: PseudoRandom> Generator<A> {
     /// An error of the library.
     #[doc(alias = "curandCreateGenerator")]
     pub fn seeded(library: &CuRand, stream: &Stream, seed: u64) -> Result<Self> {
-        let generator = Self::on("Generator::seeded", library, stream)?;
-        generator.handle.set_seed(seed)?;
+        const OPERATION: &str = "Generator::seeded";
+        let mut generator = Self::on(OPERATION, library, stream)?;
+        generator.configure(OPERATION, |handle| handle.set_seed(seed))?;
         Ok(generator)
     }
 }
@@ -39,11 +40,9 @@ impl<A: QuasiRandom> Generator<A> {
     ///
     /// As for [`Generator::set_dimensions`].
     pub fn with_dimensions(library: &CuRand, stream: &Stream, dimensions: u32) -> Result<Self> {
-        let mut generator = Self::on("Generator::with_dimensions", library, stream)?;
-        generator
-            .handle
-            .set_dimensions("Generator::with_dimensions", dimensions)?;
-        generator.dimensions = dimensions;
+        const OPERATION: &str = "Generator::with_dimensions";
+        let mut generator = Self::on(OPERATION, library, stream)?;
+        generator.change_dimensions(OPERATION, dimensions)?;
         Ok(generator)
     }
 }
@@ -74,10 +73,7 @@ impl<A: QuasiRandom> Generator<A, Host> {
     /// As for [`Generator::set_dimensions`].
     pub fn with_dimensions_on_host(library: &CuRand, dimensions: u32) -> Result<Self> {
         let mut generator = Self::host(library)?;
-        generator
-            .handle
-            .set_dimensions("Generator::with_dimensions_on_host", dimensions)?;
-        generator.dimensions = dimensions;
+        generator.change_dimensions("Generator::with_dimensions_on_host", dimensions)?;
         Ok(generator)
     }
 }
@@ -101,26 +97,14 @@ impl<A: Algorithm> Generator<A> {
     ) -> Result<Self> {
         let handle = Handle::new(raw, library, Some(stream.context().clone()));
         set_stream(&handle, stream)?;
-        Ok(Self::with(
-            handle,
-            Device {
-                stream: stream.clone(),
-            },
-            dimensions,
-        ))
+        Ok(Self::with(handle, Device::new(stream), dimensions))
     }
 
     fn on(operation: &'static str, library: &CuRand, stream: &Stream) -> Result<Self> {
         stream.expect_running(operation)?;
         let handle = Handle::create(library, Some(stream.context()))?;
         set_stream(&handle, stream)?;
-        Ok(Self::with(
-            handle,
-            Device {
-                stream: stream.clone(),
-            },
-            1,
-        ))
+        Ok(Self::with(handle, Device::new(stream), 1))
     }
 
     /// Moves the generator to another stream of its context. The sequence continues. In a capture, pass the scope: the operations become

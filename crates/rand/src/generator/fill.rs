@@ -5,7 +5,7 @@ use curium_driver::sys::call;
 use super::Generator;
 use crate::algorithm::{Algorithm, sealed};
 use crate::error::{ArgumentError, Result};
-use crate::place::{Device, Host, Output};
+use crate::place::{Output, Place};
 use crate::real::sealed::Functions as _;
 use crate::real::{Distribution, Real};
 use crate::sys::{Api, curandGenerator_t};
@@ -13,41 +13,7 @@ use crate::sys::{Api, curandGenerator_t};
 /// The largest mean of a Poisson distribution.
 const LARGEST_POISSON_MEAN: f64 = 400_000.0;
 
-/// A place whose generators can be used now.
-pub trait Place<A>: Sized {
-    /// Expects that numbers can be generated now.
-    #[doc(hidden)]
-    fn prepare(generator: &Generator<A, Self>, operation: &'static str) -> Result<()>;
-
-    /// Expects that the state can be written now.
-    #[doc(hidden)]
-    fn configure(generator: &Generator<A, Self>, operation: &'static str) -> Result<()>;
-}
-
-impl<A: Algorithm> Place<A> for Device {
-    fn prepare(generator: &Generator<A, Self>, operation: &'static str) -> Result<()> {
-        Ok(generator.place.stream.expect_captured(
-            operation,
-            "move the generator to the capture scope with `set_stream`",
-        )?)
-    }
-
-    fn configure(generator: &Generator<A, Self>, operation: &'static str) -> Result<()> {
-        Ok(generator.place.stream.expect_running(operation)?)
-    }
-}
-
-impl<A: Algorithm> Place<A> for Host {
-    fn prepare(_generator: &Generator<A, Self>, _operation: &'static str) -> Result<()> {
-        Ok(())
-    }
-
-    fn configure(_generator: &Generator<A, Self>, _operation: &'static str) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl<A: Algorithm, P: Place<A>> Generator<A, P> {
+impl<A: Algorithm, P: Place> Generator<A, P> {
     /// Fills `output` with raw numbers, in which every bit is random.
     ///
     /// CUDA: `curandGenerate`, `curandGenerateLongLong`.
@@ -62,10 +28,15 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         &mut self,
         output: &mut (impl Output<P, Element = A::Bits> + ?Sized),
     ) -> Result<()> {
-        self.fill("Generator::bits", output, |api, raw, output, len| {
-            // SAFETY: the generator is live and makes these numbers, and `fill` passes memory of this length.
-            unsafe { <A::Bits as sealed::Bits>::generate(api, raw, output, len) }
-        })
+        self.fill(
+            "Generator::bits",
+            output,
+            |_len| Ok(()),
+            |api, raw, output, len| {
+                // SAFETY: the generator is live and makes these numbers, and `fill` passes memory of this length.
+                unsafe { <A::Bits as sealed::Bits>::generate(api, raw, output, len) }
+            },
+        )
     }
 
     /// Fills `output` with numbers of the uniform distribution between 0 (excluded) and 1 (included).
@@ -144,10 +115,15 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
             );
             return Err(ArgumentError::refused(OPERATION, problem));
         }
-        self.fill(OPERATION, output, |api, raw, output, len| {
-            // SAFETY: the generator is live, and `fill` passes memory of this length.
-            unsafe { call!(api, curandGeneratePoisson(raw, output, len, mean)) }
-        })
+        self.fill(
+            OPERATION,
+            output,
+            |_len| Ok(()),
+            |api, raw, output, len| {
+                // SAFETY: the generator is live, and `fill` passes memory of this length.
+                unsafe { call!(api, curandGeneratePoisson(raw, output, len, mean)) }
+            },
+        )
     }
 
     /// Fills memory with real numbers of a distribution.
@@ -158,43 +134,58 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         output: &mut O,
         distribution: Distribution<O::Element>,
     ) -> Result<()> {
-        if let Distribution::Normal(mean, deviation) | Distribution::LogNormal(mean, deviation) =
-            distribution
-        {
-            check_normal::<A, O::Element>(operation, output.count(), mean, deviation)?;
-        }
-        self.fill(operation, output, |api, raw, output, len| {
-            // SAFETY: the generator is live, and `fill` passes memory of this length.
-            unsafe { O::Element::generate(api, raw, output, len, distribution) }
-        })
+        self.fill(
+            operation,
+            output,
+            |len| match distribution {
+                Distribution::Uniform => Ok(()),
+                Distribution::Normal(mean, deviation)
+                | Distribution::LogNormal(mean, deviation) => {
+                    check_normal::<A, O::Element>(operation, len, mean, deviation)
+                }
+            },
+            |api, raw, output, len| {
+                // SAFETY: the generator is live, and `fill` passes memory of this length.
+                unsafe { O::Element::generate(api, raw, output, len, distribution) }
+            },
+        )
     }
 
-    /// Calls a function that fills memory.
+    /// Calls a function that fills memory, after `check` has accepted its length.
     // Inlined: docs/performance.md, "Functions around a call".
     #[inline(always)]
     fn fill<O: Output<P> + ?Sized>(
         &mut self,
         operation: &'static str,
         output: &mut O,
+        check: impl FnOnce(usize) -> Result<()>,
         call: impl FnOnce(&Api, curandGenerator_t, *mut O::Element, usize) -> Result<()>,
     ) -> Result<()> {
-        let (len, dimensions) = (output.count(), self.dimensions);
-        // A division takes longer than the other checks together.
-        if dimensions != 1 && !len.is_multiple_of(dimensions as usize) {
-            let problem = format!(
-                "length is not a multiple of the dimensions ({len} elements, {dimensions} dimensions)"
-            );
-            return Err(ArgumentError::refused(operation, problem));
-        }
-        P::prepare(self, operation)?;
-        if len == 0 {
-            return Ok(());
-        }
-        let handle = &self.handle;
-        output.write(&self.place, handle, |address| {
-            handle.entered(|| call(handle.library().api(), handle.raw(), address, len))
-        })?;
-        Ok(())
+        let Self {
+            handle,
+            place,
+            dimensions,
+        } = self;
+        let dimensions = *dimensions;
+        output.fill(
+            operation,
+            place,
+            handle,
+            |len| {
+                check(len)?;
+                // A division takes longer than the other checks together.
+                if dimensions == 1 || len.is_multiple_of(dimensions as usize) {
+                    return Ok(());
+                }
+                let problem = format!(
+                    "length is not a multiple of the dimensions ({len} elements, {dimensions} dimensions)"
+                );
+                Err(ArgumentError::refused(operation, problem))
+            },
+            |address, len| {
+                handle.entered(|| call(handle.library().api(), handle.raw(), address, len))
+            },
+        )
     }
 }
 
