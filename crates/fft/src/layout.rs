@@ -27,8 +27,11 @@ pub(crate) struct Side {
     /// The lengths of the array that contains the data.
     embedding: Vec<usize>,
     stride: usize,
+    /// The distance between the elements of each dimension.
+    steps: Vec<usize>,
+    /// The distance between the first elements of two batches.
     distance: usize,
-    /// The number of elements from the first one to the last one.
+    /// The number of elements from the first one to the last one of all batches.
     span: usize,
 }
 
@@ -142,27 +145,32 @@ impl Side {
             );
             return Err(refused(operation, problem));
         }
-        let span = span(&lengths, outer, *stride);
-        let array = outer
-            .iter()
-            .try_fold(*stride, |product, length| product.checked_mul(*length));
-        let distance = distance.or(array);
-        let total = distance
-            .zip(span)
-            .and_then(|(distance, span)| (batches - 1).checked_mul(distance)?.checked_add(span));
-        match (distance, total) {
-            (Some(distance), Some(span)) if c_longlong::try_from(span).is_ok() => Ok(Self {
-                lengths,
-                embedding: outer.clone(),
-                stride: *stride,
-                distance,
-                span,
-            }),
-            _ => Err(refused(
-                operation,
-                format!("{name} too large ({outer:?}, stride {stride}, {batches} batches)"),
-            )),
+        let too_large = || {
+            let problem =
+                format!("{name} too large ({outer:?}, stride {stride}, {batches} batches)");
+            refused(operation, problem)
+        };
+        let steps = steps(outer, *stride).ok_or_else(too_large)?;
+        let distance = match distance {
+            Some(distance) => *distance,
+            None => steps[0].checked_mul(outer[0]).ok_or_else(too_large)?,
+        };
+        let span = span(&lengths, &steps, distance, batches).ok_or_else(too_large)?;
+        let numbers = outer.iter().chain(&steps).chain([&distance, &span]);
+        if numbers
+            .into_iter()
+            .any(|number| c_longlong::try_from(*number).is_err())
+        {
+            return Err(too_large());
         }
+        Ok(Self {
+            lengths,
+            embedding: outer.clone(),
+            stride: *stride,
+            steps,
+            distance,
+            span,
+        })
     }
 
     /// Returns the number of elements from the first one to the last one of all batches.
@@ -186,22 +194,21 @@ impl Side {
             .collect()
     }
 
-    /// Returns the distance between the elements of each dimension.
-    fn distances(&self) -> impl Iterator<Item = usize> {
-        (0..self.lengths.len()).map(|dimension| {
-            self.embedding[dimension + 1..].iter().product::<usize>() * self.stride
-        })
-    }
-
     /// Returns `true` unless the stride of each dimension exceeds the extent of all dimensions with smaller strides.
     fn overlaps(&self, batches: usize) -> bool {
-        let mut steps: Vec<_> = self.distances().zip(self.lengths.iter().copied()).collect();
+        let mut steps: Vec<_> = self
+            .steps
+            .iter()
+            .copied()
+            .zip(self.lengths.iter().copied())
+            .collect();
         steps.push((self.distance, batches));
         steps.retain(|(_, count)| *count > 1);
         steps.sort_unstable();
         let mut reach = 0;
         steps.into_iter().any(|(distance, count)| {
             let overlaps = distance <= reach;
+            // The sum of all is less than the span.
             reach += distance * (count - 1);
             overlaps
         })
@@ -210,15 +217,16 @@ impl Side {
     /// Returns `true` if each row of `real` starts where the same row of these complex elements does.
     fn holds(&self, real: &Self, batches: usize) -> bool {
         let rows = self
-            .distances()
-            .zip(real.distances())
+            .steps
+            .iter()
+            .zip(&real.steps)
             .take(self.lengths.len() - 1);
-        let batches = (batches > 1).then_some((self.distance, real.distance));
+        let batches = (batches > 1).then_some((&self.distance, &real.distance));
         self.stride == 1
             && real.stride == 1
             && rows
                 .chain(batches)
-                .all(|(complex, real)| real == 2 * complex)
+                .all(|(complex, real)| complex.checked_mul(2) == Some(*real))
     }
 }
 
@@ -262,15 +270,22 @@ fn packed(lengths: &[usize], is_padded: bool) -> Embedding {
     }
 }
 
-/// Returns the number of elements from the first one to the last one of one batch.
-fn span(lengths: &[usize], embedding: &[usize], stride: usize) -> Option<usize> {
-    let last = lengths
-        .iter()
-        .zip(embedding)
-        .try_fold(0_usize, |last, (length, outer)| {
-            last.checked_mul(*outer)?.checked_add(length - 1)
-        });
-    last?.checked_mul(stride)?.checked_add(1)
+/// Returns the distance between the elements of each dimension; `None` if one exceeds `usize`.
+fn steps(embedding: &[usize], stride: usize) -> Option<Vec<usize>> {
+    let mut steps = vec![stride; embedding.len()];
+    for dimension in (1..embedding.len()).rev() {
+        steps[dimension - 1] = steps[dimension].checked_mul(embedding[dimension])?;
+    }
+    Some(steps)
+}
+
+/// Returns the number of elements from the first one to the last one of all batches; `None` if it exceeds `usize`. No length is 0.
+fn span(lengths: &[usize], steps: &[usize], distance: usize, batches: usize) -> Option<usize> {
+    let mut last = distance.checked_mul(batches - 1)?;
+    for (length, step) in lengths.iter().zip(steps) {
+        last = last.checked_add(step.checked_mul(length - 1)?)?;
+    }
+    last.checked_add(1)
 }
 
 #[cold]
@@ -306,6 +321,68 @@ mod tests {
         let padded = layout(Form::ComplexToReal, &shape.in_place()).expect("it is right");
         assert_eq!((padded.input.span(), padded.output.span()), (18, 35));
         assert_eq!(padded.span_in_place("f").ok(), Some(18));
+    }
+
+    /// Every combination of extreme lengths, embeddings, strides, distances and batches is an error, or has a span in the range of C's type.
+    #[test]
+    fn extreme_shapes_are_errors_not_panics() {
+        const NUMBERS: [usize; 8] = [
+            1,
+            2,
+            3,
+            1 << 31,
+            1 << 32,
+            usize::MAX / 2,
+            usize::MAX / 2 + 1,
+            usize::MAX,
+        ];
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut draw = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            NUMBERS[(random >> 32) as usize % NUMBERS.len()]
+        };
+        let forms = [
+            Form::ComplexToComplex,
+            Form::RealToComplex,
+            Form::ComplexToReal,
+        ];
+        let mut accepted = 0;
+        for round in 0..200_000 {
+            let mut embedding = || {
+                let embedding = Embedding::new([draw(), draw()]).with_stride(draw());
+                match draw() {
+                    1 | 2 => embedding,
+                    distance => embedding.with_distance(distance),
+                }
+            };
+            let input = embedding();
+            let output = embedding();
+            let mut shape = Shape::new([draw(), draw()]).with_batches(draw());
+            if draw() > 2 {
+                shape = shape.with_input(input);
+            }
+            if draw() > 2 {
+                shape = shape.with_output(output);
+            }
+            if draw() > 2 {
+                shape = shape.in_place();
+            }
+            let form = forms[round % forms.len()];
+            let Ok(layout) = layout(form, &shape) else {
+                continue;
+            };
+            accepted += 1;
+            for side in [&layout.input, &layout.output] {
+                let numbers = side.embedding.iter().chain(&side.steps);
+                for number in numbers.chain([&side.stride, &side.distance, &side.span]) {
+                    assert!(c_longlong::try_from(*number).is_ok(), "{shape:?}");
+                }
+            }
+            let _ = layout.span_in_place("f");
+        }
+        assert!(accepted > 1000, "{accepted} shapes are possible");
     }
 
     #[test]

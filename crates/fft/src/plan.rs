@@ -6,10 +6,10 @@ use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_driver::Stream;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::call;
-use curium_memory::DeviceBuffer;
+use curium_driver::{DevicePointer, Stream};
+use curium_memory::LibraryMemory;
 
 use crate::element::Transform;
 use crate::error::Result;
@@ -29,7 +29,8 @@ use crate::sys::cufftHandle;
 /// later accesses wait for it. Executions share the workspace, so they borrow the plan exclusively. Create one plan for each thread.
 ///
 /// In a capture (`Graph::capture`), create the plan on the capture scope: its transforms become nodes. The graph keeps
-/// the plan, the workspace and the memory for as long as it can be launched.
+/// the plan, the workspace and the memory for as long as it can be launched. The workspace of such a plan is memory of the graph, so the
+/// plan returns an error after the capture.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -63,7 +64,7 @@ use crate::sys::cufftHandle;
 pub struct Plan<I, O> {
     handle: Arc<Handle>,
     stream: Stream,
-    workspace: Option<DeviceBuffer<u8>>,
+    workspace: LibraryMemory,
     layout: Layout,
     _types: PhantomData<fn(I) -> O>,
 }
@@ -131,23 +132,26 @@ impl<I: Transform<O>, O> Plan<I, O> {
         let (handle, stream) = (Arc::new(handle), stream.clone());
         // Destroying a plan frees memory, which may invalidate a capture.
         AccessGuard::new(&stream)?.keep(&handle);
+        let workspace = LibraryMemory::opaque(&stream);
         Ok(Self {
             handle,
             stream,
-            workspace: None,
+            workspace,
             layout,
             _types: PhantomData,
         })
     }
 
     fn set_workspace(&mut self, bytes: usize) -> Result<()> {
-        let workspace = DeviceBuffer::<u8>::uninit(&self.stream, bytes)?;
-        let address = std::ptr::without_provenance_mut(workspace.as_pointer().as_raw() as usize);
+        let workspace = LibraryMemory::allocate(&self.stream, bytes)?;
+        let address = workspace.as_pointer().map_or(0, DevicePointer::as_raw);
+        let address = std::ptr::without_provenance_mut(address as usize);
         let (api, raw) = (self.handle.library().api(), self.handle.raw());
-        // SAFETY: the plan is live, and the memory lives as long as the plan uses it.
-        self.handle
-            .entered(|| unsafe { call!(api, cufftSetWorkArea(raw, address)) })?;
-        self.workspace = Some(workspace);
+        self.handle.entered(|| {
+            // SAFETY: the plan is live, and the memory lives as long as the plan uses it.
+            unsafe { call!(api, cufftSetWorkArea(raw, address)) }
+        })?;
+        self.workspace = workspace;
         Ok(())
     }
 }
@@ -168,7 +172,7 @@ impl<I, O> Plan<I, O> {
     /// Returns the size of the workspace in bytes.
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
-        self.workspace.as_ref().map_or(0, DeviceBuffer::len)
+        self.workspace.byte_len()
     }
 
     /// Returns the stream.

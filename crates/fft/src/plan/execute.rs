@@ -228,11 +228,17 @@ impl<I, O> Plan<I, O> {
     ) -> Result<()> {
         self.stream
             .expect_captured(operation, "create the plan on the capture scope")?;
-        let Self { handle, stream, .. } = self;
+        let Self {
+            handle,
+            stream,
+            workspace,
+            ..
+        } = self;
         let mut guard = AccessGuard::new(stream)?;
         guard.keep(handle);
-        // The workspace is not bound: it is used, and freed, on the stream of the plan only, and belongs to the graph of a capture.
         // SAFETY: `launched` follows the call.
+        unsafe { workspace.bind(&mut guard) }?;
+        // SAFETY: as above.
         let from = unsafe { input.bind(&mut guard) }?;
         let to = match &mut output {
             // SAFETY: as above.
@@ -250,6 +256,8 @@ impl<I, O> Plan<I, O> {
             handle.entered(|| unsafe { call!(api, cufftXtExec(raw, from, to, direction)) });
         // A failure may come after some work was enqueued.
         // SAFETY: `bind` succeeded with this guard.
+        unsafe { workspace.launched(&mut guard) };
+        // SAFETY: as above.
         unsafe { input.launched(&mut guard) };
         if let Some(output) = output {
             // SAFETY: as above.
