@@ -2,6 +2,8 @@
 
 use std::any::Any;
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::{fmt, mem};
@@ -48,8 +50,59 @@ const RELEASE: &str = "RegisteredBuffer::into_inner";
 /// ```
 pub struct RegisteredBuffer<B: AsDeviceSliceMut + Send + 'static> {
     /// `None` once it was taken out.
-    memory: Option<B>,
+    memory: Option<ViewedMemory<B>>,
     registration: Arc<Registration>,
+}
+
+/// Memory, with the view of it that was registered.
+///
+/// The memory is never accessed while the view exists, and its methods are not called again: safe code that implements
+/// [`AsDeviceSliceMut`] may return another view at each call, and free the memory of the previous one.
+struct ViewedMemory<B: AsDeviceSliceMut + Send + 'static> {
+    /// Borrows `*owner`. In a `MaybeUninit`, because a function that takes this struct by value may free the owner before it returns, which
+    /// a reference in an argument excludes.
+    view: MaybeUninit<DeviceSliceMut<'static, B::Element>>,
+    /// From `Box::leak`.
+    owner: NonNull<B>,
+}
+
+// SAFETY: it owns the `B`, and the view of it; both may be sent.
+unsafe impl<B: AsDeviceSliceMut + Send + 'static> Send for ViewedMemory<B> where
+    DeviceSliceMut<'static, B::Element>: Send
+{
+}
+// SAFETY: a shared reference gives access to the view only, which may be shared.
+unsafe impl<B: AsDeviceSliceMut + Send + 'static> Sync for ViewedMemory<B> where
+    DeviceSliceMut<'static, B::Element>: Sync
+{
+}
+
+impl<B: AsDeviceSliceMut + Send + 'static> ViewedMemory<B> {
+    fn new(owner: B) -> Self {
+        let mut owner = NonNull::from(Box::leak(Box::new(owner)));
+        // SAFETY: the allocation is live until `into_owner`, which ends the lifetime of the view first, and nothing else accesses it until
+        // then. `B` contains no reference that ends earlier.
+        let exclusive: &'static mut B = unsafe { owner.as_mut() };
+        Self {
+            view: MaybeUninit::new(exclusive.as_device_slice_mut()),
+            owner,
+        }
+    }
+
+    fn view(&self) -> &DeviceSliceMut<'static, B::Element> {
+        // SAFETY: `new` has initialized it, and the owner is live.
+        unsafe { self.view.assume_init_ref() }
+    }
+
+    fn view_mut(&mut self) -> &mut DeviceSliceMut<'static, B::Element> {
+        // SAFETY: as in `view`.
+        unsafe { self.view.assume_init_mut() }
+    }
+
+    fn into_owner(self) -> Box<B> {
+        // SAFETY: the pointer is that of `Box::leak`, and is used once: `self` was consumed, and the view is not used again.
+        unsafe { Box::from_raw(self.owner.as_ptr()) }
+    }
 }
 
 /// The registration of memory, which graphs share.
@@ -126,16 +179,17 @@ impl Communicator {
     fn registered<B: AsDeviceSliceMut + Send + 'static>(
         &mut self,
         kind: Kind,
-        mut memory: B,
+        memory: B,
     ) -> Result<RegisteredBuffer<B>, Returned<B>> {
-        let registered = self.start_registration(kind, &memory.as_device_slice_mut());
+        let memory = ViewedMemory::new(memory);
+        let registered = self.start_registration(kind, memory.view());
         match self.shared.ended_by_timeout(registered) {
             Ok(registration) => Ok(RegisteredBuffer {
                 memory: Some(memory),
                 registration,
             }),
             Err(error) => Err(Returned {
-                value: memory,
+                value: *memory.into_owner(),
                 error,
             }),
         }
@@ -223,27 +277,21 @@ impl<B: AsDeviceSliceMut + Send + 'static> RegisteredBuffer<B> {
         let Some(mut memory) = self.memory.take() else {
             unreachable!("the memory is taken out once")
         };
-        match self.registration.release(&mut memory) {
-            Ok(Release::Ended) => Ok(memory),
+        match self.registration.release(memory.view_mut()) {
+            Ok(Release::Ended) => Ok(*memory.into_owner()),
             Ok(Release::Shared) => {
-                self.registration.keep(memory);
+                self.registration.keep(memory.into_owner());
                 Err(ArgumentError::refused(
                     RELEASE,
                     "a graph uses the memory; drop the graph first",
                 ))
             }
             Err(error) => {
-                self.registration.drop_if_unused(memory, &error);
+                self.registration
+                    .drop_if_unused(memory.into_owner(), &error);
                 Err(error)
             }
         }
-    }
-
-    fn memory(&self) -> &B {
-        let Some(memory) = &self.memory else {
-            unreachable!("the memory is taken out at the end")
-        };
-        memory
     }
 }
 
@@ -251,7 +299,10 @@ impl<B: AsDeviceSliceMut + Send + 'static> AsDeviceSlice for RegisteredBuffer<B>
     type Element = B::Element;
 
     fn as_device_slice(&self) -> DeviceSlice<'_, B::Element> {
-        self.memory().as_device_slice()
+        let Some(memory) = &self.memory else {
+            unreachable!("the memory is taken out at the end")
+        };
+        memory.view().as_slice()
     }
 }
 
@@ -260,7 +311,7 @@ impl<B: AsDeviceSliceMut + Send + 'static> AsDeviceSliceMut for RegisteredBuffer
         let Some(memory) = &mut self.memory else {
             unreachable!("the memory is taken out at the end")
         };
-        memory.as_device_slice_mut()
+        memory.view_mut().reborrow()
     }
 }
 
@@ -269,7 +320,9 @@ impl<B: AsDeviceSliceMut + Send + 'static> Drop for RegisteredBuffer<B> {
         let Some(mut memory) = self.memory.take() else {
             return;
         };
-        match dropping(|| self.registration.release(&mut memory)) {
+        let released = dropping(|| self.registration.release(memory.view_mut()));
+        let memory = memory.into_owner();
+        match released {
             Some(Ok(Release::Shared)) => self.registration.keep(memory),
             Some(Err(error)) => {
                 contain(|| tracing::error!(%error, "memory could not be deregistered"));
@@ -282,7 +335,7 @@ impl<B: AsDeviceSliceMut + Send + 'static> Drop for RegisteredBuffer<B> {
 
 impl Registration {
     /// Waits for the accesses to the memory, and ends the registration unless a graph shares it.
-    fn release<B: AsDeviceSliceMut>(self: &Arc<Self>, memory: &mut B) -> Result<Release> {
+    fn release<T>(self: &Arc<Self>, memory: &mut DeviceSliceMut<'_, T>) -> Result<Release> {
         self.shared.ended_by_timeout(self.wait(memory))?;
         if Arc::strong_count(self) > 1 {
             return Ok(Release::Shared);
@@ -292,15 +345,14 @@ impl Registration {
     }
 
     /// Waits for the accesses to the memory. Does nothing if the communicator has ended.
-    fn wait<B: AsDeviceSliceMut>(&self, memory: &mut B) -> Result<()> {
+    fn wait<T>(&self, memory: &mut DeviceSliceMut<'_, T>) -> Result<()> {
         let Ok(_using) = Using::begin_to_end(&*self.shared, RELEASE) else {
             return Ok(());
         };
-        let mut view = memory.as_device_slice_mut();
-        let stream = view.stream().clone();
+        let stream = memory.stream().clone();
         let mut guard = AccessGuard::new(&stream)?;
         // SAFETY: no operation is enqueued.
-        unsafe { Argument::<&mut [B::Element]>::bind(&mut view, &mut guard) }?;
+        unsafe { Argument::<&mut [T]>::bind(memory, &mut guard) }?;
         drop(guard);
         self.shared.wait(RELEASE, &stream)
     }
@@ -328,8 +380,8 @@ impl Registration {
     }
 
     /// Keeps the memory until the last graph has ended.
-    fn keep(&self, memory: impl Any + Send) {
-        *self.memory.lock() = Some(Box::new(memory));
+    fn keep(&self, memory: Box<dyn Any + Send>) {
+        *self.memory.lock() = Some(memory);
     }
 
     /// Drops the memory if the communicator has ended, and leaks it otherwise: NCCL may still use it.
