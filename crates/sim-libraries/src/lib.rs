@@ -37,6 +37,7 @@ mod cublaslt;
 mod cufft;
 mod curand;
 mod nccl;
+mod own_memory;
 
 use std::sync::OnceLock;
 

@@ -51,13 +51,13 @@ impl Access {
 
 impl Call {
     pub(super) fn new(name: &'static str, handle: cublasHandle_t) -> Result<Self> {
-        let handle = handle::look_up(handle)?;
+        let handle = handle::look_up_for_operation(handle)?;
+        let (address, bytes) = handle.workspace();
         let mut call = Self {
             name,
             handle,
             operands: Vec::new(),
         };
-        let (address, bytes) = handle.workspace;
         // As on hardware, work that uses one workspace on two streams races.
         call.add(Operand::write().with_run(address, bytes.min(256)));
         Ok(call)

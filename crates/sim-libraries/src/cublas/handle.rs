@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use curium_blas::sys::{
     Api, cublasAtomicsMode_t, cublasHandle_t, cublasMath_t, cublasPointerMode_t, cublasStatus_t,
@@ -12,20 +12,23 @@ use curium_blas::sys::{
 use curium_sys::CUstream;
 
 use super::{INVALID, Result, code};
+use crate::own_memory::OwnMemory;
 
 /// The version that the library reports.
 const VERSION: [c_int; 3] = [13, 10, 0];
 
 /// The state of a handle.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Handle {
     /// The address of the stream's handle.
     stream: usize,
     pub(super) pointer_mode: cublasPointerMode_t,
     math_mode: cublasMath_t,
     atomics_mode: cublasAtomicsMode_t,
-    /// The address and the size in bytes of the workspace.
-    pub(super) workspace: (u64, usize),
+    /// The address and the size in bytes of the caller's workspace; the size is 0 if there is none.
+    workspace: (u64, usize),
+    /// The workspace of the handle itself, which it allocates when it first needs one.
+    default_workspace: Option<Arc<OwnMemory>>,
 }
 
 /// The live handles by their numbers, which are not reused.
@@ -37,10 +40,21 @@ struct Handles {
 
 static HANDLES: LazyLock<Mutex<Handles>> = LazyLock::new(Mutex::default);
 
+/// The size of a workspace that the handle allocates.
+const DEFAULT_WORKSPACE_BYTES: usize = 256;
+
 /// Handles are multiples of this, as addresses would be.
 const STEP: usize = 64;
 
 impl Handle {
+    /// Returns the address and the size in bytes of the workspace that an operation writes.
+    pub(super) fn workspace(&self) -> (u64, usize) {
+        match &self.default_workspace {
+            Some(memory) if self.workspace.1 == 0 => memory.run(),
+            _ => self.workspace,
+        }
+    }
+
     pub(super) fn stream(&self) -> CUstream {
         ptr::without_provenance_mut(self.stream)
     }
@@ -55,8 +69,21 @@ pub(super) fn look_up(handle: cublasHandle_t) -> Result<Handle> {
     handles()
         .live
         .get(&handle.addr())
-        .copied()
+        .cloned()
         .ok_or(cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED)
+}
+
+/// Returns the state of a handle for an operation, which may need a workspace.
+pub(super) fn look_up_for_operation(handle: cublasHandle_t) -> Result<Handle> {
+    let mut handles = handles();
+    let state = handles
+        .live
+        .get_mut(&handle.addr())
+        .ok_or(cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED)?;
+    if state.workspace.1 == 0 && state.default_workspace.is_none() {
+        state.default_workspace = OwnMemory::new(DEFAULT_WORKSPACE_BYTES).map(Arc::new);
+    }
+    Ok(state.clone())
 }
 
 fn change(handle: cublasHandle_t, change: impl FnOnce(&mut Handle)) -> Result {
@@ -94,6 +121,7 @@ unsafe extern "C" fn create(place: *mut cublasHandle_t) -> cublasStatus_t {
         math_mode: cublasMath_t::CUBLAS_DEFAULT_MATH,
         atomics_mode: cublasAtomicsMode_t::CUBLAS_ATOMICS_NOT_ALLOWED,
         workspace: (0, 0),
+        default_workspace: None,
     };
     handles.live.insert(number, state);
     // SAFETY: the caller passes a place for the handle.

@@ -36,11 +36,9 @@ fn enqueue(plan: &Plan, input: u64, output: u64, direction: FftDirection) -> Res
         transform.input.in_memory(read, input),
         transform.output.in_memory(Operand::write(), output),
     ];
-    if plan.workspace != 0 {
+    if let Some((address, bytes)) = plan.written_workspace() {
         // As on hardware, a transform overwrites its workspace, and plans that use one workspace on two streams race.
-        operands.push(
-            Operand::write().with_run(plan.workspace as u64, transform.workspace_bytes().min(256)),
-        );
+        operands.push(Operand::write().with_run(address, bytes));
     }
     let operation = LibraryOperation::new("cufftXtExec", operands, move |operands| {
         let result = compute(&transform, direction, &operands[INPUT]);

@@ -22,6 +22,24 @@ impl Side {
         self.batches * self.lengths.iter().product::<usize>()
     }
 
+    /// Returns `true` if the number of bytes of the elements, and the distance in bytes of the last one, are in the range of `isize`.
+    pub(super) fn is_addressable(&self) -> bool {
+        let product = |numbers: &[usize]| {
+            numbers
+                .iter()
+                .try_fold(self.bytes, |product, number| product.checked_mul(*number))
+        };
+        let elements = product(&self.lengths).and_then(|bytes| bytes.checked_mul(self.batches));
+        let array = product(&self.embedding).and_then(|bytes| bytes.checked_mul(self.stride));
+        let batches = self
+            .distance
+            .checked_mul(self.bytes)
+            .and_then(|bytes| bytes.checked_mul(self.batches));
+        [elements, array, batches]
+            .into_iter()
+            .all(|bytes| bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()))
+    }
+
     /// Adds the elements at `address` to an operand, in the order of the batches and of the dimensions.
     pub(super) fn in_memory(&self, mut operand: Operand, address: u64) -> Operand {
         let row = self.lengths.last().copied().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_longlong, c_void};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use curium_fft::sys::{
     Api, cudaDataType, cudaStream_t, cufftHandle, cufftResult, libraryPropertyType_t,
@@ -10,6 +10,7 @@ use curium_fft::sys::{
 
 use super::layout::Side;
 use super::{Result, code};
+use crate::own_memory::OwnMemory;
 
 /// The version that the library reports.
 const VERSION: [c_int; 3] = [12, 0, 0];
@@ -30,6 +31,9 @@ pub(super) enum Precision {
     Double,
 }
 
+/// The number of bytes of the workspace that a transform writes.
+const WRITTEN_BYTES: usize = 256;
+
 /// A transform that a plan was made for.
 #[derive(Clone, Debug)]
 pub(super) struct Transform {
@@ -45,9 +49,11 @@ pub(super) struct Transform {
 pub(super) struct Plan {
     /// The address of the stream's handle.
     pub(super) stream: usize,
-    /// The address of the workspace.
-    pub(super) workspace: usize,
+    /// The address of the caller's workspace.
+    workspace: usize,
     allocates: bool,
+    /// The workspace of the plan itself, if it allocates one.
+    own_workspace: Option<Arc<OwnMemory>>,
     pub(super) transform: Option<Transform>,
 }
 
@@ -75,6 +81,18 @@ impl Plan {
     /// Returns `true` if the workspace is there, or is not the caller's task.
     pub(super) fn has_workspace(&self) -> bool {
         self.allocates || self.workspace != 0
+    }
+
+    /// Returns the address and the size of the part of the workspace that a transform writes.
+    pub(super) fn written_workspace(&self) -> Option<(u64, usize)> {
+        let transform = self.transform.as_ref()?;
+        if self.workspace == 0 {
+            return self.own_workspace.as_ref().map(|memory| memory.run());
+        }
+        Some((
+            self.workspace as u64,
+            transform.workspace_bytes().min(WRITTEN_BYTES),
+        ))
     }
 }
 
@@ -152,7 +170,11 @@ unsafe fn side(
     batches: usize,
 ) -> Result<Side> {
     if embedding.is_null() {
-        let (embedding, distance) = (lengths.clone(), lengths.iter().product());
+        let embedding = lengths.clone();
+        let distance = lengths
+            .iter()
+            .try_fold(1_usize, |product, length| product.checked_mul(*length))
+            .ok_or(cufftResult::CUFFT_INVALID_SIZE)?;
         return Ok(Side {
             lengths,
             embedding,
@@ -289,6 +311,9 @@ unsafe extern "C" fn make_plan(
         );
         // SAFETY: as above.
         let output = unsafe { side(output, output_bytes, layout, batches) }?;
+        if !input.is_addressable() || !output.is_addressable() {
+            return Err(cufftResult::CUFFT_INVALID_SIZE);
+        }
         let transform = Transform {
             form,
             precision,
@@ -298,6 +323,9 @@ unsafe extern "C" fn make_plan(
         };
         // SAFETY: the caller passes a place for the size.
         unsafe { bytes.write(transform.workspace_bytes()) };
+        if plan.allocates {
+            plan.own_workspace = OwnMemory::new(WRITTEN_BYTES).map(Arc::new);
+        }
         plan.transform = Some(transform);
         Ok(())
     }))

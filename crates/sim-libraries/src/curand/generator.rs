@@ -14,12 +14,16 @@ use curium_sim::{LibraryOperation, Operand};
 
 use super::engine::{Engine, Settings};
 use super::{Result, code};
+use crate::own_memory::OwnMemory;
 
 /// The version that the library reports.
 const VERSION: [c_int; 3] = [10, 4, 0];
 
 /// Generators are multiples of this, as addresses would be.
 const STEP: usize = 64;
+
+/// The size of the state in device memory.
+const STATE_BYTES: usize = 64;
 
 /// The largest number of dimensions.
 const MOST_DIMENSIONS: c_uint = 20_000;
@@ -29,6 +33,8 @@ pub(super) struct Generator {
     pub(super) settings: Settings,
     engine: Option<Engine>,
     is_on_host: bool,
+    /// The state in device memory. As on hardware, every operation writes it.
+    state: Option<OwnMemory>,
     /// The address of the stream's handle.
     stream: usize,
 }
@@ -85,8 +91,27 @@ impl Generator {
         let operand = Operand::write().with_run(output.addr() as u64, size_of_val(numbers));
         let bytes = bytemuck::cast_slice::<T, u8>(numbers).to_vec();
         let copy = move |operands: &mut [Vec<u8>]| operands[0].copy_from_slice(&bytes);
-        let operation = LibraryOperation::new(name, [operand], copy);
-        // SAFETY: the caller of the library guarantees the memory, as that of a kernel.
+        // SAFETY: the caller guarantees the memory.
+        unsafe { self.enqueue(name, vec![operand], copy) }
+    }
+
+    /// Enqueues an operation, which writes the state in addition to its operands.
+    ///
+    /// # Safety
+    ///
+    /// As for [`LibraryOperation::enqueue`].
+    unsafe fn enqueue(
+        &self,
+        name: &'static str,
+        mut operands: Vec<Operand>,
+        compute: impl Fn(&mut [Vec<u8>]) + Send + Sync + 'static,
+    ) -> Result {
+        if let Some(state) = &self.state {
+            let (address, bytes) = state.run();
+            operands.push(Operand::write().with_run(address, bytes));
+        }
+        let operation = LibraryOperation::new(name, operands, compute);
+        // SAFETY: the caller of the library guarantees the memory, as that of a kernel. The state lives as long as the generator.
         unsafe { operation.enqueue(ptr::without_provenance_mut(self.stream)) }
             .map_err(|_| curandStatus_t::CURAND_STATUS_LAUNCH_FAILURE)
     }
@@ -110,6 +135,11 @@ fn add(place: *mut curandGenerator_t, kind: curandRngType_t, is_on_host: bool) -
         settings: Settings::new(kind)?,
         engine: None,
         is_on_host,
+        state: if is_on_host {
+            None
+        } else {
+            OwnMemory::new(STATE_BYTES)
+        },
         stream: 0,
     };
     let mut generators = GENERATORS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -220,7 +250,11 @@ unsafe extern "C" fn set_dimensions(raw: curandGenerator_t, dimensions: c_uint) 
 unsafe extern "C" fn generate_seeds(raw: curandGenerator_t) -> curandStatus_t {
     code(with(raw, |generator| {
         generator.engine = Some(generator.settings.start());
-        Ok(())
+        if generator.state.is_none() {
+            return Ok(());
+        }
+        // SAFETY: the only operand is the state, which is live.
+        unsafe { generator.enqueue("curandGenerateSeeds", Vec::new(), |_| {}) }
     }))
 }
 
