@@ -70,6 +70,8 @@ mod kernels;
 mod launch_attribute;
 mod lease;
 mod library;
+mod library_memory;
+mod library_safety;
 mod limit;
 mod linker;
 mod log;

@@ -71,6 +71,7 @@ const OPERATIONS: &[&[Operation]] = &[
     crate::launch_attribute::operations::OPERATIONS,
     crate::lease::operations::OPERATIONS,
     crate::library::operations::OPERATIONS,
+    crate::library_memory::operations::OPERATIONS,
     crate::limit::operations::OPERATIONS,
     #[cfg(not(miri))]
     crate::linker::operations::OPERATIONS,
