@@ -233,8 +233,11 @@ fn check_fp8(problem: &Problem, capability: ComputeCapability) -> Result<()> {
         element, stored, ..
     } in [problem.a, problem.b, problem.c, problem.d]
     {
-        let bytes = stored.leading_dimension * element.bytes();
-        if !bytes.is_multiple_of(16) {
+        // The size of an element divides 16.
+        if !stored
+            .leading_dimension
+            .is_multiple_of(16 / element.bytes())
+        {
             let leading = stored.leading_dimension;
             return Err(refused(format!(
                 "the leading dimension of {element} {stored} is {leading}; for 8-bit floats, it must be a multiple of 16 bytes"
