@@ -306,14 +306,11 @@ fn place(
     write: bool,
 ) -> Result<Place, Trap> {
     // The elements of a vector are accessed separately; `e` is the element's offset in the vector.
-    if address.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
-        return Err(trap(
-            ReportKind::MisalignedAddress,
-            lane,
-            address,
-            bytes,
-            write,
-        ));
+    let start = address.wrapping_sub(u64::from(op.e));
+    if start & u64::from(op.align_mask) != 0 {
+        let whole = u64::from(op.align_mask) + 1;
+        let kind = ReportKind::MisalignedAddress;
+        return Err(trap(kind, lane, start, whole, write));
     }
     locate(unit, op.space, lane, address, bytes, write)
 }

@@ -55,14 +55,16 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u6
 /// Checks an access at the same offset in every thread.
 fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<(), Trap> {
     // The alignment applies to the whole vector, and `e` is the element's offset in it.
-    let kind = if offset.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
-        ReportKind::MisalignedAddress
+    let start = offset.wrapping_sub(u64::from(op.e));
+    let (kind, address, bytes) = if start & u64::from(op.align_mask) != 0 {
+        let whole = u64::from(op.align_mask) + 1;
+        (ReportKind::MisalignedAddress, start, whole)
     } else if is_inside(unit, offset, T::SIZE) {
         return Ok(());
     } else {
-        ReportKind::IllegalAddress
+        (ReportKind::IllegalAddress, offset, T::SIZE)
     };
-    Err(trap(kind, unit.leader(), offset, T::SIZE, write).in_space(Space::Local))
+    Err(trap(kind, unit.leader(), address, bytes, write).in_space(Space::Local))
 }
 
 /// Returns `true` if `bytes` bytes at an offset are within the threads' local memory.

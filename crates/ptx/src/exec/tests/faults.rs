@@ -73,6 +73,33 @@ fn vectors_are_aligned_as_a_whole() {
         .expect("aligned");
 }
 
+/// The report of a misaligned vector names all of it, not an element.
+#[test]
+fn misaligned_vector_is_reported_as_a_whole() {
+    for space in ["global", "shared", "local"] {
+        for (code, write) in [
+            ("ld.SPACE.v4.u32 {%r2, %r3, %r4, %r5}, [BASE+8];", false),
+            ("st.SPACE.v4.u32 [BASE+8], {%r2, %r3, %r4, %r5};", true),
+        ] {
+            let base = if space == "global" { "%p" } else { "box" };
+            let code = code.replace("SPACE", space).replace("BASE", base);
+            let variable = if space == "global" { "global" } else { space };
+            let declaration = if space == "global" {
+                String::new()
+            } else {
+                format!(".{variable} .align 16 .b8 box[64];")
+            };
+            let fault = Bench::body(&format!("{declaration}{code}"), 4096)
+                .launch(1, 32)
+                .expect_err(&code);
+            let access = fault.access.expect("an access failed");
+            assert_eq!(fault.kind, ReportKind::MisalignedAddress, "{fault}");
+            assert_eq!((access.size, access.write), (16, write), "{fault}");
+            assert_eq!(access.address % 16, 8, "{fault}");
+        }
+    }
+}
+
 #[test]
 fn trap_reports_the_lowest_thread_that_reached_it() {
     let fault = Bench::body("setp.gt.u32 %p1, %t, 9; @%p1 trap;", 4096)
