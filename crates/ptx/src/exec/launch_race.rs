@@ -1,13 +1,13 @@
 //! Races of a launch's threads for device memory, and the comparison of stored values.
 //!
-//! Two threads of different warps race if both access a byte, at least one of them stores, and the accesses are unordered. Barriers order
-//! the threads of their block. Fences, volatile and ordered accesses, and the synchronization of clusters may order all accesses of the
+//! Two threads race if both access a byte, at least one of them stores, and the accesses are unordered. Barriers order the threads of their
+//! block, and synchronizations of a warp those of the warp. Threads that store the same value with one instruction do not race. Fences, volatile and ordered accesses, and the synchronization of clusters may order all accesses of the
 //! launch, so accesses before and after them are not compared. Atomics and the accesses of matrix instructions, asynchronous copies,
 //! textures and surfaces are not recorded.
 
 use super::access::addresses;
 use super::frame::InFile;
-use super::lane::{HALF, LANES, Lanes};
+use super::lane::{HALF, LANES, Lanes, lanes_where};
 use super::launch_shadow::{LINE, Rival, Visit, Visitor};
 use super::memory::Word;
 use super::op::{Control, Op, Space};
@@ -16,7 +16,7 @@ use super::report::{Access, ReportKind, Resume, Trap};
 use super::runs::{self, Runs};
 use super::shadow::Shadow;
 use super::unit::Unit;
-use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
+use super::window::{BLOCK_STRIDE, SHARED_WINDOW, resolve};
 
 /// The maximum number of bytes that one thread stores with one check.
 const MOST_BYTES: usize = 32;
@@ -33,10 +33,25 @@ pub(crate) struct Suspects {
     /// The first lane, and the thread that it races with.
     pub(crate) first: usize,
     pub(crate) thread: u16,
+    /// `true` if lanes store to the same bytes.
+    pub(crate) is_common: bool,
+}
+
+impl Suspects {
+    /// Creates the suspects of a store in which lanes store to the same bytes, and none races with an earlier access.
+    pub(crate) fn common() -> Self {
+        Self {
+            lanes: 0,
+            first: 0,
+            thread: 0,
+            is_common: true,
+        }
+    }
 }
 
 /// Records the next load.
 pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
+    unit.warp.steps.now += 1;
     if record_lines(unit, op, None) {
         Control::Next
     } else {
@@ -51,6 +66,7 @@ pub(crate) fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Con
         None if op.space == Space::Shared => return Control::Next,
         None => {}
     }
+    unit.warp.steps.now += 1;
     if T::SIZE == 4 {
         let values = unit.frame.row::<S>(op.d).map(|value| value.extend() as u32);
         if record_lines(unit, op, Some(&values)) {
@@ -114,6 +130,8 @@ fn visitor(unit: &Unit<'_>) -> Visitor {
         block: unit.block.number as u32,
         phase: unit.block.shadow.as_ref().map_or(0, Shadow::epoch),
         thread: (unit.warp.index * 32) as u16,
+        steps: unit.warp.steps,
+        distance: 0,
     }
 }
 
@@ -125,6 +143,15 @@ fn record(unit: &mut Unit<'_>, op: &Op, stored: Option<&Stored>) -> Control {
     };
     let (addresses, bytes) = (addresses(unit, op), bytes(op));
     let by = visitor(unit);
+    // A word records only its last writer, which need not be the one that wrote the same byte.
+    if let Some(stored) = stored
+        && bytes < 4
+        && runs::of_warp(unit, op).is_none_or(|runs| runs.distance() != 0)
+        && let Some((lane, other)) = different_lanes(unit, op, &addresses, stored)
+    {
+        let thread = by.thread + other as u16;
+        return stop(unit, op, lane, (unit.block.index, thread), false, true);
+    }
     let (mut visits, mut lanes, mut count) = ([const { None }; LANES], [0; LANES], 0);
     let mut last = None;
     for lane in Lanes(unit.active) {
@@ -133,6 +160,10 @@ fn record(unit: &mut Unit<'_>, op: &Op, stored: Option<&Stored>) -> Control {
             .checked_add(bytes)
             .is_some_and(|end| end <= SHARED_WINDOW);
         let is_seen = stored.is_none() && last == Some(address);
+        if is_seen && let Some(visit) = &mut visits[count - 1] {
+            let visit: &mut Visit<'_> = visit;
+            visit.by.distance = (lane - lanes[count - 1]) as i8;
+        }
         if is_device_memory && !is_seen {
             let by = Visitor {
                 thread: by.thread + lane as u16,
@@ -150,31 +181,70 @@ fn record(unit: &mut Unit<'_>, op: &Op, stored: Option<&Stored>) -> Control {
     }
     let found = accesses.record(&mut unit.cache.pages, visits[..count].iter().flatten());
     found.map_or(Control::Next, |(position, rival)| {
-        report(unit, op, lanes[position], rival, stored.is_some())
+        let lane = lanes[position].wrapping_add_signed(rival.distance.into());
+        report(unit, op, lane, rival, stored.is_some())
     })
 }
 
 #[cold]
-fn report(
-    unit: &mut Unit<'_>,
-    op: &Op,
-    lane: usize,
-    Rival { by, same_value }: Rival,
-    write: bool,
-) -> Control {
+fn report(unit: &mut Unit<'_>, op: &Op, lane: usize, rival: Rival, write: bool) -> Control {
     let [columns, rows, _] = unit.launch.grid;
     let block = [
-        by.block % columns,
-        by.block / columns % rows,
-        by.block / columns / rows,
+        rival.block % columns,
+        rival.block / columns % rows,
+        rival.block / columns / rows,
     ];
-    stop(unit, op, lane, (block, by.thread), same_value, write)
+    let other = (block, rival.thread);
+    stop(unit, op, lane, other, rival.same_value, write)
+}
+
+/// Returns two lanes that store different values to the same bytes.
+fn different_lanes(
+    unit: &Unit<'_>,
+    op: &Op,
+    addresses: &[u64; LANES],
+    stored: &Stored,
+) -> Option<(usize, usize)> {
+    let bytes = bytes(op) as usize;
+    // Equal addresses of local memory are different bytes.
+    let is_common = |lane: usize| resolve(addresses[lane]).0 != Space::Local;
+    let lanes = if op.space == Space::Generic {
+        lanes_where(is_common) & unit.active
+    } else {
+        unit.active
+    };
+    for lane in Lanes(lanes) {
+        for other in Lanes(lanes & ((1 << lane) - 1)) {
+            let distance = addresses[lane].abs_diff(addresses[other]) as usize;
+            if distance >= bytes {
+                continue;
+            }
+            let (low, high) = if addresses[lane] < addresses[other] {
+                (lane, other)
+            } else {
+                (other, lane)
+            };
+            if stored[low][distance..bytes] != stored[high][..bytes - distance] {
+                return Some((lane, other));
+            }
+        }
+    }
+    None
 }
 
 /// Reports a race of stores to shared memory, with equal or different values.
 #[cold]
 fn compare(unit: &mut Unit<'_>, op: &Op, suspects: Suspects, stored: &Stored) -> Control {
     let addresses = addresses(unit, op);
+    if suspects.is_common
+        && let Some((lane, other)) = different_lanes(unit, op, &addresses, stored)
+    {
+        let thread = (unit.warp.index * 32) as u16 + other as u16;
+        return stop(unit, op, lane, (unit.block.index, thread), false, true);
+    }
+    if suspects.lanes == 0 {
+        return Control::Next;
+    }
     let is_same = |lane: usize| {
         let offset = if addresses[lane] < BLOCK_STRIDE {
             addresses[lane]

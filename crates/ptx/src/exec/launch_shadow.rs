@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::lane::HALF;
+use super::shadow::Steps;
 
 /// The number of bytes of a word.
 const WORD: u64 = 4;
@@ -49,8 +50,8 @@ impl Default for PageCache {
     }
 }
 
-/// A thread of a launch at a point of its program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A thread of a launch at a point of its program, or the first of several that make the same access with one instruction.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Visitor {
     /// The number of the block in the grid.
     pub(crate) block: u32,
@@ -58,6 +59,10 @@ pub(crate) struct Visitor {
     pub(crate) phase: u32,
     /// The number of the thread in the block.
     pub(crate) thread: u16,
+    /// The progress of its warp.
+    pub(crate) steps: Steps,
+    /// The distance to another thread that makes the same access; 0 without one.
+    pub(crate) distance: i8,
 }
 
 /// An access of one thread.
@@ -73,7 +78,11 @@ pub(crate) struct Visit<'v> {
 /// The thread that an access races with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rival {
-    pub(crate) by: Visitor,
+    /// The number of its block in the grid, and its number in the block.
+    pub(crate) block: u32,
+    pub(crate) thread: u16,
+    /// The distance from the first thread of the access to the one that races.
+    pub(crate) distance: i8,
     /// `true` if both threads stored the same value.
     pub(crate) same_value: bool,
 }
@@ -106,18 +115,21 @@ struct Word {
 /// An access to bytes of a word; to no bytes if the word has not been accessed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Access {
-    by: Visitor,
+    block: u32,
+    phase: u32,
+    /// The step of the warp at which the access was made.
+    step: u32,
+    thread: u16,
+    /// The distance to another thread of the warp that accessed these bytes without synchronization in between; 0 without one.
+    distance: i8,
     /// A bit for each byte.
     bytes: u8,
 }
 
-impl Visitor {
-    /// Returns `true` if the two threads are unordered: in different blocks, or in different warps of a block between two barriers.
-    fn is_unordered(self, other: Self) -> bool {
-        self.block != other.block
-            || self.phase == other.phase && self.thread / 32 != other.thread / 32
-    }
-}
+const _: () = assert!(
+    size_of::<Access>() == 16,
+    "the shadow has three for each word"
+);
 
 impl LaunchShadow {
     /// Orders earlier accesses before later ones.
@@ -168,7 +180,7 @@ impl LaunchShadow {
         let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
         let epoch = self.epoch.load(Ordering::Acquire);
         let line = page.line(address % PAGE, epoch);
-        !line.is_split && line.record(Access { by, bytes: WHOLE }, stored)
+        !line.is_split && line.record(&by, stored)
     }
 
     fn pages(&self) -> MutexGuard<'_, HashMap<u64, Arc<Mutex<Page>>>> {
@@ -227,19 +239,16 @@ impl Page {
                 line.split();
             }
             let mask = ((1_u32 << (stop - word * WORD)) - (1 << (at - word * WORD))) as u8;
-            let access = Access {
-                by: visit.by,
-                bytes: mask,
-            };
             let index = word as usize % WORDS;
             let (word, value) = (&mut line.words[index], &mut line.values[index]);
             let rival = match visit.stored {
                 Some(stored) => word.write(
-                    access,
+                    &visit.by,
+                    mask,
                     value,
                     value_of(&stored[(at - start) as usize..(stop - start) as usize], at),
                 ),
-                None => word.read(access),
+                None => word.read(&visit.by, mask),
             };
             worst = rival.filter(|rival| is_worse(*rival, worst)).or(worst);
             at = stop;
@@ -250,15 +259,20 @@ impl Page {
 
 impl Line {
     /// Records accesses to all of the line by consecutive threads, unless they may race.
-    fn record(&mut self, first: Access, stored: Option<&[u32; WORDS]>) -> bool {
+    fn record(&mut self, first: &Visitor, stored: Option<&[u32; WORDS]>) -> bool {
         let word = &mut self.words[0];
-        let is_read_by_other = || word.readers.iter().any(|reader| reader.races_with(first));
-        if word.writer.races_with(first) || stored.is_some() && is_read_by_other() {
+        let races_with = |access: &Access| access.rival(first, WHOLE).is_some();
+        let may_race = stored.is_some()
+            && (word.writer.is_made_at_once_with(first) || word.readers.iter().any(races_with));
+        if may_race || races_with(&word.writer) {
             return false;
         }
         match stored {
-            Some(values) => (word.writer, self.values) = (first, *values),
-            None => _ = word.read(first),
+            Some(values) => {
+                word.writer = Access::new(first, WHOLE);
+                self.values = *values;
+            }
+            None => _ = word.read(first, WHOLE),
         }
         true
     }
@@ -301,68 +315,139 @@ fn bits_of(bytes: u8) -> u32 {
 }
 
 impl Access {
-    /// Returns the same access by the thread whose number is higher by `threads`. No access stays no access.
-    fn moved_on(self, threads: u16) -> Self {
-        let thread = if self.bytes == 0 {
-            self.by.thread
-        } else {
-            self.by.thread + threads
-        };
+    fn new(by: &Visitor, bytes: u8) -> Self {
         Self {
-            by: Visitor { thread, ..self.by },
-            ..self
+            block: by.block,
+            phase: by.phase,
+            step: by.steps.now,
+            thread: by.thread,
+            distance: by.distance,
+            bytes,
         }
     }
 
-    fn races_with(self, other: Self) -> bool {
-        self.bytes & other.bytes != 0 && self.by.is_unordered(other.by)
+    /// Returns the same access by the thread whose number is higher by `threads`. No access stays no access.
+    fn moved_on(self, threads: u16) -> Self {
+        let thread = if self.bytes == 0 {
+            self.thread
+        } else {
+            self.thread + threads
+        };
+        Self { thread, ..self }
+    }
+
+    /// Returns `true` if a thread of the same warp makes an access between the same barriers.
+    fn is_by_warp_of(&self, by: &Visitor) -> bool {
+        self.block == by.block && self.phase == by.phase && self.thread / 32 == by.thread / 32
+    }
+
+    fn is_by_thread(&self, by: &Visitor) -> bool {
+        self.block == by.block && self.phase == by.phase && self.thread == by.thread
+    }
+
+    /// Returns `true` if another thread makes an access with the same instruction.
+    fn is_made_at_once_with(&self, by: &Visitor) -> bool {
+        self.bytes != 0
+            && self.step == by.steps.now
+            && self.thread != by.thread
+            && self.is_by_warp_of(by)
+    }
+
+    /// Returns the thread that made the access, if it is unordered with an access by `by` and not made by the same instruction. Threads are
+    /// unordered in different blocks, in different warps of a block between two barriers, and in a warp between two synchronizations.
+    #[inline]
+    fn rival(&self, by: &Visitor, bytes: u8) -> Option<Rival> {
+        if self.bytes & bytes == 0 || self.block == by.block && self.phase != by.phase {
+            return None;
+        }
+        let mut rival = Rival {
+            block: self.block,
+            thread: self.thread,
+            distance: 0,
+            same_value: false,
+        };
+        if self.is_by_warp_of(by) {
+            if self.step <= by.steps.joined || self.step == by.steps.now {
+                return None;
+            }
+            if self.thread == by.thread {
+                if self.distance != 0 {
+                    rival.thread = self.thread.wrapping_add_signed(self.distance.into());
+                } else if by.distance != 0 {
+                    rival.distance = by.distance;
+                } else {
+                    return None;
+                }
+            }
+        }
+        Some(rival)
+    }
+
+    /// Adds an access by the same thread. The step is that of an access to all the bytes.
+    fn extend(&mut self, by: &Visitor, bytes: u8) {
+        if bytes & self.bytes == self.bytes {
+            (self.step, self.distance) = (by.steps.now, by.distance);
+        }
+        self.bytes |= bytes;
     }
 }
 
 impl Word {
-    fn read(&mut self, access: Access) -> Option<Rival> {
-        let rival = self.writer.races_with(access).then_some(Rival {
-            by: self.writer.by,
-            same_value: false,
-        });
+    fn read(&mut self, by: &Visitor, bytes: u8) -> Option<Rival> {
+        let rival = self.writer.rival(by, bytes);
         let [last, earlier] = &mut self.readers;
-        if last.by != access.by {
-            let (block, warp) = (access.by.block, access.by.thread / 32);
-            let is_of_other_block = last.by.block != block;
-            let is_of_other_warp = last.by.phase == access.by.phase && last.by.thread / 32 != warp;
-            if last.bytes != 0
-                && (is_of_other_block || is_of_other_warp && earlier.by.block == block)
+        if last.bytes != 0 && last.is_by_thread(by) {
+            last.extend(by, bytes);
+            return rival;
+        }
+        let mut access = Access::new(by, bytes);
+        if last.bytes != 0 {
+            let is_of_other_block = last.block != by.block;
+            let is_of_other_warp = last.phase == by.phase && last.thread / 32 != by.thread / 32;
+            if is_of_other_block
+                || is_of_other_warp && (earlier.bytes == 0 || earlier.block == by.block)
             {
                 *earlier = *last;
             }
-            *last = access;
-        } else {
-            last.bytes |= access.bytes;
+            let is_unjoined = last.is_by_warp_of(by) && last.step > by.steps.joined;
+            if access.distance == 0 && is_unjoined && last.bytes & bytes == bytes {
+                access.distance = last.thread.wrapping_sub(by.thread) as i8;
+            }
         }
+        *last = access;
         rival
     }
 
     /// Records a store of `stored` to a word with the value `value`.
-    fn write(&mut self, access: Access, value: &mut u32, stored: u32) -> Option<Rival> {
-        let reader = self.readers.iter().find(|reader| reader.races_with(access));
-        let rival = reader
-            .map(|reader| Rival {
-                by: reader.by,
-                same_value: false,
-            })
-            .or_else(|| {
-                let both = bits_of(self.writer.bytes & access.bytes);
-                let same_value = (*value ^ stored) & both == 0;
-                self.writer.races_with(access).then_some(Rival {
-                    by: self.writer.by,
-                    same_value,
-                })
+    fn write(&mut self, by: &Visitor, bytes: u8, value: &mut u32, stored: u32) -> Option<Rival> {
+        let both = self.writer.bytes & bytes;
+        let is_same_value = (*value ^ stored) & bits_of(both) == 0;
+        let is_at_once = both != 0 && self.writer.is_made_at_once_with(by);
+        let reader = self
+            .readers
+            .iter()
+            .find_map(|reader| reader.rival(by, bytes));
+        let writer = || {
+            let rival = self.writer.rival(by, bytes).map(|rival| Rival {
+                same_value: is_same_value,
+                ..rival
             });
-        if self.writer.by == access.by {
-            let new = bits_of(access.bytes);
-            *value = *value & !new | stored;
-            self.writer.bytes |= access.bytes;
+            rival.or((is_at_once && !is_same_value).then_some(Rival {
+                block: by.block,
+                thread: self.writer.thread,
+                distance: 0,
+                same_value: false,
+            }))
+        };
+        let rival = reader.or_else(writer);
+        if self.writer.bytes != 0 && self.writer.is_by_thread(by) {
+            *value = *value & !bits_of(bytes) | stored;
+            self.writer.extend(by, bytes);
         } else {
+            let mut access = Access::new(by, bytes);
+            if is_at_once && both == bytes {
+                access.distance = self.writer.thread.wrapping_sub(by.thread) as i8;
+            }
             (self.writer, *value) = (access, stored);
         }
         rival
@@ -378,6 +463,9 @@ mod tests {
             block,
             phase,
             thread,
+            // The threads of a warp synchronize before each access.
+            steps: Steps { now: 1, joined: 1 },
+            distance: 0,
         }
     }
 
@@ -407,14 +495,30 @@ mod tests {
         shadow.record(cache, visits.iter())
     }
 
+    fn thread_of(by: Visitor) -> (u32, u16) {
+        (by.block, by.thread)
+    }
+
     /// Returns the thread that the last access races with, and `true` if both stored the same value.
-    fn last_rival(visits: &[Visit<'_>]) -> Option<(Visitor, bool)> {
+    fn last_rival(visits: &[Visit<'_>]) -> Option<((u32, u16), bool)> {
         let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
+        let visits: Vec<Visit<'_>> = (1..)
+            .zip(visits)
+            .map(|(now, visit)| {
+                let joined = now - 1;
+                let by = Visitor {
+                    steps: Steps { now, joined },
+                    ..visit.by
+                };
+                Visit { by, ..*visit }
+            })
+            .collect();
         let (last, before) = visits.split_last().expect("there is an access");
         for visit in before {
             record(&shadow, &mut cache, &[*visit]);
         }
-        record(&shadow, &mut cache, &[*last]).map(|(_, rival)| (rival.by, rival.same_value))
+        let rival = record(&shadow, &mut cache, &[*last]);
+        rival.map(|(_, rival)| ((rival.block, rival.thread), rival.same_value))
     }
 
     const A: u64 = 0x7f00_1000;
@@ -429,7 +533,7 @@ mod tests {
             (by(1, 0, 0), true),
             (by(1, 3, 0), true),
         ] {
-            let expected = is_unordered.then_some((first, false));
+            let expected = is_unordered.then_some((thread_of(first), false));
             assert_eq!(
                 last_rival(&[store(first, A, &[1; 4]), load(other, A, 4)]),
                 expected,
@@ -455,13 +559,19 @@ mod tests {
         let rival = |stored: &[u8], address, again: &[u8]| {
             last_rival(&[store(first, A, stored), store(other, address, again)])
         };
-        assert_eq!(rival(&[7; 4], A, &[7; 4]), Some((first, true)));
-        assert_eq!(rival(&[7, 7, 7, 8], A, &[7; 4]), Some((first, false)));
-        assert_eq!(rival(&[1, 2, 3, 4], A + 1, &[2]), Some((first, true)));
+        assert_eq!(rival(&[7; 4], A, &[7; 4]), Some((thread_of(first), true)));
+        assert_eq!(
+            rival(&[7, 7, 7, 8], A, &[7; 4]),
+            Some((thread_of(first), false))
+        );
+        assert_eq!(
+            rival(&[1, 2, 3, 4], A + 1, &[2]),
+            Some((thread_of(first), true))
+        );
         assert_eq!(rival(&[1, 2], A + 2, &[9, 9]), None, "the bytes are others");
         assert_eq!(
             rival(&[5; 16], A + 12, &[5; 4]),
-            Some((first, true)),
+            Some((thread_of(first), true)),
             "the last word of a vector"
         );
         let read = [
@@ -471,7 +581,7 @@ mod tests {
         ];
         assert_eq!(
             last_rival(&read),
-            Some((by(2, 0, 0), false)),
+            Some(((2, 0), false)),
             "a reader may see neither or one"
         );
     }
@@ -509,7 +619,12 @@ mod tests {
                 words.advance();
             }
             let thread = random(4) as u16 * HALF as u16;
-            let by = by(random(2) as u32, random(2) as u32, thread);
+            let now = turn + 1;
+            let joined = now.saturating_sub(1 + random(3) as u32);
+            let by = Visitor {
+                steps: Steps { now, joined },
+                ..by(random(2) as u32, random(2) as u32, thread)
+            };
             let values: [u32; WORDS] =
                 std::array::from_fn(|word| if turn % 3 == 0 { 0 } else { word as u32 });
             let bytes = values.map(u32::to_le_bytes);
@@ -557,13 +672,13 @@ mod tests {
             load(by(0, 0, 32), A, 4),
             store(by(0, 0, 32), A, &[1; 4]),
         ];
-        assert_eq!(last_rival(&visits), Some((by(1, 0, 0), false)));
+        assert_eq!(last_rival(&visits), Some(((1, 0), false)));
         let visits = [
             load(by(0, 0, 0), A, 4),
             load(by(0, 0, 32), A, 4),
             store(by(0, 0, 32), A, &[1; 4]),
         ];
-        assert_eq!(last_rival(&visits), Some((by(0, 0, 0), false)));
+        assert_eq!(last_rival(&visits), Some(((0, 0), false)));
         let visits = [
             load(by(0, 0, 0), A, 4),
             load(by(0, 1, 32), A, 4),
@@ -587,7 +702,9 @@ mod tests {
             Some((
                 1,
                 Rival {
-                    by: by(0, 0, 0),
+                    block: 0,
+                    thread: 0,
+                    distance: 0,
                     same_value: false
                 }
             ))

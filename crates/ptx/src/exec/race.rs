@@ -1,9 +1,9 @@
 //! Races of a block's threads for its shared memory.
 //!
 //! Two warps race if both access a byte, at least one writes it, and no barrier of the block is between the accesses. Two threads of one
-//! warp race if they do so by different instructions without a synchronization of the warp between them: a barrier of the warp, a shuffle,
-//! a vote. Lockstep execution orders nothing. Several writes of one instruction to one address are no race: PTX defines that one of them
-//! takes effect. Detection does not depend on the order in which the warps ran.
+//! warp race if they do so without a synchronization of the warp between them: a barrier of the warp, a shuffle, a vote. Lockstep execution
+//! orders nothing. Threads that write to one byte with one instruction race if they write different values, because PTX does not define
+//! which value remains. Detection does not depend on the order in which the warps ran.
 //!
 //! Fences, atomics, mbarrier objects, asynchronous copies, and volatile or ordered accesses may order other accesses, so each of them
 //! counts as a barrier. Correct programs are therefore never reported, and a race next to such an instruction may be missed. Accesses of
@@ -11,11 +11,11 @@
 
 use super::access::addresses;
 use super::handler::versions;
-use super::lane::{HALF, Lanes};
+use super::lane::{HALF, LANES, Lanes};
 use super::launch_race::{self, Suspects};
 use super::op::{Control, Handler, Op, Space};
 use super::runs::{self, Runs};
-use super::shadow::{Reader, Rival};
+use super::shadow::{Reader, Rival, Visitor};
 use super::superinstruction::MOST_ADDRESSES;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
@@ -103,6 +103,7 @@ fn note_runs(
     let (first, steps) = ((unit.warp.index * 32) as u16, unit.warp.steps);
     let shadow = unit.block.shadow.as_mut()?;
     let [low, high] = runs.starts.map(|start| offset(space, start));
+    let distance = runs.distance();
     // If both halves access the same range, one check suffices.
     for (half, start) in [(0, low), (HALF, high)]
         .into_iter()
@@ -111,7 +112,10 @@ fn note_runs(
         if start >= BLOCK_STRIDE {
             continue;
         }
-        let first = first + half as u16;
+        let first = Visitor {
+            thread: first + half as u16,
+            distance,
+        };
         let found = if runs.step == 0 {
             shadow
                 .note(start, bytes, first, write, steps)
@@ -127,6 +131,9 @@ fn note_runs(
                 suspects: unit.active,
             });
         }
+    }
+    if write && distance != 0 && low.min(high) < BLOCK_STRIDE {
+        unit.warp.suspects = Some(Suspects::common());
     }
     None
 }
@@ -144,7 +151,7 @@ pub(crate) fn note_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads
         return false;
     }
     for RegisterReads {
-        runs: Runs {
+        runs: runs @ Runs {
             starts: [low, high],
             step,
         },
@@ -160,6 +167,7 @@ pub(crate) fn note_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads
         {
             let reader = Reader {
                 thread: first + half,
+                distance: runs.distance(),
                 steps,
             };
             let are_free = if *step == 0 && *bytes == 4 && *are_consecutive {
@@ -216,6 +224,7 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
     let (first, steps, active) = (unit.warp.index * 32, unit.warp.steps, unit.active);
     let shadow = unit.block.shadow.as_mut()?;
     let mut found: Option<Found> = None;
+    let mut has_common_write = false;
     for lane in Lanes(active) {
         let address = addresses[lane];
         // The lanes of a warp often access one address, or the same addresses in both halves. One check of each address suffices.
@@ -224,11 +233,22 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
             is_active && addresses[lane - distance] == address
         };
         let offset = offset(op.space, address);
-        if seen(1) || seen(HALF) || offset >= BLOCK_STRIDE {
+        if offset >= BLOCK_STRIDE {
             continue;
         }
-        let Some(rival) = shadow.note(offset, bytes, (first + lane as u32) as u16, write, steps)
-        else {
+        if seen(1) || seen(HALF) {
+            has_common_write |= write;
+            continue;
+        }
+        let follows = |distance: &usize| {
+            let other = lane + distance;
+            other < LANES && active >> other & 1 == 1 && addresses[other] == address
+        };
+        let by = Visitor {
+            thread: (first + lane as u32) as u16,
+            distance: [1, HALF].into_iter().find(follows).unwrap_or(0) as i8,
+        };
+        let Some(rival) = shadow.note(offset, bytes, by, write, steps) else {
             continue;
         };
         if !(write && rival.wrote) {
@@ -245,6 +265,9 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
                 suspects: 0,
             })
             .suspects |= 1 << lane;
+    }
+    if write && (shadow.take_common_write() || has_common_write) {
+        unit.warp.suspects = Some(Suspects::common());
     }
     found
 }
@@ -267,18 +290,24 @@ fn judge(unit: &mut Unit<'_>, op: &Op, found: &Found, write: bool) -> Control {
         rival,
         suspects,
     } = *found;
+    let raced_lane = lane.wrapping_add_signed(rival.distance.into());
     if write && rival.wrote {
+        let common = unit
+            .warp
+            .suspects
+            .is_some_and(|suspects| suspects.is_common);
         unit.warp.suspects = Some(Suspects {
             lanes: suspects,
-            first: lane,
+            first: raced_lane,
             thread: rival.thread,
+            is_common: common,
         });
         return Control::Next;
     }
     launch_race::stop(
         unit,
         op,
-        lane,
+        raced_lane,
         (unit.block.index, rival.thread),
         false,
         write,

@@ -38,6 +38,18 @@ static RAMPS: [[u64; LANES]; 7] = {
 };
 
 impl Runs {
+    /// Returns the distance between lanes with the same address; 0 if all addresses differ.
+    #[inline(always)]
+    pub(crate) fn distance(&self) -> i8 {
+        if self.step == 0 {
+            1
+        } else if self.starts[0] == self.starts[1] {
+            HALF as i8
+        } else {
+            0
+        }
+    }
+
     /// Returns the runs of the 32-bit addresses in a register, if they form runs.
     #[inline(always)]
     fn find_narrow(row: &[u32; LANES], width: u64) -> Option<Self> {

@@ -18,6 +18,8 @@ const LINE: u64 = WORD * WORDS as u64;
 pub(crate) struct Shadow {
     lines: Vec<Line>,
     marks: Vec<Mark>,
+    /// `true` if two threads may have written to one byte with one instruction.
+    has_common_write: bool,
     /// The number of barriers so far. Marks of earlier epochs are void.
     epoch: u32,
 }
@@ -35,6 +37,8 @@ pub(crate) struct Steps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rival {
     pub(crate) thread: u16,
+    /// The distance from the first thread of the access to the one that races.
+    pub(crate) distance: i8,
     /// `true` if it wrote. Otherwise it read memory that is written now.
     pub(crate) wrote: bool,
 }
@@ -62,6 +66,10 @@ struct Mark {
     /// The bytes of the last writer and of the first reader, and the steps of their warps.
     writers_own: u8,
     readers_own: u8,
+    /// The distances from the last writer and from the first reader to another thread of the warp that accessed the same bytes without
+    /// synchronization in between; 0 without such a thread.
+    writer_distance: i8,
+    reader_distance: i8,
     write_step: u32,
     read_step: u32,
 }
@@ -70,6 +78,8 @@ struct Mark {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
     pub(crate) thread: u16,
+    /// The distance to another thread that reads the same bytes with the same instruction; 0 without one.
+    pub(crate) distance: i8,
     pub(crate) steps: Steps,
 }
 
@@ -86,12 +96,20 @@ impl Reader {
         }
     }
 
+    fn visitor(self) -> Visitor {
+        Visitor {
+            thread: self.thread,
+            distance: self.distance,
+        }
+    }
+
     /// Returns its read of a whole word.
     #[inline(always)]
     fn visit(self) -> Visit {
         Visit {
             bytes: WHOLE,
             thread: self.thread,
+            distance: self.distance,
             write: false,
             steps: self.steps,
         }
@@ -103,8 +121,28 @@ impl Reader {
 struct Visit {
     bytes: u8,
     thread: u16,
+    /// The distance to another thread that accesses the same bytes with the same instruction; 0 without one.
+    distance: i8,
     write: bool,
     steps: Steps,
+}
+
+/// The thread of an access, or the first one if several threads access the same bytes with one instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visitor {
+    pub(crate) thread: u16,
+    /// The distance to another of these threads; 0 without one.
+    pub(crate) distance: i8,
+}
+
+impl Visitor {
+    /// Returns the thread whose number is higher by `threads`.
+    fn moved_on(self, threads: u16) -> Self {
+        Self {
+            thread: self.thread + threads,
+            ..self
+        }
+    }
 }
 
 impl Shadow {
@@ -114,6 +152,7 @@ impl Shadow {
             // The remainder at the end has marks of words only.
             lines: vec![Line::default(); (bytes / LINE) as usize],
             marks: vec![Mark::default(); bytes.div_ceil(WORD) as usize],
+            has_common_write: false,
             epoch: 1,
         }
     }
@@ -121,6 +160,11 @@ impl Shadow {
     /// Discards all accesses, at a barrier or an instruction that may be one.
     pub(crate) fn advance(&mut self) {
         self.epoch += 1;
+    }
+
+    /// Returns `true` if two threads may have written to one byte with one instruction since the last call.
+    pub(crate) fn take_common_write(&mut self) -> bool {
+        std::mem::take(&mut self.has_common_write)
     }
 
     /// Returns the number of barriers so far.
@@ -134,14 +178,15 @@ impl Shadow {
         &mut self,
         offset: u64,
         bytes: u64,
-        thread: u16,
+        by: Visitor,
         write: bool,
         steps: Steps,
     ) -> Option<Rival> {
         let (word, begin) = (offset / WORD, offset % WORD);
         let visit = |bytes| Visit {
             bytes,
-            thread,
+            thread: by.thread,
+            distance: by.distance,
             write,
             steps,
         };
@@ -163,7 +208,7 @@ impl Shadow {
         &mut self,
         offset: u64,
         bytes: u64,
-        first: u16,
+        first: Visitor,
         write: bool,
         steps: Steps,
     ) -> Option<(u16, Rival)> {
@@ -172,7 +217,7 @@ impl Shadow {
                 let rival = self.note(
                     offset + u64::from(lane) * bytes,
                     bytes,
-                    first + lane,
+                    first.moved_on(lane),
                     write,
                     steps,
                 )?;
@@ -184,7 +229,8 @@ impl Shadow {
             let before = line * (WORDS as u16 / share);
             let visit = Visit {
                 bytes: WHOLE,
-                thread: first + before,
+                thread: first.thread + before,
+                distance: first.distance,
                 write,
                 steps,
             };
@@ -266,7 +312,7 @@ impl Shadow {
         if self.is_written(offset, bytes) {
             return false;
         }
-        self.note(offset, bytes, reader.thread, false, reader.steps);
+        self.note(offset, bytes, reader.visitor(), false, reader.steps);
         true
     }
 
@@ -279,7 +325,7 @@ impl Shadow {
         if self.is_written(offset, bytes * HALF as u64) {
             return false;
         }
-        self.note_row(offset, bytes, first.thread, false, first.steps);
+        self.note_row(offset, bytes, first.visitor(), false, first.steps);
         true
     }
 
@@ -361,6 +407,7 @@ impl Shadow {
                 ..Mark::default()
             };
         }
+        self.has_common_write |= mark.may_be_written_at_once(visit);
         mark.note(visit)
     }
 
@@ -388,6 +435,7 @@ impl Mark {
         Visit {
             bytes,
             thread,
+            distance,
             write,
             steps,
         }: Visit,
@@ -401,6 +449,7 @@ impl Mark {
                 writer: thread,
                 written: bytes,
                 writers_own: bytes,
+                writer_distance: distance,
                 write_step: steps.now,
                 ..none
             }
@@ -409,6 +458,7 @@ impl Mark {
                 readers: [thread; 2],
                 read: bytes,
                 readers_own: bytes,
+                reader_distance: distance,
                 read_step: steps.now,
                 ..none
             }
@@ -427,10 +477,40 @@ impl Mark {
         if !write && self.written == 0 && self.read & bytes == bytes {
             if warp(self.readers[0]) != warp(thread) {
                 self.readers[1] = thread;
+            } else {
+                self.note_read_again(visit);
             }
             return None;
         }
         self.note_news(visit)
+    }
+
+    /// Records a read by the warp of the first reader, of bytes that have been read.
+    #[inline(always)]
+    fn note_read_again(&mut self, visit: Visit) {
+        if self.read_step <= visit.steps.joined {
+            // The first read is ordered before all later accesses of the warp.
+            self.readers[0] = visit.thread;
+            self.readers_own = visit.bytes;
+            self.reader_distance = visit.distance;
+            self.read_step = visit.steps.now;
+        } else if self.reader_distance == 0 && visit.bytes & self.readers_own == self.readers_own {
+            let distance = visit.thread.wrapping_sub(self.readers[0]) as i8;
+            self.reader_distance = if distance == 0 {
+                visit.distance
+            } else {
+                distance
+            };
+        }
+    }
+
+    /// Returns `true` if another thread may have written to one of the bytes with the instruction that writes to them now.
+    fn may_be_written_at_once(&self, visit: Visit) -> bool {
+        visit.write
+            && self.written & visit.bytes != 0
+            && self.write_step == visit.steps.now
+            && self.writer != visit.thread
+            && warp(self.writer) == warp(visit.thread)
     }
 
     fn note_news(&mut self, visit: Visit) -> Option<Rival> {
@@ -444,45 +524,47 @@ impl Mark {
     }
 
     /// Returns the thread that an access races with. Readers take precedence, because a race with a reader is always an error.
-    fn rival(
-        &self,
-        Visit {
+    fn rival(&self, visit: Visit) -> Option<Rival> {
+        let Visit {
             bytes,
             thread,
             write,
-            steps,
-        }: Visit,
-    ) -> Option<Rival> {
-        let races_with = |other: u16| warp(other) != warp(thread);
-        // The bytes and the step of an earlier access by the same warp are recorded.
-        let is_unjoined = |other: u16, own: u8, step: u32| {
-            warp(other) == warp(thread)
-                && other != thread
-                && own & bytes != 0
-                && step > steps.joined
-                && step != steps.now
+            ..
+        } = visit;
+        let rival = |thread: u16, distance: i8, wrote: bool| Rival {
+            thread,
+            distance,
+            wrote,
         };
-        let is_read = write && self.read & bytes != 0;
-        let reader = self
-            .readers
-            .into_iter()
-            .find(|reader| is_read && races_with(*reader));
-        let first = self.readers[0];
-        let reader = reader
-            .or((is_read && is_unjoined(first, self.readers_own, self.read_step)).then_some(first));
-        if let Some(thread) = reader {
-            return Some(Rival {
-                thread,
-                wrote: false,
-            });
+        let races_with = |other: u16| warp(other) != warp(thread);
+        if write && self.read & bytes != 0 {
+            if let Some(reader) = self.readers.into_iter().find(|reader| races_with(*reader)) {
+                return Some(rival(reader, 0, false));
+            }
+            let first = Earlier {
+                thread: self.readers[0],
+                distance: self.reader_distance,
+                bytes: self.readers_own,
+                step: self.read_step,
+            };
+            if let Some((thread, distance)) = first.unjoined(visit) {
+                return Some(rival(thread, distance, false));
+            }
         }
-        let is_writer_unordered =
-            races_with(self.writer) || is_unjoined(self.writer, self.writers_own, self.write_step);
-        let races = self.written & bytes != 0 && is_writer_unordered;
-        races.then_some(Rival {
+        if self.written & bytes == 0 {
+            return None;
+        }
+        if races_with(self.writer) {
+            return Some(rival(self.writer, 0, true));
+        }
+        let writer = Earlier {
             thread: self.writer,
-            wrote: true,
-        })
+            distance: self.writer_distance,
+            bytes: self.writers_own,
+            step: self.write_step,
+        };
+        let (thread, distance) = writer.unjoined(visit)?;
+        Some(rival(thread, distance, true))
     }
 
     /// Returns the mark of the same accesses by threads with higher numbers.
@@ -495,30 +577,34 @@ impl Mark {
     }
 
     /// Records a write. If two warps write to one word, the mark records the bytes of the last one.
-    fn note_write(
-        &mut self,
-        Visit {
+    fn note_write(&mut self, visit: Visit) {
+        let Visit {
             bytes,
             thread,
+            distance,
             steps,
             ..
-        }: Visit,
-    ) {
+        } = visit;
         let goes_on = self.written != 0 && warp(self.writer) == warp(thread);
+        let is_common = self.may_be_written_at_once(visit) && self.writers_own == bytes;
+        self.writer_distance = if distance == 0 && is_common {
+            self.writer.wrapping_sub(thread) as i8
+        } else {
+            distance
+        };
         self.written = if goes_on { self.written | bytes } else { bytes };
         (self.writer, self.writers_own, self.write_step) = (thread, bytes, steps.now);
     }
 
     /// Records a read. Readers are recorded as long as they read the same bytes, or are in one warp.
-    fn note_read(
-        &mut self,
-        Visit {
+    fn note_read(&mut self, visit: Visit) {
+        let Visit {
             bytes,
             thread,
+            distance,
             steps,
             ..
-        }: Visit,
-    ) {
+        } = visit;
         let is_of_their_warp = self
             .readers
             .iter()
@@ -526,12 +612,46 @@ impl Mark {
         if self.read & bytes == bytes && self.read != 0 {
             if warp(self.readers[0]) != warp(thread) {
                 self.readers[1] = thread;
+            } else {
+                self.note_read_again(visit);
             }
         } else if self.read != 0 && is_of_their_warp {
             self.read |= bytes;
         } else {
             (self.readers, self.read) = ([thread; 2], bytes);
             (self.readers_own, self.read_step) = (bytes, steps.now);
+            self.reader_distance = distance;
+        }
+    }
+}
+
+/// An earlier access by a warp.
+struct Earlier {
+    thread: u16,
+    distance: i8,
+    bytes: u8,
+    step: u32,
+}
+
+impl Earlier {
+    /// Returns the earlier thread that an access of the same warp races with, and the distance from the first thread of that access to the
+    /// one that races.
+    fn unjoined(&self, visit: Visit) -> Option<(u16, i8)> {
+        let is_unjoined = warp(self.thread) == warp(visit.thread)
+            && self.bytes & visit.bytes != 0
+            && self.step > visit.steps.joined
+            && self.step != visit.steps.now;
+        if !is_unjoined {
+            return None;
+        }
+        if self.thread != visit.thread {
+            Some((self.thread, 0))
+        } else if self.distance != 0 {
+            Some((self.thread.wrapping_add_signed(self.distance.into()), 0))
+        } else if visit.distance != 0 {
+            Some((self.thread, visit.distance))
+        } else {
+            None
         }
     }
 }
@@ -543,6 +663,14 @@ fn warp(thread: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the visitor of an access by one thread.
+    fn by(thread: u16) -> Visitor {
+        Visitor {
+            thread,
+            distance: 0,
+        }
+    }
 
     /// The steps of synchronized warps, whose threads do not race with each other.
     const JOINED: Steps = Steps { now: 1, joined: 1 };
@@ -556,25 +684,25 @@ mod tests {
             (true, true, true),
         ] {
             let mut shadow = Shadow::new(64);
-            assert_eq!(shadow.note(8, 4, 3, first, JOINED), None);
+            assert_eq!(shadow.note(8, 4, by(3), first, JOINED), None);
             assert_eq!(
-                shadow.note(8, 4, 5, second, JOINED),
+                shadow.note(8, 4, by(5), second, JOINED),
                 None,
                 "the warp is the same"
             );
             assert_eq!(
-                shadow.note(12, 4, 40, second, JOINED),
+                shadow.note(12, 4, by(40), second, JOINED),
                 None,
                 "the word is another"
             );
             assert_eq!(
-                shadow.note(8, 4, 40, second, JOINED).is_some(),
+                shadow.note(8, 4, by(40), second, JOINED).is_some(),
                 races,
                 "{first} {second}"
             );
             shadow.advance();
             assert_eq!(
-                shadow.note(8, 4, 70, second, JOINED),
+                shadow.note(8, 4, by(70), second, JOINED),
                 None,
                 "a barrier lies between"
             );
@@ -584,16 +712,18 @@ mod tests {
     #[test]
     fn bytes_of_one_word_are_distinguished() {
         let mut shadow = Shadow::new(8);
-        assert_eq!(shadow.note(0, 1, 0, true, JOINED), None);
-        assert_eq!(shadow.note(1, 1, 32, true, JOINED), None);
-        assert_eq!(shadow.note(2, 2, 64, false, JOINED), None);
+        assert_eq!(shadow.note(0, 1, by(0), true, JOINED), None);
+        assert_eq!(shadow.note(1, 1, by(32), true, JOINED), None);
+        assert_eq!(shadow.note(2, 2, by(64), false, JOINED), None);
         assert_eq!(
-            shadow.note(1, 1, 0, true, JOINED).map(|rival| rival.thread),
+            shadow
+                .note(1, 1, by(0), true, JOINED)
+                .map(|rival| rival.thread),
             Some(32)
         );
         assert_eq!(
             shadow
-                .note(2, 4, 32, true, JOINED)
+                .note(2, 4, by(32), true, JOINED)
                 .map(|rival| rival.thread),
             Some(64)
         );
@@ -602,10 +732,12 @@ mod tests {
     #[test]
     fn writer_races_with_a_reader_of_another_warp_than_its_own() {
         let mut shadow = Shadow::new(8);
-        assert_eq!(shadow.note(0, 4, 0, false, JOINED), None);
-        assert_eq!(shadow.note(0, 4, 33, false, JOINED), None);
+        assert_eq!(shadow.note(0, 4, by(0), false, JOINED), None);
+        assert_eq!(shadow.note(0, 4, by(33), false, JOINED), None);
         assert_eq!(
-            shadow.note(0, 4, 1, true, JOINED).map(|rival| rival.thread),
+            shadow
+                .note(0, 4, by(1), true, JOINED)
+                .map(|rival| rival.thread),
             Some(33)
         );
     }
@@ -621,16 +753,16 @@ mod tests {
         ] {
             for (steps, is_apart) in [(at(2, 0), true), (at(2, 1), false), (at(1, 0), false)] {
                 let mut shadow = Shadow::new(64);
-                assert_eq!(shadow.note(8, 4, 3, first, at(1, 0)), None);
+                assert_eq!(shadow.note(8, 4, by(3), first, at(1, 0)), None);
                 assert_eq!(
-                    shadow.note(8, 4, 3, second, steps),
+                    shadow.note(8, 4, by(3), second, steps),
                     None,
                     "the thread is the same"
                 );
                 let mut shadow = Shadow::new(64);
-                assert_eq!(shadow.note(8, 4, 3, first, at(1, 0)), None);
+                assert_eq!(shadow.note(8, 4, by(3), first, at(1, 0)), None);
                 let other = shadow
-                    .note(8, 4, 5, second, steps)
+                    .note(8, 4, by(5), second, steps)
                     .map(|rival| rival.thread);
                 assert_eq!(
                     other,
@@ -646,16 +778,21 @@ mod tests {
         let at = |now| Steps { now, joined: 0 };
         let mut shadow = Shadow::new(8);
         for thread in 0..4 {
-            assert_eq!(shadow.note(u64::from(thread), 1, thread, true, at(1)), None);
+            assert_eq!(
+                shadow.note(u64::from(thread), 1, by(thread), true, at(1)),
+                None
+            );
         }
         for thread in 0..4 {
             assert_eq!(
-                shadow.note(u64::from(thread), 1, thread, false, at(2)),
+                shadow.note(u64::from(thread), 1, by(thread), false, at(2)),
                 None
             );
         }
         assert_eq!(
-            shadow.note(3, 1, 0, false, at(3)).map(|rival| rival.thread),
+            shadow
+                .note(3, 1, by(0), false, at(3))
+                .map(|rival| rival.thread),
             Some(3)
         );
     }
@@ -708,6 +845,7 @@ mod tests {
                 let reads: Vec<CheckedRead> = (1..=count).map(read).collect();
                 let reader = Reader {
                     thread: first,
+                    distance: 0,
                     steps,
                 };
                 let one_by_one = |shadow: &mut Shadow| {
@@ -715,10 +853,10 @@ mod tests {
                         let (offset, steps) = (start + read.offset as u64, reader.at(read).steps);
                         if is_row {
                             shadow
-                                .note_row(offset, WORD, first, false, steps)
+                                .note_row(offset, WORD, by(first), false, steps)
                                 .map(|(_, rival)| rival)
                         } else {
-                            shadow.note(offset, WORD, first, false, steps)
+                            shadow.note(offset, WORD, by(first), false, steps)
                         }
                     })
                 };
@@ -755,19 +893,19 @@ mod tests {
             };
             if random(3) == 0 {
                 let thread = first + random(16) as u16;
-                let found = shadow.note(offset, bytes, thread, write, steps);
+                let found = shadow.note(offset, bytes, by(thread), write, steps);
                 assert_eq!(
                     found,
-                    expected.note(offset, bytes, thread, write, steps),
+                    expected.note(offset, bytes, by(thread), write, steps),
                     "{turn}"
                 );
                 continue;
             }
-            let found = shadow.note_row(offset, bytes, first, write, steps);
+            let found = shadow.note_row(offset, bytes, by(first), write, steps);
             let lanes = (0..HALF as u16).find_map(|lane| {
                 let at = offset + u64::from(lane) * bytes;
                 expected
-                    .note(at, bytes, first + lane, write, steps)
+                    .note(at, bytes, by(first + lane), write, steps)
                     .map(|rival| (lane, rival))
             });
             assert_eq!(found, lanes, "{turn}");

@@ -28,6 +28,7 @@ mod tensor_spellings;
 mod tensors;
 mod uninitialized;
 mod video;
+mod warp_races;
 mod warpgroups;
 mod warps;
 mod watches;
