@@ -51,7 +51,7 @@ pub struct Config {
     pub missing: Vec<Function>,
     /// The reaction to an invalid access of a kernel. Default: [`Checks::Error`].
     pub checks: Checks,
-    /// `true` if races are checked, within blocks and between streams. Default: `false`, because accesses then take longer.
+    /// `true` if races are checked, within warps, blocks and launches and between streams, and barriers for divergent warps. Default: `false`, because accesses then take longer.
     pub race_checks: bool,
     /// `true` if kernels that use uninitialized memory are stopped. Default: `false`, because every access then takes longer.
     pub uninitialized_checks: bool,

@@ -41,13 +41,16 @@
 //! |---|---|---|
 //! | accesses out of bounds, to freed memory, or misaligned | always | an access past the end of one allocation that is inside another |
 //! | reads of uninitialized memory | [`Config::with_uninitialized_checks`] | memory that the host or another process may write |
-//! | races of a block's threads on shared memory | [`Config::with_race_checks`] | accesses of matrix instructions; accesses ordered by fences and atomics |
-//! | races of a launch's warps and blocks on device memory | [`Config::with_race_checks`] | atomics; accesses of matrix instructions, textures, surfaces and asynchronous copies; accesses before and after a fence, or a volatile or ordered access; more than 16 MiB per launch |
+//! | races of a block's threads on shared memory, also within a warp | [`Config::with_race_checks`] | accesses of matrix instructions; accesses ordered by fences and atomics |
+//! | warps that diverge at an aligned barrier: `bar`, or `barrier` with `.aligned` | [`Config::with_race_checks`] | a barrier in a loop that some threads skip, if the others execute nothing after the loop and no other barrier |
+//! | threads that wait at `shfl.sync`, `bar.warp.sync` or the like for members of their mask forever | always | threads of the mask that have exited, for which the PTX ISA does not wait |
+//! | races of a launch's threads on device memory, also within a warp | [`Config::with_race_checks`] | atomics; accesses of matrix instructions, textures, surfaces and asynchronous copies; accesses before and after a fence, or a volatile or ordered access; more than 16 MiB per launch |
 //! | races between streams: launches, copies, fills, graph nodes | [`Config::with_race_checks`] | accesses of matrix instructions, textures, surfaces and asynchronous copies; memory mapped at two addresses; other processes; accesses after a fence, a volatile access, a host function or a value that a stream waits for |
 //! | graphs that are instantiated or launched with an unloaded kernel, a destroyed event or freed memory | always | memory of kernels; memory in bodies of conditional nodes |
 //! | changes by the host of memory that a queued copy uses | [`Config::with_race_checks`] | reads by the host; memory of kernels; changes after other work has run |
 //!
-//! A race of threads that store the same value has [`Severity::Warning`]. All other reports have [`Severity::Error`].
+//! A race of threads that store the same value has [`Severity::Warning`]; if the threads of one warp store it with one instruction, it is
+//! not reported. All other reports have [`Severity::Error`].
 //!
 //! All host threads count as one: after one of them has waited for work, later operations of all host threads are ordered after that work.
 //!
@@ -96,5 +99,5 @@ pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};
 pub use self::summary::Summary;
 pub use curium_ptx::exec::{
-    Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace,
+    Access, Area, Divergence, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace,
 };

@@ -182,6 +182,11 @@ impl Block {
 
     /// Returns the report of a deadlock: all threads wait.
     pub(crate) fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
+        for (index, warp) in self.warps.iter().enumerate() {
+            if let Some(failure) = warp.stuck(worker) {
+                return (index, failure);
+            }
+        }
         let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
         let first = waiting
             .filter_map(|(warp, place)| Some((warp, place?)))

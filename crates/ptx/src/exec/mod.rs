@@ -8,6 +8,7 @@
 //! Every access is checked for bounds and alignment.
 
 mod access;
+mod aligned;
 mod approximate;
 mod asynchronous;
 mod atomic;
@@ -90,7 +91,8 @@ pub use lower::{LowerError, lower, lower_with_checks};
 pub use memory::{Memory, Segment};
 pub use program::{Address, Checking, Global, Kernel, Param, Program, Relocation};
 pub use report::{
-    Access, Area, Conflict, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace,
+    Access, Area, Conflict, Divergence, NearbyAllocation, Report, ReportKind, Severity, Stale,
+    StreamRace,
 };
 pub use runtime::Runtime;
 pub use runtime_use::RuntimeUse;

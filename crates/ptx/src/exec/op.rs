@@ -43,7 +43,7 @@ pub(crate) struct Op {
     pub(crate) align_mask: u8,
     /// The slot of the runs of the address register, for memory instructions.
     pub(crate) runs: RunsSlot,
-    /// The part of the op in a superinstruction.
+    /// The kind of the op.
     pub(crate) role: Role,
     /// The superinstruction that begins here, by its index in [`Function::superinstructions`](super::program::Function).
     pub(crate) superinstruction: u32,
@@ -76,10 +76,10 @@ impl Op {
     }
 }
 
-/// The part of an op in a superinstruction.
+/// The kind of an op, for superinstructions and for the control flow around barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Not part of a superinstruction.
+    /// Any other.
     None,
     /// A load or arithmetic.
     Step(Operation),
@@ -87,6 +87,23 @@ pub(crate) enum Role {
     CheckRaces,
     /// Finds the uninitialized bytes of the next load.
     FindUninitialized,
+    /// Jumps to `imm`.
+    Branch,
+    /// Jumps to a target in the table `imm`.
+    IndexedBranch,
+    /// Returns or exits.
+    End,
+    /// Waits until all live threads of the warp are here. The next instruction is an aligned barrier.
+    CheckAligned,
+    /// Waits for the lanes of the member mask in row `imm`.
+    Collective,
+}
+
+impl Role {
+    /// Returns `true` if the op may continue elsewhere than at the next one in the same function.
+    pub(crate) fn is_flow(self) -> bool {
+        matches!(self, Self::Branch | Self::IndexedBranch | Self::End)
+    }
 }
 
 /// The number of address registers of a function whose runs are kept at a time.
@@ -124,6 +141,8 @@ pub(crate) enum Control {
     Wait,
     /// Waits until the phase in `Unit::needed` of the cluster's barrier completes.
     WaitForCluster,
+    /// Waits, as with `Converge`, for the other live threads of the warp, unless they will not arrive here.
+    CheckAligned,
     /// Waits until more lanes arrive or some have ended, and then repeats the instruction.
     Converge,
     /// Continues the lanes in `Unit::needed`; the others wait as with `Converge`.

@@ -188,6 +188,11 @@ pub enum ReportKind {
         /// `true` if both threads stored the same value. The race is a [`Severity::Warning`].
         same_value: bool,
     },
+    /// Threads of a warp are at an aligned barrier, and others are not and will not arrive there: they are at another barrier, or passed
+    /// this one by.
+    DivergentBarrier(Divergence),
+    /// Threads wait at a `.sync` instruction for threads of their member mask that do not arrive there. Hardware would hang.
+    MissingMembers(Divergence),
     /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is the line of the load.
     Uninitialized,
     /// Two unordered launches, copies or fills accessed the same memory, and at least one of them wrote. [`Report::stream_race`] names
@@ -210,6 +215,20 @@ pub enum ReportKind {
     InvalidLaunch(&'static str),
     /// The launch was canceled from outside.
     Cancelled,
+}
+
+/// Threads of a warp at an instruction that others of the warp must execute with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Divergence {
+    /// The index of the warp in its block.
+    pub warp: u32,
+    /// The lanes that are at the instruction, a bit for each.
+    pub waiting: u32,
+    /// The lanes that are not, a bit for each.
+    pub missing: u32,
+    /// The PTX line at which the first of the missing lanes is.
+    pub missing_line: u32,
 }
 
 /// A destroyed object that a graph node uses.
@@ -292,6 +311,12 @@ impl fmt::Display for ReportKind {
                     "race with block ({bx}, {by}, {bz}), thread ({x}, {y}, {z}){same}"
                 );
             }
+            Self::DivergentBarrier(divergence) => {
+                return write!(f, "divergent barrier: {divergence}");
+            }
+            Self::MissingMembers(divergence) => {
+                return write!(f, "deadlock: {divergence}");
+            }
             Self::IllegalInstruction(reason) => return write!(f, "illegal instruction: {reason}"),
             Self::StaleNode { node, what } => return write!(f, "graph node {node}: {what}"),
             Self::HostRace => "the host changed memory while a copy that uses it was queued",
@@ -308,6 +333,45 @@ impl fmt::Display for ReportKind {
             Self::Cancelled => "canceled",
         })
     }
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            warp,
+            waiting,
+            missing,
+            missing_line,
+        } = *self;
+        write!(f, "warp {warp} with ")?;
+        write_lanes(f, waiting)?;
+        f.write_str(" waiting for ")?;
+        write_lanes(f, missing)?;
+        write!(f, ", which are at PTX line {missing_line}")
+    }
+}
+
+/// Writes the lanes of a mask as ranges.
+fn write_lanes(f: &mut fmt::Formatter<'_>, mask: u32) -> fmt::Result {
+    let noun = if mask.is_power_of_two() {
+        "lane"
+    } else {
+        "lanes"
+    };
+    let mut separator = ' ';
+    f.write_str(noun)?;
+    let mut remaining = u64::from(mask);
+    while remaining != 0 {
+        let first = remaining.trailing_zeros();
+        let count = (remaining >> first).trailing_ones();
+        write!(f, "{separator}{first}")?;
+        if count > 1 {
+            write!(f, "-{}", first + count - 1)?;
+        }
+        remaining &= !(((1 << count) - 1) << first);
+        separator = ',';
+    }
+    Ok(())
 }
 
 impl fmt::Display for Stale {

@@ -316,7 +316,7 @@ impl Warp {
         stop: &Stop,
         op: &Op,
         block: &mut BlockState,
-        worker: &Worker<'_>,
+        worker: &mut Worker<'_>,
     ) -> Result<(), Trap> {
         let needed = stop.needed;
         let mask = self.fragments[index].mask;
@@ -332,6 +332,7 @@ impl Warp {
             Outcome::Control(Control::WaitForCluster, _) => {
                 self.fragments[index].state = State::Cluster { phase: needed };
             }
+            Outcome::Control(Control::CheckAligned, _) => return self.align(index, worker),
             Outcome::Control(Control::Converge, _) => {
                 self.fragments[index].state = State::Converging {
                     live: self.state.live,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::aligned::BypassCache;
 use super::block::{Block, BlockState};
 use super::cluster::Cluster;
 use super::definedness::Flow;
@@ -37,6 +38,8 @@ pub(crate) struct Worker<'l> {
     /// The runs of address registers that the current fragment has found.
     runs: KeptRuns,
     watcher: Option<Box<dyn Watcher + 'l>>,
+    /// The control flow around aligned barriers at which warps diverged.
+    pub(crate) bypasses: BypassCache,
     statistics: Statistics,
 }
 
@@ -56,6 +59,7 @@ impl<'l> Worker<'l> {
             matrices: None,
             runs: KeptRuns::default(),
             watcher,
+            bypasses: BypassCache::default(),
             statistics: Statistics::default(),
         }
     }

@@ -2,12 +2,14 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Fixup, Lowerer};
+use crate::exec::aligned::run_check_aligned;
 use crate::exec::barrier::Reduction;
 use crate::exec::flow::{
     ARRIVE_ONLY, EVERYONE, HAS_VOTE, NEGATED_VOTE, run_barrier, run_cluster_arrive,
     run_cluster_wait, run_trap,
 };
-use crate::exec::op::{Control, Handler, Op};
+use crate::exec::handler::NO_REGISTER;
+use crate::exec::op::{Control, Handler, Op, Role};
 use crate::syntax::{
     Instruction, Keyword, LabelId, Modifier, Opcode, Operand, Operation, Parameter, ScalarType,
     Scope,
@@ -22,7 +24,7 @@ impl Lowerer<'_> {
                     return Err(Refusal::form(instruction));
                 };
                 self.fixups.push(Fixup::Branch(self.out.code.len(), label));
-                self.push(Op::new(|_, _| Control::Branch));
+                self.push(Op::new(|_, _| Control::Branch)).role = Role::Branch;
                 Ok(())
             }
             Opcode::Brx => {
@@ -32,15 +34,16 @@ impl Lowerer<'_> {
                 let a = self.source(index, ScalarType::U32)?;
                 let op = self.diverging(|_, _| Control::BranchIndexed);
                 (op.a, op.imm) = (a, u64::from(list.0));
+                op.role = Role::IndexedBranch;
                 Ok(())
             }
             Opcode::Ret => {
                 self.store_register_results()?;
-                self.diverging(|_, _| Control::Return);
+                self.diverging(|_, _| Control::Return).role = Role::End;
                 Ok(())
             }
             Opcode::Exit => {
-                self.diverging(|_, _| Control::Exit);
+                self.diverging(|_, _| Control::Exit).role = Role::End;
                 Ok(())
             }
             Opcode::Trap | Opcode::Brkpt => {
@@ -61,7 +64,7 @@ impl Lowerer<'_> {
 
     /// Appends the return after the last instruction.
     pub(super) fn end_function(&mut self) {
-        self.diverging(|_, _| Control::Return);
+        self.diverging(|_, _| Control::Return).role = Role::End;
     }
 
     /// Sets the targets of branches once all code is there.
@@ -119,6 +122,7 @@ impl Lowerer<'_> {
                 run_cluster_wait
             };
             self.fence();
+            self.check_aligned(instruction, NO_REGISTER);
             self.diverging(run);
             return Ok(());
         }
@@ -152,10 +156,22 @@ impl Lowerer<'_> {
             }
         };
         let arrive = if has(Keyword::Arrive) { ARRIVE_ONLY } else { 0 };
+        self.check_aligned(instruction, a);
         let op = self.diverging(run_barrier);
         (op.a, op.b, op.c, op.d, op.e) = (a, b, c, d, reduction as u32);
         op.imm = arrive | vote;
         Ok(())
+    }
+
+    /// Appends a check that all threads of a warp execute the barrier that follows, if it requires that.
+    fn check_aligned(&mut self, instruction: &Instruction, number: u32) {
+        let is_aligned =
+            instruction.opcode == Opcode::Bar || instruction.has_keyword(Keyword::Aligned);
+        if self.context.checking.races && is_aligned {
+            let op = self.diverging(run_check_aligned);
+            op.a = number;
+            op.role = Role::CheckAligned;
+        }
     }
 
     fn reduction(

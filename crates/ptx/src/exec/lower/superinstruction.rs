@@ -135,7 +135,12 @@ impl Values {
             return false;
         }
         let operation = match op.role {
-            Role::None => return false,
+            Role::None
+            | Role::Branch
+            | Role::IndexedBranch
+            | Role::End
+            | Role::CheckAligned
+            | Role::Collective => return false,
             Role::CheckRaces | Role::FindUninitialized => return self.add_check(op),
             Role::Step(operation) => operation,
         };

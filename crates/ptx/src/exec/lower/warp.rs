@@ -3,7 +3,7 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::handler::NO_REGISTER;
-use crate::exec::op::Handler;
+use crate::exec::op::{Handler, Role};
 use crate::exec::warp_wide::{
     run_active_mask, run_ballot, run_elect, run_match_all, run_match_any, run_reduce,
     run_reduce_float, run_vote, run_warp_barrier, shuffle_handler,
@@ -37,7 +37,9 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         };
         let mask = self.source(mask, ScalarType::B32)?;
-        self.diverging(run_warp_barrier).imm = u64::from(mask);
+        let op = self.diverging(run_warp_barrier);
+        op.imm = u64::from(mask);
+        op.role = Role::Collective;
         Ok(())
     }
 
@@ -52,6 +54,7 @@ impl Lowerer<'_> {
         let e = self.predicate_destination(*elected)?;
         let op = self.diverging(run_elect);
         (op.d, op.e, op.imm) = (d, e, members);
+        op.role = Role::Collective;
         Ok(())
     }
 
@@ -85,6 +88,7 @@ impl Lowerer<'_> {
         };
         let op = self.diverging(run);
         (op.a, op.b, op.c, op.d, op.e, op.imm) = (a, b, c, d, e, members);
+        op.role = Role::Collective;
         Ok(())
     }
 
@@ -117,6 +121,7 @@ impl Lowerer<'_> {
         };
         let op = self.diverging(run);
         (op.a, op.b, op.d, op.imm) = (a, negate, d, members);
+        op.role = Role::Collective;
         Ok(())
     }
 
@@ -160,6 +165,7 @@ impl Lowerer<'_> {
         let d = self.destination(destination, ScalarType::B32)?;
         let op = self.diverging(run);
         (op.a, op.d, op.imm, op.e) = (a, d, members, u32::from(absolute));
+        op.role = Role::Collective;
         Ok(())
     }
 
@@ -196,6 +202,7 @@ impl Lowerer<'_> {
         };
         let op = self.diverging(run);
         (op.a, op.d, op.e, op.imm) = (a, d, e, members);
+        op.role = Role::Collective;
         Ok(())
     }
 

@@ -22,6 +22,7 @@ mod mutation;
 mod speed;
 mod spellings;
 mod superinstructions;
+mod synchronization;
 mod system;
 mod tensor_maps;
 mod tensor_spellings;

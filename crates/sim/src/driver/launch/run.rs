@@ -212,12 +212,13 @@ fn code_of(fault: &Report) -> CUresult {
         ReportKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         ReportKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
         ReportKind::IllegalInstruction(_) => CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
-        ReportKind::Deadlock => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+        ReportKind::Deadlock | ReportKind::MissingMembers(_) => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
         ReportKind::InvalidLaunch(_) => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
         ReportKind::Cancelled => CUresult::CUDA_ERROR_DEINITIALIZED,
         ReportKind::Trap
         | ReportKind::Race { .. }
         | ReportKind::StreamRace
+        | ReportKind::DivergentBarrier(_)
         | ReportKind::HostRace
         | ReportKind::Uninitialized => CUresult::CUDA_ERROR_LAUNCH_FAILED,
         // A kind without a code of hardware here.
