@@ -358,6 +358,119 @@ fn severities(seed: u64, blocks: u32, text: &str) -> (bool, Vec<Severity>) {
     found
 }
 
+/// Launches a kernel with this body on one block of 64 threads, and returns the report that fails it.
+fn failure(text: &str) -> Option<Report> {
+    let mut reports = Vec::new();
+    on_simulator(checking(), |test, simulator| {
+        let stream = test.stream();
+        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
+        let library = Library::from_ptx(test.driver(), &body(text)).expect("the PTX is valid");
+        let kernel = library
+            .kernel::<(&mut [u32],)>("main")
+            .expect("the library has the kernel");
+        // SAFETY: the kernel accesses the 64 words of its argument.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }
+            .expect("it launches");
+        let has_failed = stream.synchronize().is_err();
+        reports = simulator.reports();
+        assert_eq!(has_failed, !reports.is_empty(), "{reports:?}");
+        simulator.reset_errors();
+    });
+    reports.pop()
+}
+
+/// A part of each warp arrives at a barrier, and the others at another one, or at none.
+#[test]
+fn divergent_barrier_names_lanes_and_lines() {
+    if uses_cuda() {
+        return;
+    }
+    let arms = "and.b32 %value, %thread, 1; setp.eq.u32 %p, %value, 1; @%p bra ODD;
+        bar.sync 0; bra JOIN; ODD: OTHER JOIN: st.global.u32 [%out], 7;";
+    for other in ["bar.sync 0;", "mov.u32 %value, 1;"] {
+        let report = failure(&arms.replace("OTHER", other)).expect("the warps diverge");
+        let ReportKind::DivergentBarrier(divergence) = report.kind else {
+            panic!("{report}")
+        };
+        let lanes = [divergence.waiting, divergence.missing];
+        assert!(
+            lanes == [0x5555_5555, 0xaaaa_aaaa] || lanes == [0xaaaa_aaaa, 0x5555_5555],
+            "{report}"
+        );
+        assert!(divergence.missing_line != 0 && report.line != 0, "{report}");
+        let text = report.to_string();
+        for part in [
+            "kernel `main`: divergent barrier: warp 0 with lanes ",
+            " waiting for ",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}
+
+/// Threads that returned early do not take part in barriers and warp instructions.
+#[test]
+fn early_return_before_a_barrier_is_accepted() {
+    for text in [
+        "setp.gt.u32 %p, %thread, 40; @%p ret; bar.sync 0; bar.warp.sync -1;",
+        "setp.gt.u32 %p, %thread, 40; @%p bra END; bar.sync 0; mad.wide.u32 %own, %thread, 4, %out;
+         st.global.u32 [%own], 1; END:",
+    ] {
+        assert_eq!(failure(text), None, "{text}");
+    }
+}
+
+/// Threads of one warp add to a word without an atomic operation, and exchange words without synchronization.
+#[test]
+fn races_of_one_warp_are_reported() {
+    if uses_cuda() {
+        return;
+    }
+    let one_warp = "setp.gt.u32 %p, %thread, 31; @%p ret;";
+    for text in [
+        "ld.global.u32 %value, [%out]; add.u32 %value, %value, %thread; st.global.u32 [%out], %value;",
+        "st.global.u32 [%out], %thread;",
+        "st.shared.u32 [words], %thread;",
+        "mad.wide.u32 %own, %thread, 4, %out; st.global.u32 [%own], 1; xor.b32 %value, %thread, 1;
+         mad.wide.u32 %own, %value, 4, %out; ld.global.u32 %value, [%own];",
+    ] {
+        let report = failure(&format!("{one_warp}{text}")).expect("the threads race");
+        assert!(
+            matches!(
+                report.kind,
+                ReportKind::Race {
+                    same_value: false,
+                    ..
+                }
+            ),
+            "{report}"
+        );
+    }
+}
+
+/// Threads of one warp that store the same value, or to volatile memory, and a member that never arrives.
+#[test]
+fn ordered_warps_pass_and_stuck_ones_fail() {
+    if uses_cuda() {
+        return;
+    }
+    let one_warp = "setp.gt.u32 %p, %thread, 31; @%p ret;";
+    for text in [
+        "st.global.u32 [%out], 7;",
+        "st.shared.u32 [words], 7;",
+        "ld.volatile.global.u32 %value, [%out]; st.volatile.global.u32 [%out], %thread;",
+        "setp.eq.u32 %p, %thread, 3; @%p st.global.u32 [%out], 7; bar.warp.sync -1; ld.global.u32 %value, [%out];",
+    ] {
+        assert_eq!(failure(&format!("{one_warp}{text}")), None, "{text}");
+    }
+    let stuck = "setp.gt.u32 %p, %thread, 20; @%p bra HIGH; bar.warp.sync -1; bra END; HIGH: barrier.sync 1; END:";
+    let report = failure(&format!("{one_warp}{stuck}")).expect("members are missing");
+    assert!(
+        matches!(report.kind, ReportKind::MissingMembers(_)),
+        "{report}"
+    );
+}
+
 /// Each of two blocks stores a word of its own, and the last one to increment a counter loads the word of the other.
 const LAST_BLOCK_LOADS: &str = "setp.ne.u32 %p, %thread, 0;
     @%p bra END;
