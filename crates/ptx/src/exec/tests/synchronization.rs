@@ -20,7 +20,7 @@ fn run(body: &str) -> Result {
 }
 
 /// Returns the lanes that wait, those that are missing, and both lines relative to the first line of the body.
-fn divergence(report: Report) -> Option<(u32, u32, u32, u32)> {
+fn divergence(report: &Report) -> Option<(u32, u32, u32, u32)> {
     match report.kind {
         ReportKind::DivergentBarrier(divergence) | ReportKind::MissingMembers(divergence) => {
             Some((
@@ -70,7 +70,7 @@ fn barriers_in_two_arms_are_reported() {
         let report = run(&halves(barrier, barrier)).expect_err(barrier);
         let text = report.to_string();
         assert_eq!(
-            divergence(report),
+            divergence(&report),
             Some((LOW, HIGH, 4, 1)),
             "{barrier}: {text}"
         );
@@ -90,7 +90,7 @@ fn barrier_under_a_condition_of_the_thread_is_reported() {
         let report = run(&halves(barrier, "mov.u32 %r3, 5;")).expect_err(barrier);
         let text = report.to_string();
         assert_eq!(
-            divergence(report),
+            divergence(&report),
             Some((LOW, HIGH, 4, 6)),
             "{barrier}: {text}"
         );
@@ -104,7 +104,7 @@ fn guarded_barrier_is_reported() {
         st.global.u32 [%at4], %t;";
     let report = run(body).expect_err("five threads arrive");
     let text = report.to_string();
-    assert_eq!(divergence(report), Some((0x1f, !0x1f, 1, 2)), "{text}");
+    assert_eq!(divergence(&report), Some((0x1f, !0x1f, 1, 2)), "{text}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn lanes_with_different_barriers_are_reported() {
     let report = run("and.b32 %r4, %t, 1; bar.sync %r4;").expect_err("two barriers");
     let text = report.to_string();
     assert_eq!(
-        divergence(report),
+        divergence(&report),
         Some((0x5555_5555, 0xaaaa_aaaa, 0, 0)),
         "{text}"
     );
@@ -257,7 +257,7 @@ fn member_that_never_arrives_is_reported() {
             "{text}"
         );
         assert_eq!(
-            divergence(report),
+            divergence(&report),
             Some((LOW, HIGH, 4, 1)),
             "{code}: {text}"
         );
