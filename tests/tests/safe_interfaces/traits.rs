@@ -22,8 +22,23 @@ const OPEN: &[(&str, &str, &str)] = &[
     ),
     (
         "driver",
+        "CudaError",
+        "it answers questions about an error, and no `unsafe` code uses the answers",
+    ),
+    (
+        "driver",
+        "LibraryStatus",
+        "it classifies the codes of a library for messages",
+    ),
+    (
+        "driver",
         "SemaphoreOwner",
         "a callback; the caller of the unsafe `GraphSemaphore::new` guarantees that the owner keeps the semaphore alive",
+    ),
+    (
+        "memory",
+        "AnyBitPattern",
+        "its supertrait is bytemuck's unsafe trait, and it is implemented for every type with that one",
     ),
     (
         "memory",
@@ -31,6 +46,8 @@ const OPEN: &[(&str, &str, &str)] = &[
         "it returns a `DeviceSlice`, which other crates cannot make up; the module `views` checks that it is called once",
     ),
     ("memory", "AsDeviceSliceMut", "as for `AsDeviceSlice`"),
+    ("memory", "NoUninit", "as for `AnyBitPattern`"),
+    ("memory", "Zeroable", "as for `AnyBitPattern`"),
     (
         "nccl",
         "Exchange",
