@@ -2,7 +2,7 @@
 
 use super::frame::InFile;
 use super::gather;
-use super::handler::{operation, versions};
+use super::handler::{recreate, versions};
 use super::lane::{LANES, Lanes};
 use super::local;
 use super::memory::{HostBytes, Segment, Word};
@@ -70,7 +70,7 @@ versions! {
 
 versions! {
     /// `d = [a + imm]; [a + imm] = f(d, b, c)`, atomically.
-    atomic(_operation: F) = run_atomic [T, R, F; WIDE] where T: Word, R: InFile, F: Fn(T, T, T) -> T + Copy + 'static
+    atomic(operation: F) = run_atomic [T, R, F; WIDE] where T: Word, R: InFile, F: Fn(T, T, T) -> T + Copy + Send + 'static
 }
 
 #[inline(always)]
@@ -182,18 +182,26 @@ fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control 
     Control::Next
 }
 
+/// Converts an operation without state to a function pointer.
+fn ternary_pointer<T, F>(_operation: F) -> fn(T, T, T) -> T
+where
+    F: Fn(T, T, T) -> T + Copy + Send + 'static,
+{
+    // SAFETY: this function received a value of `F`.
+    |old, b, c| unsafe { recreate::<F>() }(old, b, c)
+}
+
 #[inline(always)]
-fn run_atomic<T, R, F, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control
+fn run_atomic<T, R, F, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op, f: F) -> Control
 where
     T: Word,
     R: InFile,
-    F: Fn(T, T, T) -> T + Copy + 'static,
+    F: Fn(T, T, T) -> T + Copy + Send + 'static,
 {
-    let f = operation::<F>();
     let found = gather::places_in_shared::<T, WIDE>(unit, op);
     let Some(places) = &found else {
         // Without a pointer, each operation would have its own copy of this function.
-        return atomic_anywhere::<T, R>(unit, op, |old, b, c| operation::<F>()(old, b, c));
+        return atomic_anywhere::<T, R>(unit, op, ternary_pointer(f));
     };
     let (b, c) = (*unit.frame.row::<R>(op.b), *unit.frame.row::<R>(op.c));
     let active = unit.active;

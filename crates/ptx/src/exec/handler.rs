@@ -66,7 +66,7 @@ pub(crate) fn with_baseline_handlers<R>(action: impl FnOnce() -> R) -> R {
 
 /// Defines a function that returns the handler of an operation for the host's processor.
 ///
-/// A constant after the types, if the body has one, is `true` in the version for AVX2, FMA and F16C.
+/// The handler calls the body with its unit, its instruction and the operation. A constant after the types, if the body has one, is `true` in the version for AVX2, FMA and F16C.
 macro_rules! versions {
     (
         $(#[$doc:meta])* $pick:ident($($operation:ident: $ty:ty)?) = $body:ident
@@ -82,7 +82,9 @@ macro_rules! versions {
                 $($($bounds)+)?
             {
                 $(const $wide: bool = false;)?
-                $body::<$($generic,)* $($wide)?>(unit, op)
+                // SAFETY: only the enclosing function names this one, and it received a value of the type.
+                $(let $operation = unsafe { $crate::exec::handler::recreate::<$ty>() };)?
+                $body::<$($generic,)* $($wide)?>(unit, op $(, $operation)?)
             }
 
             #[cfg(target_arch = "x86_64")]
@@ -92,9 +94,12 @@ macro_rules! versions {
                 $($($bounds)+)?
             {
                 $(const $wide: bool = true;)?
-                $body::<$($generic,)* $($wide)?>(unit, op)
+                // SAFETY: only the enclosing function names this one, and it received a value of the type.
+                $(let $operation = unsafe { $crate::exec::handler::recreate::<$ty>() };)?
+                $body::<$($generic,)* $($wide)?>(unit, op $(, $operation)?)
             }
 
+            $(let _witness: $ty = $operation;)?
             #[cfg(target_arch = "x86_64")]
             if $crate::exec::handler::wide_vectors() {
                 return wide::<$($generic),*>;
@@ -108,19 +113,19 @@ pub(crate) use versions;
 
 versions! {
     /// `d = f(a, b)` in f64. A NaN inherits the payload of an operand.
-    binary_of_doubles(_operation: F) = run_binary_of_doubles [F] where F: Fn(f64, f64) -> f64 + Copy + 'static
+    binary_of_doubles(operation: F) = run_binary_of_doubles [F] where F: Fn(f64, f64) -> f64 + Copy + Send + 'static
 }
 
 versions! {
     /// `d = f(a, b, c)` in f64. A NaN inherits the payload of an operand.
-    ternary_of_doubles(_operation: F) = run_ternary_of_doubles [F] where F: Fn(f64, f64, f64) -> f64 + Copy + 'static
+    ternary_of_doubles(operation: F) = run_ternary_of_doubles [F] where F: Fn(f64, f64, f64) -> f64 + Copy + Send + 'static
 }
 
 versions! {
     /// `d|e = f(a, b)` on predicates, combined with predicate `c` as `imm` specifies.
-    compare(_operation: F) = run_compare [A, F; WIDE]
+    compare(operation: F) = run_compare [A, F; WIDE]
     where
-        A: Lane<Raw: InFile>, F: Fn(A, A) -> bool + Copy + 'static
+        A: Lane<Raw: InFile>, F: Fn(A, A) -> bool + Copy + Send + 'static
 }
 
 versions! {
@@ -150,14 +155,16 @@ impl Combine {
 /// The value of `Op::e` of [`compare`] without a second destination.
 pub(crate) const NO_REGISTER: u32 = u32::MAX;
 
-/// Creates a value of an operation's type.
+/// Copies an operation, of which a handler has only the type.
 ///
-/// Valid only for types of which the function that returns the handler received a value.
+/// # Safety
+///
+/// A value of `F` exists or has existed.
 #[inline(always)]
-pub(crate) fn operation<F: Copy>() -> F {
+pub(crate) unsafe fn recreate<F: Copy + Send + 'static>() -> F {
     const { assert!(size_of::<F>() == 0, "an operation must not capture") };
-    // SAFETY: `F` has no bytes, so any aligned pointer can be read; a value of it exists, because
-    // the functions that make handlers took one, and `F` is `Copy`.
+    // SAFETY: `F` has no bytes, so any aligned pointer can be read. The caller guarantees a value, which is `Copy`, borrows nothing and may
+    // be used on any thread.
     unsafe { NonNull::<F>::dangling().read() }
 }
 
@@ -168,11 +175,10 @@ const fn is_inlined(wide: bool) -> bool {
 
 /// Visits the lanes one by one only if a result is NaN.
 #[inline(always)]
-fn run_binary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op) -> Control
+fn run_binary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op, f: F) -> Control
 where
-    F: Fn(f64, f64) -> f64 + Copy + 'static,
+    F: Fn(f64, f64) -> f64 + Copy + Send + 'static,
 {
-    let f = operation::<F>();
     let (a, b) = (unit.frame.row::<u64>(op.a), unit.frame.row::<u64>(op.b));
     let mut result = [0; LANES];
     let mut nans = 0;
@@ -196,11 +202,10 @@ where
 
 /// Visits the lanes one by one only if a result is NaN.
 #[inline(always)]
-fn run_ternary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op) -> Control
+fn run_ternary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op, f: F) -> Control
 where
-    F: Fn(f64, f64, f64) -> f64 + Copy + 'static,
+    F: Fn(f64, f64, f64) -> f64 + Copy + Send + 'static,
 {
-    let f = operation::<F>();
     let (a, b, c) = (
         unit.frame.row::<u64>(op.a),
         unit.frame.row::<u64>(op.b),
@@ -228,10 +233,10 @@ where
 }
 
 #[inline(always)]
-fn run_compare<A, F, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control
+fn run_compare<A, F, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op, operation: F) -> Control
 where
     A: Lane<Raw: InFile>,
-    F: Fn(A, A) -> bool + Copy + 'static,
+    F: Fn(A, A) -> bool + Copy + Send + 'static,
 {
     #[inline(always)]
     fn run<A: InFile>(unit: &mut Unit<'_>, op: &Op, f: impl Fn(A, A) -> bool) -> Control {
@@ -251,12 +256,21 @@ where
         run(unit, op, f)
     }
 
-    let f = |a: A::Raw, b: A::Raw| operation::<F>()(A::from_raw(a), A::from_raw(b));
+    let f = move |a: A::Raw, b: A::Raw| operation(A::from_raw(a), A::from_raw(b));
     if is_inlined(WIDE) {
         run(unit, op, f)
     } else {
-        run_by_lane(unit, op, f)
+        run_by_lane(unit, op, comparison_pointer(f))
     }
+}
+
+/// Converts a comparison without state to a function pointer.
+fn comparison_pointer<A, F>(_comparison: F) -> fn(A, A) -> bool
+where
+    F: Fn(A, A) -> bool + Copy + Send + 'static,
+{
+    // SAFETY: this function received a value of `F`.
+    |a, b| unsafe { recreate::<F>() }(a, b)
 }
 
 #[inline(always)]

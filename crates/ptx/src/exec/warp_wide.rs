@@ -1,7 +1,7 @@
 //! Operations of all threads of a warp: `shfl`, `vote`, `match`, `redux`, `elect`.
 
 use super::float::{canonical, max, max_nan, min, min_nan};
-use super::handler::{NO_REGISTER, operation, versions};
+use super::handler::{NO_REGISTER, versions};
 use super::lane::{Lanes, lanes_where};
 use super::members::{Members, by_group};
 use super::op::{Control, Handler, Op};
@@ -32,7 +32,7 @@ pub(crate) fn run_warp_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 versions! {
     /// `shfl`. Its operation returns the source lane, and `true` if the clamp allows that lane.
-    shuffle(_operation: F) = run_shuffle [F] where F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static
+    shuffle(operation: F) = run_shuffle [F] where F: Fn(u32, u32, u32) -> (u32, bool) + Copy + Send + 'static
 }
 
 /// Returns the handler of a mode of `shfl`.
@@ -70,15 +70,15 @@ pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (
 }
 
 #[inline(always)]
-fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static>(
+fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + Send + 'static>(
     unit: &mut Unit<'_>,
     op: &Op,
+    f: F,
 ) -> Control {
     let members = Members::of(unit, op);
     if members.complete == 0 {
         return members.control;
     }
-    let f = operation::<F>();
     let (operands, clamps) = (unit.frame.row::<u32>(op.b), unit.frame.row::<u32>(op.c));
     let mut sources = [0; 32];
     for lane in 0..32 {

@@ -1,6 +1,6 @@
 //! Handlers by the number of operands.
 
-use super::{is_inlined, operation, versions, write};
+use super::{is_inlined, recreate, versions, write};
 use crate::exec::frame::InFile;
 use crate::exec::lane::{LANES, Lane};
 use crate::exec::op::{Control, Handler, Op};
@@ -10,17 +10,17 @@ macro_rules! arity {
     ($(#[$doc:meta])* $pick:ident = $run:ident($($operand:ident: $ty:ident),+)) => {
         versions! {
             $(#[$doc])*
-            $pick(_operation: F) = $run [$($ty,)+ D, F; WIDE]
+            $pick(operation: F) = $run [$($ty,)+ D, F; WIDE]
             where
-                $($ty: Lane<Raw: InFile>,)+ D: Lane<Raw: InFile>, F: Fn($($ty),+) -> D + Copy + 'static
+                $($ty: Lane<Raw: InFile>,)+ D: Lane<Raw: InFile>, F: Fn($($ty),+) -> D + Copy + Send + 'static
         }
 
         #[inline(always)]
-        fn $run<$($ty,)+ D, F, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control
+        fn $run<$($ty,)+ D, F, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op, operation: F) -> Control
         where
             $($ty: Lane<Raw: InFile>,)+
             D: Lane<Raw: InFile>,
-            F: Fn($($ty),+) -> D + Copy + 'static,
+            F: Fn($($ty),+) -> D + Copy + Send + 'static,
         {
             #[inline(always)]
             fn run<$($ty: InFile,)+ D: InFile>(unit: &mut Unit<'_>, op: &Op, f: impl Fn($($ty),+) -> D) -> Control {
@@ -38,8 +38,16 @@ macro_rules! arity {
                 run(unit, op, f)
             }
 
-            let f = |$($operand: $ty::Raw),+| operation::<F>()($($ty::from_raw($operand)),+).into_raw();
-            if is_inlined(WIDE) { run(unit, op, f) } else { run_by_lane(unit, op, f) }
+            fn pointer<$($ty,)+ D, F>(_operation: F) -> fn($($ty),+) -> D
+            where
+                F: Fn($($ty),+) -> D + Copy + Send + 'static,
+            {
+                // SAFETY: this function received a value of `F`.
+                |$($operand),+| unsafe { recreate::<F>() }($($operand),+)
+            }
+
+            let f = move |$($operand: $ty::Raw),+| operation($($ty::from_raw($operand)),+).into_raw();
+            if is_inlined(WIDE) { run(unit, op, f) } else { run_by_lane(unit, op, pointer(f)) }
         }
     };
 }

@@ -9,7 +9,7 @@ use odd::{odd_sum, odd_sum_wide};
 
 use super::{Bfloat, Half};
 use crate::exec::float::Real;
-use crate::exec::handler::{operation, versions};
+use crate::exec::handler::versions;
 use crate::exec::lane::{LANES, Lane};
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
@@ -250,7 +250,7 @@ impl Narrow for Bfloat {
 
 versions! {
     /// `d = f(a, b)`, which is exact in f32, or for which rounding twice equals rounding once.
-    binary(_operation: F) = run_binary [T, F; WIDE] where T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static
+    binary(operation: F) = run_binary [T, F; WIDE] where T: Narrow, F: Fn(f32, f32) -> f32 + Copy + Send + 'static
 }
 
 versions! {
@@ -260,9 +260,9 @@ versions! {
 
 versions! {
     /// [`binary`] on pairs.
-    binary_of_pairs(_operation: F) = run_binary_of_pairs [T, F; WIDE]
+    binary_of_pairs(operation: F) = run_binary_of_pairs [T, F; WIDE]
     where
-        T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static
+        T: Narrow, F: Fn(f32, f32) -> f32 + Copy + Send + 'static
 }
 
 versions! {
@@ -271,25 +271,31 @@ versions! {
 }
 
 #[inline(always)]
-fn run_binary<T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static, const WIDE: bool>(
+fn run_binary<T: Narrow, F: Fn(f32, f32) -> f32 + Copy + Send + 'static, const WIDE: bool>(
     unit: &mut Unit<'_>,
     op: &Op,
+    operation: F,
 ) -> Control {
     let a = T::widen::<WIDE>(unit.frame.row::<u32>(op.a));
     let b = T::widen::<WIDE>(unit.frame.row::<u32>(op.b));
-    let result = T::narrow::<WIDE>(&each(&a, &b, operation::<F>()));
+    let result = T::narrow::<WIDE>(&each(&a, &b, operation));
     unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
     Control::Next
 }
 
 #[inline(always)]
-fn run_binary_of_pairs<T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static, const WIDE: bool>(
+fn run_binary_of_pairs<
+    T: Narrow,
+    F: Fn(f32, f32) -> f32 + Copy + Send + 'static,
+    const WIDE: bool,
+>(
     unit: &mut Unit<'_>,
     op: &Op,
+    operation: F,
 ) -> Control {
     let a = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.a));
     let b = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.b));
-    let result = T::narrow_pairs::<WIDE>(&each(&a, &b, operation::<F>()));
+    let result = T::narrow_pairs::<WIDE>(&each(&a, &b, operation));
     unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
     Control::Next
 }
