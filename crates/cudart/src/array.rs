@@ -35,13 +35,15 @@ fn create_array(
         NumChannels: channels.count() as c_uint,
         Flags: flags,
     };
-    cu!(cuArray3DCreate_v2(place, &raw const description))
+    // SAFETY: `description` lives during the call, and the caller of the runtime function guarantees the other arguments.
+    unsafe { cu!(cuArray3DCreate_v2(place, &raw const description)) }
 }
 
 fn description(array: CUarray) -> Result<CUDA_ARRAY3D_DESCRIPTOR> {
     enter()?;
     let mut description = CUDA_ARRAY3D_DESCRIPTOR::default();
-    cu!(cuArray3DGetDescriptor_v2(&raw mut description, array))?;
+    // SAFETY: `description` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    unsafe { cu!(cuArray3DGetDescriptor_v2(&raw mut description, array)) }?;
     Ok(description)
 }
 
@@ -115,7 +117,12 @@ runtime! {
 
     fn cudaFreeArray(array: CUarray) {
         enter()?;
-        if array.is_null() { Ok(()) } else { cu!(cuArrayDestroy(array)) }
+        if array.is_null() {
+            Ok(())
+        } else {
+            // SAFETY: the caller of the runtime function guarantees the arguments.
+            unsafe { cu!(cuArrayDestroy(array)) }
+        }
     }
 
     fn cudaMemcpy2DToArray(
@@ -130,7 +137,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = to_array(to, [x, y], from, pitch, [width, height]);
-        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
 
     fn cudaMemcpy2DToArrayAsync(
@@ -146,7 +154,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = to_array(to, [x, y], from, pitch, [width, height]);
-        cu!(cuMemcpy2DAsync_v2(&raw const copy, stream))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
 
     fn cudaMemcpy2DFromArray(
@@ -161,7 +170,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = from_array((to, pitch), from, [x, y], [width, height]);
-        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
 
     fn cudaMemcpy2DFromArrayAsync(
@@ -177,7 +187,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = from_array((to, pitch), from, [x, y], [width, height]);
-        cu!(cuMemcpy2DAsync_v2(&raw const copy, stream))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
 
     fn cudaGetChannelDesc(place: *mut Channels, array: CUarray) {

@@ -100,13 +100,15 @@ runtime! {
     fn cudaMemcpy3D(copy: *const Copy) {
         // SAFETY: the caller passes a description or null.
         let copy = unsafe { copy.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
-        cu!(cuMemcpy3D_v2(&raw const copy))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        unsafe { cu!(cuMemcpy3D_v2(&raw const copy)) }
     }
 
     fn cudaMemcpy3DAsync(copy: *const Copy, stream: CUstream) {
         // SAFETY: the caller passes a description or null.
         let copy = unsafe { copy.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
-        cu!(cuMemcpy3DAsync_v2(&raw const copy, stream))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemcpy3DAsync_v2(&raw const copy, stream)) }
     }
 }
 

@@ -10,7 +10,8 @@ use crate::{cu, runtime};
 
 fn count() -> Result<c_int> {
     let mut count = 0;
-    cu!(cuDeviceGetCount(&raw mut count))?;
+    // SAFETY: `count` is valid for writes.
+    unsafe { cu!(cuDeviceGetCount(&raw mut count)) }?;
     Ok(count)
 }
 
@@ -56,14 +57,17 @@ runtime! {
 
     fn cudaDeviceSynchronize() {
         enter()?;
-        cu!(cuCtxSynchronize())
+        // SAFETY: the function has no preconditions.
+        unsafe { cu!(cuCtxSynchronize()) }
     }
 
     fn cudaDeviceReset() {
         let device = state::device();
-        cu!(cuDevicePrimaryCtxReset_v2(device))?;
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuDevicePrimaryCtxReset_v2(device)) }?;
         state::forget(device);
-        cu!(cuCtxSetCurrent(std::ptr::null_mut()))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuCtxSetCurrent(std::ptr::null_mut())) }
     }
 
     fn cudaGetDeviceProperties(place: *mut c_void, device: c_int) {
@@ -75,21 +79,25 @@ runtime! {
     }
 
     fn cudaDeviceGetPCIBusId(place: *mut c_char, length: c_int, device: c_int) {
-        cu!(cuDeviceGetPCIBusId(place, length, device))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuDeviceGetPCIBusId(place, length, device)) }
     }
 
     fn cudaDeviceGetByPCIBusId(place: *mut c_int, address: *const c_char) {
-        cu!(cuDeviceGetByPCIBusId(place, address))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuDeviceGetByPCIBusId(place, address)) }
     }
 
     fn cudaDeviceGetLimit(place: *mut usize, limit: c_uint) {
         enter()?;
-        cu!(cuCtxGetLimit(place, CUlimit(limit)))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuCtxGetLimit(place, CUlimit(limit))) }
     }
 
     fn cudaDeviceSetLimit(limit: c_uint, value: usize) {
         enter()?;
-        cu!(cuCtxSetLimit(CUlimit(limit), value))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuCtxSetLimit(CUlimit(limit), value)) }
     }
 
     fn cudaDeviceSetCacheConfig(_config: c_uint) {
@@ -98,25 +106,30 @@ runtime! {
 
     fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
         enter()?;
-        cu!(cuCtxGetStreamPriorityRange(least, greatest))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuCtxGetStreamPriorityRange(least, greatest)) }
     }
 
     fn cudaDeviceCanAccessPeer(place: *mut c_int, device: c_int, peer: c_int) {
-        cu!(cuDeviceCanAccessPeer(place, device, peer))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuDeviceCanAccessPeer(place, device, peer)) }
     }
 
     fn cudaDeviceEnablePeerAccess(peer: c_int, flags: c_uint) {
         enter()?;
-        cu!(cuCtxEnablePeerAccess(state::primary(peer)?, flags))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuCtxEnablePeerAccess(state::primary(peer)?, flags)) }
     }
 
     fn cudaDeviceDisablePeerAccess(peer: c_int) {
         enter()?;
-        cu!(cuCtxDisablePeerAccess(state::primary(peer)?))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuCtxDisablePeerAccess(state::primary(peer)?)) }
     }
 
     fn cudaDriverGetVersion(place: *mut c_int) {
-        cu!(cuDriverGetVersion(place))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuDriverGetVersion(place)) }
     }
 
     fn cudaRuntimeGetVersion(place: *mut c_int) {
@@ -131,12 +144,14 @@ runtime! {
 
     fn cudaProfilerStart() {
         enter()?;
-        cu!(cuProfilerStart())
+        // SAFETY: the function has no preconditions.
+        unsafe { cu!(cuProfilerStart()) }
     }
 
     fn cudaProfilerStop() {
         enter()?;
-        cu!(cuProfilerStop())
+        // SAFETY: the function has no preconditions.
+        unsafe { cu!(cuProfilerStop()) }
     }
 }
 

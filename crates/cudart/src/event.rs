@@ -10,42 +10,50 @@ use crate::{cu, runtime};
 runtime! {
     fn cudaEventCreate(place: *mut CUevent) {
         enter()?;
-        cu!(cuEventCreate(place, 0))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuEventCreate(place, 0)) }
     }
 
     fn cudaEventCreateWithFlags(place: *mut CUevent, flags: c_uint) {
         enter()?;
-        cu!(cuEventCreate(place, flags))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuEventCreate(place, flags)) }
     }
 
     fn cudaEventRecord(event: CUevent, stream: CUstream) {
         enter()?;
-        cu!(cuEventRecord(event, stream))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuEventRecord(event, stream)) }
     }
 
     fn cudaEventRecordWithFlags(event: CUevent, stream: CUstream, flags: c_uint) {
         enter()?;
-        cu!(cuEventRecordWithFlags(event, stream, flags))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuEventRecordWithFlags(event, stream, flags)) }
     }
 
     fn cudaEventQuery(event: CUevent) {
         enter()?;
-        cu!(cuEventQuery(event))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuEventQuery(event)) }
     }
 
     fn cudaEventSynchronize(event: CUevent) {
         enter()?;
-        cu!(cuEventSynchronize(event))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuEventSynchronize(event)) }
     }
 
     fn cudaEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) {
         enter()?;
-        cu!(cuEventElapsedTime(milliseconds, start, end))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuEventElapsedTime(milliseconds, start, end)) }
     }
 
     fn cudaEventDestroy(event: CUevent) {
         enter()?;
-        cu!(cuEventDestroy_v2(event))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuEventDestroy_v2(event)) }
     }
 }
 

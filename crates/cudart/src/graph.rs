@@ -43,7 +43,8 @@ fn bytes(to: *mut c_void, from: *const c_void, size: usize) -> CUDA_MEMCPY3D {
 fn context() -> Result<CUcontext> {
     enter()?;
     let mut current = ptr::null_mut();
-    cu!(cuCtxGetCurrent(&raw mut current))?;
+    // SAFETY: `current` is valid for writes.
+    unsafe { cu!(cuCtxGetCurrent(&raw mut current)) }?;
     Ok(current)
 }
 
@@ -81,14 +82,16 @@ runtime! {
         enter()?;
         // SAFETY: the caller passes the parameters.
         let params = unsafe { kernel(params) }?;
-        cu!(cuGraphAddKernelNode_v2(node, graph, after, count, &raw const params))
+        // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuGraphAddKernelNode_v2(node, graph, after, count, &raw const params)) }
     }
 
     fn cudaGraphExecKernelNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *const KernelNodeParams) {
         enter()?;
         // SAFETY: the caller passes the parameters.
         let params = unsafe { kernel(params) }?;
-        cu!(cuGraphExecKernelNodeSetParams_v2(exec, node, &raw const params))
+        // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuGraphExecKernelNodeSetParams_v2(exec, node, &raw const params)) }
     }
 
     fn cudaGraphAddMemcpyNode1D(
@@ -103,7 +106,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let (copy, context) = (bytes(to, from, size), context()?);
-        cu!(cuGraphAddMemcpyNode(node, graph, after, count, &raw const copy, context))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuGraphAddMemcpyNode(node, graph, after, count, &raw const copy, context)) }
     }
 
     fn cudaGraphExecMemcpyNodeSetParams1D(
@@ -116,7 +120,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let (copy, context) = (bytes(to, from, size), context()?);
-        cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context)) }
     }
 
     // The runtime's parameters of these nodes have the layout of the driver's.
@@ -128,7 +133,8 @@ runtime! {
         params: *const CUDA_MEMSET_NODE_PARAMS,
     ) {
         let context = context()?;
-        cu!(cuGraphAddMemsetNode(node, graph, after, count, params, context))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuGraphAddMemsetNode(node, graph, after, count, params, context)) }
     }
 
     fn cudaGraphAddMemFreeNode(
@@ -139,7 +145,8 @@ runtime! {
         memory: *mut c_void,
     ) {
         enter()?;
-        cu!(cuGraphAddMemFreeNode(node, graph, after, count, address(memory)))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuGraphAddMemFreeNode(node, graph, after, count, address(memory))) }
     }
 
     fn cudaGraphConditionalHandleCreate(
@@ -149,7 +156,8 @@ runtime! {
         flags: c_uint,
     ) {
         let context = context()?;
-        cu!(cuGraphConditionalHandleCreate(handle, graph, context, value, flags))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuGraphConditionalHandleCreate(handle, graph, context, value, flags)) }
     }
 
     fn cudaStreamBeginCaptureToGraph(
@@ -161,17 +169,19 @@ runtime! {
         mode: c_uint,
     ) {
         enter()?;
-        cu!(cuStreamBeginCaptureToGraph(stream, graph, after, edges, count, CUstreamCaptureMode(mode)))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuStreamBeginCaptureToGraph(stream, graph, after, edges, count, CUstreamCaptureMode(mode))) }
     }
 
     fn cudaDeviceGetGraphMemAttribute(device: c_int, attribute: c_uint, value: *mut c_void) {
         enter()?;
-        cu!(cuDeviceGetGraphMemAttribute(device, CUgraphMem_attribute(attribute), value))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuDeviceGetGraphMemAttribute(device, CUgraphMem_attribute(attribute), value)) }
     }
 }
 
 forward! {
-    fn cudaGraphAddHostNode(
+    unsafe fn cudaGraphAddHostNode(
         node: *mut CUgraphNode,
         graph: CUgraph,
         after: *const CUgraphNode,
@@ -179,9 +189,9 @@ forward! {
         params: *const CUDA_HOST_NODE_PARAMS,
     ) = cuGraphAddHostNode;
 
-    fn cudaGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize) = cuGraphAddEmptyNode;
+    unsafe fn cudaGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize) = cuGraphAddEmptyNode;
 
-    fn cudaGraphAddChildGraphNode(
+    unsafe fn cudaGraphAddChildGraphNode(
         node: *mut CUgraphNode,
         graph: CUgraph,
         after: *const CUgraphNode,
@@ -189,9 +199,9 @@ forward! {
         child: CUgraph,
     ) = cuGraphAddChildGraphNode;
 
-    fn cudaGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) = cuGraphChildGraphNodeGetGraph;
+    unsafe fn cudaGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) = cuGraphChildGraphNodeGetGraph;
 
-    fn cudaGraphAddMemAllocNode(
+    unsafe fn cudaGraphAddMemAllocNode(
         node: *mut CUgraphNode,
         graph: CUgraph,
         after: *const CUgraphNode,
@@ -199,13 +209,13 @@ forward! {
         params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
     ) = cuGraphAddMemAllocNode;
 
-    fn cudaGraphMemAllocNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEM_ALLOC_NODE_PARAMS) = cuGraphMemAllocNodeGetParams;
+    unsafe fn cudaGraphMemAllocNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEM_ALLOC_NODE_PARAMS) = cuGraphMemAllocNodeGetParams;
 
-    fn cudaGraphMemFreeNodeGetParams(node: CUgraphNode, memory: *mut CUdeviceptr) = cuGraphMemFreeNodeGetParams;
+    unsafe fn cudaGraphMemFreeNodeGetParams(node: CUgraphNode, memory: *mut CUdeviceptr) = cuGraphMemFreeNodeGetParams;
 
-    fn cudaGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) = cuGraphDebugDotPrint;
+    unsafe fn cudaGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) = cuGraphDebugDotPrint;
 
-    fn cudaUserObjectCreate(
+    unsafe fn cudaUserObjectCreate(
         object: *mut CUuserObject,
         value: *mut c_void,
         destroy: CUhostFn,
@@ -213,11 +223,11 @@ forward! {
         flags: c_uint,
     ) = cuUserObjectCreate;
 
-    fn cudaUserObjectRelease(object: CUuserObject, count: c_uint) = cuUserObjectRelease;
+    unsafe fn cudaUserObjectRelease(object: CUuserObject, count: c_uint) = cuUserObjectRelease;
 
-    fn cudaGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) = cuGraphRetainUserObject;
+    unsafe fn cudaGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) = cuGraphRetainUserObject;
 
-    fn cudaDeviceGraphMemTrim(device: c_int) = cuDeviceGraphMemTrim;
+    unsafe fn cudaDeviceGraphMemTrim(device: c_int) = cuDeviceGraphMemTrim;
 }
 
 #[cfg(test)]

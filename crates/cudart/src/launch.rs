@@ -94,19 +94,22 @@ fn launch(function: CUfunction, config: &Configuration, values: *mut *mut c_void
     } = *config;
     let shared = c_uint::try_from(shared).map_err(|_| INVALID_VALUE)?;
     let stream: CUstream = ptr::with_exposed_provenance_mut(stream);
-    let launched = cu!(cuLaunchKernel(
-        function,
-        grid.x,
-        grid.y,
-        grid.z,
-        block.x,
-        block.y,
-        block.z,
-        shared,
-        stream,
-        values,
-        ptr::null_mut()
-    ));
+    // SAFETY: the caller of the runtime function guarantees the arguments.
+    let launched = unsafe {
+        cu!(cuLaunchKernel(
+            function,
+            grid.x,
+            grid.y,
+            grid.z,
+            block.x,
+            block.y,
+            block.z,
+            shared,
+            stream,
+            values,
+            ptr::null_mut()
+        ))
+    };
     if exceeds_shared_memory(function, shared)? {
         launched
     } else {
@@ -119,7 +122,8 @@ fn exceeds_shared_memory(function: CUfunction, shared: c_uint) -> Result<bool> {
     let mut limit = 0;
     let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
     if shared > 0 {
-        cu!(cuFuncGetAttribute(&raw mut limit, attribute, function))?;
+        // SAFETY: `limit` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuFuncGetAttribute(&raw mut limit, attribute, function)) }?;
     }
     Ok(i64::from(shared) > i64::from(limit))
 }
@@ -200,9 +204,10 @@ runtime! {
     ) {
         let function = function(host)?;
         let shared = c_uint::try_from(shared).map_err(|_| INVALID_VALUE)?;
-        configured(cu!(cuLaunchCooperativeKernel(
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        configured(unsafe { cu!(cuLaunchCooperativeKernel(
             function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, values
-        )))
+        )) })
     }
 
     fn cudaLaunchKernelExC(config: *const LaunchConfig, host: *const c_void, values: *mut *mut c_void) {
@@ -222,25 +227,29 @@ runtime! {
             attrs: config.attributes,
             numAttrs: config.count,
         };
-        configured(cu!(cuLaunchKernelEx(&raw const config, function, values, ptr::null_mut())))
+        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        configured(unsafe { cu!(cuLaunchKernelEx(&raw const config, function, values, ptr::null_mut())) })
     }
 
     fn cudaFuncSetAttribute(host: *const c_void, attribute: c_int, value: c_int) {
         let kernel: CUkernel = function(host)?.cast();
         let attribute = CUfunction_attribute(attribute.cast_unsigned());
-        cu!(cuKernelSetAttribute(attribute, value, kernel, state::device()))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuKernelSetAttribute(attribute, value, kernel, state::device())) }
     }
 
     fn cudaGetFuncBySymbol(place: *mut CUfunction, host: *const c_void) {
         let (kernel, mut found) = (function(host)?.cast(), ptr::null_mut());
-        cu!(cuKernelGetFunction(&raw mut found, kernel))?;
+        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuKernelGetFunction(&raw mut found, kernel)) }?;
         // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, found) }
     }
 
     fn cudaFuncGetName(place: *mut *const c_char, host: *const c_void) {
         let kernel: CUkernel = function(host)?.cast();
-        cu!(cuKernelGetName(place, kernel))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuKernelGetName(place, kernel)) }
     }
 
     fn cudaFuncSetCacheConfig(host: *const c_void, _config: c_int) {
@@ -253,7 +262,8 @@ runtime! {
         let kernel: CUkernel = function(host)?.cast();
         let get = |attribute| {
             let mut value = 0;
-            cu!(cuKernelGetAttribute(&raw mut value, attribute, kernel, state::device())).map(|()| value)
+            // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+            unsafe { cu!(cuKernelGetAttribute(&raw mut value, attribute, kernel, state::device())) }.map(|()| value)
         };
         let size = |attribute| get(attribute).map(|value| usize::try_from(value).unwrap_or_default());
         let attributes = FuncAttributes {
@@ -283,7 +293,8 @@ runtime! {
         shared: usize,
     ) {
         let function = function(host)?;
-        cu!(cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared)) }
     }
 
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
@@ -294,10 +305,12 @@ runtime! {
         flags: c_uint,
     ) {
         let function = function(host)?;
-        cu!(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, flags))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, flags)) }
     }
 
     fn cudaDeviceGetAttribute(place: *mut c_int, attribute: c_int, device: c_int) {
-        cu!(cuDeviceGetAttribute(place, CUdevice_attribute(attribute.cast_unsigned()), device))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuDeviceGetAttribute(place, CUdevice_attribute(attribute.cast_unsigned()), device)) }
     }
 }

@@ -50,24 +50,25 @@ macro_rules! runtime {
 }
 
 /// Defines functions of the runtime that pass their arguments to a driver function.
+///
+/// Each line says `unsafe`: the contract of the runtime's function is that of the driver's function.
 macro_rules! forward {
-    ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) = $driver:ident;)*) => {
+    ($(unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) = $driver:ident;)*) => {
         $crate::runtime! {
             $(fn $name($($parameter: $ty),*) {
                 $crate::state::enter()?;
-                $crate::cu!($driver($($parameter),*))
+                // SAFETY: the line of the table states that the contracts are the same.
+                unsafe { $crate::cu!($driver($($parameter),*)) }
             })*
         }
     };
 }
 
-/// Calls a driver function.
+/// Calls a driver function. The caller supplies `unsafe`, and upholds the function's contract.
 macro_rules! cu {
     ($name:ident($($argument:expr),* $(,)?)) => {{
         let function = $crate::state::api()?.$name.ok_or($crate::state::NOT_SUPPORTED)?;
-        // SAFETY: the caller of the runtime function upholds its contract, which is that of the driver function for
-        // these arguments.
-        $crate::state::check(unsafe { function($($argument),*) })
+        $crate::state::check(function($($argument),*))
     }};
 }
 

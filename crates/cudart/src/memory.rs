@@ -66,7 +66,8 @@ runtime! {
         enter()?;
         let mut found = 0;
         if size > 0 {
-            cu!(cuMemAlloc_v2(&raw mut found, size))?;
+            // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+            unsafe { cu!(cuMemAlloc_v2(&raw mut found, size)) }?;
         }
         // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
@@ -75,7 +76,8 @@ runtime! {
     fn cudaMallocPitch(place: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
         enter()?;
         let mut found = 0;
-        cu!(cuMemAllocPitch_v2(&raw mut found, pitch, width, height, 4))?;
+        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemAllocPitch_v2(&raw mut found, pitch, width, height, 4)) }?;
         // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
     }
@@ -83,7 +85,8 @@ runtime! {
     fn cudaMallocManaged(place: *mut *mut c_void, size: usize, flags: c_uint) {
         enter()?;
         let mut found = 0;
-        cu!(cuMemAllocManaged(&raw mut found, size, flags))?;
+        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemAllocManaged(&raw mut found, size, flags)) }?;
         // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
     }
@@ -91,72 +94,89 @@ runtime! {
     fn cudaMallocAsync(place: *mut *mut c_void, size: usize, stream: CUstream) {
         enter()?;
         let mut found = 0;
-        cu!(cuMemAllocAsync(&raw mut found, size, stream))?;
+        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemAllocAsync(&raw mut found, size, stream)) }?;
         // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
     }
 
     fn cudaMallocHost(place: *mut *mut c_void, size: usize) {
         enter()?;
-        cu!(cuMemHostAlloc(place, size, 0))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemHostAlloc(place, size, 0)) }
     }
 
     fn cudaHostAlloc(place: *mut *mut c_void, size: usize, flags: c_uint) {
         enter()?;
-        cu!(cuMemHostAlloc(place, size, flags))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemHostAlloc(place, size, flags)) }
     }
 
     fn cudaHostGetDevicePointer(place: *mut *mut c_void, host: *mut c_void, flags: c_uint) {
         enter()?;
         let mut found = 0;
-        cu!(cuMemHostGetDevicePointer_v2(&raw mut found, host, flags))?;
+        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemHostGetDevicePointer_v2(&raw mut found, host, flags)) }?;
         // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, pointer(found)) }
     }
 
     fn cudaHostRegister(host: *mut c_void, size: usize, flags: c_uint) {
         enter()?;
-        cu!(cuMemHostRegister_v2(host, size, flags))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemHostRegister_v2(host, size, flags)) }
     }
 
     fn cudaHostUnregister(host: *mut c_void) {
         enter()?;
-        cu!(cuMemHostUnregister(host))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemHostUnregister(host)) }
     }
 
     fn cudaFree(memory: *mut c_void) {
         enter()?;
-        cu!(cuMemFree_v2(address(memory)))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemFree_v2(address(memory))) }
     }
 
     fn cudaFreeAsync(memory: *mut c_void, stream: CUstream) {
         enter()?;
-        cu!(cuMemFreeAsync(address(memory), stream))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemFreeAsync(address(memory), stream)) }
     }
 
     fn cudaFreeHost(host: *mut c_void) {
         enter()?;
-        if host.is_null() { Ok(()) } else { cu!(cuMemFreeHost(host)) }
+        if host.is_null() {
+            Ok(())
+        } else {
+            // SAFETY: the caller of the runtime function guarantees the arguments.
+            unsafe { cu!(cuMemFreeHost(host)) }
+        }
     }
 
     fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
         enter()?;
-        cu!(cuMemGetInfo_v2(free, total))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemGetInfo_v2(free, total)) }
     }
 
     fn cudaMemcpy(to: *mut c_void, from: *const c_void, size: usize, direction: c_int) {
         begin_copy(direction)?;
-        cu!(cuMemcpy(address(to), address(from), size))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemcpy(address(to), address(from), size)) }
     }
 
     fn cudaMemcpyAsync(to: *mut c_void, from: *const c_void, size: usize, direction: c_int, stream: CUstream) {
         begin_copy(direction)?;
-        cu!(cuMemcpyAsync(address(to), address(from), size, stream))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemcpyAsync(address(to), address(from), size, stream)) }
     }
 
     fn cudaMemcpyPeer(to: *mut c_void, _to_device: c_int, from: *const c_void, _from_device: c_int, size: usize) {
         enter()?;
-        cu!(cuMemcpy(address(to), address(from), size))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemcpy(address(to), address(from), size)) }
     }
 
     fn cudaMemcpyPeerAsync(
@@ -168,7 +188,8 @@ runtime! {
         stream: CUstream,
     ) {
         enter()?;
-        cu!(cuMemcpyAsync(address(to), address(from), size, stream))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemcpyAsync(address(to), address(from), size, stream)) }
     }
 
     fn cudaMemcpy2D(
@@ -182,7 +203,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = rows((to, to_pitch), (from, from_pitch), (width, height));
-        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
 
     fn cudaMemcpy2DAsync(
@@ -197,22 +219,26 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = rows((to, to_pitch), (from, from_pitch), (width, height));
-        cu!(cuMemcpy2DAsync_v2(&raw const copy, stream))
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
 
     fn cudaMemset(memory: *mut c_void, value: c_int, size: usize) {
         enter()?;
-        cu!(cuMemsetD8_v2(address(memory), value as u8, size))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemsetD8_v2(address(memory), value as u8, size)) }
     }
 
     fn cudaMemsetAsync(memory: *mut c_void, value: c_int, size: usize, stream: CUstream) {
         enter()?;
-        cu!(cuMemsetD8Async(address(memory), value as u8, size, stream))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemsetD8Async(address(memory), value as u8, size, stream)) }
     }
 
     fn cudaMemset2D(memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
         enter()?;
-        cu!(cuMemsetD2D8_v2(address(memory), pitch, value as u8, width, height))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemsetD2D8_v2(address(memory), pitch, value as u8, width, height)) }
     }
 
     fn cudaMemset2DAsync(
@@ -224,7 +250,8 @@ runtime! {
         stream: CUstream,
     ) {
         enter()?;
-        cu!(cuMemsetD2D8Async(address(memory), pitch, value as u8, width, height, stream))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemsetD2D8Async(address(memory), pitch, value as u8, width, height, stream)) }
     }
 
     // Up to CUDA 12, the size is followed by a device and a stream; later by a location, flags and a stream.
@@ -234,14 +261,16 @@ runtime! {
             ..=12 => (place as c_int, ptr::with_exposed_provenance_mut(flags)),
             _ => (device_of_location(place), stream),
         };
-        cu!(cuMemPrefetchAsync(address(memory), size, device, stream))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemPrefetchAsync(address(memory), size, device, stream)) }
     }
 
     // As above, without a stream.
     fn cudaMemAdvise(memory: *const c_void, size: usize, advice: c_uint, place: u64) {
         enter()?;
         let device = if crate::properties::MAJOR <= 12 { place as c_int } else { device_of_location(place) };
-        cu!(cuMemAdvise(address(memory), size, CUmem_advise(advice), device))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemAdvise(address(memory), size, CUmem_advise(advice), device)) }
     }
 
     fn cudaPointerGetAttributes(place: *mut PointerAttributes, memory: *const c_void) {
@@ -250,11 +279,13 @@ runtime! {
         enter()?;
         let number = |attribute| {
             let mut value = 0_u32;
-            cu!(cuPointerGetAttribute((&raw mut value).cast(), attribute, address(memory))).map(|()| value)
+            // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+            unsafe { cu!(cuPointerGetAttribute((&raw mut value).cast(), attribute, address(memory))) }.map(|()| value)
         };
         let place_of = |attribute| {
             let mut value: *mut c_void = ptr::null_mut();
-            cu!(cuPointerGetAttribute((&raw mut value).cast(), attribute, address(memory))).map(|()| value)
+            // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+            unsafe { cu!(cuPointerGetAttribute((&raw mut value).cast(), attribute, address(memory))) }.map(|()| value)
         };
         let kind = match number(Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
             Err(_) => 0,

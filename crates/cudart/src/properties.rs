@@ -222,15 +222,21 @@ impl Writer {
 /// Returns the properties of a device in a layout.
 pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
     let mut name: [c_char; 256] = [0; 256];
-    cu!(cuDeviceGetName(name.as_mut_ptr(), 256, device))?;
+    // SAFETY: the caller of the runtime function guarantees the arguments.
+    unsafe { cu!(cuDeviceGetName(name.as_mut_ptr(), 256, device)) }?;
     let mut uuid = CUuuid::default();
-    cu!(cuDeviceGetUuid_v2(&raw mut uuid, device))?;
+    // SAFETY: `uuid` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    unsafe { cu!(cuDeviceGetUuid_v2(&raw mut uuid, device)) }?;
     let mut memory = 0;
-    cu!(cuDeviceTotalMem_v2(&raw mut memory, device))?;
+    // SAFETY: `memory` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    unsafe { cu!(cuDeviceTotalMem_v2(&raw mut memory, device)) }?;
     // An attribute that the driver does not support is zero.
     let figure = |attribute| {
         let mut value = 0;
-        let got: Result<()> = cu!(cuDeviceGetAttribute(&raw mut value, attribute, device));
+        let got: Result<()> = {
+            // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+            unsafe { cu!(cuDeviceGetAttribute(&raw mut value, attribute, device)) }
+        };
         got.map(|()| value)
     };
     // `c_char` is unsigned on ARM.

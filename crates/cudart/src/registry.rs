@@ -58,16 +58,19 @@ impl Registry {
         let mut library: CUlibrary = ptr::null_mut();
         let image = ptr::with_exposed_provenance::<c_void>(found.record);
         let none = ptr::null_mut();
-        cu!(cuLibraryLoadData(
-            &raw mut library,
-            image,
-            none,
-            ptr::null_mut(),
-            0,
-            ptr::null_mut(),
-            ptr::null_mut(),
-            0
-        ))?;
+        // SAFETY: `library` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe {
+            cu!(cuLibraryLoadData(
+                &raw mut library,
+                image,
+                none,
+                ptr::null_mut(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+                0
+            ))
+        }?;
         found.library = Some(library.expose_provenance());
         Ok(library)
     }
@@ -83,11 +86,14 @@ impl Registry {
         }
         let library = self.library(symbol.binary)?;
         let mut kernel: CUkernel = ptr::null_mut();
-        cu!(cuLibraryGetKernel(
-            &raw mut kernel,
-            library,
-            symbol.name.as_ptr()
-        ))?;
+        // SAFETY: `kernel` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe {
+            cu!(cuLibraryGetKernel(
+                &raw mut kernel,
+                library,
+                symbol.name.as_ptr()
+            ))
+        }?;
         if let Some(symbol) = self.kernels.get_mut(&host) {
             symbol.kernel = Some(kernel.expose_provenance());
         }
@@ -98,12 +104,15 @@ impl Registry {
         let symbol = self.variables.get(&host).ok_or(INVALID_SYMBOL)?.clone();
         let library = self.library(symbol.binary)?;
         let (mut address, mut size) = (0, 0);
-        cu!(cuLibraryGetGlobal(
-            &raw mut address,
-            &raw mut size,
-            library,
-            symbol.name.as_ptr()
-        ))?;
+        // SAFETY: `address` and `size` are valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe {
+            cu!(cuLibraryGetGlobal(
+                &raw mut address,
+                &raw mut size,
+                library,
+                symbol.name.as_ptr()
+            ))
+        }?;
         Ok((address, size))
     }
 
@@ -117,12 +126,15 @@ impl Registry {
         for (name, place) in managed {
             let library = self.library(binary)?;
             let (mut address, mut size) = (0, 0);
-            cu!(cuLibraryGetManaged(
-                &raw mut address,
-                &raw mut size,
-                library,
-                name.as_ptr()
-            ))?;
+            // SAFETY: `address` and `size` are valid for writes, and the caller of the runtime function guarantees the other arguments.
+            unsafe {
+                cu!(cuLibraryGetManaged(
+                    &raw mut address,
+                    &raw mut size,
+                    library,
+                    name.as_ptr()
+                ))
+            }?;
             let place = ptr::with_exposed_provenance_mut::<usize>(place);
             // SAFETY: the program registered the address of its pointer, which lives as long as the program.
             unsafe { place.write(address as usize) };

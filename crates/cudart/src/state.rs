@@ -88,7 +88,8 @@ pub(crate) fn device() -> c_int {
 /// Makes the primary context of a device current.
 pub(crate) fn set_device(device: c_int) -> Result<()> {
     let context = primary(device)?;
-    cu!(cuCtxSetCurrent(context))?;
+    // SAFETY: the caller of the runtime function guarantees the arguments.
+    unsafe { cu!(cuCtxSetCurrent(context)) }?;
     DEVICE.set(device);
     Ok(())
 }
@@ -96,7 +97,8 @@ pub(crate) fn set_device(device: c_int) -> Result<()> {
 /// Makes the primary context of the thread's device current unless the program has set a context.
 pub(crate) fn enter() -> Result<()> {
     let mut current: CUcontext = ptr::null_mut();
-    cu!(cuCtxGetCurrent(&raw mut current))?;
+    // SAFETY: `current` is valid for writes.
+    unsafe { cu!(cuCtxGetCurrent(&raw mut current)) }?;
     if current.is_null() {
         set_device(device())
     } else {
@@ -119,7 +121,8 @@ pub(crate) fn primary(device: c_int) -> Result<CUcontext> {
         return Ok(ptr::with_exposed_provenance_mut(*context));
     }
     let mut context: CUcontext = ptr::null_mut();
-    cu!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
+    // SAFETY: `context` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    unsafe { cu!(cuDevicePrimaryCtxRetain(&raw mut context, device)) }?;
     contexts.insert(device, context.expose_provenance());
     Ok(context)
 }

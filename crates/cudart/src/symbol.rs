@@ -22,13 +22,15 @@ runtime! {
     fn cudaMemcpyToSymbol(symbol: *const c_void, from: *const c_void, size: usize, offset: usize, direction: c_int) {
         begin_copy(direction)?;
         let to = within(symbol, offset, size)?;
-        cu!(cuMemcpy(to, address(from), size))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemcpy(to, address(from), size)) }
     }
 
     fn cudaMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, direction: c_int) {
         begin_copy(direction)?;
         let from = within(symbol, offset, size)?;
-        cu!(cuMemcpy(address(to), from, size))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemcpy(address(to), from, size)) }
     }
 
     fn cudaMemcpyToSymbolAsync(
@@ -41,7 +43,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let to = within(symbol, offset, size)?;
-        cu!(cuMemcpyAsync(to, address(from), size, stream))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemcpyAsync(to, address(from), size, stream)) }
     }
 
     fn cudaMemcpyFromSymbolAsync(
@@ -54,7 +57,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let from = within(symbol, offset, size)?;
-        cu!(cuMemcpyAsync(address(to), from, size, stream))
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuMemcpyAsync(address(to), from, size, stream)) }
     }
 
     fn cudaGetSymbolAddress(place: *mut *mut c_void, symbol: *const c_void) {

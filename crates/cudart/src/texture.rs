@@ -293,13 +293,15 @@ runtime! {
         // SAFETY: as above.
         let view = unsafe { view.as_ref() }.map(View::for_driver);
         let view = view.as_ref().map_or(ptr::null(), ptr::from_ref);
-        cu!(cuTexObjectCreate(place, &raw const resource, &raw const texture, view))
+        // SAFETY: `resource` and `texture` live during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuTexObjectCreate(place, &raw const resource, &raw const texture, view)) }
     }
 
     fn cudaGetTextureObjectResourceDesc(place: *mut Resource, texture: CUtexObject) {
         enter()?;
         let mut driver = CUDA_RESOURCE_DESC::default();
-        cu!(cuTexObjectGetResourceDesc(&raw mut driver, texture))?;
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuTexObjectGetResourceDesc(&raw mut driver, texture)) }?;
         // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, Resource::of_driver(&driver)?) }
     }
@@ -307,7 +309,8 @@ runtime! {
     fn cudaGetTextureObjectTextureDesc(place: *mut Texture, texture: CUtexObject) {
         enter()?;
         let mut driver = CUDA_TEXTURE_DESC::default();
-        cu!(cuTexObjectGetTextureDesc(&raw mut driver, texture))?;
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuTexObjectGetTextureDesc(&raw mut driver, texture)) }?;
         // SAFETY: the caller passes a pointer that is null or valid for writes.
         unsafe { put(place, Texture::of_driver(&driver)) }
     }
@@ -316,14 +319,15 @@ runtime! {
         enter()?;
         // SAFETY: the caller passes a description or null.
         let resource = unsafe { resource.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
-        cu!(cuSurfObjectCreate(place, &raw const resource))
+        // SAFETY: `resource` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuSurfObjectCreate(place, &raw const resource)) }
     }
 }
 
 forward! {
-    fn cudaDestroyTextureObject(texture: CUtexObject) = cuTexObjectDestroy;
+    unsafe fn cudaDestroyTextureObject(texture: CUtexObject) = cuTexObjectDestroy;
 
-    fn cudaDestroySurfaceObject(surface: CUsurfObject) = cuSurfObjectDestroy;
+    unsafe fn cudaDestroySurfaceObject(surface: CUsurfObject) = cuSurfObjectDestroy;
 }
 
 #[cfg(test)]
