@@ -8,6 +8,7 @@ pub(crate) mod call_spans;
 pub(crate) mod callback;
 pub(crate) mod capture_guard;
 pub(crate) mod capture_mode;
+pub(crate) mod contain;
 pub(crate) mod current;
 pub(crate) mod driver_log;
 pub(crate) mod error;

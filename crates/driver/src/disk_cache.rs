@@ -29,7 +29,7 @@ use curium_sys::has_raised_privileges;
 
 pub use self::key::CacheKey;
 
-use crate::{Error, Result};
+use crate::{Error, Result, emit_event};
 
 /// A directory of results that are expensive to compute, such as compiled code, for later runs of any program.
 ///
@@ -156,7 +156,7 @@ impl DiskCache {
             // An entry of another key with the same digest. It is valid and must not be removed.
             Err(entry::Fault::OtherKey) => Ok(None),
             Err(entry::Fault::Broken) => {
-                tracing::warn!(path = %path.display(), "removed a damaged cache entry");
+                emit_event!(WARN, path = %path.display(), "removed a damaged cache entry");
                 remove(&path).map_err(|error| refuse(OPERATION, &path, &error))?;
                 Ok(None)
             }

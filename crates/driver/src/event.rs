@@ -171,6 +171,22 @@ impl Event {
         self.driver()
             .expect_same(stream.driver(), "Event::record")?;
         stream.expect_captured("Event::record", PASS_THE_SCOPE)?;
+        self.record_permitted(stream)
+    }
+
+    /// Records the event like [`Event::record`], also in a destructor that runs in a capture closure: the event marks a point of the
+    /// stream, and the graph misses nothing without it.
+    #[inline]
+    pub(crate) fn record_point(&self, stream: &Stream) -> Result<()> {
+        if capture_guard::is_dropping() {
+            self.record_permitted(stream)
+        } else {
+            self.record(stream)
+        }
+    }
+
+    #[inline]
+    fn record_permitted(&self, stream: &Stream) -> Result<()> {
         let guard = AccessGuard::new(stream)?;
         let recorded = self.record_in("Event::record", &guard, || self.record_unguarded(stream));
         recorded.map_err(|error| self.explain_record(error, stream))

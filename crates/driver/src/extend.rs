@@ -18,22 +18,29 @@
 //! 1. An operation that enqueues work first calls [`Stream::expect_captured`](crate::Stream::expect_captured) with [`PASS_THE_SCOPE`]. An
 //!    operation that no graph can contain calls [`Stream::expect_running`](crate::Stream::expect_running) or
 //!    [`Stream::refuse_capture`](crate::Stream::refuse_capture) with [`NOT_WHILE_CAPTURING`]. A wait on the host calls [`refuse_wait`].
-//! 2. A `Drop` that calls the driver does so within [`release`] or [`dropping`]. Rule 1 does not hold there: work that they
-//!    enqueue is in no graph that this thread captures.
+//! 2. A `Drop` that calls the driver does so within [`release`] or [`dropping`], which permit it to wait on the host within a capture
+//!    closure. Enqueuing work that the graph would miss remains an error there.
 //! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is passed to [`leak`]. Memory that
 //!    is borrowed cannot be leaked: the wait is [`until_done`], and another call that ends its use is repeated with
 //!    [`retry_or_abort`].
 //! 4. User code, such as a callback, runs within [`contain`], and never while a lock is held, except for an
-//!    [`Exclusive`].
+//!    [`Exclusive`]. A waker is held by a [`TaskWaker`]. The body of an `extern "C"` function is a [`contain_callback`]. Events of `tracing`
+//!    are emitted by `emit_event!`.
 
 pub use crate::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
 pub use crate::base::capture_mode::{
     with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible,
 };
+#[doc(hidden)]
+pub use crate::base::contain::emit;
+pub use crate::base::contain::{TaskWaker, contain, contain_callback};
 pub use crate::base::current::Entered;
 pub use crate::base::exclusive::{Exclusive, ExclusiveGuard};
 pub use crate::base::leak::leak;
-pub use crate::base::release::{contain, dropping, is_exiting, release, report};
+pub use crate::base::release::{dropping, is_exiting, release, report};
 pub use crate::completion::drop_on_completion;
+pub use crate::completion::watch::wake;
 pub use crate::stream::WeakStream;
 pub use crate::stream::until_done::{retry_or_abort, until_done};
+#[doc(hidden)]
+pub use tracing;

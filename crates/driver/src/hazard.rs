@@ -83,6 +83,8 @@ use std::sync::{Arc, OnceLock};
 use curium_sys::CUdeviceptr;
 
 #[cfg(feature = "graphs")]
+pub(crate) use self::capture_gate::Closed;
+#[cfg(feature = "graphs")]
 pub(crate) use self::guard::Ordering;
 pub(crate) use self::guard::expect_not_ordering;
 pub use self::guard::{AccessGuard, is_nested};

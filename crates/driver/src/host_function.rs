@@ -6,14 +6,15 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use curium_sys::CUhostTaskSyncMode;
 use parking_lot::Mutex;
 
+use crate::base::contain::{TaskWaker, contain};
 use crate::base::error::PanicError;
 use crate::completion::watch::{self, Pace, Waiter};
-use crate::{Error, Event, PooledEvent, Result, Stream};
+use crate::{Error, Event, PooledEvent, Result, Stream, emit_event};
 
 /// A future that resolves to the result of a [host function](Stream::launch_host_function). Any executor can poll it.
 ///
@@ -41,7 +42,7 @@ struct Job<T> {
 
 struct State<T> {
     stage: Stage<T>,
-    waker: Option<Waker>,
+    waker: Option<TaskWaker>,
 }
 
 enum Stage<T> {
@@ -56,7 +57,8 @@ impl Stream {
     ///
     /// The function runs on a driver thread that serves other host functions too, so it should be short. **It must not
     /// use this crate, nor own objects of this crate that it would drop:** every driver call in it fails, and a wait
-    /// never returns. To continue on the device afterwards, `await` the result, or send a message to a thread of your
+    /// never returns. An object that is dropped there is leaked, and the failure is reported; an executable graph is destroyed
+    /// on another thread. To continue on the device afterwards, `await` the result, or send a message to a thread of your
     /// own.
     ///
     /// If the context fails first, the function never runs: it is dropped, and the future resolves to the error of the
@@ -156,6 +158,8 @@ impl HostFunctionWait {
 
 impl<T> Job<T> {
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T>> {
+        // Cloning a waker may run user code, so no lock is held.
+        let waker = TaskWaker::new(context.waker().clone());
         let mut state = self.state.lock();
         if let Stage::Ended(result) = &mut state.stage {
             let again = || {
@@ -166,10 +170,7 @@ impl<T> Job<T> {
             };
             return Poll::Ready(result.take().unwrap_or_else(again));
         }
-        let replaced = match &mut state.waker {
-            Some(waker) if waker.will_wake(context.waker()) => None,
-            waker => waker.replace(context.waker().clone()),
-        };
+        let replaced = state.waker.replace(waker);
         drop(state);
         // Dropping a waker may run user code.
         drop(replaced);
@@ -182,7 +183,8 @@ impl<T> Job<T> {
         if matches!(state.stage, Stage::Queued(_)) {
             let function = std::mem::replace(&mut state.stage, Stage::Ended(Some(Err(error))));
             drop(state);
-            drop(function);
+            // What the closure owns may panic, and the task is woken nevertheless.
+            contain(move || drop(function));
         }
     }
 }
@@ -245,6 +247,6 @@ impl<T> fmt::Debug for HostFunction<T> {
 #[cold]
 fn panicked(payload: Box<dyn Any + Send>) -> Error {
     let error = PanicError::new(payload);
-    tracing::error!(%error);
+    emit_event!(ERROR, %error);
     Error::Panic(Box::new(error))
 }

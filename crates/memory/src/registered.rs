@@ -273,12 +273,9 @@ impl Registration {
     fn end_or_abort(&mut self) -> Result<()> {
         let driver = self.context.driver().clone();
         with_relaxed_capture_mode_if_possible(&driver, || self.end()).inspect_err(|error| {
-            retry_or_abort(
-                &driver,
-                error,
-                "registered memory cannot be unregistered",
-                || self.end(),
-            );
+            let reason = "registered memory cannot be unregistered";
+            // SAFETY: the registration, which borrows the memory, ends here.
+            unsafe { retry_or_abort(&driver, error, reason, || self.end()) };
         })
     }
 

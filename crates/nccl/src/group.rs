@@ -5,10 +5,10 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use curium_driver::Stream;
 use curium_driver::extend::{Entered, PASS_THE_SCOPE};
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUcontext;
+use curium_driver::{Stream, emit_event};
 use smallvec::SmallVec;
 
 use crate::communicator::Communicator;
@@ -249,7 +249,7 @@ impl<'a> Group<'a> {
         // A subscriber of `tracing` may use the communicators.
         self.release();
         if let Err(error) = ended {
-            tracing::error!(%error, "a group failed at the end of a panic");
+            emit_event!(ERROR, %error, "a group failed at the end of a panic");
         }
     }
 

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
+use curium_driver::extend::contain_callback;
 use curium_driver::sys::call;
 
 use crate::nvrtc::api::{Api, nvrtcProgram, nvrtcResult};
@@ -300,7 +301,9 @@ impl<'a> Cancellation<'a> {
 ///
 /// `payload` is the address of a live [`Cancellation`].
 unsafe extern "C" fn is_cancelled(payload: *mut c_void, _reserved: *mut c_void) -> c_int {
-    // SAFETY: the caller guarantees the payload.
-    let cancellation = unsafe { &*payload.cast::<Cancellation<'_>>() };
-    c_int::from(cancellation.query())
+    contain_callback("the cancellation callback of a compilation", 1, || {
+        // SAFETY: the caller guarantees the payload.
+        let cancellation = unsafe { &*payload.cast::<Cancellation<'_>>() };
+        c_int::from(cancellation.query())
+    })
 }

@@ -126,6 +126,7 @@ mod training_step;
 #[cfg(not(miri))]
 mod two_devices;
 mod two_processes;
+mod user_code;
 mod virtual_memory;
 #[cfg(windows)]
 mod win32;

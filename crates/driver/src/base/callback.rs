@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::base::release::{contain, is_exiting};
+use crate::base::release::is_exiting;
 
 /// The registered closures of one kind, by number.
 pub(crate) struct Callbacks<F: ?Sized> {
@@ -50,10 +50,11 @@ impl<F: ?Sized> Callbacks<F> {
         drop(closure);
     }
 
-    /// Calls the closure that `data` identifies, if it is still registered and the process is not exiting. A panic of
-    /// the closure is caught, after the panic hook has printed it, and reported with the name of `what` was called.
+    /// Calls the closure that `data` identifies, if it is still registered and the process is not exiting.
+    ///
+    /// The closure may panic: the caller is the body of a [`contain_callback`](crate::extend::contain_callback).
     #[inline]
-    pub(crate) fn call(&self, data: *mut c_void, what: &'static str, call: impl FnOnce(&F)) {
+    pub(crate) fn call(&self, data: *mut c_void, call: impl FnOnce(&F)) {
         if is_exiting() {
             return;
         }
@@ -63,9 +64,8 @@ impl<F: ?Sized> Callbacks<F> {
             .iter()
             .find(|(number, _)| *number == data.addr())
             .map(|(_, closure)| Arc::clone(closure));
-        let Some(closure) = closure else { return };
-        if !contain(move || call(&closure)) {
-            tracing::error!("{what} panicked");
+        if let Some(closure) = closure {
+            call(&closure);
         }
     }
 }
@@ -81,6 +81,7 @@ impl Number {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::contain::contain_callback;
 
     #[test]
     fn closure_is_called_until_it_is_forgotten_and_its_panic_ends_in_the_call() {
@@ -92,10 +93,12 @@ mod tests {
             assert!(value < 10, "this panic is part of the test");
         }));
         for value in [3, 20] {
-            CALLS.call(number.as_data(), "a test", |closure| closure(value));
+            contain_callback("a test", (), || {
+                CALLS.call(number.as_data(), |closure| closure(value));
+            });
         }
         CALLS.forget(number);
-        CALLS.call(number.as_data(), "a test", |closure| closure(100));
+        CALLS.call(number.as_data(), |closure| closure(100));
         assert_eq!(heard.load(Ordering::Relaxed), 23);
         assert_eq!(Arc::strong_count(&heard), 1, "the closure is dropped");
     }

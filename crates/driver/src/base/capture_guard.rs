@@ -5,7 +5,7 @@
 //!    immediately and be missing from the graph.
 //! 2. Closures nest; the innermost one applies. When it returns or panics, the enclosing one applies again.
 //! 3. Other threads are not restricted: they neither record nor disturb the capture.
-//! 4. Dropping is not restricted either: it cannot fail, and the work that it enqueues does not belong to the graph.
+//! 4. Destructors may also wait on the host and free memory, since they cannot fail. They may not enqueue work that the graph would miss.
 //!
 //! The state is one word without a destructor. Launches compare it together with a value that they compare anyway.
 
@@ -19,6 +19,9 @@ pub const PASS_THE_SCOPE: &str = "pass the capture scope or one of its forks";
 /// The hint of [`Stream::refuse_capture`](crate::Stream::refuse_capture) for an operation that no graph can contain.
 pub const NOT_WHILE_CAPTURING: &str =
     "no graph can contain it: do it before or after the capture, or on another thread";
+
+/// The bit of a key that is set while a destructor runs in a capture closure.
+const DROPPING: usize = 2;
 
 thread_local! {
     /// The key of the capture that this thread records; 0 outside a capture closure.
@@ -36,7 +39,7 @@ pub(crate) struct Recording {
 /// Returns the key of the capture that has `identity`. It is odd, so that no address equals it.
 #[inline]
 fn key_of(identity: u64) -> usize {
-    (identity as usize) << 1 | 1
+    (identity as usize) << 2 | 1
 }
 
 /// Returns the key of the capture that this thread records; 0 outside a capture closure.
@@ -48,7 +51,7 @@ pub(crate) fn key() -> usize {
 /// Returns `true` if this thread records the capture that has `identity`.
 #[inline]
 pub(crate) fn is_recording(identity: u64) -> bool {
-    key() == key_of(identity)
+    key() & !DROPPING == key_of(identity)
 }
 
 /// Makes the capture with this `identity` the one that this thread records.
@@ -64,13 +67,23 @@ pub(crate) fn enter(identity: u64) -> Recording {
     }
 }
 
-/// Lifts the restriction while a value is dropped.
+/// Permits waits on the host while a value is dropped.
 #[inline]
-pub(crate) fn suspend() -> Recording {
+pub(crate) fn permit_waits() -> Recording {
+    let outer = KEY.get();
+    if outer != 0 {
+        KEY.set(outer | DROPPING);
+    }
     Recording {
-        outer: KEY.replace(0),
+        outer,
         _thread: PhantomData,
     }
+}
+
+/// Returns `true` if a destructor runs in a capture closure.
+#[inline]
+pub(crate) fn is_dropping() -> bool {
+    key() & DROPPING != 0
 }
 
 /// Returns an error if the calling thread is in a capture closure. Called by operations that wait on the host.
@@ -80,7 +93,7 @@ pub(crate) fn suspend() -> Recording {
 /// An argument error that names `operation`.
 #[inline]
 pub fn refuse_wait(operation: &'static str) -> Result<()> {
-    if key() == 0 {
+    if key() == 0 || is_dropping() {
         Ok(())
     } else {
         Err(refused_wait(operation))
@@ -168,12 +181,20 @@ mod tests {
                 .contains("cannot be captured; wait before or after the capture"),
             "{error}"
         );
-        let _dropping = suspend();
+        let dropping = permit_waits();
+        assert!(
+            is_recording(1),
+            "what it enqueues in the capture is captured"
+        );
         refuse_wait("Stream::synchronize").expect("drops may wait");
+        refuse("Context::record_event").expect_err("drops enqueue no work");
+        drop(dropping);
+        refuse_wait("Stream::synchronize").expect_err("the thread captures");
     }
 
     #[test]
     fn key_is_no_address_and_not_that_of_no_capture() {
         assert!((0..100).all(|identity| key_of(identity) % 2 == 1));
+        assert!((0..100).all(|identity| key_of(identity) & DROPPING == 0));
     }
 }

@@ -21,8 +21,8 @@ pub use self::cuda_error::{CudaError, LibraryStatus};
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use self::report::{Note, OneLine, Report, debug_as_report};
 pub use self::returned::Returned;
+use crate::base::contain::discard;
 pub use crate::base::fork::ForkError;
-use crate::base::release::discard;
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

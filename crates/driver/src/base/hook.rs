@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use curium_sys::{CUresult, Function};
 use parking_lot::RwLock;
 
+use crate::base::contain::contain;
 use crate::base::fork;
-use crate::base::release::contain;
 use crate::{Driver, Error, Result};
 
 /// A completed driver call.

@@ -1,7 +1,5 @@
 //! Teardown of handles. It never panics, and failures are reported in one place.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(not(miri))]
@@ -10,8 +8,9 @@ use std::time::{Duration, Instant};
 use curium_sys::CUresult;
 use parking_lot::{Mutex, RwLock};
 
+use crate::base::contain::contain;
 use crate::base::{capture_guard, fork};
-use crate::{Error, Result};
+use crate::{Error, Result, emit_event};
 
 /// A callback for failures in `Drop`. See [`set_drop_observer`].
 pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;
@@ -31,7 +30,9 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 /// handle a failure, call the `close` method of the handle instead of dropping it.
 #[inline]
 pub fn set_drop_observer(observer: Option<DropObserver>) {
-    *OBSERVER.write() = observer;
+    let previous = std::mem::replace(&mut *OBSERVER.write(), observer);
+    // Without the lock: dropping an observer runs user code.
+    drop(previous);
 }
 
 /// Runs `destroy` for a handle that is being dropped, and reports its error.
@@ -39,7 +40,8 @@ pub fn set_drop_observer(observer: Option<DropObserver>) {
 /// Does nothing once the process is exiting: the driver may already be unloaded, and process exit frees everything.
 /// Does nothing in a forked child either: the handles belong to the parent. `CUDA_ERROR_DEINITIALIZED` is not reported.
 ///
-/// Work that `destroy` enqueues is not added to a graph that this thread captures.
+/// Within a capture closure, `destroy` may wait on the host, which is refused otherwise. Enqueuing work that the graph would miss
+/// remains an error.
 #[inline]
 pub fn release(destroy: impl FnOnce() -> Result<()>) {
     if let Some(Err(error)) = dropping(destroy) {
@@ -53,7 +55,7 @@ pub fn dropping<T>(destroy: impl FnOnce() -> T) -> Option<T> {
     if is_exiting() || fork::is_child() {
         return None;
     }
-    let _dropping = capture_guard::suspend();
+    let _dropping = capture_guard::permit_waits();
     Some(destroy())
 }
 
@@ -63,31 +65,11 @@ pub fn report(error: &Error) {
     if error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED) {
         return;
     }
-    // `Drop` must not panic. The panic hook has already printed a panic of a subscriber or of the observer.
-    contain(|| tracing::error!(%error, "a handle could not be released"));
+    emit_event!(ERROR, %error, "a handle could not be released");
     let observer = OBSERVER.read().clone();
     if let Some(observer) = observer {
-        contain(|| observer(error));
-    }
-}
-
-/// Runs user code and catches its panic. Returns `true` if it did not panic.
-#[inline]
-pub fn contain(operation: impl FnOnce()) -> bool {
-    match catch_unwind(AssertUnwindSafe(operation)) {
-        Ok(()) => true,
-        Err(payload) => {
-            discard(payload);
-            false
-        }
-    }
-}
-
-/// Drops a panic payload. It is a user's value, and dropping it may panic again.
-#[inline]
-pub(crate) fn discard(payload: Box<dyn Any + Send>) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(payload);
+        // The last reference to an observer that was replaced in the meantime is dropped here.
+        contain(move || observer(error));
     }
 }
 

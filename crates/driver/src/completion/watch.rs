@@ -21,9 +21,16 @@
 //!
 //! The table's lock is held for a few instructions at a time, never across a driver call or user code. The thread
 //! starts with the first entry and ends some time after the last one.
+//!
+//! # Blocked user code
+//!
+//! A waker, or the destructor of a user's value, may block, and the other entries must not wait for it. A second thread stands by. If the
+//! first one has been in the same piece of user code for [`PATIENCE`], the second one takes over the table, and the first one ends when its
+//! user code returns. Each blocked waker thus costs a thread, up to [`MAX_BLOCKED`]. The usual waker, which returns at once, costs no switch of
+//! threads.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::thread;
@@ -32,7 +39,8 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::base::capture_mode::with_relaxed_capture_mode;
-use crate::base::release::{contain, unless_exiting};
+use crate::base::contain::{TaskWaker, contain, contain_host_callback};
+use crate::base::release::unless_exiting;
 use crate::{Error, Event, HostFunctionWait, Result, Stream, call};
 
 /// Pending work, and the action to take on completion.
@@ -70,19 +78,62 @@ struct Entry {
     due: Instant,
 }
 
+/// A piece of work for the background thread, which may run user code.
+enum Task {
+    /// Queries an entry.
+    Query(Identity, Arc<dyn Waiter>),
+    Run(Job),
+}
+
+/// A closure for the background thread.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
 struct Table {
     entries: BTreeMap<Identity, Entry>,
     /// The deadlines of the entries. An item that does not match its entry is stale.
     agenda: BinaryHeap<Reverse<(Instant, Identity)>>,
-    /// Entries whose callback has run. Their waiters are dropped by the background thread, not by the callback.
-    rung: Vec<(Identity, Arc<dyn Waiter>)>,
+    /// What the thread does next. Waiters are dropped by the background thread, not by the callback.
+    tasks: VecDeque<Task>,
     last: usize,
-    is_running: bool,
+    /// The thread that serves the table; `None` if there is none.
+    watcher: Option<ThreadNumber>,
+    /// The number of the thread that was started last.
+    last_thread: ThreadNumber,
+    user_code: UserCode,
+    standby: Standby,
+    /// The number of threads that were replaced while they were blocked in user code, and have not returned from it.
+    blocked: usize,
+}
+
+/// The number of a background thread. Numbers are never reused.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct ThreadNumber(u64);
+
+/// The user code that the watcher runs.
+struct UserCode {
+    /// The time at which it began; `None` if there is none.
+    since: Option<Instant>,
+    /// The number of times that user code has begun.
+    count: u64,
+}
+
+/// The thread that replaces a blocked watcher.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Standby {
+    /// There is none.
+    Absent,
+    /// It sleeps until user code begins.
+    Asleep,
+    /// It looks at the watcher after each interval.
+    Alert,
 }
 
 struct Watch {
     table: Mutex<Table>,
+    /// Wakes the watcher.
     changed: Condvar,
+    /// Wakes the standby thread.
+    user_code_began: Condvar,
 }
 
 static WATCH: Watch = Watch::new();
@@ -93,6 +144,12 @@ const LINGER: Duration = if cfg!(miri) {
 } else {
     Duration::from_secs(5)
 };
+
+/// The time that user code may take before another thread serves the other entries. Noticing it takes up to twice as long.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// The maximum number of threads that are blocked in user code and replaced. Further ones delay the other entries.
+const MAX_BLOCKED: usize = 64;
 
 /// Watches `waiter` until it is finished or [`remove`]d.
 pub(crate) fn add(
@@ -118,6 +175,30 @@ pub(crate) fn add(
     table.agenda.push(Reverse((due, identity)));
     WATCH.changed.notify_one();
     Ok(identity)
+}
+
+/// Runs `job` on the background thread.
+///
+/// # Errors
+///
+/// Returns the job if no thread can be started.
+pub(crate) fn run_later(operation: &'static str, job: Job) -> Result<(), (Error, Job)> {
+    let mut table = WATCH.table.lock();
+    if let Err(error) = table.start(operation) {
+        return Err((error, job));
+    }
+    table.tasks.push_back(Task::Run(job));
+    WATCH.changed.notify_one();
+    Ok(())
+}
+
+/// Wakes a task on the background thread of this crate, so that a waker that blocks does not block the caller.
+///
+/// Wakes it on the calling thread if no thread can be started.
+pub fn wake(waker: TaskWaker) {
+    if let Err((_, wake)) = run_later("wake", Box::new(move || waker.wake())) {
+        wake();
+    }
 }
 
 /// Removes an entry. A later callback does nothing.
@@ -154,7 +235,9 @@ pub(crate) fn call_after(
 
 /// The callback that the driver calls. The argument is a number and is never dereferenced.
 extern "C" fn on_call(number: *mut c_void) {
-    WATCH.ring(Identity(number.addr()));
+    contain_host_callback("the callback after work on a stream", || {
+        WATCH.ring(Identity(number.addr()));
+    });
 }
 
 impl Pace {
@@ -173,17 +256,25 @@ impl Watch {
         let table = Table {
             entries: BTreeMap::new(),
             agenda: BinaryHeap::new(),
-            rung: Vec::new(),
+            tasks: VecDeque::new(),
             last: 0,
-            is_running: false,
+            watcher: None,
+            last_thread: ThreadNumber(0),
+            user_code: UserCode {
+                since: None,
+                count: 0,
+            },
+            standby: Standby::Absent,
+            blocked: 0,
         };
         Self {
             table: Mutex::new(table),
             changed: Condvar::new(),
+            user_code_began: Condvar::new(),
         }
     }
 
-    /// Schedules an immediate query of an entry.
+    /// Runs the function of an entry, and schedules an immediate query.
     fn ring(&self, identity: Identity) {
         let waiter = self
             .table
@@ -193,27 +284,60 @@ impl Watch {
             .map(|entry| Arc::clone(&entry.waiter));
         let Some(waiter) = waiter else { return };
         contain(|| waiter.called());
-        self.table.lock().rung.push((identity, waiter));
+        self.table
+            .lock()
+            .tasks
+            .push_back(Task::Query(identity, waiter));
         self.changed.notify_one();
+    }
+
+    /// Records that the watcher is about to run user code, and starts the standby thread unless it exists.
+    fn begin_user_code(&self, thread: ThreadNumber) {
+        let mut table = self.table.lock();
+        if table.watcher != Some(thread) {
+            return;
+        }
+        table.user_code.since = Some(Instant::now());
+        table.user_code.count += 1;
+        match table.standby {
+            Standby::Asleep => {
+                self.user_code_began.notify_one();
+            }
+            Standby::Absent if table.blocked < MAX_BLOCKED => {
+                // Without the thread, blocked user code delays the other entries.
+                let spawned = thread::Builder::new()
+                    .name("curium-standby".to_owned())
+                    .spawn(stand_by);
+                if spawned.is_ok() {
+                    table.standby = Standby::Alert;
+                }
+            }
+            Standby::Absent | Standby::Alert => {}
+        }
     }
 }
 
 impl Table {
-    /// Starts the thread unless it is running.
+    /// Starts the watcher unless it is running.
     fn start(&mut self, operation: &'static str) -> Result<()> {
-        if !self.is_running {
+        if self.watcher.is_none() {
+            let number = self.next_thread();
             let thread = thread::Builder::new().name("curium-watch".to_owned());
-            thread.spawn(run).map_err(|error| {
+            thread.spawn(move || run(number)).map_err(|error| {
                 Error::argument(operation, format!("no thread can be started: {error}"))
             })?;
-            self.is_running = true;
+            self.watcher = Some(number);
         }
         Ok(())
     }
 
-    /// Takes the entries whose callback has run and those that are due.
-    fn take_due(&mut self, now: Instant) -> Vec<(Identity, Arc<dyn Waiter>)> {
-        let mut due = std::mem::take(&mut self.rung);
+    fn next_thread(&mut self) -> ThreadNumber {
+        self.last_thread.0 += 1;
+        self.last_thread
+    }
+
+    /// Makes the entries that are due tasks.
+    fn collect_due(&mut self, now: Instant) {
         while let Some(Reverse((time, identity))) =
             self.agenda.peek().copied().filter(|item| item.0.0 <= now)
         {
@@ -223,34 +347,54 @@ impl Table {
                 .get(&identity)
                 .filter(|entry| entry.due == time)
             {
-                due.push((identity, Arc::clone(&entry.waiter)));
+                self.tasks
+                    .push_back(Task::Query(identity, Arc::clone(&entry.waiter)));
             }
         }
-        due
     }
 
     fn is_idle(&self) -> bool {
-        self.entries.is_empty() && self.agenda.is_empty() && self.rung.is_empty()
+        self.entries.is_empty() && self.agenda.is_empty() && self.tasks.is_empty()
     }
 
-    /// Schedules the next query of an entry.
-    fn postpone(&mut self, identity: Identity, now: Instant) {
-        if let Some(entry) = self.entries.get_mut(&identity) {
-            entry.due = now + entry.pace.pause(now.duration_since(entry.since));
-            self.agenda.push(Reverse((entry.due, identity)));
+    /// Schedules the next query of an entry; returns `false` if it was removed.
+    fn postpone(&mut self, identity: Identity, now: Instant) -> bool {
+        let Some(entry) = self.entries.get_mut(&identity) else {
+            return false;
+        };
+        entry.due = now + entry.pace.pause(now.duration_since(entry.since));
+        self.agenda.push(Reverse((entry.due, identity)));
+        true
+    }
+
+    /// Makes a new thread the watcher if the present one is blocked in user code. Returns the number of the new one.
+    fn take_over(&mut self, now: Instant) -> Option<ThreadNumber> {
+        let since = self.user_code.since?;
+        if self.blocked >= MAX_BLOCKED || now.saturating_duration_since(since) < PATIENCE {
+            return None;
         }
+        let number = self.next_thread();
+        self.watcher = Some(number);
+        self.user_code.since = None;
+        self.standby = Standby::Absent;
+        self.blocked += 1;
+        Some(number)
     }
 }
 
-/// The body of the background thread.
-fn run() {
+/// The body of the watcher.
+fn run(thread: ThreadNumber) {
     let mut table = WATCH.table.lock();
     loop {
-        let due = table.take_due(Instant::now());
-        if !due.is_empty() {
+        if table.watcher != Some(thread) {
+            table.blocked -= 1;
+            return;
+        }
+        table.user_code.since = None;
+        table.collect_due(Instant::now());
+        if let Some(task) = table.tasks.pop_front() {
             drop(table);
-            due.into_iter()
-                .for_each(|(identity, waiter)| look_after(identity, waiter));
+            perform(thread, task);
             table = WATCH.table.lock();
         } else if let Some(Reverse((time, _))) = table.agenda.peek() {
             let pause = time.saturating_duration_since(Instant::now());
@@ -258,16 +402,53 @@ fn run() {
         } else {
             let lingered = WATCH.changed.wait_for(&mut table, LINGER);
             if lingered.timed_out() && table.is_idle() {
-                table.is_running = false;
+                table.watcher = None;
+                WATCH.user_code_began.notify_one();
                 return;
             }
         }
     }
 }
 
+/// The body of the standby thread: becomes the watcher when that one is blocked.
+fn stand_by() {
+    let mut table = WATCH.table.lock();
+    while table.watcher.is_some() {
+        let count = table.user_code.count;
+        WATCH.user_code_began.wait_for(&mut table, PATIENCE);
+        if let Some(thread) = table.take_over(Instant::now()) {
+            drop(table);
+            run(thread);
+            return;
+        }
+        if table.user_code.count == count && table.user_code.since.is_none() {
+            // After a quiet interval, the watcher wakes this thread.
+            table.standby = Standby::Asleep;
+            while table.standby == Standby::Asleep
+                && table.user_code.since.is_none()
+                && table.watcher.is_some()
+            {
+                WATCH.user_code_began.wait(&mut table);
+            }
+            table.standby = Standby::Alert;
+        }
+    }
+    table.standby = Standby::Absent;
+}
+
+fn perform(thread: ThreadNumber, task: Task) {
+    match task {
+        Task::Query(identity, waiter) => look_after(thread, identity, waiter),
+        Task::Run(job) => {
+            WATCH.begin_user_code(thread);
+            contain(job);
+        }
+    }
+}
+
 /// Queries one entry and removes it if it is finished. User code may run and panic here, and user values may be
 /// dropped.
-fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
+fn look_after(thread: ThreadNumber, identity: Identity, waiter: Arc<dyn Waiter>) {
     let event = waiter.event();
     let Some(answer) =
         unless_exiting(|| with_relaxed_capture_mode(event.driver(), || event.is_finished()))
@@ -276,13 +457,20 @@ fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
         std::mem::forget(waiter);
         return;
     };
+    let is_pending = matches!(answer, Ok(false));
+    if !is_pending {
+        WATCH.begin_user_code(thread);
+    }
     // A waiter that panics is finished.
     let mut is_done = true;
     contain(|| is_done = waiter.queried(answer));
     if is_done {
         contain(|| remove(identity));
-    } else {
-        WATCH.table.lock().postpone(identity, Instant::now());
+    } else if WATCH.table.lock().postpone(identity, Instant::now()) {
+        // The table has another reference, so this one drops nothing.
+    } else if is_pending {
+        // The entry was removed in the meantime.
+        WATCH.begin_user_code(thread);
     }
     contain(|| drop(waiter));
 }
@@ -322,37 +510,54 @@ mod tests {
         watch
     }
 
+    /// Returns the entries that are queried now.
+    fn due(watch: &Watch, now: Instant) -> Vec<Identity> {
+        let mut table = watch.table.lock();
+        table.collect_due(now);
+        let tasks = std::mem::take(&mut table.tasks);
+        let identities = tasks.iter().filter_map(|task| match task {
+            Task::Query(identity, _) => Some(*identity),
+            Task::Run(_) => None,
+        });
+        identities.collect()
+    }
+
     #[test]
     fn entry_with_a_callback_is_polled_once_before_it_is_due() {
-        let (identity, now) = (Identity(7), Instant::now());
+        let identity = Identity(7);
+        let now = Instant::now();
         let watch = watch(identity, now);
-        assert!(watch.table.lock().take_due(now).is_empty());
+        assert!(due(&watch, now).is_empty());
         watch.ring(identity);
-        let due: Vec<_> = watch
-            .table
-            .lock()
-            .take_due(now)
-            .into_iter()
-            .map(|(identity, _)| identity)
-            .collect();
-        assert_eq!(due, [identity]);
-        assert!(watch.table.lock().take_due(now).is_empty());
+        assert_eq!(due(&watch, now), [identity]);
+        assert!(due(&watch, now).is_empty());
     }
 
     #[test]
     fn callback_for_a_removed_entry_does_nothing() {
-        let (identity, now) = (Identity(7), Instant::now());
+        let identity = Identity(7);
+        let now = Instant::now();
         let watch = watch(identity, now);
         watch.ring(Identity(8));
         watch.table.lock().entries.remove(&identity);
         watch.ring(identity);
-        assert!(
-            watch
-                .table
-                .lock()
-                .take_due(now + Duration::from_secs(7200))
-                .is_empty()
-        );
+        assert!(due(&watch, now + Duration::from_secs(7200)).is_empty());
         assert!(watch.table.lock().is_idle());
+    }
+
+    #[test]
+    fn blocked_watcher_is_replaced_up_to_a_limit() {
+        let watch = Watch::new();
+        let mut table = watch.table.lock();
+        let now = Instant::now();
+        assert_eq!(table.take_over(now), None, "no user code runs");
+        for blocked in 1..=MAX_BLOCKED {
+            table.user_code.since = Some(now);
+            assert_eq!(table.take_over(now), None, "user code has just begun");
+            assert!(table.take_over(now + PATIENCE).is_some());
+            assert_eq!(table.blocked, blocked);
+        }
+        table.user_code.since = Some(now);
+        assert_eq!(table.take_over(now + PATIENCE), None);
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use curium_sys::{CUcoredumpCallbackEntry_st, CUdevice};
 
 use crate::base::callback::{Callbacks, Number};
+use crate::base::contain::contain_callback;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
@@ -154,9 +155,9 @@ impl Drop for CoreDumpListener {
 
 /// The callback passed to the driver. `data` is a number and is never dereferenced.
 unsafe extern "C" fn dumped(data: *mut c_void, process: c_int, device: CUdevice) {
-    let notice = CoreDumpNotice { process, device };
-    CALLBACKS.call(data, "the callback of a core dump", |callback| {
-        callback(notice)
+    contain_callback("the callback of a core dump", (), || {
+        let notice = CoreDumpNotice { process, device };
+        CALLBACKS.call(data, |callback| callback(notice));
     });
 }
 

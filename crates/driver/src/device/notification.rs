@@ -11,6 +11,7 @@ use curium_sys::{
 };
 
 use crate::base::callback::{Callbacks, Number};
+use crate::base::contain::contain_callback;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
@@ -152,17 +153,15 @@ unsafe extern "C" fn notified(
     data: *mut c_void,
     _: CUasyncCallbackHandle,
 ) {
-    // SAFETY: the driver passes a pointer that is valid for the duration of the call.
-    let Some(info) = (unsafe { info.as_ref() }) else {
-        return;
-    };
-    // SAFETY: `info` came from the driver.
-    let notification = unsafe { Notification::from_raw(info) };
-    CALLBACKS.call(
-        data,
-        "the callback of a device's notification",
-        |callback| callback(notification),
-    );
+    contain_callback("the callback of a device's notification", (), || {
+        // SAFETY: the driver passes a pointer that is valid for the duration of the call.
+        let Some(info) = (unsafe { info.as_ref() }) else {
+            return;
+        };
+        // SAFETY: `info` came from the driver.
+        let notification = unsafe { Notification::from_raw(info) };
+        CALLBACKS.call(data, |callback| callback(notification));
+    });
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::disk_cache::{CacheKey, DiskCache};
-use crate::{Context, Image, ImageKind, JitOptions, Linker, Result};
+use crate::{Context, Image, ImageKind, JitOptions, Linker, Result, emit_event};
 
 /// The file in which Linux reports the driver release. Releases for the same CUDA version have different compilers.
 const RELEASE: &str = "/sys/module/nvidia/version";
@@ -60,7 +60,7 @@ pub(crate) fn load_cached<T>(
     let (code, was_kept) = find_or_compile(cache, &key, context, (ptx, options))?;
     match load(&code) {
         Err(error) if was_kept && !error.is_sticky() => {
-            tracing::warn!(%error, "the cached image cannot be loaded and is compiled again");
+            emit_event!(WARN, %error, "the cached image cannot be loaded and is compiled again");
             report(cache.remove(&key));
             load(&find_or_compile(cache, &key, context, (ptx, options))?.0)
         }
@@ -86,7 +86,7 @@ fn find_or_compile(
 /// Reports a failure of the cache, which does not fail the load.
 fn report(result: Result<()>) {
     if let Err(error) = result {
-        tracing::warn!(%error, "the compiled image cannot be cached");
+        emit_event!(WARN, %error, "the compiled image cannot be cached");
     }
 }
 
@@ -119,7 +119,7 @@ fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
     let bytes = match cache.get(key) {
         Ok(bytes) => bytes?,
         Err(error) => {
-            tracing::warn!(%error, "the cached image cannot be read");
+            emit_event!(WARN, %error, "the cached image cannot be read");
             return None;
         }
     };

@@ -16,7 +16,9 @@ use super::{Graph, Node};
 use crate::base::capture_guard;
 use crate::base::release::release;
 use crate::call;
-use crate::hazard::{AccessGuard, CaptureLog, Key, Ordering, Scope, expect_not_ordering, wait};
+use crate::hazard::{
+    AccessGuard, CaptureLog, Closed, Key, Ordering, Scope, expect_not_ordering, wait,
+};
 use crate::{Context, Error, Result, Stream};
 
 /// A stream in capture mode, passed to the closure of [`Graph::capture`] or [`Graph::capture_into`].
@@ -287,15 +289,32 @@ impl CaptureScope {
             };
             (joined, raw, left)
         });
-        let Some((log, (joined, raw, left))) = closed else {
+        let Some(Closed {
+            log,
+            result: (joined, raw, left),
+            is_disturbed,
+        }) = closed
+        else {
             return Err(Error::argument(
                 "Graph::capture",
                 "the capture has ended already",
             ));
         };
-        left.into_iter().for_each(|raw| self.discard(raw));
+        if let Some(raw) = left {
+            self.discard(raw);
+        }
         let (kept, objects) = kept(log);
-        joined.inspect_err(|_| raw.iter().for_each(|raw| self.discard(*raw)))?;
+        let complete = if is_disturbed {
+            joined.and(Err(guard_outlives_closure()))
+        } else {
+            joined
+        };
+        if let Err(error) = complete {
+            if let Ok(raw) = raw {
+                self.discard(raw);
+            }
+            return Err(error);
+        }
         Ok(Captured {
             raw: raw?,
             kept,
@@ -363,6 +382,14 @@ fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
         }
     }
     (kept, objects)
+}
+
+#[cold]
+fn guard_outlives_closure() -> Error {
+    Error::argument(
+        "Graph::capture",
+        "an `AccessGuard` of this thread still exists, so an operation of the capture is not complete; drop it before the closure returns",
+    )
 }
 
 #[cold]

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use curium_sys::{CUgraphExec, CUgraphExec_st, CUgraphNode};
@@ -15,9 +16,11 @@ use super::kernel_update::UpdatedKernels;
 use super::leases::Leases;
 use super::tree::{State, Tree};
 use super::update::unknown_source;
+use crate::base::contain::is_in_host_callback;
 use crate::base::handle::Handle;
-use crate::base::release::release;
+use crate::base::release::{release, report};
 use crate::call;
+use crate::completion::watch;
 use crate::{Context, Driver, Error, Result, Returned, Stream};
 
 /// An executable graph: an instantiated graph that is launched with one call.
@@ -32,6 +35,7 @@ pub struct GraphExec {
 }
 
 /// The objects that an executable graph keeps alive.
+#[derive(Default)]
 struct Keeps {
     /// The source graph. Updates name its nodes, so it must stay alive. Other owners hold a reference only for the
     /// duration of a call, so that an executable graph with the only reference keeps it.
@@ -309,6 +313,22 @@ impl GraphExec {
         }
     }
 
+    /// Moves everything to a background thread that drops it, since the driver permits no call on this one.
+    #[cold]
+    fn drop_later(&mut self) {
+        let moved = ManuallyDrop::new(Self {
+            raw: Handle::new(self.raw.raw()),
+            keeps: std::mem::take(&mut self.keeps),
+            context: self.context.clone(),
+            _not_sync: PhantomData,
+        });
+        self.raw.clear();
+        let job = Box::new(|| drop(ManuallyDrop::into_inner(moved)));
+        if let Err((error, _leaked)) = watch::run_later("GraphExec::drop", job) {
+            report(&error);
+        }
+    }
+
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the executable graph is live, no other code has its handle, and it is not used again once it is destroyed.
@@ -357,6 +377,10 @@ impl fmt::Debug for GraphExec {
 impl Drop for GraphExec {
     #[inline]
     fn drop(&mut self) {
+        if is_in_host_callback() {
+            self.drop_later();
+            return;
+        }
         if !self.raw.is_cleared() {
             release(|| self.destroy());
         }

@@ -13,10 +13,9 @@ use curium_sys::CUDA_HOST_NODE_PARAMS;
 use super::host::run;
 use super::{GraphExec, HostNode};
 use crate::base::capture_guard::NOT_WHILE_CAPTURING;
-use crate::call;
 use crate::completion::watch::{self, Pace, Waiter};
 use crate::stream::until_done::is_over;
-use crate::{Context, Event, EventFlags, Result, Stream};
+use crate::{Context, Event, EventFlags, Result, Stream, call, emit_event};
 
 /// The closures set in one executable graph.
 pub(super) struct Closures {
@@ -146,7 +145,8 @@ impl Waiter for Retired {
 #[cold]
 fn leak<T: ?Sized>(closures: Arc<T>) {
     std::mem::forget(closures);
-    tracing::error!(
+    emit_event!(
+        ERROR,
         "leaked a host function of an executable graph, whose launch could not be waited for"
     );
 }

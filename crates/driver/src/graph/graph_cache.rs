@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use super::{Graph, GraphExec, GraphUpdate};
 use crate::base::capture_guard::PASS_THE_SCOPE;
-use crate::{Error, Result, Stream};
+use crate::{Error, Result, Stream, emit_event};
 
 /// A cache of captured graphs: a bounded number of executable graphs, by user-defined keys.
 ///
@@ -143,7 +143,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
             _ => self.capture(stream, key, inputs, &mut work)?,
         };
         self.counts.count(&replayed);
-        tracing::debug!(?replayed, "replay");
+        emit_event!(DEBUG, ?replayed, "replay");
         Ok(replayed)
     }
 

@@ -7,7 +7,8 @@ use curium_sys::CUDA_HOST_NODE_PARAMS;
 use super::kept::Resource;
 use super::object_reference::ObjectReference;
 use super::{Graph, HostNode, Node};
-use crate::base::release::{contain, is_exiting};
+use crate::base::contain::contain_host_callback;
+use crate::base::release::is_exiting;
 use crate::call;
 use crate::{Driver, Result};
 
@@ -133,12 +134,12 @@ where
 ///
 /// `place` points to an `F` that lives for the duration of the call.
 pub(super) unsafe extern "C" fn run<F: Fn() + Sync>(place: *mut c_void) {
-    if is_exiting() {
-        return;
-    }
-    // SAFETY: the caller is responsible for the pointer.
-    let function = unsafe { &*place.cast::<F>() };
-    if !contain(function) {
-        tracing::error!("a host function of a graph panicked");
-    }
+    contain_host_callback("a host function of a graph", || {
+        if is_exiting() {
+            return;
+        }
+        // SAFETY: the caller is responsible for the pointer.
+        let function = unsafe { &*place.cast::<F>() };
+        function();
+    });
 }

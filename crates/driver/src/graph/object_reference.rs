@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use curium_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st};
 
+use crate::base::contain::contain_host_callback;
 use crate::base::handle::Handle;
-use crate::base::release::{contain, is_exiting, release};
+use crate::base::release::{is_exiting, release};
 use crate::call;
 use crate::{Driver, Result};
 
@@ -75,12 +76,11 @@ impl Drop for Reference {
 ///
 /// `place` was obtained from a `Box<T>`, and this is the only call with it.
 unsafe extern "C" fn end<T>(place: *mut c_void) {
-    if is_exiting() {
-        return;
-    }
-    // SAFETY: the caller is responsible for the pointer.
-    let value = unsafe { Box::from_raw(place.cast::<T>()) };
-    if !contain(move || drop(value)) {
-        tracing::error!("the drop of a value that a graph retained panicked");
-    }
+    contain_host_callback("the destructor of a value that a graph retained", || {
+        if is_exiting() {
+            return;
+        }
+        // SAFETY: the caller is responsible for the pointer.
+        drop(unsafe { Box::from_raw(place.cast::<T>()) });
+    });
 }

@@ -17,8 +17,10 @@ use crate::{Error, Result, Stream};
 ///
 /// [`Accesses`](super::Accesses) are ordered and recorded through it. While it exists, other threads cannot launch
 /// graphs that lease the memory, and the capture that the stream belongs to does not end. Dropping it ends an access
-/// that was ordered but not recorded. If it is forgotten ([`mem::forget`](std::mem::forget)), those launches and the end of
-/// the capture wait forever.
+/// that was ordered but not recorded. If it is forgotten ([`mem::forget`](std::mem::forget)), those launches wait forever,
+/// and so does the end of the capture on another thread.
+///
+/// A capture whose closure returns while its own thread holds a guard of it ends with an error, since it cannot wait for itself.
 #[derive(Debug)]
 pub struct AccessGuard<'a> {
     stream: &'a Stream,

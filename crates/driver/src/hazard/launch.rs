@@ -9,7 +9,7 @@ use super::guard::{Ordering, expect_idle, is_ordering};
 use super::lease::{Allocation, Lease, OPERATION};
 use super::lease_lock::{LaunchRecord, Launches};
 use super::sync_point::wait;
-use crate::{Result, Stream};
+use crate::{Result, Stream, emit_event};
 
 /// The leases of an executable graph, without duplicates, and its launches.
 pub(crate) struct LaunchLeases {
@@ -109,7 +109,7 @@ impl LaunchLeases {
         let spawned = thread.spawn(|| drop(ManuallyDrop::into_inner(leases)));
         if let Err(error) = spawned {
             // Memory whose launches cannot be recorded is never freed.
-            tracing::error!(%error, "leaked the memory of a graph that a call observer dropped during another access");
+            emit_event!(ERROR, %error, "leaked the memory of a graph that a call observer dropped during another access");
         }
     }
 

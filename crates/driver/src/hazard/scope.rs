@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use curium_sys::CUdeviceptr;
 
-use super::capture_gate::CaptureGate;
+use super::capture_gate::{CaptureGate, Closed, ThreadNumber};
 use super::history::History;
 use super::lease::{Lease, Leased, not_leasable};
 use super::{Accesses, OPERATION};
@@ -90,15 +90,13 @@ impl Scope {
     pub(crate) fn close<T>(
         &self,
         end: impl FnOnce(&mut CaptureLog) -> T,
-    ) -> Option<(CaptureLog, T)> {
-        let closed = self
-            .gate
-            .close(end, || self.is_open.store(false, Ordering::Release));
-        if let Some((log, _)) = &closed {
-            let (mut open, context) = (
-                log.root.driver().open_captures().lock(),
-                log.root.context().as_raw().addr(),
-            );
+    ) -> Option<Closed<CaptureLog, T>> {
+        let closed = self.gate.close(ThreadNumber::current(), end, || {
+            self.is_open.store(false, Ordering::Release);
+        });
+        if let Some(Closed { log, .. }) = &closed {
+            let mut open = log.root.driver().open_captures().lock();
+            let context = log.root.context().as_raw().addr();
             if let Some(index) = open.iter().position(|known| *known == context) {
                 open.swap_remove(index);
             }
@@ -110,12 +108,12 @@ impl Scope {
     /// in which case the work would run immediately.
     #[inline]
     pub(super) fn enter(&self, is_nested: bool) -> bool {
-        self.gate.enter(is_nested)
+        self.gate.enter(ThreadNumber::current(), is_nested)
     }
 
     #[inline]
     pub(super) fn leave(&self) {
-        self.gate.leave();
+        self.gate.leave(ThreadNumber::current());
     }
 
     #[inline]
@@ -152,6 +150,8 @@ impl Scope {
     }
 
     /// Orders an access by work that is about to be captured on `stream`. The capture was entered.
+    ///
+    /// Returns an error if the capture has ended nevertheless, because the thread that ended it holds the guard.
     #[inline]
     pub(super) fn before(
         &self,
@@ -160,7 +160,7 @@ impl Scope {
         is_write: bool,
     ) -> Result<()> {
         self.with(|log| log.before(self, accesses, stream, is_write))
-            .unwrap_or(Ok(()))
+            .unwrap_or_else(|| Err(ended()))
     }
 
     /// Records an access by work that was captured on `stream`. The capture was entered.
@@ -256,5 +256,14 @@ pub(super) fn in_another_graph() -> Error {
     Error::argument(
         OPERATION,
         "the memory was allocated in a capture, and exists only while that graph runs",
+    )
+}
+
+/// Returns the error for an access through a guard that outlives its capture.
+#[cold]
+fn ended() -> Error {
+    Error::argument(
+        OPERATION,
+        "the access guard belongs to a capture that has ended; create one for each operation",
     )
 }

@@ -12,7 +12,7 @@ use super::guard::{Ordering, expect_not_ordering};
 use super::history::Memory;
 use super::operations::Operations;
 use crate::base::capture_mode::with_relaxed_capture_mode;
-use crate::{Error, Event, EventFlags, Result, Stream};
+use crate::{Error, Event, EventFlags, Result, Stream, emit_event};
 
 /// The sync points of one stream, and those of other streams that it has waited for.
 #[derive(Debug)]
@@ -191,8 +191,9 @@ impl Hazard {
             .inserted_waits
             .fetch_add(1, MemoryOrdering::Relaxed);
         let Memory { address, bytes } = self.memory;
-        tracing::trace!(
+        emit_event!(
             target: "curium_driver::hazard",
+            TRACE,
             address = format_args!("{address:#x}"),
             bytes,
             waiting_stream = ?waiting,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use loom::sync::Mutex;
 use loom::thread;
 
-use super::capture_gate::CaptureGate;
+use super::capture_gate::{CaptureGate, ThreadNumber};
 use super::claims::{Leases, launch_holding};
 use super::lease_lock::{FreeAccesses, LaunchRecord, Launches, LeaseLock, Log};
 use super::operations::Operations;
@@ -383,7 +383,7 @@ fn capture_against_end(enters: bool) {
             let (gate, driver) = (Arc::clone(&gate), Arc::clone(&driver));
             thread::spawn(move || {
                 let is_in = if enters {
-                    gate.enter(false)
+                    gate.enter(ThreadNumber::new(number), false)
                 } else {
                     gate.with(|_| ()).is_some()
                 };
@@ -399,12 +399,15 @@ fn capture_against_end(enters: bool) {
                 };
                 assert_eq!(is_captured, is_in, "{number} was taken for the other");
                 if is_in && enters {
-                    gate.leave();
+                    gate.leave(ThreadNumber::new(number));
                 }
             })
         });
-        let closed = gate.close(|_| driver.lock().unwrap().0 = false, || {});
-        let (mut kept, ()) = closed.expect("it is closed once");
+        let ending = ThreadNumber::new(0);
+        let closed = gate.close(ending, |_| driver.lock().unwrap().0 = false, || {});
+        let closed = closed.expect("it is closed once");
+        assert!(!closed.is_disturbed);
+        let mut kept = closed.log;
         threads
             .into_iter()
             .for_each(|thread| thread.join().unwrap());

@@ -20,42 +20,51 @@ pub(crate) struct Entry {
 
 /// Returns the kernels of a PTX text in order. Other text has none.
 pub(crate) fn entries(text: &str) -> Box<[Entry]> {
-    let mut tokens = Tokens { rest: text };
+    let mut tokens = Tokens::new(text);
     let mut entries = Vec::new();
     while let Some(token) = tokens.next() {
-        if token != ".entry" {
+        if token != ENTRY {
             continue;
         }
         if let Some(name) = tokens.next() {
+            let parameters = parameters(&mut List(&mut tokens));
             entries.push(Entry {
                 name: name.into(),
-                parameters: parameters(tokens.clone()),
+                parameters,
             });
         }
     }
     entries.into()
 }
 
+/// The directive of a kernel.
+const ENTRY: &str = ".entry";
+
 /// Returns the global variables of a PTX text that can be looked up.
 pub(crate) fn variables(text: &str) -> Box<[Box<str>]> {
-    let mut found: Vec<(usize, &str)> = Vec::new();
-    for linkage in [".visible", ".weak", ".common"] {
-        let declarations = text
-            .match_indices(linkage)
-            .map(|(at, _)| (at, &text[at + linkage.len()..]));
-        found.extend(declarations.filter_map(|(at, rest)| Some((at, variable(Tokens { rest })?))));
+    let mut tokens = Tokens::new(text);
+    let mut variables = Vec::new();
+    while let Some(token) = tokens.next() {
+        if !is_linkage(token) {
+            continue;
+        }
+        if let Some(name) = variable(&mut tokens) {
+            variables.push(name.into());
+        }
     }
-    found.sort_unstable();
-    found.into_iter().map(|(_, name)| name.into()).collect()
+    variables.into()
+}
+
+fn is_linkage(token: &str) -> bool {
+    matches!(token, ".visible" | ".weak" | ".common")
 }
 
 /// Returns the name of the variable whose declaration continues here, if it is in global or constant memory.
-fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
-    if !matches!(tokens.next()?, ".global" | ".const") {
-        return None;
-    }
+fn variable<'a>(tokens: &mut Tokens<'a>) -> Option<&'a str> {
+    tokens.next_if(|token| matches!(token, ".global" | ".const"))?;
     loop {
-        let token = tokens.next()?;
+        // The linkage of the next declaration ends this one, which has no name.
+        let token = tokens.next_if(|token| !is_linkage(token))?;
         if token
             .starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '$' | '%'))
         {
@@ -66,14 +75,14 @@ fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
 
 /// Returns the version in the `.version` directive.
 pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
-    let mut tokens = Tokens { rest: text };
+    let mut tokens = Tokens::new(text);
     tokens.find(|token| *token == ".version")?;
     let (major, minor) = tokens.next()?.split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Returns the parameter list that starts here; `None` if there is no list.
-fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
+/// Returns the parameter list that starts here, which is empty if there is none; `None` if it cannot be parsed.
+fn parameters(tokens: &mut List<'_, '_>) -> Option<Box<[KernelParameter]>> {
     let mut parameters: Vec<KernelParameter> = Vec::new();
     if tokens.next()? != "(" {
         return Some(parameters.into());
@@ -83,7 +92,7 @@ fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
         let end = loop {
             match tokens.next()? {
                 end @ ("," | ")") => break end,
-                token => declaration.take(token, &mut tokens)?,
+                token => declaration.take(token, tokens)?,
             }
         };
         if let Some(size) = declaration.size()? {
@@ -115,7 +124,7 @@ struct Declaration {
 }
 
 impl Declaration {
-    fn take(&mut self, token: &str, tokens: &mut Tokens<'_>) -> Option<()> {
+    fn take(&mut self, token: &str, tokens: &mut List<'_, '_>) -> Option<()> {
         self.begun = true;
         match token {
             ".align" => {
@@ -178,12 +187,35 @@ fn integer(token: &str) -> Option<usize> {
 }
 
 /// A tokenizer: words and single characters, without whitespace, comments and strings.
-#[derive(Clone)]
+///
+/// It cannot be cloned and never goes back by more than one token, so a text is read once, whatever it contains.
 struct Tokens<'a> {
     rest: &'a str,
+    /// The next token, if it has been read.
+    peeked: Option<&'a str>,
 }
 
+/// The tokens of a parameter list. They end before the next kernel.
+struct List<'a, 't>(&'t mut Tokens<'a>);
+
 impl<'a> Tokens<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            rest: text,
+            peeked: None,
+        }
+    }
+
+    /// Returns the next token if it fulfills the condition.
+    fn next_if(&mut self, condition: impl FnOnce(&str) -> bool) -> Option<&'a str> {
+        let token = self.next()?;
+        if condition(token) {
+            return Some(token);
+        }
+        self.peeked = Some(token);
+        None
+    }
+
     fn skip_blanks(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
@@ -204,6 +236,9 @@ impl<'a> Iterator for Tokens<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
+        if let Some(token) = self.peeked.take() {
+            return Some(token);
+        }
         self.skip_blanks();
         let is_word = |character: char| {
             character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%')
@@ -220,6 +255,14 @@ impl<'a> Iterator for Tokens<'a> {
         let (token, rest) = self.rest.split_at(end);
         self.rest = rest;
         Some(token)
+    }
+}
+
+impl<'a> Iterator for List<'a, '_> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        self.0.next_if(|token| token != ENTRY)
     }
 }
 
@@ -292,6 +335,95 @@ mod tests {
         let text = ".visible .entry k() { ret; } .visible .global .align 4 .u32 step = 3; .global .u32 hidden; \
                     .weak .const .align 8 .b8 _Z1t[16]; .visible .global .attribute(.managed, .unified(1, 2)) .align 4 .f32 m; .visible";
         assert_eq!(*variables(text), ["step".into(), "_Z1t".into(), "m".into()]);
+    }
+
+    /// Returns the shortest of three durations.
+    fn fastest(mut action: impl FnMut()) -> std::time::Duration {
+        let durations = (0..3).map(|_| {
+            let start = std::time::Instant::now();
+            action();
+            start.elapsed()
+        });
+        durations.min().unwrap_or_default()
+    }
+
+    /// Asserts that four times the text takes about four times as long, and not sixteen times.
+    fn assert_linear(unit: &str, read: impl Fn(&str)) {
+        let text = unit.repeat(65_536 / unit.len());
+        let longer = text.repeat(4);
+        let once = fastest(|| read(&text));
+        let four_times = fastest(|| read(&longer));
+        let limit = once * 10 + std::time::Duration::from_millis(20);
+        assert!(
+            four_times < limit,
+            "{unit:?}: {once:?}, then {four_times:?}"
+        );
+    }
+
+    /// Comments, quotes and declarations that do not end once made the time grow with the square of the length.
+    #[cfg(not(miri))]
+    #[test]
+    fn every_shape_of_text_is_read_in_linear_time() {
+        for unit in [
+            ".visible /* ",
+            ".visible // ",
+            ".visible \"",
+            "/* .weak .global ",
+            "// .common .const\n",
+            ".visible .global ",
+            ".visible .global 1 ",
+            ".entry a(",
+            ".entry a(.param .align ",
+            ".entry ",
+            ".entry a(.param .u32 x[",
+            ".entry a(.param .u32 x,",
+            "/*/",
+            "/**/",
+            "\"",
+            "\\\"",
+            ".pragma \"a\";",
+            "a",
+            "1 ",
+            "\n",
+            " ",
+            "{",
+            "}",
+            "} ",
+            "(",
+            ")",
+            ";",
+            "\u{e9}",
+            ".func (",
+            ".version 7.8 ",
+            ".version 7.8\n",
+            ".file 1 ",
+            ".section a { ",
+            ".visible .global .u32 a; ",
+            ".visible .entry k() { ret; } ",
+            "// a\n",
+            "/* a */ ",
+        ] {
+            assert_linear(unit, |text| {
+                entries(text);
+                variables(text);
+                version(text);
+            });
+        }
+    }
+
+    #[test]
+    fn broken_list_hides_no_later_kernel() {
+        let names: Vec<Box<str>> = entries(".entry a(.param .entry b(.param .align .entry c()")
+            .into_iter()
+            .map(|entry| entry.name)
+            .collect();
+        assert_eq!(names, ["a".into(), "b".into(), "c".into()]);
+    }
+
+    #[test]
+    fn comments_and_broken_declarations_have_no_variables() {
+        let text = "// .visible .global .u32 a;\n/* .weak .const .u32 b; */ .visible .global .visible .global .u32 c;";
+        assert_eq!(*variables(text), ["c".into()]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use bitflags::bitflags;
 use curium_sys::CUoccupancy_flags;
 
 use super::Kernel;
+use crate::base::contain::contain_callback;
 use crate::call;
 use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
 use crate::{Context, Driver, Error, Result};
@@ -381,14 +382,16 @@ fn with_block_function<T>(
 ///
 /// The caller is the `operation` of a `with_block_function`, on its thread.
 unsafe extern "C" fn call_block_function(block: c_int) -> usize {
-    // SAFETY: the state lives until `with_block_function` returns, which is after the caller of this function returns.
-    let Some(state) = (unsafe { BLOCK_FUNCTION.get().as_ref() }) else {
-        return 0;
-    };
-    let block = block.try_into().unwrap_or_default();
-    catch_unwind(AssertUnwindSafe(|| (state.function)(block))).unwrap_or_else(|panic| {
-        state.panic.set(Some(panic));
-        0
+    contain_callback("the function of an occupancy query", 0, || {
+        // SAFETY: the state lives until `with_block_function` returns, which is after the caller of this function returns.
+        let Some(state) = (unsafe { BLOCK_FUNCTION.get().as_ref() }) else {
+            return 0;
+        };
+        let block = block.try_into().unwrap_or_default();
+        catch_unwind(AssertUnwindSafe(|| (state.function)(block))).unwrap_or_else(|panic| {
+            state.panic.set(Some(panic));
+            0
+        })
     })
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use curium_sys::{CUlogLevel, CUlogsCallbackEntry_st};
 
 use crate::base::callback::{Callbacks, Number};
+use crate::base::contain::contain_callback;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
@@ -130,14 +131,14 @@ unsafe extern "C" fn logged(
     message: *mut c_char,
     length: usize,
 ) {
-    if message.is_null() {
-        return;
-    }
-    // SAFETY: the driver passes text of this length that is valid for the duration of the call.
-    let bytes = unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) };
-    let text = String::from_utf8_lossy(bytes);
-    let text = text.trim_end_matches(['\0', '\n']);
-    CALLBACKS.call(data, "the callback of the driver's log", |callback| {
-        callback(LogLevel::from_raw(level), text)
+    contain_callback("the callback of the driver's log", (), || {
+        if message.is_null() {
+            return;
+        }
+        // SAFETY: the driver passes text of this length that is valid for the duration of the call.
+        let bytes = unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) };
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim_end_matches(['\0', '\n']);
+        CALLBACKS.call(data, |callback| callback(LogLevel::from_raw(level), text));
     });
 }

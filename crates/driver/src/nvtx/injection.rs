@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use curium_sys::has_raised_privileges;
 use libloading::Library;
 
+use crate::emit_event;
+
 /// A function of a tool that takes text.
 pub(super) type TextFunction = unsafe extern "C" fn(*const c_char) -> c_int;
 /// A function of a tool without parameters.
@@ -115,7 +117,10 @@ fn load() {
     let Some(path) = path else { return };
     // SAFETY: the user that started the process chose to load this library into it.
     let Ok(library) = (unsafe { Library::new(path) }) else {
-        tracing::warn!("the library in NVTX_INJECTION64_PATH cannot be loaded");
+        emit_event!(
+            WARN,
+            "the library in NVTX_INJECTION64_PATH cannot be loaded"
+        );
         return;
     };
     // SAFETY: by the protocol, a function of this name has this type.

@@ -28,7 +28,8 @@ const ABORT_AFTER: &str = "CURIUM_ABORT_AFTER";
 pub fn until_done(stream: &Stream) -> Result<()> {
     stream.synchronize().inspect_err(|error| {
         let reason = "memory that the device may still use cannot be waited for";
-        retry_or_abort(stream.driver(), error, reason, || stream.synchronize());
+        // SAFETY: the wait ends the use of the memory that the caller has borrowed for the work on the stream.
+        unsafe { retry_or_abort(stream.driver(), error, reason, || stream.synchronize()) };
     })
 }
 
@@ -37,17 +38,20 @@ pub fn until_done(stream: &Stream) -> Result<()> {
 ///
 /// Otherwise writes `reason` to standard error and aborts the process: the owner would reuse the memory, and leaking it is
 /// not possible.
+///
+/// # Safety
+///
+/// `attempt` ends the use of memory by the device whose borrow ends when this function returns. Nothing else justifies aborting
+/// the process.
 #[cold]
-pub fn retry_or_abort(
+pub unsafe fn retry_or_abort(
     driver: &Driver,
     error: &Error,
     reason: &str,
     mut attempt: impl FnMut() -> Result<()>,
 ) {
-    let (begin, patience) = (
-        Instant::now(),
-        patience(std::env::var_os(ABORT_AFTER).as_deref()),
-    );
+    let begin = Instant::now();
+    let patience = patience(std::env::var_os(ABORT_AFTER).as_deref());
     while !is_over(driver, &mut attempt) {
         if patience.is_some_and(|patience| begin.elapsed() >= patience) {
             report(error);

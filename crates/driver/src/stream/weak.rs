@@ -62,7 +62,7 @@ impl Stream {
     #[inline]
     pub fn record_pooled_event(&self) -> Result<PooledEvent> {
         let event = self.pooled_event()?;
-        event.record(self)?;
+        event.record_point(self)?;
         Ok(event)
     }
 }

@@ -16,7 +16,7 @@ use curium_sys::has_raised_privileges;
 
 use super::json::Microseconds;
 use super::this_thread;
-use crate::{Call, CallObserver, observe_calls};
+use crate::{Call, CallObserver, emit_event, observe_calls};
 
 const VARIABLE: &str = "CURIUM_TRACE";
 
@@ -41,7 +41,10 @@ pub(crate) fn begin_from_environment() {
             // The observer is never removed: the trace ends with the process.
             Ok(trace) => std::mem::forget(observe_calls(trace)),
             Err(error) => {
-                tracing::error!("{VARIABLE} is {path:?}, which cannot be written: {error}")
+                emit_event!(
+                    ERROR,
+                    "{VARIABLE} is {path:?}, which cannot be written: {error}"
+                );
             }
         }
     });

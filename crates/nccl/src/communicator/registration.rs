@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::{fmt, mem};
 
-use curium_driver::extend::{contain, dropping, leak, refuse_wait};
+use curium_driver::extend::{dropping, leak, refuse_wait};
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{Argument, Driver, LeakedMemory};
+use curium_driver::{Argument, Driver, LeakedMemory, emit_event};
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 use parking_lot::Mutex;
 
@@ -325,7 +325,7 @@ impl<B: AsDeviceSliceMut + Send + 'static> Drop for RegisteredBuffer<B> {
         match released {
             Some(Ok(Release::Shared)) => self.registration.keep(memory),
             Some(Err(error)) => {
-                contain(|| tracing::error!(%error, "memory could not be deregistered"));
+                emit_event!(ERROR, %error, "memory could not be deregistered");
                 self.registration.drop_if_unused(memory, &error);
             }
             Some(Ok(Release::Ended)) | None => {}

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{ptr, thread};
 
-use curium_driver::extend::{contain, dropping, report};
-use curium_driver::{Context, Stream};
+use curium_driver::extend::{dropping, report};
+use curium_driver::{Context, Stream, emit_event};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::outstanding::Outstanding;
@@ -404,7 +404,7 @@ pub(super) fn report_failed_end(result: Result<()>) {
         Ok(()) => {}
         Err(Error::Driver(error)) => report(&error),
         Err(error) => {
-            contain(|| tracing::error!(%error, "a communicator could not be destroyed"));
+            emit_event!(ERROR, %error, "a communicator could not be destroyed");
         }
     }
 }

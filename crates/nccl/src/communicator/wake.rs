@@ -6,32 +6,34 @@ use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
-use curium_driver::extend::contain;
+use curium_driver::emit_event;
+use curium_driver::extend::{self, TaskWaker};
 
 /// The pause between queries of communicators.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Wakes a task after a pause. One thread does so for all.
 pub(super) fn later(waker: Waker) {
-    static WAKERS: OnceLock<Mutex<Sender<Waker>>> = OnceLock::new();
+    static WAKERS: OnceLock<Mutex<Sender<TaskWaker>>> = OnceLock::new();
     let wakers = WAKERS.get_or_init(|| {
-        let (sender, receiver) = channel::<Waker>();
+        let (sender, receiver) = channel::<TaskWaker>();
         let wake = move || {
             while let Ok(first) = receiver.recv() {
                 thread::sleep(PAUSE);
-                // A waker is code of the executor: without its panics, the thread serves the other tasks.
-                std::iter::once(first).chain(receiver.try_iter()).for_each(|waker| _ = contain(|| waker.wake()));
+                // A waker that blocks delays neither this thread nor the other tasks.
+                extend::wake(first);
+                receiver.try_iter().for_each(extend::wake);
             }
         };
         if let Err(error) = thread::Builder::new().name("curium-nccl-wake".to_owned()).spawn(wake) {
-            tracing::warn!(%error, "no thread can be started; tasks that wait for NCCL poll without a pause");
+            emit_event!(WARN, %error, "no thread can be started; tasks that wait for NCCL poll without a pause");
         }
         Mutex::new(sender)
     });
     let sent = wakers
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .send(waker);
+        .send(TaskWaker::new(waker));
     // The thread lives as long as the process, unless it could not be started.
     if let Err(SendError(waker)) = sent {
         waker.wake();

@@ -10,6 +10,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
+use curium_driver::emit_event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll};
 
@@ -153,7 +154,7 @@ impl Server {
                     let registry = self.poll.registry();
                     let added = self.strangers.add(stream, address.ip(), nonce, registry);
                     if let Err(error) = added {
-                        tracing::debug!(%error, "rendezvous: a connection ended early");
+                        emit_event!(DEBUG, %error, "rendezvous: a connection ended early");
                     }
                 }
                 Err(error) => match error.kind() {
@@ -165,7 +166,7 @@ impl Server {
                     // Usually the process has too many open files. Strangers must not keep ranks out.
                     _ if self.strangers.close_one() => {}
                     _ => {
-                        tracing::debug!(%error, "rendezvous: a connection could not be accepted");
+                        emit_event!(DEBUG, %error, "rendezvous: a connection could not be accepted");
                         return Ok(Accepted::Failed);
                     }
                 },
@@ -182,7 +183,7 @@ impl Server {
             Err(error) => Err(error),
         };
         if let Err(error) = result {
-            tracing::debug!(%error, "rendezvous: a connection ended early");
+            emit_event!(DEBUG, %error, "rendezvous: a connection ended early");
         }
     }
 

@@ -154,8 +154,11 @@ fn head(line: &str) -> Option<Diagnostic> {
 fn placed_head(line: &str) -> Option<Diagnostic> {
     // A file name may contain anything: the first match of a location is used.
     line.match_indices("): ").find_map(|(end, separator)| {
-        let (file, number) = line[..end].rsplit_once('(')?;
-        let line_number = number.parse().ok()?;
+        // Only the digits are read backwards, so a long line is read once.
+        let before = &line[..end];
+        let opening = before.trim_end_matches(|character: char| character.is_ascii_digit());
+        let file = opening.strip_suffix('(')?;
+        let line_number = before[opening.len()..].parse().ok()?;
         let (severity, number, message) = kind(&line[end + separator.len()..])?;
         let location = SourceLocation {
             file: file.to_owned(),
@@ -216,6 +219,46 @@ fn kind(text: &str) -> Option<(Severity, Option<&str>, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the shortest of three durations.
+    fn fastest(mut action: impl FnMut()) -> std::time::Duration {
+        let durations = (0..3).map(|_| {
+            let start = std::time::Instant::now();
+            action();
+            start.elapsed()
+        });
+        durations.min().unwrap_or_default()
+    }
+
+    /// Asserts that four times the text takes about four times as long, and not sixteen times.
+    fn assert_linear(unit: &str, read: impl Fn(&str)) {
+        let text = unit.repeat(65_536 / unit.len());
+        let longer = text.repeat(4);
+        let once = fastest(|| read(&text));
+        let four_times = fastest(|| read(&longer));
+        let limit = once * 10 + std::time::Duration::from_millis(20);
+        assert!(
+            four_times < limit,
+            "{unit:?}: {once:?}, then {four_times:?}"
+        );
+    }
+
+    #[test]
+    fn every_shape_of_line_is_read_in_linear_time() {
+        for unit in [
+            "): ",
+            "(1): ",
+            "a(1): error",
+            "1): ",
+            "(",
+            "error: ",
+            "remark: a:",
+            ": ",
+            "(1): error #",
+        ] {
+            assert_linear(unit, |line| drop(head(line)));
+        }
+    }
 
     fn read(log: &str) -> Vec<Diagnostic> {
         parse(log, &Program::default())

@@ -13,6 +13,12 @@ pub(super) enum HeaderName {
     Computed,
 }
 
+/// The maximum length of a header name in bytes. Without it, a line of unterminated names would be read as often as it has names.
+const MAX_NAME: usize = 1024;
+
+/// The maximum number of directives that a line is searched for, for the same reason. Further ones count as computed.
+const MAX_DIRECTIVES: usize = 64;
+
 /// Returns the operands of the directives in `text` that may name a header.
 ///
 /// Conditions are not evaluated. Names in `#define`, `#if` and `#elif` are included, because they may be an operand of
@@ -21,7 +27,11 @@ pub(super) fn header_names(text: &str) -> Vec<HeaderName> {
     let text = splice(text);
     let mut names = Vec::new();
     for line in text.lines() {
-        for directive in directives(line) {
+        let directives = directives(line);
+        if directives.len() > MAX_DIRECTIVES {
+            names.push(HeaderName::Computed);
+        }
+        for directive in directives.into_iter().take(MAX_DIRECTIVES) {
             add_names(directive, &mut names);
         }
     }
@@ -85,10 +95,16 @@ fn skip_comments(text: &str) -> Option<&str> {
 /// Returns the header name at the start of `text`; `None` if there is none.
 fn literal(text: &str) -> Option<HeaderName> {
     if let Some(quoted) = text.strip_prefix('"') {
-        return Some(HeaderName::Quoted(quoted.split_once('"')?.0.to_owned()));
+        return Some(HeaderName::Quoted(before(quoted, b'"')?.to_owned()));
     }
     let angled = text.strip_prefix('<')?;
-    Some(HeaderName::Angled(angled.split_once('>')?.0.to_owned()))
+    Some(HeaderName::Angled(before(angled, b'>')?.to_owned()))
+}
+
+/// Returns the header name before the first `end`; `None` if it is longer than any name.
+fn before(text: &str, end: u8) -> Option<&str> {
+    let length = text.bytes().take(MAX_NAME).position(|byte| byte == end)?;
+    Some(&text[..length])
 }
 
 /// Adds every text in `operand` that has the form of a header name.
@@ -116,6 +132,8 @@ fn is_path(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     fn quoted(name: &str) -> HeaderName {
@@ -124,6 +142,42 @@ mod tests {
 
     fn angled(name: &str) -> HeaderName {
         HeaderName::Angled(name.to_owned())
+    }
+
+    fn fastest(mut action: impl FnMut()) -> Duration {
+        let durations = (0..3).map(|_| {
+            let start = Instant::now();
+            action();
+            start.elapsed()
+        });
+        durations.min().unwrap_or_default()
+    }
+
+    /// Four times the text takes about four times as long, and not sixteen times.
+    #[test]
+    fn every_shape_of_source_takes_linear_time() {
+        for unit in [
+            "#include <",
+            "#include \"",
+            "#define <",
+            "# */ ",
+            "#define <a */ ",
+            "/* */",
+            "#if \"",
+            "__has_include(<",
+            "#include_next <a",
+            "%:",
+        ] {
+            let text = unit.repeat(65_536 / unit.len());
+            let longer = text.repeat(4);
+            let once = fastest(|| drop(header_names(&text)));
+            let four_times = fastest(|| drop(header_names(&longer)));
+            let limit = once * 10 + Duration::from_millis(20);
+            assert!(
+                four_times < limit,
+                "{unit:?}: {once:?}, then {four_times:?}"
+            );
+        }
     }
 
     /// Every spelling of a directive that NVRTC of CUDA 11.8 or 13.5 accepts.

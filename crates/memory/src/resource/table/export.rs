@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use curium_driver::extend::contain_callback;
 use curium_driver::sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUdeviceptr, CUresult, CUstream};
 use curium_driver::{Context, DevicePointer, Error, Result, Stream};
 use parking_lot::Mutex;
@@ -69,18 +69,20 @@ unsafe extern "C" fn allocate<R: Resource>(
     alignment: usize,
     address: *mut CUdeviceptr,
 ) -> CUresult {
-    if address.is_null() {
-        return CUresult::CUDA_ERROR_INVALID_VALUE;
-    }
-    // SAFETY: the caller passes the context of a table of an `R` that was not released.
-    let exported = unsafe { &*context.cast::<Exported<R>>() };
-    code_of(|| {
-        let pointer = exported
-            .resource
-            .allocate(&exported.stream(stream)?, bytes, alignment)?;
-        // SAFETY: the caller passes a pointer that is valid for writes.
-        unsafe { address.write(pointer.as_raw()) };
-        Ok(())
+    contain_callback("a memory resource", CUresult::CUDA_ERROR_UNKNOWN, || {
+        if address.is_null() {
+            return CUresult::CUDA_ERROR_INVALID_VALUE;
+        }
+        // SAFETY: the caller passes the context of a table of an `R` that was not released.
+        let exported = unsafe { &*context.cast::<Exported<R>>() };
+        let allocated = exported
+            .stream(stream)
+            .and_then(|stream| exported.resource.allocate(&stream, bytes, alignment));
+        if let Ok(pointer) = &allocated {
+            // SAFETY: the caller passes a pointer that is valid for writes.
+            unsafe { address.write(pointer.as_raw()) };
+        }
+        code(allocated.map(drop))
     })
 }
 
@@ -97,16 +99,18 @@ unsafe extern "C" fn deallocate<R: Resource>(
     bytes: usize,
     alignment: usize,
 ) -> CUresult {
-    // SAFETY: the caller passes the context of a table of an `R` that was not released.
-    let exported = unsafe { &*context.cast::<Exported<R>>() };
-    code_of(|| {
-        let (stream, pointer) = (exported.stream(stream)?, DevicePointer::from_raw(address));
-        // SAFETY: the caller upholds the contract of the resource, where the memory came from.
-        unsafe {
-            exported
-                .resource
-                .deallocate(&stream, pointer, bytes, alignment)
-        }
+    contain_callback("a memory resource", CUresult::CUDA_ERROR_UNKNOWN, || {
+        // SAFETY: the caller passes the context of a table of an `R` that was not released.
+        let exported = unsafe { &*context.cast::<Exported<R>>() };
+        let pointer = DevicePointer::from_raw(address);
+        code(exported.stream(stream).and_then(|stream| {
+            // SAFETY: the caller upholds the contract of the resource, where the memory came from.
+            unsafe {
+                exported
+                    .resource
+                    .deallocate(&stream, pointer, bytes, alignment)
+            }
+        }))
     })
 }
 
@@ -116,20 +120,19 @@ unsafe extern "C" fn deallocate<R: Resource>(
 ///
 /// `context` belongs to a table of an `R`, and is not used afterwards.
 unsafe extern "C" fn release<R: Resource>(context: *mut c_void) {
-    // SAFETY: the context came from `Box::into_raw` of this type, and the caller releases it once.
-    let exported = unsafe { Box::from_raw(context.cast::<Exported<R>>()) };
-    // The user's resource must not unwind into C. The panic hook has printed the message.
-    drop(catch_unwind(AssertUnwindSafe(|| drop(exported))));
+    contain_callback("the destructor of a memory resource", (), || {
+        // SAFETY: the context came from `Box::into_raw` of this type, and the caller releases it once.
+        drop(unsafe { Box::from_raw(context.cast::<Exported<R>>()) });
+    });
 }
 
 /// Converts a result to a C result code.
-fn code_of(operation: impl FnOnce() -> Result<()>) -> CUresult {
-    match catch_unwind(AssertUnwindSafe(operation)) {
-        Ok(Ok(())) => CUresult::CUDA_SUCCESS,
-        Ok(Err(error)) if error.is_out_of_memory() => CUresult::CUDA_ERROR_OUT_OF_MEMORY,
-        Ok(Err(Error::Argument(_))) => CUresult::CUDA_ERROR_INVALID_VALUE,
-        Ok(Err(Error::Missing(_))) => CUresult::CUDA_ERROR_NOT_SUPPORTED,
-        Ok(Err(error)) => error.code().unwrap_or(CUresult::CUDA_ERROR_UNKNOWN),
-        Err(_) => CUresult::CUDA_ERROR_UNKNOWN,
+fn code(result: Result<()>) -> CUresult {
+    match result {
+        Ok(()) => CUresult::CUDA_SUCCESS,
+        Err(error) if error.is_out_of_memory() => CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+        Err(Error::Argument(_)) => CUresult::CUDA_ERROR_INVALID_VALUE,
+        Err(Error::Missing(_)) => CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        Err(error) => error.code().unwrap_or(CUresult::CUDA_ERROR_UNKNOWN),
     }
 }

@@ -26,6 +26,9 @@ const SPACES: [&str; 7] = [
     ".surfref",
 ];
 
+/// The directives of functions.
+const FUNCTIONS: [&str; 2] = [".entry", ".func"];
+
 /// The directives of a header.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
@@ -183,7 +186,9 @@ pub(super) fn limit_registers(text: &str, most: u32) -> String {
 }
 
 fn is_function(statement: &str) -> bool {
-    statement.contains(".entry") || statement.contains(".func")
+    FUNCTIONS
+        .iter()
+        .any(|directive| statement.contains(directive))
 }
 
 /// Returns the result of a device function, with its parentheses.
@@ -268,6 +273,8 @@ fn statement_end(text: &str) -> usize {
     if is_header(text) || text.starts_with(".file") {
         return line_end(text);
     }
+    // A section has a body, and a function, whose directive has not been read yet.
+    let mut has_body = text.starts_with(".section");
     let mut depth = 0_usize;
     let mut position = 0;
     while let Some(character) = text[position..].chars().next() {
@@ -277,11 +284,14 @@ fn statement_end(text: &str) -> usize {
             continue;
         }
         position += character.len_utf8();
+        has_body |= FUNCTIONS
+            .iter()
+            .any(|directive| text[..position].ends_with(directive));
         match character {
             '{' => depth += 1,
             '}' => {
                 depth = depth.saturating_sub(1);
-                if depth == 0 && (text.starts_with(".section") || is_function(&text[..position])) {
+                if depth == 0 && has_body {
                     return position;
                 }
             }
@@ -294,11 +304,13 @@ fn statement_end(text: &str) -> usize {
 
 /// Returns the end of a one-line directive. The next directive may be on the same line.
 fn line_end(text: &str) -> usize {
-    let line = text.find('\n').unwrap_or(text.len());
-    // A version number contains a dot, while the dot of a directive precedes a letter.
-    let mut characters = text[..line].char_indices().skip(1).peekable();
+    // A version number contains a dot, while the dot of a directive precedes a letter. Only this line is read.
+    let mut characters = text.char_indices().skip(1).peekable();
     let mut is_quoted = false;
     while let Some((position, character)) = characters.next() {
+        if character == '\n' {
+            return position;
+        }
         is_quoted ^= character == '"';
         if character == '.'
             && !is_quoted
@@ -309,12 +321,12 @@ fn line_end(text: &str) -> usize {
             return position;
         }
     }
-    line
+    text.len()
 }
 
 /// Returns the name that a statement declares or defines: the word after the directives, and after the result of a function.
 fn name(statement: &str) -> Option<&str> {
-    let function = [".entry", ".func"]
+    let function = FUNCTIONS
         .iter()
         .find_map(|directive| statement.split_once(directive));
     let mut rest = skip_blanks(function.map_or(statement, |(_, rest)| rest));
@@ -366,6 +378,77 @@ mod tests {
                 .expect("the texts agree");
         }
         merge(texts, &symbols)
+    }
+
+    /// Returns the shortest of three durations.
+    fn fastest(mut action: impl FnMut()) -> std::time::Duration {
+        let durations = (0..3).map(|_| {
+            let start = std::time::Instant::now();
+            action();
+            start.elapsed()
+        });
+        durations.min().unwrap_or_default()
+    }
+
+    /// Asserts that four times the text takes about four times as long, and not sixteen times.
+    fn assert_linear(unit: &str, read: impl Fn(&str)) {
+        let text = unit.repeat(65_536 / unit.len());
+        let longer = text.repeat(4);
+        let once = fastest(|| read(&text));
+        let four_times = fastest(|| read(&longer));
+        let limit = once * 10 + std::time::Duration::from_millis(20);
+        assert!(
+            four_times < limit,
+            "{unit:?}: {once:?}, then {four_times:?}"
+        );
+    }
+
+    #[test]
+    fn every_shape_of_text_is_split_in_linear_time() {
+        for unit in [
+            ".visible /* ",
+            ".visible // ",
+            ".visible \"",
+            "/* .weak .global ",
+            "// .common .const\n",
+            ".visible .global ",
+            ".visible .global 1 ",
+            ".entry a(",
+            ".entry a(.param .align ",
+            ".entry ",
+            ".entry a(.param .u32 x[",
+            ".entry a(.param .u32 x,",
+            "/*/",
+            "/**/",
+            "\"",
+            "\\\"",
+            ".pragma \"a\";",
+            "a",
+            "1 ",
+            "\n",
+            " ",
+            "{",
+            "}",
+            "} ",
+            "(",
+            ")",
+            ";",
+            "\u{e9}",
+            ".func (",
+            ".version 7.8 ",
+            ".version 7.8\n",
+            ".file 1 ",
+            ".section a { ",
+            ".visible .global .u32 a; ",
+            ".visible .entry k() { ret; } ",
+            "// a\n",
+            "/* a */ ",
+        ] {
+            assert_linear(unit, |text| {
+                limit_registers(text, 32);
+                rename(text, &HashMap::new());
+            });
+        }
     }
 
     const CALLER: &str = ".version 7.8\n.target sm_75\n.address_size 64\n\
