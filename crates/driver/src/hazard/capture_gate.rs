@@ -18,10 +18,6 @@ pub(crate) struct ThreadNumber(usize);
 
 impl ThreadNumber {
     /// Returns the number of the calling thread.
-    #[cfg_attr(
-        all(test, loom),
-        expect(dead_code, reason = "models number their threads")
-    )]
     #[inline]
     pub(crate) fn current() -> Self {
         Self(RawThreadId::INIT.nonzero_thread_id().get())
