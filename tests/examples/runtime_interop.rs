@@ -87,7 +87,7 @@ impl Options {
             match argument.to_str() {
                 Some("--allow-missing") => options.allow_missing = true,
                 Some("--runtime") => {
-                    options.runtime = Some(arguments.next().ok_or("--runtime needs a path")?)
+                    options.runtime = Some(arguments.next().ok_or("--runtime needs a path")?);
                 }
                 _ => return Err(format!("unknown argument {argument:?}").into()),
             }

@@ -37,9 +37,9 @@ pub fn in_own_process(name: &str, test: impl FnOnce()) {
 /// Panics if the test fails in its process, the process exits with an error, or the test is not found there.
 pub fn in_new_process(name: &str, test: impl FnOnce()) {
     if OtherProcess::is_this(name) {
-        test()
+        test();
     } else {
-        drop(OtherProcess::start(name, Stdio::null()).expect_success())
+        drop(OtherProcess::start(name, Stdio::null()).expect_success());
     }
 }
 

@@ -93,7 +93,7 @@ pub fn on_simulator(config: Config, test: impl FnOnce(&TestDriver, &Simulator)) 
         test(
             driver,
             driver.simulator().expect("this driver is a simulator"),
-        )
+        );
     });
 }
 

@@ -84,7 +84,7 @@ fn model_finds_programs_that_forget_a_use() {
     let notes = Notes::new();
     let mut found = 0;
     Program::each(3, |program| {
-        found += u32::from(program.run_forgetting(&notes, Use::Read).is_err())
+        found += u32::from(program.run_forgetting(&notes, Use::Read).is_err());
     });
     assert!(
         found > 10,
@@ -92,7 +92,7 @@ fn model_finds_programs_that_forget_a_use() {
     );
     let mut found = 0;
     Program::each(3, |program| {
-        found += u32::from(program.run_forgetting(&notes, Use::Write).is_err())
+        found += u32::from(program.run_forgetting(&notes, Use::Write).is_err());
     });
     assert!(
         found > 10,

@@ -53,8 +53,8 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         let cache =
             CachingResource::with_options(&context, &options).expect("a resource can be created");
         let table = ResourceTable::export(cache.clone(), &context);
-        // SAFETY: the table was not released, and the stream is live.
         assert_eq!(
+            // SAFETY: the table was not released, and the stream is live.
             unsafe { use_resource(&raw const table, stream.as_raw(), 5000) },
             0
         );
@@ -74,8 +74,8 @@ fn resources_go_between_rust_and_c_in_one_layout() {
             deallocate: None,
             release: None,
         };
-        // SAFETY: both tables and the counter are valid; the function takes ownership of the first.
         assert_eq!(
+            // SAFETY: both tables and the counter are valid; the function takes ownership of the first.
             unsafe { make(&raw const table, &raw const left, &raw mut made) },
             0
         );

@@ -73,7 +73,9 @@ fn decoded(path: &Path) -> (Vec<[u8; 3]>, usize) {
         (png::ColorType::Rgb, png::BitDepth::Eight)
     );
     let colors = bytes
-        .chunks_exact(3)
+        .as_chunks::<3>()
+        .0
+        .iter()
         .map(|color| [color[0], color[1], color[2]]);
     (colors.collect(), info.width as usize)
 }

@@ -24,7 +24,7 @@ fn write_properties(place: *mut c_void, device: CUdevice, layout: Layout) -> Res
     unsafe {
         place
             .cast::<u8>()
-            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
     };
     Ok(())
 }

@@ -171,8 +171,8 @@ unsafe fn binary_of(handle: *mut *mut c_void) -> usize {
 unsafe fn symbol(handle: *mut *mut c_void, name: *const c_char) -> Symbol {
     // SAFETY: the caller guarantees the name.
     let name = unsafe { CStr::from_ptr(name) }.to_owned();
-    // SAFETY: the caller passes the handle of a binary.
     Symbol {
+        // SAFETY: the caller passes the handle of a binary.
         binary: unsafe { binary_of(handle) },
         name,
         kernel: None,

@@ -157,8 +157,8 @@ fn program_of_the_runtime_runs_its_kernel() {
     assert_eq!(unsafe { program::cudaMemset(memory, 0, 128) }, 0);
     let launch = |threads: u32| {
         let (grid, block) = (Dim3::new(1, 1, 1), Dim3::new(threads, 1, 1));
-        // SAFETY: the call takes values only.
         assert_eq!(
+            // SAFETY: the call takes values only.
             unsafe { program::__cudaPushCallConfiguration(grid, block, 0, ptr::null_mut()) },
             0
         );
@@ -170,8 +170,8 @@ fn program_of_the_runtime_runs_its_kernel() {
             &raw mut shared,
             (&raw mut stream).cast(),
         );
-        // SAFETY: the pointers are to local variables.
         assert_eq!(
+            // SAFETY: the pointers are to local variables.
             unsafe { program::__cudaPopCallConfiguration(places.0, places.1, places.2, places.3) },
             0
         );

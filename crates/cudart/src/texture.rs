@@ -150,9 +150,9 @@ impl Resource {
             pitch: 0,
         };
         match driver.resType {
-            // SAFETY: the type selects the union field that the driver wrote.
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
-                memory.start = unsafe { driver.res.array.hArray }.cast()
+                // SAFETY: the type selects the union field that the driver wrote.
+                memory.start = unsafe { driver.res.array.hArray }.cast();
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
                 // SAFETY: as above.

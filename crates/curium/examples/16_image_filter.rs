@@ -87,11 +87,15 @@ impl Image {
         let bytes = match info.color_type {
             png::ColorType::Rgb => bytes,
             png::ColorType::Rgba => bytes
-                .chunks_exact(4)
+                .as_chunks::<4>()
+                .0
+                .iter()
                 .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
                 .collect(),
             png::ColorType::GrayscaleAlpha => bytes
-                .chunks_exact(2)
+                .as_chunks::<2>()
+                .0
+                .iter()
                 .flat_map(|pixel| [pixel[0]; 3])
                 .collect(),
             _ => bytes.into_iter().flat_map(|gray| [gray; 3]).collect(),

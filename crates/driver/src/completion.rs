@@ -234,7 +234,7 @@ impl fmt::Debug for Completion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.state {
             State::Known(_) => formatter.write_str("Completion(known)"),
-            State::Watched(_, point) => write!(formatter, "Completion({:?})", &*point.event),
+            State::Watched(_, point) => write!(formatter, "Completion({:?})", *point.event),
         }
     }
 }

@@ -345,7 +345,7 @@ mod tests {
             unsafe {
                 value
                     .cast::<u8>()
-                    .copy_from_nonoverlapping(kept.as_ptr(), kept.len().min(size))
+                    .copy_from_nonoverlapping(kept.as_ptr(), kept.len().min(size));
             };
             CUresult::CUDA_SUCCESS
         }

@@ -41,7 +41,7 @@ impl Shape {
             assert!(
                 RANK >= 1 && RANK <= 3,
                 "cuFFT has transforms of 1 to 3 dimensions"
-            )
+            );
         };
         Self {
             lengths: lengths.into(),
@@ -96,7 +96,7 @@ impl Embedding {
             assert!(
                 RANK >= 1 && RANK <= 3,
                 "cuFFT has transforms of 1 to 3 dimensions"
-            )
+            );
         };
         Self {
             lengths: lengths.into(),

@@ -113,7 +113,7 @@ impl<T> PinnedBuffer<T> {
         let buffer = Self::allocate("PinnedBuffer::from_slice", context, source.len(), flags)?;
         // SAFETY: both sides have this many elements, new memory does not overlap `source`, and `T` is `Copy`.
         unsafe {
-            std::ptr::copy_nonoverlapping(source.as_ptr(), buffer.pointer.as_ptr(), source.len())
+            std::ptr::copy_nonoverlapping(source.as_ptr(), buffer.pointer.as_ptr(), source.len());
         };
         Ok(buffer)
     }

@@ -345,7 +345,7 @@ impl Staged {
                     scope
                         .spawn(all)
                         .join()
-                        .unwrap_or_else(|payload| resume_unwind(payload))
+                        .unwrap_or_else(|payload| resume_unwind(payload));
                 });
             } else {
                 on_all_threads(pool, direction, others, &serve);

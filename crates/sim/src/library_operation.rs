@@ -240,7 +240,7 @@ impl Operand {
     pub fn with_run(mut self, address: u64, bytes: usize) -> Self {
         match self.runs.last_mut() {
             Some(last) if last.address.wrapping_add(last.bytes as u64) == address => {
-                last.bytes += bytes
+                last.bytes += bytes;
             }
             _ if bytes == 0 => {}
             _ => self.runs.push(Run { address, bytes }),

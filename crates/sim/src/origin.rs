@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(function(), None);
         within(Function::cuInit, false, || {
             within(Function::cuStreamCreate, false, || {
-                assert_eq!(function(), Some(Function::cuStreamCreate))
+                assert_eq!(function(), Some(Function::cuStreamCreate));
             });
             assert_eq!(function(), Some(Function::cuInit));
             assert!(Origin::here().backtrace.is_none());

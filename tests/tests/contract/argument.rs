@@ -297,7 +297,7 @@ fn argument_list_of_another_signature_is_an_error_that_names_the_argument() {
         };
         let none = "kernel `saxpy` has 4 parameters, and `()` declares 0";
         test.assert_calls(Function::cuLaunchKernel, 0, || {
-            refused(ArgumentList::new(), none)
+            refused(ArgumentList::new(), none);
         });
         refused(
             ArgumentList::new().value(1_u8),

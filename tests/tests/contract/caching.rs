@@ -279,7 +279,7 @@ fn statistics_while_threads_end_count_no_block_twice() {
                         drop((
                             Block::new(&resource, &stream, 5000),
                             Block::new(&resource, &stream, 900),
-                        ))
+                        ));
                     });
                     thread.join().expect("the thread allocates");
                 }
@@ -309,7 +309,7 @@ fn block_freed_by_another_thread_is_found_by_the_first() {
                 scope
                     .spawn(move || drop(block))
                     .join()
-                    .expect("freeing does not panic")
+                    .expect("freeing does not panic");
             });
         }
         assert_eq!(resource.statistics().growths, 1);
@@ -403,7 +403,7 @@ fn without_a_cache_every_allocation_goes_to_the_driver() {
         let stream = test.stream();
         for function in [Function::cuMemAllocAsync, Function::cuMemFreeAsync] {
             test.assert_calls(function, 3, || {
-                (0..3).for_each(|_| drop(Block::new(&resource, &stream, 100)))
+                (0..3).for_each(|_| drop(Block::new(&resource, &stream, 100)));
             });
         }
         assert_eq!(resource.statistics().allocations, 6);
@@ -426,7 +426,7 @@ fn segments_may_come_from_another_resource() {
         });
         resource.synchronize(&stream).expect("the context works");
         test.assert_calls(Function::cuMemFree_v2, 2, || {
-            resource.trim(&stream, 0).expect("memory is given back")
+            resource.trim(&stream, 0).expect("memory is given back");
         });
         drop(Block::new(&resource, &stream, 1));
         test.assert_calls(Function::cuMemFree_v2, 1, || drop(resource));

@@ -313,7 +313,7 @@ fn graph_launched_in_a_capture_is_refused() {
     on_driver(|test| {
         let (stream, buffer) = (test.stream(), words(test));
         let inner = captured(&stream, || {
-            fill(&stream, address(&buffer), 4, 4).expect("a fill can be captured")
+            fill(&stream, address(&buffer), 4, 4).expect("a fill can be captured");
         });
         let executable = instantiated(&stream, inner);
         destroy(&stream, inner);

@@ -29,7 +29,7 @@ fn checkpoints(peer: &mut Peer) {
             assert_eq!(
                 ProcessState::of(driver, pid).expect("the process uses the driver"),
                 state
-            )
+            );
         };
         let running = CheckpointProcess::running(driver, pid).expect("it runs");
         let locked = running

@@ -87,8 +87,8 @@ fn set_current_takes_the_place_of_the_top() {
 fn current_context_is_borrowed() {
     on_driver(|test| {
         let (first, _) = contexts(test);
-        // SAFETY: there is no context.
         assert!(
+            // SAFETY: there is no context.
             unsafe { Context::current(test.driver()) }
                 .expect("it can be queried")
                 .is_none()

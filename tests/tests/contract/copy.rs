@@ -262,7 +262,7 @@ fn batch_of_copies_is_one_call_for_lines_and_one_for_grids() {
         }
         test.assert_calls(Function::cuMemcpyBatchAsync_v2, 1, || {
             test.assert_calls(Function::cuMemcpy3DBatchAsync_v2, 1, || {
-                batch_moves_parts(test)
+                batch_moves_parts(test);
             });
         });
     });

@@ -33,7 +33,7 @@ fn every_device_is_found_by_its_pci_bus_id_and_its_uuid() {
     };
     on_driver(|test| check(test.driver()));
     on_simulator(Config::new().with_devices(3), |test, _| {
-        check(test.driver())
+        check(test.driver());
     });
 }
 

@@ -185,7 +185,7 @@ fn parts_written_on_two_streams_by_two_threads_are_both_waited_for() {
                 scope.spawn(|| low.fill_on(&first, round).expect("the part can be filled"));
                 scope.spawn(|| {
                     high.fill_on(&second, round + 1)
-                        .expect("the part can be filled")
+                        .expect("the part can be filled");
                 });
             });
             let values = buffer.to_vec().expect("the buffer can be read");

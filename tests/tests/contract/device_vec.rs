@@ -53,7 +53,7 @@ fn growth_does_not_copy_the_elements() {
             vector.reserve(3 * STEP).expect("memory suffices");
         });
         test.assert_calls(Function::cuMemCreate, 0, || {
-            vector.extend_from_slice(&[2; 100]).expect("there is room")
+            vector.extend_from_slice(&[2; 100]).expect("there is room");
         });
         assert_eq!(
             vector.to_vec().expect("the vector can be read"),

@@ -498,7 +498,7 @@ fn sweep(operation: Operation, config: Config, tally: &mut Tally) {
                 other: other.as_raw(),
                 failed,
             }
-            .run(operation, tally)
+            .run(operation, tally);
         });
     });
 }
@@ -523,7 +523,7 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
         while let Some((operation, config)) = operations.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut own = Tally::default();
             let swept = catch_unwind(AssertUnwindSafe(|| {
-                sweep(*operation, config.clone(), &mut own)
+                sweep(*operation, config.clone(), &mut own);
             }));
             let mut all = tally.lock().unwrap_or_else(PoisonError::into_inner);
             all.runs += own.runs;

@@ -91,7 +91,7 @@ fn future_of_an_event_never_recorded_is_ready_at_once() {
         assert!(matches!(
             poll_once(&mut event(test).completion()),
             Poll::Ready(Ok(()))
-        ))
+        ));
     });
 }
 

@@ -344,7 +344,7 @@ fn buffers_used_on_several_streams_without_explicit_waits_hold_the_results_of_on
     on_driver(|test| (0..SEEDS / 2).for_each(|seed| run_random_program(test, seed)));
     for seed in 0..SEEDS / 2 {
         on_simulator(Config::new().with_seed(seed).with_workers(1), |test, _| {
-            run_random_program(test, seed + 1000)
+            run_random_program(test, seed + 1000);
         });
     }
 }

@@ -199,7 +199,7 @@ fn registered_slice_whose_registration_does_not_end_at_once_is_unregistered_by_a
         let fails = || simulator.inject(Fault::on(Function::cuMemHostUnregister).returns(code));
         fails();
         let ended = Registered::scope(&context, &mut values, RegisterFlags::empty(), |values| {
-            values.fill(2)
+            values.fill(2);
         });
         assert_eq!(
             ended.expect_err("the first attempt fails").code(),

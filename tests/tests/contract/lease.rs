@@ -338,7 +338,7 @@ fn put_in_model(model: &mut [u32; BUFFERS], step: Step) {
 fn random_programs_with_captures_and_replays_match_direct_execution() {
     for seed in 0..if cfg!(miri) { 2 } else { 150 } {
         on_simulator(Config::new().with_seed(seed), |test, _| {
-            run_random(test, seed)
+            run_random(test, seed);
         });
     }
 }

@@ -100,15 +100,15 @@ fn on_devices(count: usize, test: impl Fn(&TestDriver, usize)) {
                 .min(count)
                 .min(MAX_RANKS);
             if found < 2 {
-                eprintln!("skipped: there is one device only")
+                eprintln!("skipped: there is one device only");
             } else {
-                test(driver, found)
+                test(driver, found);
             }
         });
     } else {
         let devices = u32::try_from(count).expect("tests have few devices");
         on_simulator(Config::new().with_devices(devices), |driver, _| {
-            test(driver, count)
+            test(driver, count);
         });
     }
 }
@@ -139,7 +139,7 @@ fn on_ranks_with(count: usize, options: CommunicatorOptions, test: impl Fn(Rank)
         thread::scope(|scope| {
             for rank in 0..size {
                 scope.spawn(move || {
-                    test(Rank::new(&context(driver, rank), id, rank, size, options))
+                    test(Rank::new(&context(driver, rank), id, rank, size, options));
                 });
             }
         });

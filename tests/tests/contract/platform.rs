@@ -169,7 +169,7 @@ fn setting_of_concurrent_access_cannot_exceed_the_platform_and_the_model() {
     for (model, platform) in BY_TURNS {
         let config = config(model, platform).with_concurrent_managed_access(true);
         on_simulator(config, |test, _| {
-            assert!(!has(test, DeviceAttribute::CONCURRENT_MANAGED_ACCESS))
+            assert!(!has(test, DeviceAttribute::CONCURRENT_MANAGED_ACCESS));
         });
     }
 }

@@ -249,7 +249,7 @@ impl<'a> Program<'a> {
                 scope.spawn(|| low.fill_on(&one, first).expect("the part can be filled"));
                 scope.spawn(|| {
                     high.fill_on(&other, second)
-                        .expect("the part can be filled")
+                        .expect("the part can be filled");
                 });
             });
             model[..middle].fill(first);

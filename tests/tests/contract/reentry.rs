@@ -312,6 +312,6 @@ fn staged_copy_in_the_middle_of_an_access_does_not_wait_for_a_launch_that_waits_
     without_deadlock(|test| {
         [true, false]
             .into_iter()
-            .for_each(|is_first| copy_during_an_access(test, is_first))
+            .for_each(|is_first| copy_during_an_access(test, is_first));
     });
 }

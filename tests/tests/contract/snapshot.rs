@@ -204,7 +204,7 @@ fn check(snapshot: &Value, device: usize) {
             "snapshot" => assert_eq!(bytes, live.values().sum::<u64>(), "{event}"),
             "alloc" => assert_eq!(live.remove(&number(event, "addr")), Some(bytes), "{event}"),
             "free_completed" => {
-                assert_eq!(live.insert(number(event, "addr"), bytes), None, "{event}")
+                assert_eq!(live.insert(number(event, "addr"), bytes), None, "{event}");
             }
             "free_requested" => assert!(live.contains_key(&number(event, "addr")), "{event}"),
             "oom" => drop(number(event, "device_free")),

@@ -249,7 +249,7 @@ fn staging_buffer_is_as_long_as_the_longest_copy_so_far_up_to_the_size_in_the_op
             );
         }
         test.assert_calls(Function::cuMemFreeHost, 1, || {
-            Staging::trim(stream.context())
+            Staging::trim(stream.context());
         });
     });
 }
@@ -263,7 +263,7 @@ fn trim_gives_the_pinned_memory_back_and_the_next_copy_takes_it_again() {
             DeviceBuffer::from_slice(&stream, &words(LEN, 5)).expect("memory suffices");
         assert!(Staging::byte_len(stream.context()) > 0);
         test.assert_calls(Function::cuMemFreeHost, 1, || {
-            Staging::trim(stream.context())
+            Staging::trim(stream.context());
         });
         assert_eq!(Staging::byte_len(stream.context()), 0);
         buffer

@@ -210,12 +210,12 @@ fn kernel_that_writes_a_surface_waits_for_every_earlier_access_to_its_array() {
         let mut copy_from = || {
             array
                 .copy_to_device(region, &mut target)
-                .expect("the lengths are equal")
+                .expect("the lengths are equal");
         };
         let copy_to = || {
             array
                 .copy_from_device(region, &source)
-                .expect("the lengths are equal")
+                .expect("the lengths are equal");
         };
         let read = |stream: &Stream| {
             // SAFETY: nothing is launched with the value; the gate on the stream stands for the kernel.

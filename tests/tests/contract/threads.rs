@@ -80,7 +80,7 @@ fn one_context_for_each_device_serves_one_thread_through_all_of_them() {
     };
     on_driver(|test| assert!(work(test) >= 1));
     on_simulator(Config::new().with_devices(3), |test, _| {
-        assert_eq!(work(test), 3)
+        assert_eq!(work(test), 3);
     });
 }
 

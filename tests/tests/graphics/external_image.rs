@@ -85,7 +85,7 @@ fn image_of_vulkan_is_read_and_written_as_a_mipmapped_array() {
                 let (layout, region) = (vk::ImageLayout::GENERAL, region(level));
                 // SAFETY: the buffer has the number of texels of the level.
                 unsafe {
-                    device.cmd_copy_buffer_to_image(commands, *buffer, image, layout, &[region])
+                    device.cmd_copy_buffer_to_image(commands, *buffer, image, layout, &[region]);
                 };
             }
         });
@@ -110,7 +110,7 @@ fn image_of_vulkan_is_read_and_written_as_a_mipmapped_array() {
                 let (layout, region) = (vk::ImageLayout::GENERAL, region(level));
                 // SAFETY: the buffer has the number of texels of the level.
                 unsafe {
-                    device.cmd_copy_image_to_buffer(commands, image, layout, *buffer, &[region])
+                    device.cmd_copy_image_to_buffer(commands, image, layout, *buffer, &[region]);
                 };
             }
         });

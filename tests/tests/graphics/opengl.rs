@@ -28,7 +28,7 @@ impl OpenGl {
         // SAFETY: the buffer is of this context, which is current.
         unsafe {
             self.gl
-                .named_buffer_data_u8_slice(buffer, bytes, glow::DYNAMIC_COPY)
+                .named_buffer_data_u8_slice(buffer, bytes, glow::DYNAMIC_COPY);
         };
         self.expect_no_error();
         buffer
@@ -42,7 +42,7 @@ impl OpenGl {
         // SAFETY: the buffer has this many bytes, and the slice too.
         unsafe {
             self.gl
-                .get_buffer_sub_data(glow::COPY_READ_BUFFER, 0, &mut bytes)
+                .get_buffer_sub_data(glow::COPY_READ_BUFFER, 0, &mut bytes);
         };
         self.expect_no_error();
         bytes
@@ -56,8 +56,13 @@ impl OpenGl {
         unsafe { self.gl.bind_buffer(glow::COPY_WRITE_BUFFER, Some(target)) };
         // SAFETY: both are bound, and have this many bytes.
         unsafe {
-            self.gl
-                .copy_buffer_sub_data(glow::COPY_READ_BUFFER, glow::COPY_WRITE_BUFFER, 0, 0, len)
+            self.gl.copy_buffer_sub_data(
+                glow::COPY_READ_BUFFER,
+                glow::COPY_WRITE_BUFFER,
+                0,
+                0,
+                len,
+            );
         };
         self.expect_no_error();
     }
@@ -80,7 +85,7 @@ impl OpenGl {
                 glow::RGBA8,
                 width,
                 height,
-            )
+            );
         };
         for (level, texels) in (0..).zip(levels) {
             self.write_level(level, (width >> level, height >> level), texels);
@@ -134,7 +139,7 @@ impl OpenGl {
                 glow::RGBA,
                 glow::UNSIGNED_BYTE,
                 room,
-            )
+            );
         };
         self.expect_no_error();
         texels
@@ -155,7 +160,7 @@ impl OpenGl {
         // SAFETY: the slice has the size of the level.
         unsafe {
             self.gl
-                .tex_sub_image_2d(target, level, 0, 0, width, height, format, kind, texels)
+                .tex_sub_image_2d(target, level, 0, 0, width, height, format, kind, texels);
         };
         self.expect_no_error();
     }

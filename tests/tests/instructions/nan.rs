@@ -26,7 +26,7 @@ const SOURCES: usize = 4;
 fn instructions() -> Vec<(String, Format, Vec<Format>)> {
     let mut all = Vec::new();
     let mut add = |name: String, result: Format, sources: &[Format]| {
-        all.push((name, result, sources.to_vec()))
+        all.push((name, result, sources.to_vec()));
     };
     for rounding in ["rn", "rz", "rm", "rp"] {
         for operation in ["add", "sub", "mul", "div"] {

@@ -87,10 +87,10 @@ pub(super) fn render_types(header: &Header, sys: &syn::Path) -> Result<String> {
     for item in &mut file.items {
         match item {
             syn::Item::Const(constant) if constant.ident == "_" => {
-                *constant = layout::render(&layout::read(constant)?)
+                *constant = layout::render(&layout::read(constant)?);
             }
             syn::Item::Impl(zeroed) if is_default(zeroed) => {
-                *zeroed = render_default(&zeroed.self_ty)
+                *zeroed = render_default(&zeroed.self_ty);
             }
             _ => {}
         }

@@ -177,7 +177,7 @@ impl<'ast> Visit<'ast> for Scan<'_> {
 
     fn visit_item_impl(&mut self, block: &'ast syn::ItemImpl) {
         self.within(type_name(&block.self_ty), |scan| {
-            visit::visit_item_impl(scan, block)
+            visit::visit_item_impl(scan, block);
         });
     }
 

@@ -420,8 +420,8 @@ impl Operand for Memory<'_> {
         match self {
             // SAFETY: the caller calls `launched` after the operation was enqueued.
             Self::Read(memory) => unsafe { Argument::<&[u8]>::bind(memory, guard) }.map(|_| ()),
-            // SAFETY: as above.
             Self::Write(memory) => {
+                // SAFETY: as above.
                 unsafe { Argument::<&mut [u8]>::bind(memory, guard) }.map(|_| ())
             }
         }

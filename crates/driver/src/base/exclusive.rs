@@ -121,8 +121,8 @@ mod tests {
             for _ in 0..2 {
                 scope.spawn(|| {
                     (0..100).for_each(|_| {
-                        *lock.acquire("add").expect("another thread holds the lock") += 1
-                    })
+                        *lock.acquire("add").expect("another thread holds the lock") += 1;
+                    });
                 });
             }
         });

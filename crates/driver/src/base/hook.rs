@@ -338,7 +338,7 @@ mod tests {
         let driver = driver();
         let is_mine = on_this_thread();
         let _guard = observe_calls(move |_: &Call<'_>| {
-            assert!(!is_mine(), "the observer panics on purpose")
+            assert!(!is_mine(), "the observer panics on purpose");
         });
         driver.device_count().expect_err("the function fails");
         let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());

@@ -189,7 +189,7 @@ mod tests {
     fn notification_reaches_its_closure_until_it_is_forgotten() {
         let (sender, receiver) = mpsc::channel();
         let number = CALLBACKS.add(Arc::new(move |notification| {
-            sender.send(notification).expect("a receiver")
+            sender.send(notification).expect("a receiver");
         }));
         notify(number, over_budget(4096));
         let mut unknown = over_budget(0);

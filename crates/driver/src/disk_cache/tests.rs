@@ -191,8 +191,8 @@ fn concurrent_writers_and_readers_read_complete_entries_or_none() {
                 (0..10).for_each(|_| {
                     cache
                         .put(&key("a"), &contents(writer))
-                        .expect("it is written")
-                })
+                        .expect("it is written");
+                });
             });
         }
         for _ in 0..40 {

@@ -112,14 +112,14 @@ impl GraphCopy {
         raw.dstMemoryType = self.to.memory.kind();
         match self.from.memory {
             CopyMemory::Device(address) | CopyMemory::Unified(address) => {
-                raw.srcDevice = address.as_raw()
+                raw.srcDevice = address.as_raw();
             }
             CopyMemory::Host(address) => raw.srcHost = address,
             CopyMemory::Array(array) => raw.srcArray = array,
         }
         match self.to.memory {
             CopyMemory::Device(address) | CopyMemory::Unified(address) => {
-                raw.dstDevice = address.as_raw()
+                raw.dstDevice = address.as_raw();
             }
             CopyMemory::Host(address) => raw.dstHost = address,
             CopyMemory::Array(array) => raw.dstArray = array,

@@ -246,9 +246,9 @@ impl History {
     #[inline]
     pub(crate) fn after(&self, others: &mut AccessList, stream: &Stream, is_write: bool) {
         if is_write {
-            self.record_write(others, stream)
+            self.record_write(others, stream);
         } else {
-            self.record_read(others, stream)
+            self.record_read(others, stream);
         }
     }
 

@@ -119,7 +119,7 @@ impl Leased {
     #[inline]
     pub(super) fn end(&self, stream: &Stream, is_write: bool) {
         self.lock.end(is_write, |allocation| {
-            allocation.history.record(stream, is_write)
+            allocation.history.record(stream, is_write);
         });
     }
 

@@ -39,27 +39,36 @@ fn symbols(file: &[u8]) -> Option<Vec<Box<str>>> {
     const OBJECT: u8 = 1;
     let sections = file
         .get(index(number::<8>(file, 0x28)?)?..)?
-        .chunks_exact(SECTION_SIZE);
-    let sections: Vec<&[u8]> = sections.take(index(number::<2>(file, 0x3c)?)?).collect();
-    let contents = |section: &[u8]| {
+        .as_chunks::<SECTION_SIZE>()
+        .0
+        .iter();
+    let sections: Vec<&[u8; SECTION_SIZE]> =
+        sections.take(index(number::<2>(file, 0x3c)?)?).collect();
+    let contents = |section: &[u8; SECTION_SIZE]| {
         file.get(index(number::<8>(section, 0x18)?)?..)?
             .get(..index(number::<8>(section, 0x20)?)?)
     };
-    let table = sections
+    let table = *sections
         .iter()
-        .find(|section| number::<4>(section, 0x04) == Some(SYMBOLS))?;
+        .find(|section| number::<4>(**section, 0x04) == Some(SYMBOLS))?;
     let names = contents(sections.get(index(number::<4>(table, 0x28)?)?)?)?;
     let objects = contents(table)?
-        .chunks_exact(SYMBOL_SIZE)
+        .as_chunks::<SYMBOL_SIZE>()
+        .0
+        .iter()
         .filter(|symbol| symbol[4] & 0xf == OBJECT);
-    let text = |symbol: &[u8]| {
-        let name = names
-            .get(index(number::<4>(symbol, 0)?)?..)?
-            .split(|byte| *byte == 0)
-            .next()?;
-        std::str::from_utf8(name).ok().map(Box::from)
-    };
-    Some(objects.filter_map(text).collect())
+    Some(
+        objects
+            .filter_map(|symbol| symbol_name(symbol, names))
+            .collect(),
+    )
+}
+
+/// Returns the name of a symbol of the table, whose names `names` contains.
+fn symbol_name(symbol: &[u8], names: &[u8]) -> Option<Box<str>> {
+    let start = index(number::<4>(symbol, 0)?)?;
+    let name = names.get(start..)?.split(|byte| *byte == 0).next()?;
+    std::str::from_utf8(name).ok().map(Box::from)
 }
 
 fn index(value: u64) -> Option<usize> {

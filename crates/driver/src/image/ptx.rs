@@ -143,7 +143,7 @@ impl Declaration {
             }
             ".texref" | ".samplerref" | ".surfref" => self.element = Some(8),
             directive if directive.starts_with('.') => {
-                self.element = type_size(directive).or(self.element)
+                self.element = type_size(directive).or(self.element);
             }
             _name => {}
         }

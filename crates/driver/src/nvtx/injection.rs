@@ -199,14 +199,14 @@ mod tests {
         // SAFETY: the table is a static of this type.
         let callbacks = unsafe { &*callbacks };
         let (mut places, mut count) = (ptr::null(), 0);
-        // SAFETY: both are valid for writes.
         assert_eq!(
+            // SAFETY: both are valid for writes.
             unsafe { (callbacks.get_module)(CORE, &raw mut places, &raw mut count) },
             1
         );
         assert_eq!(count, 16);
-        // SAFETY: both output pointers may be null.
         assert_eq!(
+            // SAFETY: both output pointers may be null.
             unsafe { (callbacks.get_module)(7, ptr::null_mut(), ptr::null_mut()) },
             0
         );

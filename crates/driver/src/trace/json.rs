@@ -159,7 +159,7 @@ impl fmt::Display for Text<'_> {
             match character {
                 '"' | '\\' => write!(formatter, "\\{character}")?,
                 control if u32::from(control) < 0x20 => {
-                    write!(formatter, "\\u{:04x}", u32::from(control))?
+                    write!(formatter, "\\u{:04x}", u32::from(control))?;
                 }
                 other => formatter.write_char(other)?,
             }

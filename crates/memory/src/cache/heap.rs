@@ -208,7 +208,7 @@ impl Heap {
                 length: class.bytes(),
                 stream,
                 epoch,
-            })
+            });
         });
         blocks.into_iter().for_each(|block| self.coalesce(block));
     }

@@ -200,7 +200,7 @@ mod tests {
             heap.add_segment(Segment {
                 start: 1 << 20,
                 length: BYTES as u64,
-            })
+            });
         });
         let block = heap
             .take(STREAM, BlockSize::of(BYTES), 1, None)

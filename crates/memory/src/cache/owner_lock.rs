@@ -252,7 +252,7 @@ mod tests {
                 });
                 for _ in 0..2 {
                     scope.spawn(|| {
-                        (0..claims).for_each(|_| *lock.claim().expect("there is a barrier") += 1)
+                        (0..claims).for_each(|_| *lock.claim().expect("there is a barrier") += 1);
                     });
                 }
             });

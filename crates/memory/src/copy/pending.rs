@@ -230,7 +230,7 @@ impl<B> AsRef<Event> for Detached<B> {
 
 impl<B> fmt::Debug for Pending<B> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Pending({:?})", &*self.event)
+        write!(formatter, "Pending({:?})", *self.event)
     }
 }
 

@@ -88,7 +88,7 @@ impl Snapshot {
             pickle.key("segments");
             let segments = layout::segments(&self.segments, &self.live, &self.events);
             pickle.list(&segments, |pickle, segment| {
-                self.write_segment(pickle, segment)
+                self.write_segment(pickle, segment);
             });
             pickle.key("device_traces");
             // The viewer indexes events by device ordinal.
@@ -169,7 +169,7 @@ impl Snapshot {
         });
         actions.extend(taken.as_ref().map(|taken| ("snapshot", taken)));
         pickle.list(&actions, |pickle, (action, event)| {
-            write_event(pickle, action, event)
+            write_event(pickle, action, event);
         });
     }
 }

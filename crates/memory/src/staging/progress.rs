@@ -276,7 +276,7 @@ mod tests {
                         let mut slot = slots[tile.index % size.slots].lock();
                         match direction {
                             Direction::ToDevice => {
-                                slot[..tile.part.len()].copy_from_slice(tile.part)
+                                slot[..tile.part.len()].copy_from_slice(tile.part);
                             }
                             Direction::ToHost => assert_eq!(slot[..tile.part.len()], *tile.part),
                         }

@@ -194,9 +194,9 @@ fn tile_length(bytes: usize, longest: usize) -> usize {
 /// the tiles have left the caches of the cores, and bypassing the shared cache would be slower.
 fn stage(slot: &mut [u8], source: &[u8], is_first_use: bool) {
     if is_first_use {
-        copy_past_cache(slot, source)
+        copy_past_cache(slot, source);
     } else {
-        slot.copy_from_slice(source)
+        slot.copy_from_slice(source);
     }
 }
 

@@ -277,7 +277,7 @@ impl Shared {
             match self.asynchronous()? {
                 ncclResult_t::ncclSuccess => return Ok(()),
                 ncclResult_t::ncclInProgress if start.elapsed() < timeout => {
-                    self.expect_not_expired(operation)?
+                    self.expect_not_expired(operation)?;
                 }
                 ncclResult_t::ncclInProgress => {
                     self.fail();

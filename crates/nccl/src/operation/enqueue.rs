@@ -163,12 +163,14 @@ impl Form {
                     ncclScatter(source, target, count, element, peer, communicator, stream)
                 )
             },
-            // SAFETY: as above.
             Kind::AllToAll
             | Kind::Gather
             | Kind::GatherInto
             | Kind::Scatter
-            | Kind::ScatterFrom => unsafe { self.transfers(call) },
+            | Kind::ScatterFrom => {
+                // SAFETY: as above.
+                unsafe { self.transfers(call) }
+            }
             // SAFETY: the source has `count` elements.
             Kind::Send => unsafe {
                 call!(

@@ -392,7 +392,7 @@ impl fmt::Display for Report {
         match &self.stream_race {
             Some(race) => write!(f, "{race}")?,
             None if matches!(self.kind, ReportKind::StaleNode { .. }) => {
-                write!(f, "{}", self.kind)?
+                write!(f, "{}", self.kind)?;
             }
             None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
             None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,

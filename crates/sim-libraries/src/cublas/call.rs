@@ -303,7 +303,7 @@ impl Call {
         compute: impl Fn(&mut Memory<'_>) + Send + Sync + 'static,
     ) -> Result {
         let operation = LibraryOperation::new(self.name, self.operands, move |operands| {
-            compute(&mut Memory(operands))
+            compute(&mut Memory(operands));
         });
         // SAFETY: the caller of the library guarantees the operands, as those of a kernel.
         unsafe { operation.enqueue(self.handle.stream()) }

@@ -73,9 +73,9 @@ macro_rules! function {
                 types: [type_a, type_b, type_c],
                 compute,
             };
-            // SAFETY: the caller upholds the contract of the C function.
             code(
                 Call::new("cublasGemmGroupedBatchedEx", handle)
+                    // SAFETY: the caller upholds the contract of the C function.
                     .and_then(|call| unsafe { gemm(call, &groups) }),
             )
         }

@@ -157,7 +157,7 @@ unsafe extern "C" fn get_property(
 /// As on hardware, a new stream comes without the workspace of the caller.
 unsafe extern "C" fn set_stream(handle: cublasHandle_t, stream: cudaStream_t) -> cublasStatus_t {
     code(change(handle, |state| {
-        (state.stream, state.workspace) = (stream.addr(), (0, 0))
+        (state.stream, state.workspace) = (stream.addr(), (0, 0));
     }))
 }
 
@@ -178,7 +178,7 @@ unsafe extern "C" fn set_workspace(
         return INVALID;
     }
     code(change(handle, |state| {
-        state.workspace = (workspace.addr() as u64, bytes)
+        state.workspace = (workspace.addr() as u64, bytes);
     }))
 }
 

@@ -200,7 +200,7 @@ unsafe fn get<T>(
     unsafe {
         place
             .cast::<u8>()
-            .copy_from_nonoverlapping(value.as_ptr(), value.len())
+            .copy_from_nonoverlapping(value.as_ptr(), value.len());
     };
     if written.is_null() {
         return Ok(());

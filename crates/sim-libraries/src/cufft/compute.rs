@@ -149,7 +149,9 @@ fn along<T: FftNum>(
 
 fn pairs<T: FftNum>(numbers: &[T]) -> Vec<Complex<T>> {
     numbers
-        .chunks_exact(2)
+        .as_chunks::<2>()
+        .0
+        .iter()
         .map(|parts| Complex::new(parts[0], parts[1]))
         .collect()
 }

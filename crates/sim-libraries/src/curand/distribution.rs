@@ -53,7 +53,9 @@ fn standard_normal<T: Real>(generator: &mut Generator, len: usize) -> Result<Vec
         return Ok(bits.into_iter().map(|bits| quantile(unit(bits))).collect());
     }
     let pairs = bits
-        .chunks_exact(2)
+        .as_chunks::<2>()
+        .0
+        .iter()
         .flat_map(|pair| normal::box_muller(unit(pair[0]), unit(pair[1])));
     Ok(pairs.collect())
 }

@@ -206,7 +206,7 @@ unsafe extern "C" fn set_stream(raw: curandGenerator_t, stream: cudaStream_t) ->
 unsafe extern "C" fn set_seed(raw: curandGenerator_t, seed: c_ulonglong) -> curandStatus_t {
     code(with(raw, |generator| {
         generator.set(!generator.settings.is_quasi_random(), |settings| {
-            settings.seed = seed
+            settings.seed = seed;
         })
     }))
 }
@@ -214,7 +214,7 @@ unsafe extern "C" fn set_seed(raw: curandGenerator_t, seed: c_ulonglong) -> cura
 unsafe extern "C" fn set_offset(raw: curandGenerator_t, offset: c_ulonglong) -> curandStatus_t {
     code(with(raw, |generator| {
         generator.set(generator.settings.has_offset(), |settings| {
-            settings.offset = offset
+            settings.offset = offset;
         })
     }))
 }
@@ -242,7 +242,7 @@ unsafe extern "C" fn set_dimensions(raw: curandGenerator_t, dimensions: c_uint) 
             return Err(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE);
         }
         generator.set(generator.settings.is_quasi_random(), |settings| {
-            settings.dimensions = dimensions
+            settings.dimensions = dimensions;
         })
     }))
 }

@@ -71,7 +71,7 @@ fn take_all(mut steps: Vec<Step>) -> Result {
 pub(super) fn record(result: Result) -> Result {
     if let Err(error) = result {
         GROUP.with_borrow_mut(|group| {
-            group.error = group.error.or((group.depth > 0).then_some(error))
+            group.error = group.error.or((group.depth > 0).then_some(error));
         });
     }
     result

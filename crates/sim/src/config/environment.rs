@@ -62,7 +62,7 @@ impl Config {
         let mut config = Self::new();
         let number = "a number";
         set(&variable, "CURIUM_SIM_DEVICES", number, parse, |value| {
-            config.devices = value
+            config.devices = value;
         })?;
         set(
             &variable,
@@ -99,7 +99,7 @@ impl Config {
             },
         )?;
         set(&variable, "CURIUM_SIM_SEED", number, parse, |value| {
-            config.seed = value
+            config.seed = value;
         })?;
         set(
             &variable,

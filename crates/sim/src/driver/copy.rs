@@ -147,7 +147,7 @@ impl Driver {
                 let mut staged = vec![0; size].into_boxed_slice();
                 // SAFETY: the caller of the copy guarantees that `size` bytes at `host` can be read now.
                 unsafe {
-                    std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size)
+                    std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size);
                 };
                 self.transfer(stream, (to, CopyOperand::Staged(staged)), size, Wait::Never)
             }

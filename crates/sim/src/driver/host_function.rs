@@ -72,7 +72,7 @@ impl HostFunction {
             Callee::Function(function) => unsafe { function(self.data) },
             // SAFETY: the caller that enqueued the callback guaranteed that it can be called with this argument.
             Callee::Callback(callback, stream) => unsafe {
-                callback(stream, CUresult::CUDA_SUCCESS, self.data)
+                callback(stream, CUresult::CUDA_SUCCESS, self.data);
             },
         });
     }

@@ -92,8 +92,8 @@ impl Driver {
         let link = state.link(link)?;
         let logs = link.logs;
         let text = match kind {
-            // SAFETY: the caller passes a library of this size.
             CUjitInputType::CU_JIT_INPUT_LIBRARY
+                // SAFETY: the caller passes a library of this size.
                 if unsafe { runtime::is_in(data.as_ptr().cast(), size) } =>
             {
                 if link.texts.iter().any(|text| text == runtime::PTX) {

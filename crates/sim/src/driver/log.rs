@@ -150,7 +150,12 @@ impl Driver {
             host_function::run(|| {
                 // SAFETY: the caller that registered the callback guaranteed that it can be called with its argument and a message.
                 unsafe {
-                    (listener.callback)(listener.data, CUlogLevel::CU_LOG_LEVEL_ERROR, text, length)
+                    (listener.callback)(
+                        listener.data,
+                        CUlogLevel::CU_LOG_LEVEL_ERROR,
+                        text,
+                        length,
+                    );
                 }
             });
         }

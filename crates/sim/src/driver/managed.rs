@@ -295,7 +295,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
         }
         self.memory().advise(address, size as u64, |advice| {
-            advice.last_prefetch = Some(place)
+            advice.last_prefetch = Some(place);
         })?;
         self.queue_nothing(stream)
     }

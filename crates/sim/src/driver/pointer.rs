@@ -52,7 +52,7 @@ impl Driver {
                 .is_some_and(|found| !found.purpose.is_on_host());
             match *attribute {
                 CUpointer_attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if is_unseen => {
-                    put_as(value, 0_u64)?
+                    put_as(value, 0_u64)?;
                 }
                 attribute => self.put_attribute(value, attribute, found.as_ref(), address)?,
             }

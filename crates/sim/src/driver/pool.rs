@@ -213,7 +213,7 @@ impl Driver {
                 pool.reserved_high = pool.reserved;
             }
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH if read()? == 0 => {
-                pool.used_high = pool.used
+                pool.used_high = pool.used;
             }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }

@@ -277,7 +277,7 @@ impl Driver {
             }
             match resource.type_ {
                 CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => {
-                    combined.multiprocessors += Set::read(*resource)?.count
+                    combined.multiprocessors += Set::read(*resource)?.count;
                 }
                 CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG => {
                     // SAFETY: of a description of this type, this field is the one that is filled in.

@@ -59,14 +59,14 @@ impl Driver {
                 value.accessPolicyWindow = stream.attributes.window();
             }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
-                value.syncPolicy = stream.attributes.policy
+                value.syncPolicy = stream.attributes.policy;
             }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY => value.priority = stream.priority,
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => {
-                value.memSyncDomain = stream.attributes.domain
+                value.memSyncDomain = stream.attributes.domain;
             }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
-                value.memSyncDomainMap = stream.attributes.map
+                value.memSyncDomainMap = stream.attributes.map;
             }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }

@@ -154,7 +154,7 @@ impl Reserved {
         // SAFETY: the range is within the mapping and belongs to a single allocation.
         unsafe {
             self.host(range.start)
-                .poison((range.end - range.start) as usize)
+                .poison((range.end - range.start) as usize);
         };
     }
 

@@ -101,7 +101,7 @@ impl Memory {
                     place.0.cast_const(),
                     into[offset..offset + room].as_mut_ptr(),
                     room,
-                )
+                );
             };
         })?;
         let is_uninitialized = |found: &Allocation| {
@@ -134,7 +134,7 @@ impl Memory {
         self.each_part(run, true, |place, offset, room| {
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe {
-                ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), place.0, room)
+                ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), place.0, room);
             };
         })
     }

@@ -97,7 +97,7 @@ impl Driver {
                     state = self
                         .changed()
                         .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner)
+                        .unwrap_or_else(PoisonError::into_inner);
                 }
                 Next::Wait(Some(time)) => {
                     state.schedule.watchers += 1;
@@ -113,7 +113,7 @@ impl Driver {
                     self.changed().notify_all();
                 }
                 Next::Run(ticket, place, Work::Device(work)) => {
-                    state = self.run(state, ticket, place, work)
+                    state = self.run(state, ticket, place, work);
                 }
                 Next::Run(ticket, place, Work::Wait(is_met)) => {
                     state = self.poll_condition(state, ticket, place, is_met);
@@ -185,13 +185,13 @@ impl Driver {
         while !state.schedule.is_closed() {
             match state.schedule.next_host_function() {
                 Some((ticket, place, function)) => {
-                    state = self.call_host_function(state, ticket, place, &function)
+                    state = self.call_host_function(state, ticket, place, &function);
                 }
                 None => {
                     state = self
                         .changed()
                         .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner)
+                        .unwrap_or_else(PoisonError::into_inner);
                 }
             }
         }

@@ -125,8 +125,8 @@ fn error_names_are_those_of_the_constants() {
         api,
         cuGetErrorName(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, &raw mut name)
     );
-    // SAFETY: the name is static text.
     assert_eq!(
+        // SAFETY: the name is static text.
         unsafe { CStr::from_ptr(name) },
         c"CUDA_ERROR_ILLEGAL_ADDRESS"
     );

@@ -126,7 +126,7 @@ fn kernel_of_an_unloaded_module_is_reported() {
     let graph = graph(&fixture);
     launch_of(&fixture, graph, function);
     refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || {
-        ok!(fixture.api, cuModuleUnload(module))
+        ok!(fixture.api, cuModuleUnload(module));
     });
     let text = fixture.simulator.reports()[0].to_string();
     assert_eq!(text, "graph node 1: its kernel was unloaded");
@@ -158,7 +158,7 @@ fn kernel_of_an_unloaded_library_is_reported() {
     let graph = graph(&fixture);
     launch_of(&fixture, graph, kernel.cast());
     refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || {
-        ok!(fixture.api, cuLibraryUnload(library))
+        ok!(fixture.api, cuLibraryUnload(library));
     });
 }
 
@@ -180,7 +180,7 @@ fn destroyed_event_is_reported() {
             )
         };
         refused(&fixture, graph, Stale::Event, STALE_HANDLE, || {
-            ok!(fixture.api, cuEventDestroy_v2(event))
+            ok!(fixture.api, cuEventDestroy_v2(event));
         });
     }
 }
@@ -191,7 +191,7 @@ fn freed_memory_is_reported_with_its_address() {
     let (memory, graph) = (fixture.alloc(64), graph(&fixture));
     fill_of(&fixture, graph, &[], memory + 16);
     refused(&fixture, graph, Stale::Memory, INVALID, || {
-        ok!(fixture.api, cuMemFree_v2(memory))
+        ok!(fixture.api, cuMemFree_v2(memory));
     });
     let text = fixture.simulator.reports()[0].to_string();
     let (node, place) = ("graph node 1: its memory was freed", memory + 16);
@@ -221,7 +221,7 @@ fn freed_host_memory_is_reported() {
         cuGraphAddMemcpyNode(_, graph, ptr::null(), 0, &raw const params, fixture.context)
     );
     refused(&fixture, graph, Stale::Memory, INVALID, || {
-        ok!(fixture.api, cuMemFreeHost(host))
+        ok!(fixture.api, cuMemFreeHost(host));
     });
 }
 
@@ -261,7 +261,7 @@ fn child_graphs_are_searched() {
     );
     ok!(fixture.api, cuGraphDestroy(child));
     refused(&fixture, parent, Stale::Event, STALE_HANDLE, || {
-        ok!(fixture.api, cuEventDestroy_v2(event))
+        ok!(fixture.api, cuEventDestroy_v2(event));
     });
 }
 

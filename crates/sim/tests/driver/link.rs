@@ -151,8 +151,10 @@ fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
         let found = fixture.download(memory, 4 * (1 + BLOCKS as usize));
         assert!(
             found
-                .chunks_exact(4)
-                .all(|count| count == BLOCKS.to_le_bytes()),
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .all(|count| *count == BLOCKS.to_le_bytes()),
             "{found:?}"
         );
     }

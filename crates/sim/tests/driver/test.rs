@@ -73,8 +73,7 @@ fn test_that_leaks_fails_with_the_object_and_its_call() {
 #[test]
 fn clones_share_one_driver_that_ends_with_the_last() {
     let api = {
-        let simulator =
-            Simulator::new(curium_sim::Config::new()).expect("there is room for a simulator");
+        let simulator = Simulator::new(Config::new()).expect("there is room for a simulator");
         let other = simulator.clone();
         let api = simulator.api();
         drop(simulator);

@@ -26,8 +26,8 @@ fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
         assert!(name.is_null() && text.is_null(), "{code:?}");
         return None;
     }
-    // SAFETY: the driver returned static strings.
     Some([name, text].map(|text| {
+        // SAFETY: the driver returned static strings.
         unsafe { CStr::from_ptr(text) }
             .to_string_lossy()
             .into_owned()

@@ -255,8 +255,8 @@ fn printf_of_a_kernel_that_fails_appears_though_nothing_waits() {
         name,
         || {
             on_simulator(Config::new().with_checks(Checks::Quiet), |test, _| {
-                fail(test)
-            })
+                fail(test);
+            });
         },
         |output, _| assert!(output.contains("hello"), "{output}"),
     );

@@ -158,7 +158,7 @@ fn allocations_and_synchronous_copies_do_not_wait_for_other_streams() {
             returned!(driver, cuMemAlloc_v2(&raw mut address, 64))
         });
         in_context(test, |driver| {
-            assert_eq!(returned!(driver, cuMemFree_v2(address)), OK)
+            assert_eq!(returned!(driver, cuMemFree_v2(address)), OK);
         });
         assert_returns(test, Gate::on(&stream), |driver| {
             let host = [7_u32; 4];

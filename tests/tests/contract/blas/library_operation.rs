@@ -157,8 +157,8 @@ fn faults_of_launches_apply() {
 fn stream_of_no_simulator_is_refused() {
     let operation = LibraryOperation::new("nothing", [], |_| {});
     let unknown = std::ptr::without_provenance_mut(0x1000);
-    // SAFETY: the operation accesses nothing.
     assert_eq!(
+        // SAFETY: the operation accesses nothing.
         unsafe { operation.enqueue(unknown) },
         Err(CUresult::CUDA_ERROR_INVALID_HANDLE)
     );

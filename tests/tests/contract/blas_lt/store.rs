@@ -102,7 +102,7 @@ fn newer() -> CuBlasLt {
                 99
             } else {
                 1
-            })
+            });
         };
         cublasStatus_t::CUBLAS_STATUS_SUCCESS
     }

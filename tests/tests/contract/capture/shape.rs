@@ -32,10 +32,10 @@ fn info(stream: &Stream) -> Result<(u64, CUgraph, Vec<CUgraphNode>)> {
             )
         )
     }?;
-    // SAFETY: the driver keeps the list until the next call for this stream.
     let nodes = if count == 0 {
         &[]
     } else {
+        // SAFETY: the driver keeps the list until the next call for this stream.
         unsafe { std::slice::from_raw_parts(nodes, count) }
     };
     Ok((number, graph, nodes.to_vec()))
@@ -107,7 +107,7 @@ fn stream_reports_its_capture_until_it_ends() {
         assert_eq!(ended, graph);
         destroy(&stream, graph);
         let next = captured(&stream, || {
-            assert_ne!(info(&stream).expect("a stream can be queried").0, number)
+            assert_ne!(info(&stream).expect("a stream can be queried").0, number);
         });
         destroy(&stream, next);
     });
@@ -167,7 +167,7 @@ fn capture_into_a_graph_adds_to_its_nodes() {
     on_driver(|test| {
         let (stream, first, second) = (test.stream(), words(test), words(test));
         let graph = captured(&stream, || {
-            fill(&stream, address(&first), 3, 4).expect("a fill can be captured")
+            fill(&stream, address(&first), 3, 4).expect("a fill can be captured");
         });
         let (mut node, mut count) = (ptr::null_mut(), 1);
         // SAFETY: the graph is live, and the address is valid for writes of one node.

@@ -162,7 +162,7 @@ impl<'ast> Visit<'ast> for Interface {
         for item in &item.items {
             match (item, &of_trait) {
                 (ImplItem::Fn(function), None) if is_public(&function.vis) => {
-                    self.add_method(&owner, function)
+                    self.add_method(&owner, function);
                 }
                 (ImplItem::Fn(function), Some(Some(_))) => self.add_method(&owner, function),
                 (ImplItem::Macro(_), Some(Some(functions))) => {

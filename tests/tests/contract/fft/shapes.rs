@@ -78,8 +78,8 @@ fn plans_move_to_other_threads_and_streams_wait_for_each_other() {
                 (0..2).for_each(|_| {
                     forward
                         .forward_in_place(&mut data)
-                        .expect("the memory fits")
-                })
+                        .expect("the memory fits");
+                });
             });
         });
         let data = data.to_vec().expect("it can be read");

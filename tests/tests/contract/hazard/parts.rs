@@ -20,7 +20,7 @@ fn writes_of_parts_on_several_streams_are_all_waited_for_once() {
         let read = || {
             accesses
                 .before_read(&mut guard(&reader))
-                .expect("the stream can wait")
+                .expect("the stream can wait");
         };
         assert_eq!(waits(simulator, read), 3, "the allocation and both writes");
         assert_eq!(
@@ -31,7 +31,7 @@ fn writes_of_parts_on_several_streams_are_all_waited_for_once() {
         let read_on_own = || {
             accesses
                 .before_read(&mut guard(&own))
-                .expect("the stream can wait")
+                .expect("the stream can wait");
         };
         assert_eq!(waits(simulator, read_on_own), 2, "both writes");
     });
@@ -47,7 +47,7 @@ fn stream_of_the_last_write_covers_the_work_it_has_waited_for() {
         let write = |accesses: &Accesses, stream| {
             accesses
                 .before_write(&mut guard(stream))
-                .expect("the stream can wait")
+                .expect("the stream can wait");
         };
         assert_eq!(
             waits(simulator, || write(&accesses, &own)),
@@ -76,7 +76,7 @@ fn part_written_after_a_wait_is_waited_for_again() {
         let write = || {
             accesses
                 .before_write(&mut guard(&own))
-                .expect("the stream can wait")
+                .expect("the stream can wait");
         };
         accesses.after_partial_write(&mut guard(&other));
         assert_eq!(waits(simulator, write), 1);

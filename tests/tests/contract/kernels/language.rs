@@ -180,7 +180,7 @@ fn assert_barrier_holds(test: &TestDriver, kernel: &BarrierKernel, blocks: u32) 
 #[test]
 fn grid_barrier_holds_every_block_until_all_are_there() {
     on_driver(|test| {
-        assert_barrier_holds(test, &kernel(test, kernels::LANGUAGE, "grid_barrier"), 8)
+        assert_barrier_holds(test, &kernel(test, kernels::LANGUAGE, "grid_barrier"), 8);
     });
 }
 

@@ -222,7 +222,7 @@ fn abort_by_an_observer_during_an_operation_of_its_thread_is_refused() {
         let abort = move || {
             result
                 .set(handle.abort())
-                .expect("the observer runs it once")
+                .expect("the observer runs it once");
         };
         // The operation waits for the stream that wrote the memory.
         let observer = observe_calls(During::call_of(Function::cuStreamWaitEvent, abort));

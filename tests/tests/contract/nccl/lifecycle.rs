@@ -171,9 +171,9 @@ fn finalized_communicator_is_destroyed_once_and_has_no_operations() {
                     [rank.size() as f32; 64]
                 );
                 if rank.rank() == 0 {
-                    rank.close()
+                    rank.close();
                 } else {
-                    drop(rank)
+                    drop(rank);
                 }
             });
         }

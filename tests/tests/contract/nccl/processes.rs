@@ -39,7 +39,7 @@ fn free_port() -> u16 {
 fn on_processes(name: &str, count: usize, test: impl FnOnce(Rank)) -> Vec<(bool, String)> {
     let input = format!("{count} {}", free_port());
     outcomes_of_processes(name, count, &input, |rank, input| {
-        test(meet(rank, input, |device| device))
+        test(meet(rank, input, |device| device));
     })
 }
 

@@ -138,7 +138,7 @@ fn each_order_is_that_of_the_library() {
         orders.iter().for_each(|(order, _)| {
             generator
                 .set_ordering(*order)
-                .expect("the library accepts it")
+                .expect("the library accepts it");
         });
         let set = std::mem::take(&mut *ORDERS.lock().unwrap_or_else(PoisonError::into_inner));
         assert_eq!(set, orders.map(|(_, raw)| raw));

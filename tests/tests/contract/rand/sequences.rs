@@ -216,7 +216,7 @@ fn generators_move_to_other_threads_and_streams_wait_for_each_other() {
         let mut numbers = DeviceBuffer::<f32>::zeroed(&stream, 1000).expect("memory suffices");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                (0..4).for_each(|_| generator.uniform(&mut numbers).expect("the length fits"))
+                (0..4).for_each(|_| generator.uniform(&mut numbers).expect("the length fits"));
             });
         });
         let drawn = numbers.to_vec().expect("it can be read");

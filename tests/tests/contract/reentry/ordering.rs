@@ -59,7 +59,7 @@ fn owner_of_leased_memory_is_dropped_during_the_launch_that_waits_for_it() {
                     .unwrap_or_else(PoisonError::into_inner)
                     .take()
                     .expect("it is called once"),
-            )
+            );
         };
         // The launch waits for the work of the other stream.
         let guard = observe_calls(During::call_of(Function::cuEventRecord, action));
@@ -134,7 +134,7 @@ fn executable_graph_that_is_dropped_during_a_launch_of_another_leaves_its_memory
                     .unwrap_or_else(PoisonError::into_inner)
                     .take()
                     .expect("it is called once"),
-            )
+            );
         };
         let guard = observe_calls(During::call_of(Function::cuEventRecord, action));
         leasing.exec.launch(&own).expect("it can be launched");

@@ -201,9 +201,9 @@ fn narrow(value: f64) -> u64 {
     while low < high {
         let middle = (low + high) / 2;
         if F16.value(middle) < value.abs() {
-            low = middle + 1
+            low = middle + 1;
         } else {
-            high = middle
+            high = middle;
         }
     }
     if value.is_sign_negative() {

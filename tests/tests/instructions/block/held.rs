@@ -91,8 +91,10 @@ impl Sizes {
             let held = held();
             let mut all: Vec<u32> = held
                 .image
-                .chunks_exact(4)
-                .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|word| u32::from_le_bytes(*word))
                 .collect();
             all.resize(words, 0);
             all.extend(held.inputs.iter().chain(&held.before).flatten());

@@ -174,11 +174,7 @@ fn results(
             (table, &flat, &mut left, &mut work),
         )
     }?;
-    Ok(left
-        .to_vec()?
-        .chunks_exact(4)
-        .map(|left| [left[0], left[1], left[2], left[3]])
-        .collect())
+    Ok(left.to_vec()?.as_chunks::<4>().0.to_vec())
 }
 
 /// Returns a description of the mismatch of a form's results, or an empty string.

@@ -142,9 +142,12 @@ fn rounded(part: &Part, from: &[u8], byte: usize) -> u8 {
 
 /// Returns bytes as the results of the threads.
 fn left(bytes: &[u8]) -> Vec<Left> {
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("it has 8 bytes"));
-    let thread = |bytes: &[u8]| std::array::from_fn(|index| word(&bytes[8 * index..8 * index + 8]));
-    bytes.chunks_exact(32).map(thread).collect()
+    let (words, _) = bytes.as_chunks::<8>();
+    let (threads, _) = words.as_chunks::<4>();
+    threads
+        .iter()
+        .map(|words| words.map(u64::from_le_bytes))
+        .collect()
 }
 
 /// Returns the operands of a block's threads as bytes.

@@ -147,7 +147,7 @@ impl OutOfMemoryError {
     fn write_figures(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.limit, self.used) {
             (Some(limit), Some(used)) => {
-                write!(formatter, ", {used} of {limit} bytes of the limit in use")?
+                write!(formatter, ", {used} of {limit} bytes of the limit in use")?;
             }
             (Some(limit), None) => write!(formatter, ", limit {limit} bytes")?,
             (None, Some(used)) => write!(formatter, ", {used} bytes in use")?,

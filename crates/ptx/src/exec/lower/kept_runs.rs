@@ -103,7 +103,7 @@ impl Lowerer<'_> {
             match op.runs {
                 RunsSlot::Reuse(slot) => is_used[usize::from(slot)] = true,
                 RunsSlot::Keep(slot) if !std::mem::take(&mut is_used[usize::from(slot)]) => {
-                    op.runs = RunsSlot::None
+                    op.runs = RunsSlot::None;
                 }
                 RunsSlot::Keep(_) | RunsSlot::None => {}
             }

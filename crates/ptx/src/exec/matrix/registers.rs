@@ -61,7 +61,7 @@ pub(super) fn gather<T: Number, const WIDE: bool>(
             }
         }
         Order::Transposed(distance) => {
-            transpose::<T, WIDE>(placed, numbers, distance.into(), values)
+            transpose::<T, WIDE>(placed, numbers, distance.into(), values);
         }
         Order::Any => {
             for (values, slots) in octets {

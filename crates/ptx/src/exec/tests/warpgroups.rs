@@ -65,12 +65,12 @@ fn product_of_halves_from_shared_memory_is_added_to_registers() {
     bench.memory.write(0, &image);
     bench.launch(1, 128).expect("no fault");
     let found = bench.memory.read::<u32>(8192, 512);
-    for (thread, registers) in found.chunks_exact(4).enumerate() {
+    for (thread, registers) in found.as_chunks::<4>().0.iter().enumerate() {
         let (row, column) = (thread / 32 * 16 + thread % 32 / 4, thread % 4 * 2);
         let expected = [(0, 0), (0, 1), (8, 0), (8, 1)]
             .map(|(down, right)| 10 - (row + down + column + right) as i32);
         assert_eq!(
-            registers,
+            *registers,
             expected.map(|value| (value as f32).to_bits()),
             "thread {thread}"
         );

@@ -196,7 +196,7 @@ impl Unmet {
         {
             match requirement.subject {
                 Subject::Form(opcode, _) => {
-                    unmet.forms.entry(opcode).or_default().push(requirement)
+                    unmet.forms.entry(opcode).or_default().push(requirement);
                 }
                 Subject::Pair(opcode) => unmet
                     .forms

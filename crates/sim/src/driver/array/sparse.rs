@@ -106,7 +106,7 @@ impl Driver {
             changes.iter().for_each(|change| {
                 change
                     .tiles
-                    .set(change.origin, change.extent, change.is_mapped)
+                    .set(change.origin, change.extent, change.is_mapped);
             });
             Ok(())
         };
@@ -152,7 +152,7 @@ impl Driver {
         match info.memOperationType {
             CUmemOperationType::CU_MEM_OPERATION_TYPE_UNMAP => {}
             CUmemOperationType::CU_MEM_OPERATION_TYPE_MAP => {
-                self.check_tile_memory(info, tiles * TILE)?
+                self.check_tile_memory(info, tiles * TILE)?;
             }
             _ => return Err(INVALID),
         }

@@ -110,7 +110,7 @@ impl Driver {
         let limits = &mut state.usable_mut(home)?.limits;
         match limit {
             CUlimit::CU_LIMIT_STACK_SIZE => {
-                limits.stack = at_most(value, MOST_STACK)?.next_multiple_of(16)
+                limits.stack = at_most(value, MOST_STACK)?.next_multiple_of(16);
             }
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE if limits.launched.prints => {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);

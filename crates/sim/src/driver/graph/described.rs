@@ -93,8 +93,8 @@ impl Driver {
                 };
                 self.kernel(state, &params)
             }
-            // SAFETY: the type of the description is a copy.
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => {
+                // SAFETY: the type of the description is a copy.
                 self.copy_content(state, unsafe { union.memcpy }.copyParams)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
@@ -184,8 +184,8 @@ impl Driver {
                 described.dptr = params.dptr;
                 Ok(content)
             }
-            // SAFETY: the type of the description is a free node.
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
+                // SAFETY: the type of the description is a free node.
                 self.free_content(state, graph, unsafe { union.free }.dptr)
             }
             // Semaphores of other interfaces do not exist here.

@@ -77,9 +77,9 @@ impl Driver {
         write_data(data, &data_of, room)?;
         // The count is written once, with the last list.
         let mut written = room;
-        // SAFETY: the pointer is to a local `usize`.
         write_list(
             from,
+            // SAFETY: the pointer is to a local `usize`.
             unsafe { Pointer::from_raw(&raw mut written) },
             &before,
         )?;
