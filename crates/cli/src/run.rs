@@ -2,6 +2,7 @@
 
 mod group;
 mod input;
+mod interrupts;
 mod output;
 mod ranks;
 
@@ -68,6 +69,10 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<ExitCode> {
     let grace = Duration::from_secs(options.grace);
     let mut ranks = Ranks::new(grace)?;
     for rank in 0..job.world_size {
+        // Many ranks take seconds to start.
+        if ranks.are_interrupted() {
+            break;
+        }
         ranks.start(job.command(rank, &options.program)?)?;
     }
     ranks.wait().map(ExitCode::from)

@@ -130,7 +130,7 @@ fn request_to_terminate_ends_every_rank() {
         .expect("kill exists");
     assert!(killed.success());
     lines.extend(output);
-    assert_eq!(program.wait().expect("it ended").code(), Some(130));
+    assert_eq!(program.wait().expect("it ended").code(), Some(143));
     lines.sort();
     assert_eq!(lines, ["[0] begun", "[0] ended", "[1] begun", "[1] ended"]);
 }
@@ -362,6 +362,174 @@ fn longest_grace_period_is_accepted() {
     assert_eq!(code, Some(3), "{errors}");
     let (code, _, errors) = run(&["-n", "2", "--grace", &grace], "exit 0");
     assert_eq!(code, Some(0), "{errors}");
+}
+
+/// Returns a pipe whose reader has closed it.
+fn closed_pipe() -> std::io::Result<Stdio> {
+    let (_, writer) = std::io::pipe()?;
+    Ok(writer.into())
+}
+
+/// The exit code of a rank and the grace period do not depend on a receiver of the report.
+#[test]
+fn closed_stderr_changes_nothing() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("ended");
+    let script = format!(
+        "if [ $RANK = 1 ]; then sleep 0.5; exit 7; fi; trap 'echo >{}; exit' TERM; while :; do sleep 0.05; done",
+        file.display()
+    );
+    for stderr in [closed_pipe()?, full_device()?] {
+        let status = program::curium()
+            .args(["run", "-n", "2", "--", "sh", "-c", &script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(stderr)
+            .status()?;
+        assert_eq!(status.code(), Some(7));
+        assert!(file.exists(), "rank 0 received no SIGTERM");
+        std::fs::remove_file(&file)?;
+    }
+    Ok(())
+}
+
+/// Returns a device to which nothing can be written, or a closed pipe where there is none.
+fn full_device() -> std::io::Result<Stdio> {
+    match std::fs::OpenOptions::new().write(true).open("/dev/full") {
+        Ok(device) => Ok(device.into()),
+        Err(_) => closed_pipe(),
+    }
+}
+
+/// Starts two ranks that run for long, sends a signal, and returns the exit code and the processes of ranks that still run.
+fn signaled(signal: &str) -> Result<(Option<i32>, Vec<String>), Box<dyn Error>> {
+    let mut program = program::curium()
+        .args([
+            "run",
+            "-n",
+            "2",
+            "--",
+            "sh",
+            "-c",
+            "echo $$; exec sleep 100",
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let output = BufReader::new(program.stdout.take().ok_or("no output")?);
+    let mut ids = Vec::new();
+    for line in output.lines().take(2) {
+        let line = line?;
+        ids.push(line.split_once("] ").ok_or("no rank")?.1.to_owned());
+    }
+    Command::new("kill")
+        .args([signal, &program.id().to_string()])
+        .status()?;
+    let code = program.wait()?.code();
+    ids.retain(|id| is_running(id));
+    Ok((code, ids))
+}
+
+/// Each signal of the terminal, and a request to terminate, ends all ranks. The exit code names it.
+#[test]
+fn every_signal_ends_the_ranks() -> Result<(), Box<dyn Error>> {
+    for (signal, code) in [("-HUP", 129), ("-INT", 130), ("-QUIT", 131), ("-TERM", 143)] {
+        let (exit_code, running) = signaled(signal)?;
+        assert_eq!(exit_code, Some(code), "{signal}");
+        assert!(running.is_empty(), "{signal}: {running:?}");
+    }
+    Ok(())
+}
+
+/// Signals that are ignored from the start, as `nohup` does, do not end the job.
+#[test]
+fn ignored_signals_stay_ignored() -> Result<(), Box<dyn Error>> {
+    let words = program::words(env!("CARGO_BIN_EXE_curium"));
+    let mut program = Command::new("sh")
+        .args(["-c", "trap '' HUP INT; exec \"$@\"", "sh"])
+        .args(words)
+        .args([
+            "run",
+            "-n",
+            "1",
+            "--",
+            "sh",
+            "-c",
+            "echo begun; sleep 1; echo done",
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut lines = BufReader::new(program.stdout.take().ok_or("no output")?).lines();
+    assert_eq!(lines.next().transpose()?.as_deref(), Some("[0] begun"));
+    for signal in ["-HUP", "-INT"] {
+        Command::new("kill")
+            .args([signal, &program.id().to_string()])
+            .status()?;
+    }
+    assert_eq!(lines.next().transpose()?.as_deref(), Some("[0] done"));
+    assert_eq!(program.wait()?.code(), Some(0));
+    Ok(())
+}
+
+/// An interrupt while ranks are being started ends the job before all have been started.
+#[test]
+fn interrupt_ends_the_start() -> Result<(), Box<dyn Error>> {
+    let mut program = program::curium()
+        .args(["run", "-n", "100000", "--grace", "1", "--"])
+        .args(["sh", "-c", "echo begun; exec sleep 100"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut output = BufReader::new(program.stdout.take().ok_or("no output")?);
+    output.read_line(&mut String::new())?;
+    Command::new("kill")
+        .arg(program.id().to_string())
+        .status()?;
+    std::io::copy(&mut output, &mut std::io::sink())?;
+    assert_eq!(program.wait()?.code(), Some(143));
+    Ok(())
+}
+
+/// A rank that has changed its user cannot be killed by others than the superuser. All others are killed nevertheless.
+#[cfg(target_os = "linux")]
+#[test]
+fn rank_of_another_user_saves_no_other_rank() -> Result<(), Box<dyn Error>> {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+    let is_root = Command::new("id").arg("-u").output()?.stdout == b"0\n";
+    let setpriv = std::path::Path::new("/usr/bin/setpriv");
+    if !is_root || !setpriv.exists() || std::env::var_os("CURIUM_TEST_RUNNER").is_some() {
+        return Ok(());
+    }
+    // Every user must reach the programs, and file systems of tests may ignore the mode that changes the user.
+    let folder = tempfile::tempdir_in("/var/tmp")?;
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+    let become_root = folder.path().join("become_root");
+    fs::copy(setpriv, &become_root)?;
+    fs::set_permissions(&become_root, fs::Permissions::from_mode(0o4755))?;
+    let curium = folder.path().join("curium");
+    fs::copy(env!("CARGO_BIN_EXE_curium"), &curium)?;
+    let script = format!(
+        "case $RANK in 0) exec {} --reuid=0 --regid=0 --clear-groups sleep 5;; 1) sleep 0.5; exit 9;; esac; \
+         trap '' TERM; echo $$; while :; do sleep 0.1; done",
+        become_root.display()
+    );
+    let output = Command::new(setpriv)
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(curium)
+        .args(["run", "-n", "3", "--grace", "1", "--", "sh", "-c", &script])
+        .stdin(Stdio::null())
+        .current_dir("/")
+        .output()?;
+    let errors = String::from_utf8(output.stderr)?;
+    assert_eq!(output.status.code(), Some(9), "{errors}");
+    assert!(errors.contains("rank 0 could not be killed"), "{errors}");
+    let lines = String::from_utf8(output.stdout)?;
+    let id = lines.trim().trim_start_matches("[2] ");
+    assert!(!is_running(id), "process {id} is running");
+    Ok(())
 }
 
 /// Input from a terminal reaches rank 0, although another process group has the terminal.

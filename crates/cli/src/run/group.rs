@@ -26,11 +26,17 @@ impl Group {
         }
     }
 
-    /// Returns `true` if a process of the group has not ended. The leader counts until its status has been collected.
-    pub(super) fn is_running(&mut self) -> bool {
+    /// Forgets the number of the group if no process is left in it. Called soon after the leader's status was collected, and often from
+    /// then on: a job may run for days, and a number that another group has received meanwhile must not be signaled.
+    pub(super) fn release_if_empty(&mut self) {
         self.id = self
             .id
             .filter(|id| test_kill_process_group(*id) != Err(rustix::io::Errno::SRCH));
+    }
+
+    /// Returns `true` if a process of the group has not ended. The leader counts until its status has been collected.
+    pub(super) fn is_running(&mut self) -> bool {
+        self.release_if_empty();
         self.id.is_some()
     }
 
@@ -42,6 +48,11 @@ impl Group {
     /// Kills all processes of the group.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::KILL);
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_number(&self) -> bool {
+        self.id.is_some()
     }
 
     fn signal(&mut self, signal: Signal) {
@@ -65,6 +76,8 @@ impl Group {
     pub(super) fn led_by(_: &Child) -> Self {
         Self
     }
+
+    pub(super) fn release_if_empty(&mut self) {}
 
     pub(super) fn is_running(&mut self) -> bool {
         false
