@@ -1,9 +1,11 @@
 //! Every other rank: connects to rank 0 and waits for its bytes.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use socket2::SockRef;
 
 use super::handshake::{self, Hello, Reply, Session};
 use super::{Rendezvous, verdict_time};
@@ -101,19 +103,9 @@ fn attempt(
 impl Connection {
     /// Connects to the first address of rank 0 that accepts. The name is resolved at every attempt: it may appear later than this rank.
     fn open(rendezvous: &Rendezvous, deadline: Deadline) -> io::Result<Self> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in (rendezvous.host.as_str(), rendezvous.port).to_socket_addrs()? {
-            // A time limit of zero is not allowed.
-            let limit = deadline.remaining().max(Duration::from_millis(1));
-            match TcpStream::connect_timeout(&address, limit) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    return Ok(Self { stream, deadline });
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let addresses = (rendezvous.host.as_str(), rendezvous.port).to_socket_addrs()?;
+        let stream = connect_to_first(addresses, deadline)?;
+        Ok(Self { stream, deadline })
     }
 
     /// Returns the time limit of the next operation.
@@ -124,6 +116,45 @@ impl Connection {
         }
         Ok(Some(remaining.min(MAX_SOCKET_TIMEOUT)))
     }
+}
+
+/// Connects to the first address that accepts. One that does not answer leaves time for the next ones, and for the first message.
+fn connect_to_first(
+    addresses: impl ExactSizeIterator<Item = SocketAddr>,
+    deadline: Deadline,
+) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut shares = u32::try_from(addresses.len())
+        .unwrap_or(u32::MAX)
+        .saturating_add(1);
+    for address in addresses {
+        let limit = deadline.remaining() / shares;
+        shares = shares.saturating_sub(1).max(1);
+        match connect(address, limit) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Connects to an address of rank 0.
+fn connect(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
+    // A time limit of zero is not allowed.
+    let limit = limit.max(Duration::from_millis(1));
+    let stream = reject_self(TcpStream::connect_timeout(&address, limit)?, address)?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Closes a connection to `address` of a socket to itself. While rank 0 does not listen, the system may choose its port for this side.
+fn reject_self(stream: TcpStream, address: SocketAddr) -> io::Result<TcpStream> {
+    if stream.local_addr()? != address {
+        return Ok(stream);
+    }
+    // Otherwise the port stays in use after the close, and rank 0 cannot listen on it.
+    SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+    Err(io::ErrorKind::ConnectionRefused.into())
 }
 
 impl Read for Connection {
@@ -216,5 +247,64 @@ fn rejection(rendezvous: &Rendezvous, length: usize, reply: Reply) -> Rendezvous
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Connection(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type TestResult = Result<(), Box<dyn std::error::Error>>;
+
+    /// Returns the address of a new listener that holds one connection in its queue, which is full. It answers no further one.
+    #[cfg(target_os = "linux")]
+    fn unresponsive_listener() -> io::Result<(SocketAddr, Vec<socket2::Socket>)> {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+        let address = listener.local_addr()?;
+        SockRef::from(&listener).listen(0)?;
+        let mut sockets = vec![listener.into()];
+        for _ in 0..4 {
+            let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+            socket.set_nonblocking(true)?;
+            // The connection may be pending.
+            let _ = socket.connect(&address.into());
+            sockets.push(socket);
+        }
+        Ok((address, sockets))
+    }
+
+    /// An address of rank 0 that does not answer leaves time for the others, and for the first message.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn next_address_is_tried_in_time() -> TestResult {
+        let (unresponsive, _sockets) = unresponsive_listener()?;
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+        let address = listener.local_addr()?;
+        let deadline = Deadline::after(Duration::from_secs(3));
+        let stream = connect_to_first([unresponsive, unresponsive, address].into_iter(), deadline)?;
+        assert_eq!(stream.peer_addr()?, address);
+        assert!(deadline.remaining() > Duration::from_millis(300));
+        Ok(())
+    }
+
+    /// A socket that is connected to itself is no rank 0, and rank 0 can listen on its port at once.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn own_port_is_not_rank_0() -> TestResult {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
+        let address = socket.local_addr()?;
+        socket.connect(&address)?;
+        let stream = TcpStream::from(socket);
+        assert!(reject_self(stream, stream_address(&address)?).is_err());
+        std::net::TcpListener::bind(stream_address(&address)?)?;
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn stream_address(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
+        address
+            .as_socket()
+            .ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 }
