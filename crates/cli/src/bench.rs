@@ -104,7 +104,7 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
     drop(progress);
     let report = Report::new(&place, &context, &comparisons)?;
     if options.json {
-        serde_json::to_writer_pretty(&mut out, &report)?;
+        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
         writeln!(out)?;
     } else {
         writeln!(out, "{report}")?;

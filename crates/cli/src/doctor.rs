@@ -13,7 +13,7 @@ mod survey;
 mod trial;
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -26,6 +26,9 @@ use crate::terminal::ColorChoice;
 
 /// The exit code if CUDA does not work.
 const DOES_NOT_WORK: u8 = 3;
+
+/// The largest number of bytes of a PTX file that are searched for its header. Long comments may precede it.
+const MAX_PTX_HEADER: u64 = 1024 * 1024;
 
 /// Check that CUDA works on this machine, and suggest fixes
 ///
@@ -63,8 +66,10 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<ExitCode> {
     }
     options.exchange.save(&environment)?;
     let report = Report::new(check::findings(&environment));
-    if !options.exchange.print(&report, &mut out)? {
-        report.print(&mut out, color.on(&io::stdout()))?;
+    match print(options, &report, &mut out, color) {
+        // A reader that has closed the output, as `grep -q` does, may still use the exit code.
+        Err(error) if !crate::is_closed_pipe(&error) => return Err(error),
+        _ => {}
     }
     Ok(if report.works() {
         ExitCode::SUCCESS
@@ -73,10 +78,27 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<ExitCode> {
     })
 }
 
+/// Prints the findings as text, or as JSON if that is requested.
+fn print(
+    options: &Options,
+    report: &Report,
+    out: &mut impl io::Write,
+    color: ColorChoice,
+) -> Result<()> {
+    if !options.exchange.print(report, out)? {
+        report.print(out, color.on(&io::stdout()))?;
+    }
+    Ok(())
+}
+
+/// Reads the header of a PTX file, and no more: the file may be large, or never end.
 fn ptx_header(path: &Path) -> Result<ptx::Header> {
-    let text = fs::read_to_string(path)
+    let mut text = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(MAX_PTX_HEADER).read_to_end(&mut text))
         .with_context(|| format!("the PTX file {} could not be read", path.display()))?;
-    ptx::Header::of(&text).with_context(|| {
+    // Comments may be in any encoding.
+    ptx::Header::of(&String::from_utf8_lossy(&text)).with_context(|| {
         format!(
             "{} is not PTX: .version or .target is missing",
             path.display()

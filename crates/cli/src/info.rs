@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
     place.announce(false);
     let report = Report::of(&place)?;
     if options.json {
-        serde_json::to_writer_pretty(&mut out, &report)?;
+        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
         writeln!(out)
     } else {
         let tables = Tables {

@@ -39,7 +39,7 @@ mod terminal;
 #[cfg(feature = "full")]
 mod trace;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -112,9 +112,9 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-#[expect(clippy::print_stderr, reason = "errors of the program go to stderr")]
 fn report_error(error: &anyhow::Error) {
-    eprintln!("error: {error:#}");
+    // No receiver may be left. The exit code reports the failure as well.
+    let _ = writeln!(io::stderr(), "error: {error:#}");
 }
 
 #[cfg(test)]

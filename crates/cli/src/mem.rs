@@ -3,6 +3,7 @@
 mod chart;
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
@@ -69,11 +70,16 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
         size: (options.width, options.height),
     };
     write(&options.output, chart.to_svg()?.as_bytes())?;
-    Summary::new(&log, &usage, &cache).print();
-    wrote(&options.output);
     if let Some(path) = &options.snapshot {
         write(path, &Snapshot::new(0, log.events().to_vec()).to_pickle())?;
-        wrote(path);
+    }
+    let mut out = io::stdout().lock();
+    Summary::new(&log, &usage, &cache).print(&mut out)?;
+    for path in [Some(&options.output), options.snapshot.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        writeln!(out, "wrote    {}", path.display())?;
     }
     Ok(())
 }
@@ -100,8 +106,7 @@ impl Summary {
         }
     }
 
-    #[expect(clippy::print_stdout, reason = "this is what the program is asked for")]
-    fn print(&self) {
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self {
             allocations,
             frees,
@@ -114,21 +119,24 @@ impl Summary {
             counted(*allocations, "allocation", "allocations"),
             counted(*frees, "free", "frees"),
         );
-        println!(
+        writeln!(
+            out,
             "{allocations}, {frees}, {}",
             counted(*failures, "failure", "failures")
-        );
-        println!(
+        )?;
+        writeln!(
+            out,
             "peak     {} in {}",
             mebibytes(peak.live_bytes),
             counted(peak.live, "block", "blocks")
-        );
-        println!(
+        )?;
+        writeln!(
+            out,
             "at end   {} in {}",
             mebibytes(left.live_bytes),
             counted(left.live, "block", "blocks")
-        );
-        println!("cache    {} reserved", mebibytes(*reserved));
+        )?;
+        writeln!(out, "cache    {} reserved", mebibytes(*reserved))
     }
 }
 
@@ -141,11 +149,6 @@ fn read(path: &Path) -> Result<AllocationLog> {
 
 fn write(path: &Path, content: &[u8]) -> Result<()> {
     fs::write(path, content).with_context(|| format!("{} could not be written", path.display()))
-}
-
-#[expect(clippy::print_stdout, reason = "this is what the program is asked for")]
-fn wrote(path: &Path) {
-    println!("wrote    {}", path.display());
 }
 
 fn mebibytes(bytes: u64) -> String {

@@ -1,5 +1,7 @@
 //! The device of a command: a GPU of this machine, or a simulated one.
 
+use std::io::{self, Write as _};
+
 use anyhow::{Context as _, Error, Result};
 use clap::ValueEnum;
 use curium::driver;
@@ -62,10 +64,6 @@ impl Place {
     }
 
     /// Reports the fallback to the simulator with its reason: in one line, or in full.
-    #[expect(
-        clippy::print_stderr,
-        reason = "the user must see this even if the report goes elsewhere"
-    )]
     pub(crate) fn announce(&self, verbose: bool) {
         if let Some(reason @ Reason::NoGpu(error)) = &self.simulated {
             let why = if verbose {
@@ -73,7 +71,11 @@ impl Place {
             } else {
                 reason.in_brief() + " (the command `doctor` explains)"
             };
-            eprintln!("No usable GPU; falling back to the simulator: {why}");
+            // Goes to stderr, because the report may go elsewhere. No receiver may be left.
+            let _ = writeln!(
+                io::stderr(),
+                "No usable GPU; falling back to the simulator: {why}"
+            );
         }
     }
 

@@ -61,7 +61,8 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<ExitCode> {
             nothing(&options.program[0], simulator.is_some(), status)
         );
     }
-    writeln!(io::stderr(), "{events}\nwrote {}", options.output.display())?;
+    // The exit code is that of the program, even if no receiver is left for the summary.
+    let _ = writeln!(io::stderr(), "{events}\nwrote {}", options.output.display());
     Ok(ExitCode::from(program::exit_code(status)))
 }
 

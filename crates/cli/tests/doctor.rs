@@ -135,6 +135,59 @@ fn ptx_that_a_driver_is_too_old_for_is_found() {
 }
 
 /// PTX that is newer than every known version is too new for the newest known driver.
+/// Only the header of a PTX file is read, and comments in any encoding are accepted.
+#[test]
+fn ptx_is_read_up_to_its_header() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let doctor = |file| ["doctor", "--device", "sim", "--ptx", file];
+    fs::write(
+        folder.path().join("comment.ptx"),
+        b"// Gr\xfc\xdfe\n.version 8.0\n.target sm_75\n",
+    )?;
+    let outcome = curium(folder.path(), &doctor("comment.ptx"), &[]);
+    assert!(
+        outcome
+            .stdout
+            .contains("the PTX is of version 8.0 for sm_75"),
+        "{}{}",
+        outcome.stdout,
+        outcome.stderr
+    );
+    if cfg!(target_os = "linux") {
+        let outcome = curium(folder.path(), &doctor("/dev/zero"), &[]);
+        assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("is not PTX"), "{}", outcome.stderr);
+    }
+    Ok(())
+}
+
+/// The exit code does not depend on a receiver of the output.
+#[test]
+fn closed_output_changes_no_exit_code() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let exit_code = |arguments: &[&str], closes_stderr: bool| {
+        let (_, closed) = std::io::pipe()?;
+        let mut command = program::curium();
+        command
+            .args(arguments)
+            .env("CURIUM_DRIVER_PATH", folder.path().join("libcuda.so.1"));
+        match closes_stderr {
+            true => command.stderr(closed),
+            false => command.stdout(closed),
+        };
+        std::io::Result::Ok(command.status()?.code())
+    };
+    assert_eq!(exit_code(&["doctor"], false)?, Some(3));
+    assert_eq!(
+        exit_code(&["doctor", "--ptx", "absent.ptx"], true)?,
+        Some(1)
+    );
+    if cfg!(feature = "full") {
+        assert_eq!(exit_code(&["doctor", "--json"], false)?, Some(3));
+    }
+    Ok(())
+}
+
 #[test]
 fn ptx_of_an_unknown_version_is_no_success() -> std::io::Result<()> {
     let folder = folder();

@@ -78,7 +78,7 @@ mod json {
                     works: report.works(),
                     findings: report.findings(),
                 };
-                serde_json::to_writer_pretty(&mut *out, &document)?;
+                serde_json::to_writer_pretty(&mut *out, &document).map_err(std::io::Error::from)?;
                 writeln!(out)?;
             }
             Ok(self.json)

@@ -23,8 +23,13 @@ impl Header {
         words.find(|word| *word == ".version")?;
         let version = pair(words.next()?)?;
         words.find(|word| *word == ".target")?;
-        let target = words.next()?.split(',').next()?.to_owned();
-        Some(Self { version, target })
+        let target = words.next()?.split(',').next()?;
+        // The target is printed, so it must not contain control characters of terminals.
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        target.chars().all(is_name).then(|| Self {
+            version,
+            target: target.to_owned(),
+        })
     }
 
     /// Returns the required compute capability, and `true` if it must match exactly.
@@ -59,6 +64,7 @@ mod tests {
         );
         assert_eq!(header.needs(), Some(((9, 0), true)));
         assert_eq!(Header::of("int main() {}"), None);
+        assert_eq!(Header::of(".version 8.7\n.target \x1b[31mred\n"), None);
     }
 
     #[test]
