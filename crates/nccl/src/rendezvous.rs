@@ -221,7 +221,8 @@ impl Exchange for Rendezvous {
     ///   reached or does not answer, and [`RendezvousError::Listen`] on rank 0 if its port is in use.
     /// - [`RendezvousError::TokenMismatch`], [`RendezvousError::DuplicateRank`], [`RendezvousError::WorldSizeMismatch`] or
     ///   [`RendezvousError::BroadcastMismatch`] on the rank that rank 0 rejects. Rank 0 goes on waiting for the right one.
-    /// - [`RendezvousError::LostRank`] on rank 0 if a rank did not receive the bytes.
+    /// - [`RendezvousError::LostRank`] on rank 0 if a rank did not receive the bytes, and [`RendezvousError::System`] if the system has no
+    ///   resources for the connections of all ranks, such as open files.
     fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), RendezvousError> {
         let result = match self.rank {
             _ if self.world_size == 1 => Ok(()),

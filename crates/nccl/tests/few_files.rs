@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_nccl::{Exchange as _, Rendezvous, Token};
+use curium_nccl::{Exchange as _, Rendezvous, RendezvousError, Token};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
@@ -19,7 +19,11 @@ const HOST: &str = "127.0.0.1";
 const PORT: &str = "CURIUM_TEST_RENDEZVOUS_PORT";
 
 fn rendezvous(rank: usize, port: u16) -> Result<Rendezvous> {
-    Ok(Rendezvous::new(rank, 2, HOST, port)?
+    rendezvous_of(rank, 2, port)
+}
+
+fn rendezvous_of(rank: usize, world_size: usize, port: u16) -> Result<Rendezvous> {
+    Ok(Rendezvous::new(rank, world_size, HOST, port)?
         .with_token(Token::new(*b"token"))
         .with_timeout(Duration::from_secs(30)))
 }
@@ -35,17 +39,48 @@ impl Drop for Rank0 {
     }
 }
 
-/// Starts this test again as rank 0, with at most 64 open files.
-fn start_rank_0(port: u16) -> Result<Rank0> {
+/// Starts a test again as rank 0, with at most 64 open files.
+fn start_rank_0(port: u16, test: &str) -> Result<Rank0> {
     let program = env::current_exe()?;
     let child = Command::new("sh")
         .args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
         .arg(program)
-        .args(["--exact", "rank_arrives_although_files_run_out"])
+        .args(["--exact", test])
         .env(PORT, port.to_string())
         .stdout(Stdio::null())
         .spawn()?;
     Ok(Rank0(child))
+}
+
+/// Rank 0 names the limit of the system if it has too few files for all ranks.
+#[test]
+fn too_few_files_for_the_ranks_are_reported() -> Result {
+    const WORLD_SIZE: usize = 100;
+    let rendezvous = |rank, port| {
+        rendezvous_of(rank, WORLD_SIZE, port)
+            .map(|rendezvous| rendezvous.with_timeout(Duration::from_secs(3)))
+    };
+    if let Ok(port) = env::var(PORT) {
+        let error = rendezvous(0, port.parse()?)?.broadcast(&mut [7; 4]);
+        assert!(
+            matches!(error, Err(RendezvousError::System { .. })),
+            "{error:?}"
+        );
+        return Ok(());
+    }
+    let port = TcpListener::bind((HOST, 0))?.local_addr()?.port();
+    let mut rank_0 = start_rank_0(port, "too_few_files_for_the_ranks_are_reported")?;
+    let mut ranks = Vec::new();
+    for rank in 1..WORLD_SIZE {
+        let mut rendezvous = rendezvous(rank, port)?;
+        ranks.push(thread::spawn(move || rendezvous.broadcast(&mut [0; 4])));
+    }
+    for rank in ranks {
+        let result = rank.join().map_err(|_| "a rank panicked")?;
+        assert!(result.is_err(), "{result:?}");
+    }
+    assert!(rank_0.0.wait()?.success());
+    Ok(())
 }
 
 /// Sends a byte on each connection from time to time, on a thread that ends with the test.
@@ -69,7 +104,7 @@ fn rank_arrives_although_files_run_out() -> Result {
         return Ok(());
     }
     let port = TcpListener::bind((HOST, 0))?.local_addr()?.port();
-    let mut rank_0 = start_rank_0(port)?;
+    let mut rank_0 = start_rank_0(port, "rank_arrives_although_files_run_out")?;
     let start = Instant::now();
     let mut strangers = Vec::new();
     while strangers.len() < 200 {

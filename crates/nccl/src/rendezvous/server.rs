@@ -30,6 +30,9 @@ const ACCEPT_BATCH: usize = 64;
 /// The pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
+/// The time for which a lack of resources explains that ranks are missing. A rank that was not accepted connects again after at most a second.
+const EXHAUSTION_TIME: Duration = Duration::from_secs(2);
+
 /// The longest wait for an event.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
@@ -42,6 +45,8 @@ pub(super) fn serve(rendezvous: &Rendezvous, bytes: &[u8]) -> Result<(), Rendezv
     let broadcast = Broadcast::new(rendezvous, bytes.len())?;
     let mut server = Server::listen(rendezvous, broadcast)?;
     let complete = server.gather(deadline)?;
+    let exhaustion = server.exhaustion.take();
+    let exhaustion = exhaustion.filter(|(_, end)| !end.has_passed());
     let end = deadline.extended_by(verdict_time(rendezvous.timeout));
     if complete {
         return server.deliver(BYTES_CODE, bytes, end);
@@ -54,6 +59,12 @@ pub(super) fn serve(rendezvous: &Rendezvous, bytes: &[u8]) -> Result<(), Rendezv
     let (code, body) = reply.to_body();
     // Rank 0 reports the missing ranks in any case.
     let _ = server.deliver(code, &body, end);
+    if let Some((source, _)) = exhaustion {
+        return Err(RendezvousError::System {
+            call: "accepting the connections of all ranks",
+            source,
+        });
+    }
     Err(RendezvousError::MissingRanks {
         ranks: missing.into_iter().map(index).collect(),
         world_size: rendezvous.world_size,
@@ -81,6 +92,8 @@ struct Server {
     listener: TcpListener,
     strangers: Strangers,
     members: BTreeMap<u32, Member>,
+    /// The last error for lack of resources of the system, and the end of the time in which it explains that ranks are missing.
+    exhaustion: Option<(io::Error, Deadline)>,
 }
 
 /// The outcome of accepting connections.
@@ -106,6 +119,7 @@ impl Server {
             listener,
             strangers: Strangers::new(MAX_WORLD_SIZE, HANDSHAKE_TIMEOUT),
             members: BTreeMap::new(),
+            exhaustion: None,
         })
     }
 
@@ -164,10 +178,12 @@ impl Server {
                     | io::ErrorKind::ConnectionReset
                     | io::ErrorKind::Interrupted => {}
                     // Usually the process has too many open files. Strangers must not keep ranks out.
-                    _ if self.strangers.close_one() => {}
                     _ => {
                         emit_event!(DEBUG, %error, "rendezvous: a connection could not be accepted");
-                        return Ok(Accepted::Failed);
+                        self.exhaustion = Some((error, Deadline::after(EXHAUSTION_TIME)));
+                        if !self.strangers.close_one() {
+                            return Ok(Accepted::Failed);
+                        }
                     }
                 },
             }
