@@ -103,3 +103,31 @@ fn invalid_log_is_an_error_with_the_line() {
     }
     assert!(!folder.path().join("curium-mem.svg").exists());
 }
+
+/// Times, addresses and sizes that no machine has are rejected, and events may be in any order.
+#[test]
+fn implausible_log_is_no_panic() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let exit_code = |events: &str| {
+        let path = folder.path().join("hostile.log");
+        fs::write(path, format!("curium allocation log 1\n{events}\n"))?;
+        let (code, _, errors) = mem(
+            folder.path(),
+            &["hostile.log", "--snapshot", "snapshot.pkl"],
+        );
+        assert!(!errors.contains("panicked"), "{errors}");
+        std::io::Result::Ok(code)
+    };
+    for event in [
+        "1 allocate 0xffffffffffffffff 4096 256 1",
+        "1 allocate 0x1000 18446744073709551615 256 1",
+        "1 allocate 0x1000 4096 9223372036854775808 1",
+        "18446744073709551615 allocate 0x1000 4096 256 1",
+    ] {
+        assert_eq!(exit_code(event)?, Some(1), "{event}");
+    }
+    let failed = "1099511627776 fail 0x1000 18446744073709551615 256 1";
+    let allocated = "1 allocate 0x2000 4096 256 1";
+    assert_eq!(exit_code(&format!("{failed}\n{allocated}"))?, Some(0));
+    Ok(())
+}

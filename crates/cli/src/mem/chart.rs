@@ -112,12 +112,12 @@ impl Chart<'_> {
         Ok(())
     }
 
-    /// Returns the end of the time axis, which is always after its start.
+    /// Returns the end of the time axis, which is always after its start. Events of several threads may not be in order of time.
     fn end(&self) -> f64 {
         self.usage
-            .last()
-            .map_or(0.0, |sample| seconds(sample.nanoseconds))
-            .max(1e-6)
+            .iter()
+            .map(|sample| seconds(sample.nanoseconds))
+            .fold(1e-6, f64::max)
     }
 }
 

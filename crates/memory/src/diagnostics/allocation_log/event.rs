@@ -106,6 +106,15 @@ impl From<&'static Location<'static>> for CallSite {
 }
 
 /// Parses a line of a log. The error describes the problem.
+/// The largest size of memory in a log, 16 TiB. No machine has more, and sums of as many as a log has do not overflow.
+const MAX_BYTES: usize = 1 << 44;
+
+/// The largest address in a log: addresses have 57 bits at most.
+const MAX_ADDRESS: u64 = 1 << 57;
+
+/// The longest time in a log, 73 years.
+const MAX_NANOSECONDS: u64 = 1 << 61;
+
 impl FromStr for AllocationEvent {
     type Err = String;
 
@@ -120,6 +129,16 @@ impl FromStr for AllocationEvent {
         let alignment = number(field("alignment")?, "alignment")?;
         let stream = number(field("stream")?, "stream")?;
         let site = fields.next().map(str::parse).transpose()?;
+        // Only an allocation that failed may have had any size.
+        if kind != EventKind::Fail && bytes > MAX_BYTES
+            || alignment > MAX_BYTES
+            || address > MAX_ADDRESS
+            || nanoseconds > MAX_NANOSECONDS
+        {
+            return Err(format!(
+                "out of range (time {nanoseconds}, address {address:#x}, size {bytes}, alignment {alignment})"
+            ));
+        }
         Ok(Self {
             kind,
             nanoseconds,

@@ -84,7 +84,7 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     for event in events {
         let span = Span {
             start: event.address,
-            end: event.address + event.bytes as u64,
+            end: event.address.saturating_add(event.bytes as u64),
         };
         match event.kind {
             EventKind::AllocateSegment | EventKind::MapSegment => left.push(span),
