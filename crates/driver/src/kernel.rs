@@ -110,13 +110,13 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let kernel = self.bound(stream.context())?;
+        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        kernel.inner.begin(&mut guard)?;
+        self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
-            unsafe { kernel.inner.enqueue(stream, &config, values) }
+            unsafe { self.inner.enqueue(handle, stream, &config, values) }
         })
     }
 
@@ -147,16 +147,15 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let kernel = self.bound(stream.context())?;
+        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        kernel.inner.begin(&mut guard)?;
+        self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
             unsafe {
-                kernel
-                    .inner
-                    .enqueue_with(stream, &config, attributes, values)
+                self.inner
+                    .enqueue_with(handle, stream, &config, attributes, values)
             }
         })
     }
@@ -184,13 +183,16 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let kernel = self.bound(stream.context())?;
+        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        kernel.inner.begin(&mut guard)?;
+        self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
-            unsafe { kernel.inner.enqueue_cooperative(stream, &config, values) }
+            unsafe {
+                self.inner
+                    .enqueue_cooperative(handle, stream, &config, values)
+            }
         })
     }
 }
@@ -250,14 +252,13 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
-        let kernel = self.bound(stream.context())?;
+        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        kernel.inner.begin(&mut guard)?;
+        self.inner.begin(&mut guard)?;
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
-            kernel
-                .inner
-                .enqueue_with(stream, &config, attributes, arguments.as_mut_ptr())
+            self.inner
+                .enqueue_with(handle, stream, &config, attributes, arguments.as_mut_ptr())
         }
     }
 
@@ -282,17 +283,16 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<CUgraphDeviceNode> {
-        let kernel = self.bound(stream.context())?;
+        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        kernel.inner.begin(&mut guard)?;
+        self.inner.begin(&mut guard)?;
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
         let raw_config = attributes.launch_config_mut(&config, stream.as_raw());
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
-            kernel
-                .inner
-                .enqueue_config(stream, &config, &raw_config, arguments.as_mut_ptr())
+            self.inner
+                .enqueue_config(handle, stream, &config, &raw_config, arguments.as_mut_ptr())
         }?;
         Ok(attributes.device_node())
     }

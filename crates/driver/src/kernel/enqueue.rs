@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use curium_sys::CUlaunchConfig;
+use curium_sys::{CUfunction, CUlaunchConfig};
 
 use super::Inner;
 use crate::base::capture_guard::PASS_THE_SCOPE;
@@ -13,11 +13,26 @@ use crate::kernel::launch::{self, LaunchAttributes, LaunchConfig};
 use crate::{Result, Stream};
 
 impl Inner {
+    /// Returns the handle for launches on `stream`: that of the module in its context if the driver has no libraries.
+    #[inline]
+    pub(super) fn launch_handle(&self, stream: &Stream) -> Result<CUfunction> {
+        if self.is_unbound() {
+            return self.module_handle(stream);
+        }
+        Ok(self.raw.raw())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn module_handle(&self, stream: &Stream) -> Result<CUfunction> {
+        self.driver.expect_same(stream.driver(), "Kernel::launch")?;
+        self.function("Kernel::launch", stream.context())
+    }
+
     /// Prepares a launch on the guard's stream. The driver rejects a launch without threads, which is recognized by its
     /// error.
     #[inline]
     pub(super) fn begin(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        debug_assert!(!self.is_unbound(), "the kernel has no handle");
         if guard.stream().runs_work_of(&self.driver) {
             Ok(())
         } else {
@@ -46,10 +61,12 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// `values` holds the address of a value for each parameter, and the kernel may run with them.
+    /// `handle` is the [launch handle](Inner::launch_handle) for this stream, `values` holds the address of a value for each parameter,
+    /// and the kernel may run with them.
     #[inline]
     pub(super) unsafe fn enqueue(
         &self,
+        handle: CUfunction,
         stream: &Stream,
         config: &LaunchConfig,
         values: *mut *mut c_void,
@@ -65,7 +82,7 @@ impl Inner {
             call!(
                 stream.driver(),
                 cuLaunchKernel(
-                    self.raw.raw(),
+                    handle,
                     grid.x,
                     grid.y,
                     grid.z,
@@ -90,6 +107,7 @@ impl Inner {
     #[inline]
     pub(super) unsafe fn enqueue_with(
         &self,
+        handle: CUfunction,
         stream: &Stream,
         config: &LaunchConfig,
         attributes: &LaunchAttributes<'_>,
@@ -97,7 +115,7 @@ impl Inner {
     ) -> Result<()> {
         if attributes.is_empty() {
             // SAFETY: the caller is responsible for `values` and the kernel.
-            return unsafe { self.enqueue(stream, config, values) };
+            return unsafe { self.enqueue(handle, stream, config, values) };
         }
         attributes.check(&self.driver)?;
         if let Some(scope) = stream.scope() {
@@ -105,7 +123,7 @@ impl Inner {
         }
         let raw_config = attributes.launch_config(config, stream.as_raw());
         // SAFETY: the events of the attributes are live and belong to this driver; the caller is responsible for `values` and the kernel.
-        unsafe { self.enqueue_config(stream, config, &raw_config, values) }
+        unsafe { self.enqueue_config(handle, stream, config, &raw_config, values) }
     }
 
     /// Enqueues a launch with the driver's configuration.
@@ -116,18 +134,19 @@ impl Inner {
     #[inline]
     pub(super) unsafe fn enqueue_config(
         &self,
+        handle: CUfunction,
         stream: &Stream,
         config: &LaunchConfig,
         raw_config: &CUlaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<()> {
-        let (kernel, extra) = (self.raw.raw(), std::ptr::null_mut());
+        let extra = std::ptr::null_mut();
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`
         // and the attributes.
         let result = unsafe {
             call!(
                 stream.driver(),
-                cuLaunchKernelEx(raw_config, kernel, values, extra)
+                cuLaunchKernelEx(raw_config, handle, values, extra)
             )
         };
         result.map_err(|error| launch::explain(error, self, stream.device(), config))
@@ -141,6 +160,7 @@ impl Inner {
     #[inline]
     pub(super) unsafe fn enqueue_cooperative(
         &self,
+        handle: CUfunction,
         stream: &Stream,
         config: &LaunchConfig,
         values: *mut *mut c_void,
@@ -150,13 +170,12 @@ impl Inner {
             block,
             shared_bytes,
         } = *config;
-        let (kernel, stream_raw) = (self.raw.raw(), stream.as_raw());
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`.
         let result = unsafe {
             call!(
                 stream.driver(),
                 cuLaunchCooperativeKernel(
-                    kernel,
+                    handle,
                     grid.x,
                     grid.y,
                     grid.z,
@@ -164,7 +183,7 @@ impl Inner {
                     block.y,
                     block.z,
                     shared_bytes,
-                    stream_raw,
+                    stream.as_raw(),
                     values
                 )
             )
