@@ -55,12 +55,18 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("curium-sys", &[]),
     ("curium-ptx", &[]),
     ("curium-sim", &["curium-ptx", "curium-sys"]),
     ("curium-cudart", &["curium-sys"]),
-    ("curium-derive", &[]),
+    ("curium-macros", &[]),
+    (
+        "curium-kernel",
+        &["curium-driver", "curium-macros", "curium-memory"],
+    ),
+    ("curium-kernel-build", &[]),
+    ("curium-test-kernels", &["curium-kernel", "curium-kernel-build"]),
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
@@ -83,9 +89,9 @@ const ARROWS: [(&str, &[&str]); 18] = [
         "curium",
         &[
             "curium-blas",
-            "curium-derive",
             "curium-driver",
             "curium-fft",
+            "curium-macros",
             "curium-memory",
             "curium-nccl",
             "curium-nvrtc",

@@ -12,7 +12,7 @@
 //! | `rand` (feature `rand`) | `curium-rand` | random numbers on the device with cuRAND |
 //! | `fft` (feature `fft`) | `curium-fft` | Fourier transforms on the device with cuFFT |
 //! | `nccl` (feature `nccl`) | `curium-nccl` | several GPUs, processes and machines with NCCL |
-//! | `ByValue` (feature `derive`) | `curium-derive` | a derive macro for structs that are passed to kernels by value |
+//! | `ByValue` (feature `derive`) | `curium-macros` | a derive macro for structs that are passed to kernels by value |
 //!
 //! No CUDA installation is needed to compile or start a program: the driver is loaded by
 //! [`Device::first`](driver::Device::first) or [`Driver::load`](driver::Driver::load). One program works with every
@@ -102,7 +102,7 @@ mod error;
 #[cfg(feature = "blas")]
 pub use curium_blas as blas;
 #[cfg(feature = "derive")]
-pub use curium_derive::ByValue;
+pub use curium_macros::ByValue;
 pub use curium_driver as driver;
 #[cfg(not(feature = "nvrtc"))]
 pub use curium_driver::kernels;
@@ -126,7 +126,7 @@ pub mod prelude {
     //! The most commonly used items.
 
     #[cfg(feature = "derive")]
-    pub use curium_derive::ByValue;
+    pub use curium_macros::ByValue;
     #[cfg(feature = "graphs")]
     pub use curium_driver::Graph;
     pub use curium_driver::{

@@ -29,7 +29,7 @@ const LIBRARIES: &[&str] = &[
     "curium-rand",
     "curium-fft",
     "curium-nccl",
-    "curium-derive",
+    "curium-macros",
     "curium-ptx",
     "curium-sim",
     "curium-sim-libraries",

@@ -1,64 +1,20 @@
-//! The derive macro of Curium: `#[derive(ByValue)]` for structs that are passed to kernels by value.
+//! `#[derive(ByValue)]`, for structs that are passed to kernels by value.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
-use syn::{
-    Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type, parse_macro_input,
-    parse_quote,
-};
+use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type};
 
-/// Implements `ByValue` for a struct with the layout of the corresponding struct in CUDA C++. The requirements are
-/// checked at compile time:
-///
-/// - The struct is `repr(C)` or `repr(transparent)`. It has fields, and no type parameters or lifetimes.
-/// - Each field implements `ByValue`: a scalar, an array of scalars, a device pointer, or another such struct.
-/// - The struct has no padding, because padding bytes have no value. Declare a field in place of padding, in both
-///   languages.
-///
-/// An attribute macro that changes the fields must stand above the derive: attributes below it run after the checks.
-///
-/// The struct must also be `Copy`. The trait is looked up in the crate `curium`; `#[by_value(crate = curium_driver)]`
-/// names another crate.
-///
-/// ```
-/// # // The crates that this would use depend on this one.
-/// # mod curium_driver {
-/// #     pub unsafe trait ByValue: Copy {
-/// #         const SIZE_OF_FIELDS: usize = size_of::<Self>();
-/// #         const SIZE: usize = size_of::<Self>();
-/// #     }
-/// #     unsafe impl ByValue for u32 {}
-/// #     unsafe impl ByValue for f32 {}
-/// # }
-/// # use curium_derive::ByValue;
-/// #[derive(Clone, Copy, ByValue)]
-/// #[by_value(crate = curium_driver)]
-/// #[repr(C)]
-/// struct Viewport {
-///     width: u32,
-///     height: u32,
-///     scale: f32,
-/// }
-/// ```
-#[proc_macro_derive(ByValue, attributes(by_value))]
-pub fn by_value(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    let item = parse_macro_input!(item as DeriveInput);
-    implementation(&item)
-        .unwrap_or_else(Error::into_compile_error)
-        .into()
-}
-
-/// Returns the `impl` for `item`, and the checks of its guarantees.
+/// Returns the `impl` for `item` of the trait in `default_crate`, and the checks of its guarantees.
 ///
 /// The tokens of the fields occur only within the `impl`, which adds no name but `Self` to the scope. Each type therefore resolves as
 /// in the struct. The code uses no name but the path of the trait, because other names, even `::core`, can have another meaning in the
 /// caller's crate.
-fn implementation(item: &DeriveInput) -> Result<TokenStream> {
+pub(crate) fn implementation(item: &DeriveInput, default_crate: Path) -> Result<TokenStream> {
     let name = &item.ident;
     let fields = fields(item)?;
-    let driver = driver(item)?;
+    let driver = trait_crate(item, default_crate)?;
     let sizes = fields.iter().map(|field| {
         // The span makes the compiler report a field that is not `ByValue` at the field, like an error in a macro
         // expansion.
@@ -133,9 +89,9 @@ fn has_layout_of_c(item: &DeriveInput) -> Result<bool> {
     Ok(is_c)
 }
 
-/// Returns the path of the crate with the trait.
-fn driver(item: &DeriveInput) -> Result<Path> {
-    let mut driver = parse_quote!(::curium::driver);
+/// Returns the path of the crate with the trait: `default_crate`, unless the attribute names another.
+fn trait_crate(item: &DeriveInput, default_crate: Path) -> Result<Path> {
+    let mut driver = default_crate;
     for attribute in item
         .attrs
         .iter()

@@ -1,0 +1,185 @@
+//! `ptx!`: inline PTX on stable Rust.
+//!
+//! The instruction is an extern function whose link name contains the template and the constraints of LLVM's inline
+//! assembly. The compiler of kernels replaces it.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::{Error, Expr, Ident, LitStr, Result, Token, Type, parenthesized, parse_quote};
+
+/// The operands of an instruction.
+pub(crate) struct Instruction {
+    template: LitStr,
+    outputs: Vec<Operand>,
+    inputs: Vec<Operand>,
+    is_pure: bool,
+}
+
+/// A place or a value in a register.
+struct Operand {
+    class: char,
+    expression: Expr,
+    ty: Type,
+}
+
+impl Parse for Instruction {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let mut instruction = Self {
+            template: input.parse()?,
+            outputs: Vec::new(),
+            inputs: Vec::new(),
+            is_pure: false,
+        };
+        while !input.is_empty() {
+            input.parse::<Token![,]>()?;
+            if input.is_empty() {
+                break;
+            }
+            if input.peek(Token![in]) {
+                input.parse::<Token![in]>()?;
+                instruction.inputs.push(input.parse()?);
+                continue;
+            }
+            let keyword: Ident = input.parse()?;
+            match keyword.to_string().as_str() {
+                "pure" => instruction.is_pure = true,
+                "out" if instruction.inputs.is_empty() => {
+                    instruction.outputs.push(input.parse()?);
+                }
+                "out" => {
+                    let problem = "the outputs stand before the inputs, as in the template";
+                    return Err(Error::new(keyword.span(), problem));
+                }
+                _ => return Err(Error::new(keyword.span(), "expected `in`, `out` or `pure`")),
+            }
+        }
+        if instruction.is_pure && instruction.outputs.is_empty() {
+            let problem = "a `pure` instruction has an output";
+            return Err(Error::new(instruction.template.span(), problem));
+        }
+        Ok(instruction)
+    }
+}
+
+impl Parse for Operand {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let content;
+        parenthesized!(content in input);
+        let class: Ident = content.parse()?;
+        let (class, ty) = match class.to_string().as_str() {
+            "h" => ('h', parse_quote!(::core::primitive::u16)),
+            "r" => ('r', parse_quote!(::core::primitive::u32)),
+            "l" => ('l', parse_quote!(::core::primitive::u64)),
+            "f" => ('f', parse_quote!(::core::primitive::f32)),
+            "d" => ('d', parse_quote!(::core::primitive::f64)),
+            _ => {
+                let problem =
+                    "a register class is `h`, `r`, `l` (16, 32, 64 bits), `f` or `d` (f32, f64)";
+                return Err(Error::new(class.span(), problem));
+            }
+        };
+        Ok(Self {
+            class,
+            expression: input.parse()?,
+            ty,
+        })
+    }
+}
+
+/// Returns the call of the instruction, which is an `unsafe` operation.
+pub(crate) fn expand(instruction: &Instruction) -> Result<TokenStream> {
+    let operands = instruction.outputs.len() + instruction.inputs.len();
+    let template = llvm_template(&instruction.template, operands)?;
+    let outputs = instruction
+        .outputs
+        .iter()
+        .map(|output| format!("={}", output.class));
+    let inputs = instruction
+        .inputs
+        .iter()
+        .map(|input| input.class.to_string());
+    let constraints: Vec<String> = outputs.chain(inputs).collect();
+    let flags = if instruction.is_pure { "pure" } else { "" };
+    let symbol = format!("curium.asm|{template}|{}|{flags}", constraints.join(","));
+
+    let places = instruction
+        .outputs
+        .iter()
+        .map(|output| &output.expression)
+        .collect::<Vec<_>>();
+    let values = instruction.inputs.iter().map(|input| &input.expression);
+    let output_types = instruction
+        .outputs
+        .iter()
+        .map(|output| &output.ty)
+        .collect::<Vec<_>>();
+    let input_types = instruction
+        .inputs
+        .iter()
+        .map(|input| &input.ty)
+        .collect::<Vec<_>>();
+    let output_names: Vec<Ident> = (0..places.len())
+        .map(|index| format_ident!("out{index}"))
+        .collect();
+    let input_names: Vec<Ident> = (0..input_types.len())
+        .map(|index| format_ident!("in{index}"))
+        .collect();
+    Ok(quote! {{
+        #[cfg(target_arch = "nvptx64")]
+        unsafe extern "C" {
+            #[link_name = #symbol]
+            fn __curium_instruction(#(#output_names: *mut #output_types,)* #(#input_names: #input_types,)*);
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[allow(clippy::too_many_arguments)]
+        unsafe fn __curium_instruction(#(#output_names: *mut #output_types,)* #(#input_names: #input_types,)*) {
+            #(let _ = #output_names;)*
+            #(let _ = #input_names;)*
+            ::curium_kernel::__private::only_on_the_device()
+        }
+        __curium_instruction(#(&raw mut #places,)* #(#values,)*)
+    }})
+}
+
+/// Converts `{0}` to LLVM's `${0}`, and the doubled braces to braces.
+fn llvm_template(template: &LitStr, operands: usize) -> Result<String> {
+    let mut text = String::new();
+    let source = template.value();
+    let mut characters = source.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '{' | '}' if characters.next_if_eq(&character).is_some() => text.push(character),
+            '{' => {
+                let mut number = String::new();
+                while let Some(digit) = characters.next_if(char::is_ascii_digit) {
+                    number.push(digit);
+                }
+                let is_closed = characters.next() == Some('}');
+                match number.parse::<usize>() {
+                    Ok(index) if is_closed && index < operands => {
+                        text.push_str(&format!("${{{index}}}"));
+                    }
+                    Ok(index) if is_closed => {
+                        let problem = format!("the instruction has no operand {{{index}}}");
+                        return Err(Error::new(template.span(), problem));
+                    }
+                    _ => {
+                        let problem = "write `{0}` for an operand, and `{{` for a brace";
+                        return Err(Error::new(template.span(), problem));
+                    }
+                }
+            }
+            '}' => return Err(Error::new(template.span(), "write `}}` for a brace")),
+            '$' => text.push_str("$$"),
+            '"' | '\\' => {
+                let problem = format!("an instruction cannot contain {character:?}");
+                return Err(Error::new(template.span(), problem));
+            }
+            // The statements of a longer template are separated by semicolons.
+            other if other.is_control() => text.push(' '),
+            other => text.push(other),
+        }
+    }
+    Ok(text)
+}
