@@ -1,0 +1,55 @@
+//! Values that are passed to kernels.
+
+/// A value that is passed to a kernel by value: a scalar, an array of scalars, or a `repr(C)` struct of them.
+///
+/// ```
+/// use curium_kernel::ByValue;
+///
+/// #[derive(Clone, Copy, ByValue)]
+/// #[repr(C)]
+/// struct Viewport {
+///     width: u32,
+///     height: u32,
+///     scale: f32,
+/// }
+/// ```
+///
+/// # Safety
+///
+/// - The type is `repr(C)` or `repr(transparent)` and has no padding.
+/// - It contains no references, no pointers and no interior mutability.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed to a kernel by value",
+    label = "not a `ByValue` type",
+    note = "numbers, `bool` and arrays of them are `ByValue`",
+    note = "for a struct of such fields, add `#[derive(Clone, Copy, ByValue)]` and `#[repr(C)]`"
+)]
+pub unsafe trait ByValue: Copy + Send + Sync {
+    /// The size of all fields in bytes, for derived implementations.
+    #[doc(hidden)]
+    const SIZE_OF_FIELDS: usize = size_of::<Self>();
+
+    /// The size of the type in bytes. Evaluating this constant fails to compile if the type has padding.
+    #[doc(hidden)]
+    const SIZE: usize = {
+        assert!(
+            size_of::<Self>() == Self::SIZE_OF_FIELDS,
+            "the type has padding, whose bytes are uninitialized: declare fields for it"
+        );
+        size_of::<Self>()
+    };
+}
+
+macro_rules! by_value {
+    ($($ty:ty)*) => {
+        // SAFETY: a scalar.
+        $(unsafe impl ByValue for $ty {})*
+    };
+}
+
+by_value!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
+
+// SAFETY: an array has no padding between its elements.
+unsafe impl<T: ByValue, const N: usize> ByValue for [T; N] {
+    const SIZE_OF_FIELDS: usize = N * T::SIZE;
+}

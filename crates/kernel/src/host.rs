@@ -1,0 +1,19 @@
+//! Launches from the host.
+//!
+//! `#[kernel]` declares a struct with the name of the function, and [`include_kernels!`](crate::include_kernels) a struct `Kernels` with
+//! one of them for each kernel. Its method `launch` is safe: buffers are borrowed and their accesses tracked, as for every operation of
+//! Curium, and the grid and the sizes of arguments are checked.
+//!
+//! Launches work on captured streams, so kernels become nodes of graphs.
+
+mod argument;
+mod grid;
+mod launch;
+mod load;
+
+pub use curium_driver::{Device, Error, LaunchAttributes, Result, Stream};
+
+pub use self::argument::{Argument, PreparedArgument, RowMajor, Words};
+pub use self::grid::{Blocks, HostScope, Threads};
+pub use self::launch::{Arguments, Call, launch};
+pub use self::load::{Function, HostKernel, Image, is_same_table, load_library, select_image};

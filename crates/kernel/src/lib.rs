@@ -1,0 +1,186 @@
+//! CUDA kernels in safe Rust.
+//!
+//! A kernel is a function with the attribute [`kernel`](macro@kernel). The build script compiles it with the stable toolchain, and safe code
+//! launches it:
+//!
+//! ```
+//! use curium_kernel::prelude::*;
+//!
+//! /// y = a * x + y
+//! #[kernel]
+//! pub fn saxpy(t: Thread, a: f32, x: &[f32], mut y: PerThread<f32>) {
+//!     if let Some(y) = y.get(&t) {
+//!         *y = a.mul_add(x[t.index()], *y);
+//!     }
+//! }
+//! ```
+//!
+//! # The model
+//!
+//! **The block is the program.** A kernel whose first parameter is a [`Block`] is code of a whole block: every value in it is the same
+//! in all threads, so all threads take the same branches, and a barrier is reached by all of them. Code that differs between threads
+//! stands in closures ([`Block::threads`]), which receive their [`Thread`]. Their results reach the code of the block only as
+//! [`Registers`], which it cannot read.
+//!
+//! Memory that a block writes is either *owned in parts*, where each thread has `&mut` access to its own elements, or *shared*, where
+//! all threads have `&` access. Only a barrier turns one into the other ([`Synced::synced`]).
+//!
+//! Code of a warp ([`Block::warps`]) is the same model one level down: [`Warp`] instead of `Block`, [`Lanes`] instead of `Registers`.
+//! A kernel whose first parameter is a [`Thread`] is element-wise: it has no barriers.
+//!
+//! | CUDA C++ | Rust |
+//! |---|---|
+//! | `threadIdx.x` | [`Thread::x`] |
+//! | `blockIdx.x` | [`Block::index_x`] |
+//! | `blockDim.x` | the type `Block<X, Y, Z>`, with the dimensions in the order of `dim3` |
+//! | `blockIdx.x * blockDim.x + threadIdx.x` | [`Thread::index_in_grid`] |
+//! | a grid-stride loop | [`Thread::grid_stride`] |
+//! | `__shared__ float tile[256]` | a parameter `Shared<[f32; 256]>` |
+//! | `extern __shared__ float tile[]` | a parameter `DynamicShared<f32>` |
+//! | `__syncthreads()` before and after reads | [`Synced::synced`] |
+//! | `__shfl_sync`, `__ballot_sync`, `__reduce_add_sync` | [`Warp::shuffle`], [`Warp::ballot`], [`Warp::reduce`] |
+//! | `atomicAdd(p, x)` | [`Atomic::fetch_add`] |
+//! | `mma.sync` | [`Warp::mma_bf16`] |
+//!
+//! # Outputs
+//!
+//! A slice `&[T]` is memory that nobody writes during the launch. An output divides memory between threads:
+//!
+//! | parameter | each of these | owns |
+//! |---|---|---|
+//! | [`PerThread<T>`](PerThread) | thread of the grid | an element |
+//! | [`PerThreadChunk<T, N>`](PerThreadChunk) | thread of the grid | `N` adjacent elements |
+//! | [`PerBlock<T>`](PerBlock) | block | an element |
+//! | [`PerBlockRow<T>`](PerBlockRow) | block | a row of a matrix, usable like shared memory |
+//! | [`PerBlockTile<T, ROWS, COLUMNS>`](PerBlockTile) | block | a tile of a matrix |
+//! | [`PerWarpTile<T, ROWS, COLUMNS>`](PerWarpTile) | warp | a tile of a matrix |
+//! | `&[Atomic<T>]` | | nothing: all threads access it atomically |
+//!
+//! # Soundness
+//!
+//! [`soundness`] lists the rules that make safe kernels free of data races, divergent barriers and aliasing, each with its proof.
+//!
+//! # Features
+//!
+//! - `host`: on the host, `#[kernel]` also generates typed launchers, for `curium-driver` and `curium-memory`.
+
+#![cfg_attr(any(target_arch = "nvptx64", not(feature = "host")), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    allow(
+        improper_ctypes,
+        reason = "the compiler of kernels defines the functions"
+    )
+)]
+
+extern crate self as curium_kernel;
+
+mod atomic;
+mod block;
+mod by_value;
+mod elements;
+#[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
+pub mod host;
+mod intrinsics;
+mod math;
+mod matrix;
+mod mma;
+mod operand;
+mod output;
+#[cfg(target_arch = "nvptx64")]
+mod panic;
+mod parameter;
+mod print;
+mod reduce;
+mod registers;
+mod scope;
+mod shared;
+pub mod soundness;
+mod synced;
+mod table;
+mod thread;
+mod tile;
+mod vector;
+mod warp;
+
+pub use bytemuck::AnyBitPattern;
+pub use curium_macros::{KernelByValue as ByValue, kernel, ptx};
+
+pub use crate::atomic::{
+    Atomic, AtomicInteger, AtomicNumber, BlockScope, DeviceScope, GridScope, MemoryScope,
+    SystemScope,
+};
+pub use crate::block::Block;
+pub use crate::by_value::ByValue;
+pub use crate::elements::Elements;
+pub use crate::math::{FastMath, Float};
+pub use crate::matrix::Matrix;
+pub use crate::mma::{pack_bf16, pack_f16};
+pub use crate::operand::{LaneOperand, ThreadOperand, WarpOperand};
+pub use crate::output::{
+    BlockRow, PerBlock, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk, PerWarpTile,
+    Position, WarpTile,
+};
+pub use crate::print::print;
+pub use crate::reduce::{Scratch, Shuffle};
+pub use crate::registers::Registers;
+pub use crate::shared::{Counters, DynamicShared, Pairs, Shared, SharedType};
+pub use crate::synced::Synced;
+pub use crate::thread::{SingleThread, Thread};
+pub use crate::tile::Tile;
+pub use crate::vector::{F32x2, F32x4, U32x2, U32x4};
+pub use crate::warp::{Lane, Lanes, PerWarp, Warp};
+
+/// Items that the macros use. Not part of the interface.
+#[doc(hidden)]
+pub mod __private {
+    #[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
+    pub use crate::host::{
+        Call, HostKernel, HostScope, is_same_table, launch, load_library, select_image,
+    };
+    pub use crate::intrinsics::only_on_the_device;
+    pub use crate::parameter::Parameter;
+    pub use crate::scope::{Launch, Scope};
+    pub use crate::shared::{SharedStatic, StaticShared};
+    pub use crate::table::KernelTable;
+}
+
+/// Code for the host, which `#[kernel]` generates.
+#[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __host {
+    ($($code:tt)*) => { $($code)* };
+}
+
+/// Code for the host, which `#[kernel]` generates.
+#[cfg(not(all(feature = "host", not(target_arch = "nvptx64"))))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __host {
+    ($($code:tt)*) => {};
+}
+
+/// Declares the struct `Kernels`, with a field for each kernel of a module that the build script compiled.
+///
+/// `include_kernels!("kernels")` declares the kernels of the module `kernels`. `Kernels::load` loads their code on a device.
+#[macro_export]
+macro_rules! include_kernels {
+    ($name:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
+    };
+}
+
+/// Everything that most kernels need.
+pub mod prelude {
+    pub use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
+
+    #[doc(no_inline)]
+    pub use crate::{
+        AnyBitPattern, Atomic, Block, BlockScope, ByValue, Counters, DeviceScope, DynamicShared,
+        Elements, F32x2, F32x4, FastMath, Float, Lane, Lanes, Matrix, PerBlock, PerBlockRow,
+        PerBlockTile, PerThread, PerThreadChunk, PerWarp, PerWarpTile, Position, Registers,
+        Scratch, Shared, Synced, SystemScope, Thread, Tile, U32x2, U32x4, Warp, kernel, ptx,
+    };
+}

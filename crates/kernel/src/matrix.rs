@@ -1,0 +1,119 @@
+//! Matrices that a kernel reads.
+
+use core::marker::PhantomData;
+use core::ops::Index;
+
+use bytemuck::AnyBitPattern;
+
+use crate::parameter::{Description, Kind, Parameter, Word};
+use crate::scope::Launch;
+
+/// A matrix that nobody writes during the launch, stored row by row.
+///
+/// `matrix[(row, column)]` is an element, and panics if it is out of bounds. The compiler removes the two comparisons if the code has made
+/// them. A launch passes a `RowMajor`.
+pub struct Matrix<'k, T> {
+    start: *const T,
+    rows: u32,
+    columns: u32,
+    _elements: PhantomData<&'k [T]>,
+}
+
+impl<T> Clone for Matrix<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Matrix<'_, T> {}
+
+// SAFETY: nobody writes the elements.
+unsafe impl<T: Sync> Sync for Matrix<'_, T> {}
+// SAFETY: nobody writes the elements.
+unsafe impl<T: Sync> Send for Matrix<'_, T> {}
+
+// SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed, so that nobody writes it during the launch.
+unsafe impl<T: AnyBitPattern> Parameter for Matrix<'_, T> {
+    type In<'k> = Matrix<'k, T>;
+    type First = *const T;
+    type Second = u32;
+    type Third = u32;
+
+    const DESCRIPTION: Description = Description::new::<T>(
+        Kind::Matrix,
+        [
+            Word::read_only::<T>(),
+            Word::value::<u32>(),
+            Word::value::<u32>(),
+        ],
+    );
+
+    #[inline(always)]
+    unsafe fn from_words<'k>(
+        _: &'k Launch,
+        start: *const T,
+        rows: u32,
+        columns: u32,
+    ) -> Matrix<'k, T> {
+        Matrix {
+            start,
+            rows,
+            columns,
+            _elements: PhantomData,
+        }
+    }
+}
+
+impl<'k, T> Matrix<'k, T> {
+    /// Returns the number of rows.
+    #[inline(always)]
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Returns the number of columns.
+    #[inline(always)]
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.columns as usize
+    }
+
+    /// Returns an element, unless it is out of bounds.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, row: usize, column: usize) -> Option<&'k T> {
+        if row >= self.rows() || column >= self.columns() {
+            return None;
+        }
+        // The launcher checked that the product of the sizes is the number of elements, so the sum does not overflow.
+        // SAFETY: the element is in bounds.
+        Some(unsafe { &*self.start.add(row * self.columns() + column) })
+    }
+
+    /// Returns a row, unless it is out of bounds.
+    #[inline(always)]
+    #[must_use]
+    pub fn row(&self, row: usize) -> Option<&'k [T]> {
+        if row >= self.rows() {
+            return None;
+        }
+        // SAFETY: the row is in bounds.
+        let start = unsafe { self.start.add(row * self.columns()) };
+        // SAFETY: the row is in bounds.
+        Some(unsafe { core::slice::from_raw_parts(start, self.columns()) })
+    }
+}
+
+impl<T> Index<(usize, usize)> for Matrix<'_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, (row, column): (usize, usize)) -> &T {
+        match self.get(row, column) {
+            Some(element) => element,
+            None => panic!("index out of bounds"),
+        }
+    }
+}

@@ -1,0 +1,491 @@
+//! Outputs: buffers that are divided between threads, warps and blocks.
+
+use core::marker::PhantomData;
+
+use bytemuck::AnyBitPattern;
+
+use crate::block::{Block, BlockCodeOnly};
+use crate::elements::{Elements, ElementsIter};
+use crate::operand::{ThreadOperand, WarpOperand};
+use crate::parameter::{Description, GridRule, Kind, Parameter, Word};
+use crate::scope::Launch;
+use crate::shared::{Shared, slice_memory};
+use crate::thread::{Thread, block_index, coordinates, index_in_block};
+use crate::warp::{Lanes, Warp, lane_index};
+
+/// A buffer of which each thread of a grid along x owns the elements `index_in_grid`, `index_in_grid + threads_in_grid`, …
+///
+/// A launch passes `&mut buffer` or a mutable view.
+pub struct PerThread<'k, T> {
+    start: *mut T,
+    len: usize,
+    _elements: PhantomData<&'k mut [T]>,
+    _not_sync: PhantomData<BlockCodeOnly>,
+}
+
+/// A buffer of which each thread of a grid along x owns `N` adjacent elements, from `N * index_in_grid` on.
+///
+/// A launch passes `&mut buffer` or a mutable view.
+pub struct PerThreadChunk<'k, T, const N: usize> {
+    start: *mut T,
+    len: usize,
+    _elements: PhantomData<&'k mut [T]>,
+    _not_sync: PhantomData<BlockCodeOnly>,
+}
+
+/// A buffer of which each block of a grid along x owns the element with its index.
+///
+/// A launch passes `&mut buffer` or a mutable view.
+pub struct PerBlock<'k, T> {
+    start: *mut T,
+    len: usize,
+    _elements: PhantomData<&'k mut [T]>,
+    _not_sync: PhantomData<BlockCodeOnly>,
+}
+
+/// A matrix of which each block of a grid along x owns the row with its index.
+///
+/// A launch passes a `RowMajor` of a mutable buffer or view.
+pub struct PerBlockRow<'k, T> {
+    start: *mut T,
+    rows: u32,
+    columns: u32,
+    _elements: PhantomData<&'k mut [T]>,
+    _not_sync: PhantomData<BlockCodeOnly>,
+}
+
+/// A matrix of which each block owns a tile of `ROWS` rows and `COLUMNS` columns: the block with `blockIdx` (x, y) the one in column x and
+/// row y of tiles.
+///
+/// Within a tile, the thread with `threadIdx` (x, y) owns the elements of the rows y, y + Y, … and columns x, x + X, …
+///
+/// A launch passes a `RowMajor` of a mutable buffer or view.
+pub struct PerBlockTile<'k, T, const ROWS: usize, const COLUMNS: usize> {
+    start: *mut T,
+    rows: u32,
+    columns: u32,
+    _elements: PhantomData<&'k mut [T]>,
+    _not_sync: PhantomData<BlockCodeOnly>,
+}
+
+/// A matrix with `COLUMNS` columns, of which each warp of a grid along x owns `ROWS` rows.
+///
+/// A launch passes `&mut buffer` or a mutable view; the number of rows follows from the length.
+pub struct PerWarpTile<'k, T, const ROWS: usize, const COLUMNS: usize> {
+    start: *mut T,
+    len: usize,
+    _elements: PhantomData<&'k mut [T]>,
+    _not_sync: PhantomData<BlockCodeOnly>,
+}
+
+macro_rules! linear {
+    ($output:ident [$($constants:tt)*] [$($names:tt)*], $kind:ident, $word:ident, $sizes:expr) => {
+        // SAFETY: the launcher passes memory of that many elements, which is borrowed mutably, so that only this launch accesses it, and a
+        // grid along x, whose threads have different indices.
+        unsafe impl<T: AnyBitPattern, $($constants)*> Parameter for $output<'_, T, $($names)*> {
+            type In<'k> = $output<'k, T, $($names)*>;
+            type First = *mut T;
+            type Second = usize;
+            type Third = ();
+
+            const DESCRIPTION: Description =
+                Description::new::<T>(Kind::$kind, [Word::$word::<T>(), Word::value::<usize>(), Word::ABSENT])
+                    .on(GridRule::Line)
+                    .with_sizes($sizes);
+
+            #[inline(always)]
+            unsafe fn from_words<'k>(_: &'k Launch, start: *mut T, len: usize, (): ()) -> Self::In<'k> {
+                $output {
+                    start,
+                    len,
+                    _elements: PhantomData,
+                    _not_sync: PhantomData,
+                }
+            }
+        }
+
+        impl<T, $($constants)*> $output<'_, T, $($names)*> {
+            /// Returns the number of elements of the buffer.
+            #[inline(always)]
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Returns `true` if the buffer has no elements.
+            #[inline(always)]
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+        }
+    };
+}
+
+linear!(PerThread [] [], PerThread, exclusive, [0; 3]);
+linear!(PerThreadChunk [const N: usize] [N], PerThreadChunk, exclusive, [size(N), 0, 0]);
+linear!(PerBlock [] [], PerBlock, exclusive, [0; 3]);
+linear!(PerWarpTile [const ROWS: usize, const COLUMNS: usize] [ROWS, COLUMNS], PerWarpTile, exclusive, [size(ROWS), size(COLUMNS), 0]);
+
+macro_rules! matrix {
+    ($output:ident [$($constants:tt)*] [$($names:tt)*], $word:ident, $grid:ident, $sizes:expr) => {
+        // SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed mutably, so that only this launch accesses it,
+        // and a grid in which blocks have different indices.
+        unsafe impl<T: AnyBitPattern, $($constants)*> Parameter for $output<'_, T, $($names)*> {
+            type In<'k> = $output<'k, T, $($names)*>;
+            type First = *mut T;
+            type Second = u32;
+            type Third = u32;
+
+            const DESCRIPTION: Description =
+                Description::new::<T>(Kind::$output, [Word::$word::<T>(), Word::value::<u32>(), Word::value::<u32>()])
+                    .on(GridRule::$grid)
+                    .with_sizes($sizes);
+
+            #[inline(always)]
+            unsafe fn from_words<'k>(_: &'k Launch, start: *mut T, rows: u32, columns: u32) -> Self::In<'k> {
+                $output {
+                    start,
+                    rows,
+                    columns,
+                    _elements: PhantomData,
+                    _not_sync: PhantomData,
+                }
+            }
+        }
+
+        impl<T, $($constants)*> $output<'_, T, $($names)*> {
+            /// Returns the number of rows of the matrix.
+            #[inline(always)]
+            #[must_use]
+            pub fn rows(&self) -> usize {
+                self.rows as usize
+            }
+
+            /// Returns the number of columns of the matrix.
+            #[inline(always)]
+            #[must_use]
+            pub fn columns(&self) -> usize {
+                self.columns as usize
+            }
+        }
+    };
+}
+
+// Other threads of the block can read a row after a barrier, so its accesses alias.
+matrix!(PerBlockRow [] [], pointer, Line, [0; 3]);
+matrix!(PerBlockTile [const ROWS: usize, const COLUMNS: usize] [ROWS, COLUMNS], exclusive, Plane, [size(ROWS), size(COLUMNS), 0]);
+
+/// Converts a constant of a type, which is limited so that products of an index and a constant do not overflow.
+const fn size(size: usize) -> u32 {
+    assert!(
+        size > 0 && size <= 1 << 20,
+        "the sizes of an output are from 1 to 2^20"
+    );
+    size as u32
+}
+
+impl<T> PerThread<'_, T> {
+    /// Returns the element with the index of the thread, unless it is out of bounds.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&mut self, thread: &Thread<'_>) -> Option<&mut T> {
+        let index = thread.index_in_grid();
+        if index >= self.len {
+            return None;
+        }
+        // SAFETY: the index is in bounds, and belongs to this thread.
+        Some(unsafe { &mut *self.start.add(index) })
+    }
+
+    /// Returns all elements of the thread with their indices, as a grid-stride loop.
+    #[inline(always)]
+    pub fn iter_mut(&mut self, thread: &Thread<'_>) -> ElementsIter<'_, T> {
+        // SAFETY: the buffer is borrowed mutably, and other threads own other elements.
+        unsafe {
+            Elements::new(
+                self.start,
+                self.len,
+                thread.index_in_grid(),
+                thread.threads_in_grid(),
+                false,
+            )
+        }
+        .into_iter()
+    }
+}
+
+// SAFETY: threads of a grid along x have different indices.
+unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y, Z>
+    for &'a mut PerThread<'_, T>
+{
+    type Part = Elements<'a, T>;
+
+    #[inline(always)]
+    unsafe fn thread_part(self) -> Elements<'a, T> {
+        // SAFETY: the caller guarantees the dimensions.
+        let thread = unsafe { Thread::new::<X, Y, Z>() };
+        // SAFETY: the buffer is borrowed mutably, and other threads own other elements.
+        unsafe {
+            Elements::new(
+                self.start,
+                self.len,
+                thread.index_in_grid(),
+                thread.threads_in_grid(),
+                false,
+            )
+        }
+    }
+}
+
+impl<T, const N: usize> PerThreadChunk<'_, T, N> {
+    /// Returns the elements of the thread. The last chunks of the buffer can be shorter than `N` or empty.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&mut self, thread: &Thread<'_>) -> &mut [T] {
+        // SAFETY: the chunk belongs to the thread, and the buffer is borrowed mutably.
+        unsafe { self.chunk(thread.index_in_grid()) }
+    }
+
+    /// # Safety
+    ///
+    /// The chunk belongs to the running thread, and is not accessed in another way for `'a`.
+    #[inline(always)]
+    unsafe fn chunk<'a>(&self, index: usize) -> &'a mut [T] {
+        // The index is below 2⁴² and `N` at most 2²⁰, so the product does not overflow.
+        const { assert!(N > 0 && N <= 1 << 20) };
+        let first = (index * N).min(self.len);
+        // SAFETY: the index is at most the length.
+        let start = unsafe { self.start.add(first) };
+        // SAFETY: the chunk is in bounds, and the caller guarantees the rest.
+        unsafe { core::slice::from_raw_parts_mut(start, (self.len - first).min(N)) }
+    }
+}
+
+// SAFETY: threads of a grid along x have different indices, and chunks of different indices do not overlap.
+unsafe impl<'a, T, const N: usize, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y, Z>
+    for &'a mut PerThreadChunk<'_, T, N>
+{
+    type Part = &'a mut [T];
+
+    #[inline(always)]
+    unsafe fn thread_part(self) -> &'a mut [T] {
+        // SAFETY: the caller guarantees the dimensions.
+        let thread = unsafe { Thread::new::<X, Y, Z>() };
+        // SAFETY: the chunk belongs to the thread, and the buffer is borrowed mutably.
+        unsafe { self.chunk(thread.index_in_grid()) }
+    }
+}
+
+impl<T: AnyBitPattern> PerBlock<'_, T> {
+    /// Writes the element of the block, unless it is out of bounds. One thread writes it.
+    #[inline(always)]
+    pub fn set<const X: u32, const Y: u32, const Z: u32>(
+        &mut self,
+        block: &Block<'_, X, Y, Z>,
+        value: T,
+    ) {
+        let index = block.index_x();
+        if block.index_in_block() == 0 && index < self.len {
+            // SAFETY: the index is in bounds, and only this thread of this block writes the element.
+            unsafe { self.start.add(index).write(value) };
+        }
+    }
+}
+
+impl<T: AnyBitPattern> PerBlockRow<'_, T> {
+    /// Returns the row of the block, unless it is out of bounds. It is used like shared memory.
+    #[inline(always)]
+    #[must_use]
+    pub fn row<const X: u32, const Y: u32, const Z: u32>(
+        &mut self,
+        block: &Block<'_, X, Y, Z>,
+    ) -> Option<BlockRow<'_, T>> {
+        let row = block.index_x();
+        if row >= self.rows() {
+            return None;
+        }
+        // The launcher checked that the product of the sizes is the number of elements, so the product does not overflow.
+        // SAFETY: the row is in bounds.
+        let start = unsafe { self.start.add(row * self.columns()) };
+        let elements = core::ptr::slice_from_raw_parts_mut(start, self.columns());
+        Some(BlockRow {
+            // SAFETY: the row is in bounds, only this block accesses it, and `self` is borrowed.
+            memory: unsafe { Shared::new(elements) },
+            _row: PhantomData,
+        })
+    }
+}
+
+/// A row of a [`PerBlockRow`], which is used like [`Shared`] memory.
+pub struct BlockRow<'a, T> {
+    memory: Shared<[T]>,
+    _row: PhantomData<&'a mut [T]>,
+}
+
+slice_memory!(BlockRow);
+
+/// The position of an element in a [`PerBlockTile`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Position {
+    /// The row in the matrix.
+    pub row: usize,
+    /// The column in the matrix.
+    pub column: usize,
+    /// The row in the tile.
+    pub row_in_tile: usize,
+    /// The column in the tile.
+    pub column_in_tile: usize,
+    /// The first index of the element among those of its thread, `[i][j]`.
+    pub i: usize,
+    /// The second index of the element among those of its thread, `[i][j]`.
+    pub j: usize,
+}
+
+impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<'_, T, ROWS, COLUMNS> {
+    /// Passes each element of the block's tile to the thread that owns it. No barrier.
+    ///
+    /// The tile has a multiple of the block's rows and columns. Elements beyond the matrix are left out.
+    #[inline(always)]
+    pub fn for_each<const X: u32, const Y: u32, const Z: u32>(
+        &mut self,
+        block: &Block<'_, X, Y, Z>,
+        code: impl Fn(Position, &mut T) + Sync,
+    ) {
+        self.for_each_with(block, (), |position, element, _: &mut ()| {
+            code(position, element)
+        });
+    }
+
+    /// Passes each element of the block's tile to the thread that owns it, with the thread's part of the operands. No barrier.
+    #[inline(always)]
+    pub fn for_each_with<A: ThreadOperand<X, Y, Z>, const X: u32, const Y: u32, const Z: u32>(
+        &mut self,
+        block: &Block<'_, X, Y, Z>,
+        operands: A,
+        code: impl Fn(Position, &mut T, &mut A::Part) + Sync,
+    ) {
+        const {
+            assert!(
+                Z == 1 && ROWS.is_multiple_of(Y as usize) && COLUMNS.is_multiple_of(X as usize),
+                "the tile of a block has a multiple of the block's rows (Y) and columns (X), and Z is 1"
+            );
+        };
+        // SAFETY: the part is passed to code of this thread.
+        let mut part = unsafe { operands.thread_part() };
+        // SAFETY: the block has these dimensions.
+        let [x, y, _] = unsafe { coordinates::<X, Y, Z>() };
+        // A block index is below 2³¹ and a size at most 2²⁰, so the sums do not overflow.
+        let first_row = block.index_y() * ROWS;
+        let first_column = block.index_x() * COLUMNS;
+        for i in 0..ROWS / Y as usize {
+            let row_in_tile = y as usize + i * Y as usize;
+            let row = first_row + row_in_tile;
+            for j in 0..COLUMNS / X as usize {
+                let column_in_tile = x as usize + j * X as usize;
+                let column = first_column + column_in_tile;
+                if row < self.rows() && column < self.columns() {
+                    // SAFETY: the element is in bounds, and belongs to this thread.
+                    let element = unsafe { &mut *self.start.add(row * self.columns() + column) };
+                    let position = Position {
+                        row,
+                        column,
+                        row_in_tile,
+                        column_in_tile,
+                        i,
+                        j,
+                    };
+                    code(position, element, &mut part);
+                }
+            }
+        }
+    }
+}
+
+// SAFETY: there is nothing to divide.
+unsafe impl<const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y, Z> for () {
+    type Part = ();
+
+    #[inline(always)]
+    unsafe fn thread_part(self) {}
+}
+
+/// The tile of a warp in a [`PerWarpTile`].
+pub struct WarpTile<'a, T, const ROWS: usize, const COLUMNS: usize> {
+    start: *mut T,
+    first_row: usize,
+    rows: usize,
+    _elements: PhantomData<&'a mut [T]>,
+    _not_sync: PhantomData<BlockCodeOnly>,
+}
+
+// SAFETY: warps of a grid along x have different indices, and their tiles do not overlap. All lanes receive the same values.
+unsafe impl<
+    'a,
+    T,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const X: u32,
+    const Y: u32,
+    const Z: u32,
+> WarpOperand<X, Y, Z> for &'a mut PerWarpTile<'_, T, ROWS, COLUMNS>
+{
+    type Part = WarpTile<'a, T, ROWS, COLUMNS>;
+
+    #[inline(always)]
+    unsafe fn warp_part(self) -> Self::Part {
+        const { assert!(ROWS > 0 && ROWS <= 1 << 20 && COLUMNS > 0 && COLUMNS <= 1 << 20) };
+        // SAFETY: the caller guarantees the dimensions.
+        let warp_in_block = unsafe { index_in_block::<X, Y, Z>() } / 32;
+        let warp = block_index() * Block::<X, Y, Z>::WARPS + warp_in_block;
+        WarpTile {
+            start: self.start,
+            first_row: warp * ROWS,
+            rows: self.len / COLUMNS,
+            _elements: PhantomData,
+            _not_sync: PhantomData,
+        }
+    }
+}
+
+impl<T, const ROWS: usize, const COLUMNS: usize> WarpTile<'_, T, ROWS, COLUMNS> {
+    /// Returns the first row of the tile, in the matrix. It can be beyond the end of the matrix.
+    #[inline(always)]
+    #[must_use]
+    pub fn first_row(&self) -> usize {
+        self.first_row
+    }
+
+    /// Returns the number of rows of the matrix.
+    #[inline(always)]
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+impl<const COLUMNS: usize> WarpTile<'_, f32, 16, COLUMNS> {
+    /// Stores the accumulators of [`Warp::mma_bf16`] to the columns `8 * n` to `8 * n + 7`. Rows beyond the matrix are left out.
+    ///
+    /// It takes `&self`, because code of a warp is `Fn`; each lane writes elements of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the columns are out of bounds.
+    #[inline(always)]
+    pub fn store_accumulators(&self, _: &Warp<'_>, n: usize, values: &Lanes<[f32; 4]>) {
+        assert!(n < COLUMNS / 8, "the columns are out of bounds");
+        let lane = lane_index() as usize;
+        for half in 0..2 {
+            let row = self.first_row + lane / 4 + 8 * half;
+            if row < self.rows {
+                // SAFETY: the row and the columns are in bounds, and no other lane has these elements.
+                let pair = unsafe { self.start.add(row * COLUMNS + 8 * n + 2 * (lane % 4)) };
+                // SAFETY: the element is in bounds.
+                unsafe { pair.write(values.0[2 * half]) };
+                // SAFETY: the element is in bounds.
+                unsafe { pair.add(1).write(values.0[2 * half + 1]) };
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The first parameter of a kernel: its scope.
+
+use core::marker::PhantomData;
+
+use crate::block::Block;
+use crate::thread::Thread;
+
+/// A launch, as seen by one thread: parameters borrow it, so that none of them outlives the kernel.
+#[doc(hidden)]
+pub struct Launch {
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl Launch {
+    /// # Safety
+    ///
+    /// This is called once in the entry point of a kernel.
+    #[inline(always)]
+    pub unsafe fn new() -> Self {
+        Self {
+            _not_send: PhantomData,
+        }
+    }
+}
+
+/// The first parameter of a kernel.
+///
+/// # Safety
+///
+/// The constants describe the blocks for which `enter` is sound.
+#[diagnostic::on_unimplemented(
+    message = "the first parameter of a kernel is a `Thread` or a `Block`, not `{Self}`",
+    label = "expected `Thread` or `Block<X, Y, Z>`",
+    note = "`Thread`: code of each thread, for element-wise kernels; `Block<256>`: code of a block of 256 threads"
+)]
+#[doc(hidden)]
+pub unsafe trait Scope {
+    /// The scope, for the lifetime of a launch.
+    type In<'k>;
+
+    /// The dimensions of a block.
+    const BLOCK: [u32; 3];
+
+    /// `true` for code of a block.
+    const IS_BLOCK: bool;
+
+    /// # Safety
+    ///
+    /// This is called once in each thread of a launch with blocks of these dimensions.
+    unsafe fn enter(launch: &Launch) -> Self::In<'_>;
+}
+
+// SAFETY: a block with these dimensions.
+unsafe impl<const X: u32, const Y: u32, const Z: u32> Scope for Block<'_, X, Y, Z> {
+    type In<'k> = Block<'k, X, Y, Z>;
+
+    const BLOCK: [u32; 3] = {
+        // Evaluates the limits.
+        assert!(Block::<X, Y, Z>::THREADS > 0);
+        [X, Y, Z]
+    };
+    const IS_BLOCK: bool = true;
+
+    #[inline(always)]
+    unsafe fn enter(_: &Launch) -> Block<'_, X, Y, Z> {
+        // SAFETY: the caller upholds the same contract.
+        unsafe { Block::new() }
+    }
+}
+
+/// The number of threads in a block of an element-wise kernel.
+pub(crate) const ELEMENT_WISE_BLOCK: u32 = 256;
+
+// SAFETY: the dimensions are those of a block of an element-wise kernel.
+unsafe impl Scope for Thread<'_> {
+    type In<'k> = Thread<'k>;
+
+    const BLOCK: [u32; 3] = [ELEMENT_WISE_BLOCK, 1, 1];
+    const IS_BLOCK: bool = false;
+
+    #[inline(always)]
+    unsafe fn enter(_: &Launch) -> Thread<'_> {
+        // SAFETY: the caller upholds the same contract.
+        unsafe { Thread::new::<ELEMENT_WISE_BLOCK, 1, 1>() }
+    }
+}

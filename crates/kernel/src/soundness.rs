@@ -1,0 +1,110 @@
+//! The rules that make safe kernels sound, with their proofs.
+//!
+//! A kernel without `unsafe` code and without [`ptx!`](crate::ptx), launched from safe code, has no data race, no divergent barrier, no
+//! aliasing of `&mut`, and no access outside of the memory that it was given. This module states why, as numbered rules. Code of this
+//! crate refers to them, and the tests named in parentheses show each.
+//!
+//! # Definitions
+//!
+//! *Code of a block* is the body of a kernel with a [`Block`](crate::Block), outside of the closures of `threads` and `warps`. *Code of
+//! threads* is a closure that receives a [`Thread`](crate::Thread), or the body of an element-wise kernel. *Code of a warp* and *of lanes*
+//! are defined in the same way by [`Warp`](crate::Warp) and [`Lane`](crate::Lane). A value is *uniform* if all threads of the block (or lanes
+//! of the warp) have the same.
+//!
+//! # Uniformity
+//!
+//! 1. **Code of a block computes with uniform values only.** Its values come from: parameters, which are the same for all threads of a
+//!    launch; `blockIdx` and `gridDim`; memory that nobody writes at that time (rules 6 and 9); and results of this crate that one thread
+//!    computes and all others receive (rule 2). By induction every value and every branch is uniform, so all threads of a block reach the
+//!    same barriers in the same order. (`rust-kernels`: `early_returns`, `branch_on_a_sum`)
+//! 2. **Every value that code of a block or a warp receives from threads is broadcast.** `reduce`, `sum`, `exclusive_scan` and `Warp::reduce`
+//!    return what one thread wrote or shuffled, without exception: a symmetric combination is not enough, because lanes combine in different
+//!    orders, and because the compiler may evaluate equal expressions differently. Votes return one result by definition of the instruction.
+//!    (`reductions_of_three_warps`, `branch_on_a_sum`)
+//! 3. **What differs between threads leaves their code only in an opaque value.** The closures are `Fn + Sync`, so they cannot write to what
+//!    they capture, unless it is `Sync`; and everything `Sync` that can change needs a thread to read it (rule 4). Their results are
+//!    [`Registers`](crate::Registers), [`Lanes`](crate::Lanes) or [`PerWarp`](crate::PerWarp), whose fields are private, and which
+//!    implement nothing but `Copy`. Parts of operands are created by `unsafe` methods of the operand traits only.
+//!    (`ui-kernels`: `rank_leaks_*`, `registers_*`, `operand_part_*`)
+//! 4. **Operations whose result differs between threads require a `&Thread` or a `&Lane`.** Safe code creates neither; both are neither
+//!    `Send` nor `Sync`, are invariant in a lifetime that a closure cannot name, and so do not leave their closure: not in its result, not in a
+//!    static, not in another closure. `mem::forget`, `ManuallyDrop` and `mem::replace` need a value and yield no second one; `transmute` is
+//!    `unsafe`. (`thread_escapes`, `thread_in_a_static`, `atomic_in_code_of_the_block`)
+//! 5. **`Block`, `Warp`, `Shared` and the outputs are not `Sync`**, so code of threads cannot capture them: it has no barriers and no
+//!    shuffles, and cannot open shared memory. Nested functions and generic functions receive them as arguments, under the same rules.
+//!    (`barrier_in_code_of_a_thread`, `shuffle_in_code_of_a_lane`)
+//!
+//! # Memory
+//!
+//! 6. **Memory of a block is either owned in parts or shared.** [`Synced::synced`](crate::Synced::synced) borrows it mutably for as long as the
+//!    shared view exists, between two barriers. Writes of the owners come before the first barrier or after the second; reads through the
+//!    view are in between. (`shared_read_without_a_barrier`, `view_escapes`, `fill_while_shared`; race checks of every kernel)
+//! 7. **Each type of memory has one partition.** Element `i` belongs to the thread `i % THREADS` of the block, or of the grid for
+//!    [`PerThread`](crate::PerThread). Two accesses by owners without a barrier in between therefore never concern the same element, whatever
+//!    methods they use. Other partitions ([`Pairs`](crate::Pairs), scratch memory) have barriers around them and borrow the memory mutably.
+//! 8. **Index arithmetic does not wrap.** Indices are 64 bits wide. A thread of a grid is below 2⁴² (2³¹ blocks of 1024 threads), and the
+//!    constants of types are limited to 2²⁰ by assertions at compile time, so products stay below 2⁶². Rows and columns are 32 bits wide, and
+//!    the launch checks that their product is the length of the buffer. Lengths are 64 bits wide. (`chunk_too_large`, `tile_too_large`)
+//! 9. **Inputs are not written.** The launcher borrows the buffer of a `&[T]` or a [`Matrix`](crate::Matrix), and buffers of outputs mutably:
+//!    two arguments of one launch cannot overlap unless both are inputs, and hazard tracking orders the launch with all other work on
+//!    the buffers. (`ui-kernels`: `one_buffer_for_input_and_output`, `one_buffer_for_two_outputs`)
+//! 10. **Memory contains valid values.** Elements are [`AnyBitPattern`](crate::AnyBitPattern): no `bool`, no enum, no reference, no pointer, no
+//!     interior mutability, `Copy` and therefore without `Drop`. Padding is not read. Uninitialized shared memory has unspecified values, but
+//!     is not undefined for the compiler. Arguments by value are [`ByValue`](crate::ByValue): without padding, so the host initialized every
+//!     byte. (`bool_in_shared_memory`, `reference_in_shared_memory`, `cell_in_an_output`, `bool_slice`, `padding_by_value`)
+//! 11. **Nothing outlives the launch.** Parameters borrow a value of the entry point; `&'static [T]` does not compile.
+//!     Memory with a shorter lifetime, such as a row of an output, is a type of its own, so that `mem::swap` cannot put it into a value that
+//!     lives longer. (`static_slice`, `row_swapped_with_dynamic_shared`)
+//! 12. **Atomic memory is accessed atomically for all threads that can reach it.** The scope is a part of the type. A slice of a buffer needs
+//!     a scope that includes the grid; [`BlockScope`](crate::BlockScope) is for shared memory. Non-atomic access needs `&mut`.
+//!     (`block_scope_in_a_buffer`)
+//!
+//! # The boundary to the host
+//!
+//! 13. **The type decides, not its spelling.** Sizes, grids and kinds are constants of traits that only this crate implements. The macro reads
+//!     the spelling only to choose the trait that a type must implement, and no type implements two of them. (`alias_of_shared`,
+//!     `names_do_not_collide`)
+//! 14. **Host and device agree.** Both evaluate the same table: the kind, size, alignment and constants of each parameter, the block, and a hash
+//!     of the function's tokens. The host compares them at compile time, so `cfg(target_arch)`, other versions of a dependency, or a stale PTX
+//!     are errors. (`table_differs`)
+//! 15. **A launcher launches its own code.** The struct of a kernel holds a `Function<Self>`, which only `unsafe` code creates; the macro that
+//!     `include_kernels!` expands to has the token `unsafe` of the build script. (`function_of_another_kernel`, `kernels_without_unsafe`)
+//! 16. **Grids divide outputs.** `launch` checks that a grid is along x, or along x and y for [`PerBlockTile`](crate::PerBlockTile); the
+//!     dimensions of the block are those of the type, and `.reqntid` of the kernel. An empty grid enqueues nothing.
+//!     (`wrong_grids_are_errors`, `empty_launch`)
+//! 17. **Launch attributes do not change the order of work.** Those that let a kernel overlap with its neighbors are errors. (`attributes`)
+//!
+//! # The compiler
+//!
+//! `curium-kernel-build` guarantees the rest; its documentation has the proofs.
+//!
+//! 18. Barriers, shuffles and votes are convergent at every call, direct or not, so that no pass duplicates them or moves them into a branch.
+//!     (`indirect_barriers`)
+//! 19. Floating-point expressions are not contracted by default: `a * b + c` rounds twice, as on the host. Contraction happens after code was
+//!     duplicated, and could give one uniform expression two values. Kernels call [`Float::mul_add`](crate::Float::mul_add).
+//! 20. Code of a kernel contains no atomics of `core`, no statics that can change, and no special registers except through this crate. A kernel
+//!     of blocks allocates no memory: addresses and failures would differ between threads.
+//! 21. Memory that threads of a block exchange is not `noalias`; inputs, and outputs whose elements one thread accesses, are.
+//!
+//! # Questions
+//!
+//! - **Addresses**: local variables have the same address in all threads, because each thread has its own local memory behind the same
+//!   addresses; shared and global memory have one address. There is no heap in code of a block (rule 20).
+//! - **`clock`, `globaltimer`, `%laneid`**: methods of [`Thread`](crate::Thread) and [`Lane`](crate::Lane) (rule 4). `ptx!` is `unsafe`, and its
+//!   author must not pass what it reads to code of a block.
+//! - **Re-entrancy and recursion**: a kernel may be called as a function by device code that has its parameters; they are moved, so no two
+//!   calls have the same. Recursion follows rule 1.
+//! - **Panics in some threads only** end the launch with an error. There is no unwinding, so no code runs with a broken invariant; other threads
+//!   may run until the trap ends them, under the same rules.
+//! - **Threads that do not end** keep the others waiting at the next barrier. That is a hang and not undefined behavior.
+//! - **Closures stored in statics** must be `Sync` and `'static`; they capture no token (rule 4).
+//! - **`Drop` of values in shared memory**: elements are `Copy` (rule 10).
+//! - **Zero-sized and over-aligned types**: an array of zero-sized elements has no memory to race on. The launch checks that addresses have the
+//!   alignment of the element type.
+//! - **NaN**: `core` leaves the sign and payload of a computed NaN unspecified, so the compiler may choose them differently in two copies of one
+//!   expression. Code of a block that branches on the *bits* of a computed NaN is the one known way to a value that is not uniform.
+//!
+//! # What remains `unsafe`
+//!
+//! [`ptx!`](crate::ptx), because its text is arbitrary: it must be executed by all threads of a warp if it is a `.aligned` or `.sync` instruction,
+//! and must not write memory that others own. Declarations of extern functions. Launches of kernels from other sources (`kernels!`).

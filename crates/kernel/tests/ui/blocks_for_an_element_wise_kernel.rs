@@ -1,0 +1,18 @@
+//! The grid of an element-wise kernel is a number of threads.
+
+use curium_kernel::host::{Blocks, Result, Stream};
+use curium_kernel::prelude::*;
+use curium_memory::DeviceBuffer;
+
+#[kernel]
+pub fn saxpy(t: Thread, a: f32, x: &[f32], mut y: PerThread<f32>) {
+    if let Some(y) = y.get(&t) {
+        *y = a.mul_add(x[t.index()], *y);
+    }
+}
+
+pub fn launch(kernel: &saxpy, stream: &Stream, x: &DeviceBuffer<f32>, y: &mut DeviceBuffer<f32>) -> Result<()> {
+    kernel.launch(stream, Blocks::new(3), 2.0, x, y)
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+//! A kernel is not `const`.
+
+use curium_kernel::prelude::*;
+
+#[kernel]
+pub const fn kernel(t: Thread) {}
+
+fn main() {}

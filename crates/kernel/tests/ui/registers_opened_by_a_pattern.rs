@@ -1,0 +1,10 @@
+//! The values in registers are private.
+
+use curium_kernel::prelude::*;
+
+#[kernel]
+pub fn kernel(block: Block<64>) {
+    let Registers(_index) = block.threads(|t| t.index_in_block());
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! Memory of a block is implemented by `unsafe` code.
+
+use curium_kernel::prelude::*;
+
+pub struct Mine;
+
+impl Synced for Mine {
+    type View = ();
+
+    unsafe fn view(self) {}
+}
+
+fn main() {}
