@@ -1,0 +1,15 @@
+//! Kernels in safe Rust, for tests on the simulator.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![allow(
+    missing_docs,
+    reason = "the kernels have comments, and their launchers are private to the tests"
+)]
+
+pub mod algorithms;
+pub mod attention;
+pub mod model;
+
+#[cfg(not(target_arch = "nvptx64"))]
+curium_kernel::include_kernels!("kernels");
