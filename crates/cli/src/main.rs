@@ -22,6 +22,8 @@ mod demo;
 mod doctor;
 #[cfg(feature = "full")]
 mod info;
+#[cfg(feature = "full")]
+mod kernels;
 mod loaded;
 #[cfg(feature = "full")]
 mod man;
@@ -47,8 +49,8 @@ use clap::{Parser, Subcommand};
 use self::terminal::ColorChoice;
 #[cfg(not(feature = "full"))]
 use self::{
-    absent as bench, absent as cache, absent as completions, absent as info, absent as man,
-    absent as mem, absent as run, absent as trace,
+    absent as bench, absent as cache, absent as completions, absent as info, absent as kernels,
+    absent as man, absent as mem, absent as run, absent as trace,
 };
 
 /// Run, inspect and measure CUDA from Rust, on a GPU or the simulator.
@@ -72,6 +74,7 @@ enum Command {
     Bench(bench::Options),
     Mem(mem::Options),
     Run(run::Options),
+    Kernels(kernels::Options),
     Completions(completions::Options),
     Man(man::Options),
 }
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options, color).map(|()| ExitCode::SUCCESS),
         Command::Mem(options) => mem::run(&options, color).map(|()| ExitCode::SUCCESS),
         Command::Run(options) => run::run(&options, color),
+        Command::Kernels(options) => kernels::run(&options, color),
         Command::Completions(options) => {
             completions::run(&options, color).map(|()| ExitCode::SUCCESS)
         }

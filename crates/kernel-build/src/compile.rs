@@ -1,0 +1,428 @@
+//! Source to PTX: rustc as the front end, `llvm-link`, the rewrite, `opt` and `llc`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::Kernels;
+use crate::artifact::Artifacts;
+use crate::error::{Diagnostic, Error, Result};
+use crate::package::Package;
+use crate::program;
+use crate::rewrite::{self, Kernel, Rewritten};
+use crate::source::{Root, RootFile, Source};
+use crate::target::Target;
+use crate::toolchain::{DEVICE, Toolchain, lock, write};
+
+/// The result of a build.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) images: Vec<(Target, String)>,
+    pub(crate) kernels: Vec<Kernel>,
+    /// The files that the compiler read, except those of the toolchain.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// A build in progress.
+struct Build<'a> {
+    options: &'a Kernels,
+    toolchain: &'a Toolchain,
+    package: &'a Package,
+    root: &'a Root,
+    /// The folder of the generated crate and of intermediate files.
+    work: PathBuf,
+    /// The folder in which cargo builds, which other packages may share.
+    target_folder: PathBuf,
+}
+
+/// Compiles kernels. The folder `out` is the build's own.
+pub(crate) fn compile(
+    options: &Kernels,
+    toolchain: &Toolchain,
+    package: &Package,
+    root: &Root,
+    out: &Path,
+) -> Result<Compiled> {
+    let build = Build {
+        options,
+        toolchain,
+        package,
+        root,
+        work: out.join(format!("{}-device", options.source.name())),
+        target_folder: shared_target_folder(out),
+    };
+    let linked = build.work.join("linked.ll");
+    let files = build.front_end(&linked)?;
+    let text = fs::read_to_string(&linked).map_err(Error::file(&linked))?;
+    let symbols = toolchain.library_symbols()?;
+    let options = rewrite::Options {
+        panics: build.options.panics,
+        library_symbols: &symbols,
+    };
+    let Rewritten { ir, kernels } = rewrite::rewrite(&text, &options).map_err(Error::Refused)?;
+    let device = build.work.join("device.ll");
+    fs::write(&device, ir).map_err(Error::file(&device))?;
+    let mut images = Vec::new();
+    for target in &build.options.targets {
+        images.push((target.clone(), build.back_end(&device, target)?));
+    }
+    Ok(Compiled {
+        images,
+        kernels,
+        files,
+    })
+}
+
+/// Returns a folder that all packages of an outer build share, so that each dependency is built once. Cargo's lock orders parallel builds.
+fn shared_target_folder(out: &Path) -> PathBuf {
+    // `target/debug/build/package-hash/out`
+    let profile = out.ancestors().nth(3);
+    match profile {
+        Some(profile)
+            if out
+                .ancestors()
+                .nth(2)
+                .is_some_and(|folder| folder.ends_with("build")) =>
+        {
+            profile.join("curium-kernels")
+        }
+        _ => out.join("target"),
+    }
+}
+
+impl Build<'_> {
+    /// Compiles the crate and its dependencies, and links them with `core` to LLVM IR in the file `linked`.
+    fn front_end(&self, linked: &Path) -> Result<Vec<PathBuf>> {
+        let source = self.work.join("src/lib.rs");
+        let root = match &self.root.file {
+            RootFile::Generated(text) => {
+                write(&source, text)?;
+                PathBuf::from("src/lib.rs")
+            }
+            RootFile::Existing(path) => path.clone(),
+        };
+        let is_whole = matches!(self.options.source, Source::Package);
+        let package_name = self.package_name();
+        let profile = format!(
+            "[profile.release]\nopt-level = 3\ncodegen-units = 1\ndebug = \"line-directives-only\"\npanic = \"abort\"\noverflow-checks = {}\n\n",
+            self.options.overflow_checks
+        );
+        let manifest = self.work.join("Cargo.toml");
+        write(
+            &manifest,
+            &self.package.device_manifest(
+                &package_name,
+                &root,
+                &self.options.dependencies,
+                is_whole,
+                &profile,
+            )?,
+        )?;
+        // The versions of dependencies are those of the host.
+        let lock_file = self.package.workspace.join("Cargo.lock");
+        if let Ok(text) = fs::read_to_string(&lock_file) {
+            let copy = self.work.join("Cargo.lock.host");
+            if fs::read_to_string(&copy).ok().as_ref() != Some(&text) {
+                write(&self.work.join("Cargo.lock"), &text)?;
+                write(&copy, &text)?;
+            }
+        }
+        // Another package of the outer build may rebuild a dependency, so the libraries are read before it can.
+        fs::create_dir_all(&self.target_folder).map_err(Error::file(&self.target_folder))?;
+        let _lock = lock(&self.target_folder.join("front-end.lock"))?;
+        let bitcode = self.work.join("kernels.bc");
+        let mut messages = self.cargo_rustc(&manifest, &bitcode)?;
+        if !bitcode.exists() {
+            // Cargo remembers an earlier build whose result was deleted.
+            let mut clean = self.toolchain.cargo();
+            clean.args([
+                "clean",
+                "--quiet",
+                "--release",
+                "--target",
+                DEVICE,
+                "--package",
+                &package_name,
+                "--manifest-path",
+            ]);
+            program::run(
+                clean
+                    .arg(&manifest)
+                    .arg("--target-dir")
+                    .arg(&self.target_folder),
+            )?;
+            messages = self.cargo_rustc(&manifest, &bitcode)?;
+        }
+        let mut artifacts = Artifacts::parse(&messages, &manifest);
+        let mut metadata = Value::Null;
+        if artifacts.has_several_libraries() {
+            let mut command = self.toolchain.cargo();
+            command.args([
+                "metadata",
+                "--offline",
+                "--format-version=1",
+                "--filter-platform",
+                DEVICE,
+                "--manifest-path",
+            ]);
+            let text = program::run(command.arg(&manifest))?;
+            metadata = serde_json::from_str(&text)
+                .map_err(|error| Error::Source(format!("cargo metadata: {error}")))?;
+        }
+        let libraries = artifacts.sorted_libraries(&metadata);
+        program::run(
+            self.toolchain
+                .tool("llvm-link")
+                .args(["--only-needed", "--ignore-non-bitcode", "-S", "-o"])
+                .arg(linked)
+                .arg(&bitcode)
+                .args(&libraries)
+                .args(self.toolchain.libraries()?),
+        )?;
+        let is_changeable = |file: &PathBuf| {
+            file.is_absolute()
+                && !file.starts_with(&self.work)
+                && !file
+                    .components()
+                    .any(|component| component.as_os_str() == "registry")
+        };
+        let files = std::mem::take(&mut artifacts.files);
+        let mut files: Vec<PathBuf> = files.into_iter().filter(is_changeable).collect();
+        files.push(self.package.folder.join(&self.root.shown));
+        files.push(self.package.folder.join("Cargo.toml"));
+        files.extend(Some(lock_file).filter(|file| file.exists()));
+        files.dedup();
+        Ok(files)
+    }
+
+    /// The name of the generated package. It is unique among the packages of an outer build.
+    fn package_name(&self) -> String {
+        match &self.options.source {
+            Source::Package => self.package.name.clone(),
+            Source::Module { name, .. } => format!("{}-{name}", self.package.name),
+        }
+    }
+
+    fn cargo_rustc(&self, manifest: &Path, bitcode: &Path) -> Result<String> {
+        let mut command = self.toolchain.cargo();
+        command
+            .args([
+                "rustc",
+                "--lib",
+                "--crate-type=rlib",
+                "--release",
+                "--target",
+                DEVICE,
+                "--message-format=json",
+            ])
+            .arg("--manifest-path")
+            .arg(manifest)
+            .arg("--target-dir")
+            .arg(&self.target_folder)
+            .env("CARGO_ENCODED_RUSTFLAGS", self.flags().join("\x1f"))
+            .arg("--")
+            .arg(format!("--emit=llvm-bc={}", bitcode.display()))
+            .args(self.root_flags());
+        let output = program::output(&mut command)?;
+        if output.is_success {
+            return Ok(output.stdout);
+        }
+        let diagnostics = diagnostics(&output.stdout);
+        if diagnostics.is_empty() {
+            return Err(Error::Program {
+                program: "cargo".to_owned(),
+                message: output.stderr,
+            });
+        }
+        Err(Error::Compile(
+            self.without_host_errors(manifest, diagnostics),
+        ))
+    }
+
+    /// Removes the errors that the compilation for the host reports too.
+    fn without_host_errors(
+        &self,
+        manifest: &Path,
+        mut diagnostics: Vec<Diagnostic>,
+    ) -> Vec<Diagnostic> {
+        if !self.options.is_build_script {
+            return diagnostics;
+        }
+        let mut command = self.toolchain.cargo();
+        command
+            .args([
+                "rustc",
+                "--lib",
+                "--release",
+                "--message-format=json",
+                "--target",
+                &self.toolchain.host,
+                "--manifest-path",
+            ])
+            .arg(manifest)
+            .arg("--target-dir")
+            .arg(&self.target_folder)
+            .env("CARGO_ENCODED_RUSTFLAGS", self.path_flags().join("\x1f"))
+            .arg("--")
+            .args(self.root_flags());
+        let Ok(output) = program::output(&mut command) else {
+            return diagnostics;
+        };
+        let host = self::diagnostics(&output.stdout);
+        let is_of_host = |diagnostic: &Diagnostic| {
+            host.iter().any(|other| {
+                other.message == diagnostic.message
+                    && other.file == diagnostic.file
+                    && other.line == diagnostic.line
+            })
+        };
+        diagnostics.retain(|diagnostic| !is_of_host(diagnostic));
+        diagnostics
+    }
+
+    /// Flags for all crates, with which paths are the same on every machine. They are the same for all packages of a workspace, so that
+    /// these share the dependencies.
+    fn path_flags(&self) -> Vec<String> {
+        let mut prefixes = self.toolchain.path_prefixes();
+        prefixes.push((self.package.workspace.clone(), String::new()));
+        remap(&prefixes)
+    }
+
+    /// Flags for the crate itself. Warnings are those of the outer build.
+    fn root_flags(&self) -> Vec<String> {
+        let mut prefixes = vec![(self.package.folder.clone(), String::new())];
+        if matches!(self.root.file, RootFile::Generated(_)) {
+            let shown = self.root.shown.display().to_string();
+            prefixes.push((PathBuf::from("src/lib.rs"), shown.clone()));
+            prefixes.push((self.work.join("src/lib.rs"), shown));
+        }
+        let mut flags = remap(&prefixes);
+        flags.push("--cap-lints=allow".to_owned());
+        flags
+    }
+
+    fn flags(&self) -> Vec<String> {
+        let mut flags = self.toolchain.flags();
+        flags.extend(self.path_flags());
+        flags
+    }
+
+    /// Compiles LLVM IR to PTX.
+    fn back_end(&self, device: &Path, target: &Target) -> Result<String> {
+        let optimized = self.work.join(format!("{target}.bc"));
+        let ptx = self.work.join(format!("{target}.ptx"));
+        let cpu = format!("-mcpu={target}");
+        let features = format!("-mattr={}", target.feature());
+        program::run(
+            self.toolchain
+                .tool("opt")
+                .arg("-passes=globaldce,default<O3>")
+                .args([&cpu, &features])
+                .arg(device)
+                .arg("-o")
+                .arg(&optimized),
+        )?;
+        let contraction = if self.options.contract {
+            "-fp-contract=fast"
+        } else {
+            "-fp-contract=off"
+        };
+        let output = program::output(
+            self.toolchain
+                .tool("llc")
+                .args(["-O3", "-asm-verbose=0", contraction, &cpu, &features])
+                .arg(&optimized)
+                .arg("-o")
+                .arg(&ptx),
+        )?;
+        // llc only warns of a processor that it does not have.
+        if !output.is_success || output.stderr.contains("is not a recognized") {
+            return Err(Error::Program {
+                program: format!("llc for {target}"),
+                message: output.stderr,
+            });
+        }
+        let text = fs::read_to_string(&ptx).map_err(Error::file(&ptx))?;
+        Ok(if self.options.debug_lines {
+            text
+        } else {
+            without_lines(&text)
+        })
+    }
+}
+
+/// Returns flags that replace prefixes of paths. The last one that matches is used.
+fn remap(prefixes: &[(PathBuf, String)]) -> Vec<String> {
+    let prefixes = prefixes
+        .iter()
+        .filter(|(from, _)| !from.as_os_str().is_empty());
+    prefixes
+        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()))
+        .collect()
+}
+
+/// Removes the source lines of a PTX text.
+pub(crate) fn without_lines(ptx: &str) -> String {
+    let mut text = String::with_capacity(ptx.len());
+    for line in ptx.lines() {
+        let code = line.trim_start();
+        if !code.starts_with(".loc") && !code.starts_with(".file") {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Returns the errors among the messages of cargo.
+fn diagnostics(messages: &str) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    for message in messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+    {
+        let message = &message["message"];
+        let text = message["message"].as_str().unwrap_or_default();
+        if message["level"] != "error" || text.starts_with("aborting due to") {
+            continue;
+        }
+        let spans = message["spans"].as_array();
+        let primary = spans
+            .into_iter()
+            .flatten()
+            .find(|span| span["is_primary"] == true);
+        let primary = primary.unwrap_or(&Value::Null);
+        diagnostics.push(Diagnostic {
+            message: text.to_owned(),
+            file: primary["file_name"].as_str().unwrap_or_default().to_owned(),
+            line: primary["line_start"].as_u64().unwrap_or(0),
+            rendered: message["rendered"].as_str().unwrap_or(text).to_owned(),
+        });
+    }
+    diagnostics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_lines_are_removed() {
+        let ptx = ".version 7.8\n\t.file\t1 \"src/lib.rs\"\n\t.loc\t1 8 20\n\tret;\n";
+        assert_eq!(without_lines(ptx), ".version 7.8\n\tret;\n");
+    }
+
+    #[test]
+    fn packages_of_one_build_share_a_folder() {
+        let out = Path::new("/w/target/debug/build/app-0123/out");
+        assert_eq!(
+            shared_target_folder(out),
+            Path::new("/w/target/debug/curium-kernels")
+        );
+        assert_eq!(
+            shared_target_folder(Path::new("/tmp/x")),
+            Path::new("/tmp/x/target")
+        );
+    }
+}

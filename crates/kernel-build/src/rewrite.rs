@@ -1,0 +1,914 @@
+//! Rewrites what rustc cannot express: kernels, shared memory, instructions and panics. Refuses what safe kernels must not do.
+//!
+//! # Rules
+//!
+//! 1. Everything that a kernel can reach is checked, and nothing else is kept. Reachability counts every mention of a function, so it
+//!    covers function pointers and vtables.
+//! 2. Instructions and intrinsics are checked against a list of those that are allowed ([`allow`]): safe code could use atomics of `core`
+//!    or statics that can change to pass values that differ between threads to the code of a block.
+//! 3. Code of a block does not reach an allocator, because addresses and failures of allocations differ between threads.
+//! 4. Every function and every call, also through a pointer, is `convergent` before LLVM's first pass. LLVM infers where that is not
+//!    needed, and never duplicates the others.
+//! 5. Names that begin with `curium.` are instructions and kernels of the device crate. No other crate defines them.
+//! 6. Panics are recognized by symbols of the real `core` ([`panic`]).
+//! 7. An error names the item.
+
+mod allow;
+mod instruction;
+mod names;
+mod panic;
+mod table;
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fmt::Write as _;
+
+use self::names::{Names, readable};
+use self::panic::Panic;
+use self::table::{Table, Word};
+use crate::ir::{
+    Call, Callee, Function, Global, Instruction, Line, Module, Token, bytes, lex, name,
+};
+
+pub use self::panic::Panics;
+
+/// The link names of kernels and of their tables.
+const KERNEL: &str = "curium.kernel.";
+const TABLE: &str = "curium.meta.";
+
+/// The section of the tables, and of statics in shared memory.
+const TABLE_SECTION: &str = ".curium.kernel";
+const SHARED_SECTION: &str = ".curium.shared";
+
+/// The function that a panic with a message calls.
+const PANIC_FUNCTION: &str = "panic_with_message";
+
+/// Shared memory is aligned for the widest loads and stores.
+const SHARED_ALIGNMENT: u32 = 16;
+
+pub(crate) struct Options<'a> {
+    pub(crate) panics: Panics,
+    /// The symbols that `core` and `alloc` define.
+    pub(crate) library_symbols: &'a HashSet<String>,
+}
+
+/// A module that LLVM can compile to PTX.
+#[derive(Debug)]
+pub(crate) struct Rewritten {
+    pub(crate) ir: String,
+    pub(crate) kernels: Vec<Kernel>,
+}
+
+/// A kernel of the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Kernel {
+    pub(crate) name: String,
+    pub(crate) table: Vec<u8>,
+}
+
+/// Rewrites the text of a linked module. The error has a line for each problem.
+pub(crate) fn rewrite(text: &str, options: &Options<'_>) -> Result<Rewritten, Vec<String>> {
+    let module = Module::parse(text).map_err(|error| vec![error])?;
+    Rewrite::new(&module, options)?.run()
+}
+
+/// What a name in the module means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Kernel,
+    Instruction,
+    /// An intrinsic of LLVM that the device crate calls by a reserved name.
+    DeviceIntrinsic,
+    Intrinsic,
+    Panic(&'static str),
+    /// `__rust_no_alloc_shim_is_unstable`, which does nothing.
+    AllocatorShim,
+    Runtime,
+    Ordinary,
+}
+
+struct Rewrite<'a> {
+    module: &'a Module<'a>,
+    options: &'a Options<'a>,
+    functions: HashMap<&'a str, &'a Function<'a>>,
+    globals: HashMap<&'a str, &'a Global<'a>>,
+    tables: BTreeMap<&'a str, Table>,
+    /// Contents of constants that are text, by name.
+    literals: HashMap<&'a str, Vec<u8>>,
+    /// What each entity mentions, after panics are replaced.
+    mentions: HashMap<Entity<'a>, Vec<Entity<'a>>>,
+    errors: Vec<String>,
+}
+
+/// An entity of the module that kernels reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Entity<'a> {
+    Function(&'a str),
+    Global(&'a str),
+}
+
+impl<'a> Rewrite<'a> {
+    fn new(module: &'a Module<'a>, options: &'a Options<'a>) -> Result<Self, Vec<String>> {
+        let mut tables = BTreeMap::new();
+        let mut errors = Vec::new();
+        for global in &module.globals {
+            let is_table = global.section == Some(TABLE_SECTION);
+            match (is_table, global.name.strip_prefix(TABLE)) {
+                (true, Some(kernel)) => match Table::parse(kernel, global) {
+                    Ok(table) => drop(tables.insert(kernel, table)),
+                    Err(error) => errors.push(error),
+                },
+                (false, None) if !global.name.starts_with(instruction::PREFIX) => {}
+                _ => errors.push(format!(
+                    "static `{}`: its link name or section is reserved for `#[kernel]`",
+                    readable(&global.name)
+                )),
+            }
+        }
+        let literals = module.globals.iter().filter_map(|global| {
+            let contents = global.initializer?.strip_prefix("c\"")?.strip_suffix('"')?;
+            Some((&*global.name, bytes(contents)))
+        });
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let mut rewrite = Self {
+            module,
+            options,
+            functions: module
+                .functions
+                .iter()
+                .map(|function| (&*function.name, function))
+                .collect(),
+            globals: module
+                .globals
+                .iter()
+                .map(|global| (&*global.name, global))
+                .collect(),
+            tables,
+            literals: literals.collect(),
+            mentions: HashMap::new(),
+            errors,
+        };
+        let functions = module
+            .functions
+            .iter()
+            .map(|function| Entity::Function(&function.name));
+        let globals = module
+            .globals
+            .iter()
+            .map(|global| Entity::Global(&global.name));
+        rewrite.mentions = functions
+            .chain(globals)
+            .map(|entity| (entity, rewrite.find_mentions(entity)))
+            .collect();
+        Ok(rewrite)
+    }
+
+    fn role(&self, function: &Function<'_>) -> Role {
+        let name = &*function.name;
+        if name.starts_with(KERNEL) {
+            return Role::Kernel;
+        }
+        if name.starts_with(instruction::INTRINSIC) {
+            return Role::DeviceIntrinsic;
+        }
+        if name.starts_with(instruction::PREFIX) {
+            return Role::Instruction;
+        }
+        if let Some(message) = panic::message(name, self.options.library_symbols) {
+            return Role::Panic(message);
+        }
+        if function.body.is_some() {
+            return Role::Ordinary;
+        }
+        if name.starts_with("llvm.") {
+            return Role::Intrinsic;
+        }
+        if name.ends_with("___rust_no_alloc_shim_is_unstable_v2")
+            || name.ends_with("___rust_no_alloc_shim_is_unstable")
+        {
+            return Role::AllocatorShim;
+        }
+        if allow::is_runtime_function(name) {
+            return Role::Runtime;
+        }
+        Role::Ordinary
+    }
+
+    fn run(mut self) -> Result<Rewritten, Vec<String>> {
+        self.check_kernels();
+        self.check_reserved_names();
+        let reached = self.reach();
+        for entity in &reached.order {
+            match entity {
+                Entity::Function(name) => self.check_function(name),
+                Entity::Global(name) => self.check_global(name),
+            }
+        }
+        self.check_allocations();
+        if self.tables.is_empty() && self.errors.is_empty() {
+            self.errors.push(
+                "there are no kernels; declare a public function with `#[kernel]`".to_owned(),
+            );
+        }
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        let printer = Printer::new(&self, &reached)?;
+        let ir = printer.print(&reached)?;
+        let kernels = self.tables.iter().map(|(name, table)| Kernel {
+            name: (*name).to_owned(),
+            table: table.bytes.clone(),
+        });
+        Ok(Rewritten {
+            ir,
+            kernels: kernels.collect(),
+        })
+    }
+
+    /// Every kernel has a table, and every table a kernel.
+    fn check_kernels(&mut self) {
+        let mut kernels = HashSet::new();
+        for function in &self.module.functions {
+            let Some(kernel) = function.name.strip_prefix(KERNEL) else {
+                continue;
+            };
+            kernels.insert(kernel);
+            let is_identifier =
+                |character: char| character.is_ascii_alphanumeric() || character == '_';
+            if !kernel.chars().all(is_identifier) {
+                self.errors.push(format!(
+                    "kernel `{kernel}`: names in PTX are ASCII; rename the kernel"
+                ));
+            }
+            let Some(table) = self.tables.get(kernel) else {
+                self.errors.push(format!(
+                    "kernel `{kernel}`: it has no table; declare kernels with `#[kernel]`"
+                ));
+                continue;
+            };
+            if function.parameters.len() != table.words.len() {
+                self.errors.push(format!(
+                    "kernel `{kernel}`: its table has {} words, and its function {} parameters; declare kernels with `#[kernel]`",
+                    table.words.len(),
+                    function.parameters.len()
+                ));
+            }
+        }
+        for kernel in self.tables.keys() {
+            if !kernels.contains(kernel) {
+                self.errors.push(format!("kernel `{kernel}`: it has a table, and no function; declare kernels with `#[kernel]`"));
+            }
+        }
+    }
+
+    /// Instructions are declared by the device crate, and defined by this one alone.
+    fn check_reserved_names(&mut self) {
+        for function in &self.module.functions {
+            let is_reserved = function.name.starts_with(instruction::PREFIX)
+                && !function.name.starts_with(KERNEL);
+            if is_reserved && function.body.is_some() {
+                self.errors.push(format!(
+                    "function `{}`: link names that begin with `{}` are reserved for the device crate",
+                    function.name,
+                    instruction::PREFIX
+                ));
+            }
+        }
+    }
+
+    /// Returns what the kernels reach, in the order in which it was found.
+    fn reach(&self) -> Reached<'a> {
+        let kernels = self.tables.keys();
+        let roots = kernels
+            .filter_map(|kernel| self.functions.get_key_value(&*format!("{KERNEL}{kernel}")));
+        self.reach_from(roots.map(|(name, _)| *name).collect())
+    }
+
+    fn reach_from(&self, roots: Vec<&'a str>) -> Reached<'a> {
+        let mut reached = Reached::default();
+        let mut queue: VecDeque<Entity<'a>> = VecDeque::new();
+        for root in roots {
+            if reached.insert(Entity::Function(root), None) {
+                queue.push_back(Entity::Function(root));
+            }
+        }
+        while let Some(entity) = queue.pop_front() {
+            for target in self.mentions.get(&entity).into_iter().flatten() {
+                if reached.insert(*target, Some(entity)) {
+                    queue.push_back(*target);
+                }
+            }
+        }
+        reached
+    }
+
+    /// Returns what an entity mentions, after panics are replaced. Functions that are replaced mention nothing.
+    fn find_mentions(&self, entity: Entity<'a>) -> Vec<Entity<'a>> {
+        let mut names = Vec::new();
+        match entity {
+            Entity::Global(name) => collect_names(
+                self.globals[name].initializer.unwrap_or_default(),
+                &mut names,
+            ),
+            Entity::Function(name) => {
+                let function = self.functions[name];
+                let is_kept = matches!(self.role(function), Role::Kernel | Role::Ordinary);
+                for line in function.body.iter().flatten().filter(|_| is_kept) {
+                    let Line::Instruction(instruction) = line else {
+                        continue;
+                    };
+                    if self.panic_message(instruction).is_some() {
+                        let location = Panic::parse(instruction).location;
+                        collect_names(location.unwrap_or_default(), &mut names);
+                    } else {
+                        collect_names(instruction.text, &mut names);
+                    }
+                }
+            }
+        }
+        names.iter().filter_map(|name| self.entity(name)).collect()
+    }
+
+    fn entity(&self, name: &str) -> Option<Entity<'a>> {
+        if let Some((name, _)) = self.functions.get_key_value(name) {
+            return Some(Entity::Function(name));
+        }
+        let (name, _) = self.globals.get_key_value(name)?;
+        Some(Entity::Global(name))
+    }
+
+    fn panic_message(&self, instruction: &Instruction<'_>) -> Option<&'static str> {
+        let Callee::Direct(callee) = &instruction.call.as_ref()?.callee else {
+            return None;
+        };
+        match self.role(self.functions.get(&**callee)?) {
+            Role::Panic(message) => Some(message),
+            _ => None,
+        }
+    }
+
+    fn check_function(&mut self, name: &str) {
+        let function = self.functions[name];
+        match self.role(function) {
+            Role::Kernel | Role::Ordinary => {}
+            Role::Intrinsic if !allow::is_intrinsic(name) => {
+                self.errors
+                    .push(format!("intrinsic `{name}`: kernels cannot use it"));
+                return;
+            }
+            _ => return,
+        }
+        let Some(body) = &function.body else {
+            self.errors.push(format!(
+                "function `{}`: it has no definition for the device; foreign functions cannot be called in kernels",
+                readable(name)
+            ));
+            return;
+        };
+        let mut problems: Vec<&str> = body
+            .iter()
+            .filter_map(|line| match line {
+                Line::Instruction(instruction) => allow::refuse(instruction),
+                Line::Other(_) => None,
+            })
+            .collect();
+        problems.dedup();
+        for problem in problems {
+            self.errors
+                .push(format!("function `{}` {problem}", readable(name)));
+        }
+    }
+
+    fn check_global(&mut self, name: &str) {
+        let global = self.globals[name];
+        let problem = if global.section == Some(SHARED_SECTION) {
+            match global.initializer {
+                Some("undef" | "zeroinitializer" | "poison") if !global.is_constant => return,
+                _ => "shared memory has no initial value",
+            }
+        } else if global.is_alias {
+            "it is another name for an item, which kernels cannot use"
+        } else if global.is_thread_local {
+            "kernels cannot use thread-local statics"
+        } else if global.initializer.is_none() {
+            "it has no definition for the device"
+        } else if !global.is_constant {
+            "the threads of a launch would share it; kernels cannot use statics that can change"
+        } else if self.mentions_shared(name) {
+            "it contains the address of shared memory, which is different in each block"
+        } else {
+            return;
+        };
+        self.errors
+            .push(format!("static `{}`: {problem}", readable(name)));
+    }
+
+    fn mentions_shared(&self, global: &str) -> bool {
+        let mut mentions = self
+            .mentions
+            .get(&Entity::Global(global))
+            .into_iter()
+            .flatten();
+        mentions.any(|mention| match mention {
+            Entity::Global(name) => self.globals[name].section == Some(SHARED_SECTION),
+            Entity::Function(_) => false,
+        })
+    }
+
+    /// Code of a block does not allocate.
+    fn check_allocations(&mut self) {
+        let blocks: Vec<&str> = self
+            .tables
+            .iter()
+            .filter(|(_, table)| !table.is_element_wise)
+            .map(|(kernel, _)| *kernel)
+            .collect();
+        for kernel in blocks {
+            let Some((root, _)) = self.functions.get_key_value(&*format!("{KERNEL}{kernel}"))
+            else {
+                continue;
+            };
+            let reached = self.reach_from(vec![root]);
+            for allocator in allow::ALLOCATOR {
+                if let Some(path) = reached.path(Entity::Function(allocator)) {
+                    self.errors.push(format!(
+                        "kernel `{kernel}` allocates memory ({path}): addresses would differ between the threads of the block; only \
+                         element-wise kernels can allocate"
+                    ));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Pushes the names of the functions and globals in a text.
+fn collect_names(text: &str, names: &mut Vec<String>) {
+    if !text.contains('@') {
+        return;
+    }
+    names.extend(lex(text).iter().filter_map(|lexeme| match lexeme.token {
+        Token::Global(spelling) => Some(name(spelling)),
+        _ => None,
+    }));
+}
+
+/// What kernels reach, and from where.
+#[derive(Default)]
+struct Reached<'a> {
+    order: Vec<Entity<'a>>,
+    parents: HashMap<Entity<'a>, Option<Entity<'a>>>,
+}
+
+impl<'a> Reached<'a> {
+    fn insert(&mut self, entity: Entity<'a>, parent: Option<Entity<'a>>) -> bool {
+        if self.parents.contains_key(&entity) {
+            return false;
+        }
+        self.parents.insert(entity, parent);
+        self.order.push(entity);
+        true
+    }
+
+    /// Returns the way from a kernel to an entity: `kernel, function, …`.
+    fn path(&self, entity: Entity<'_>) -> Option<String> {
+        let (mut current, _) = self.parents.get_key_value(&entity)?;
+        let mut steps = Vec::new();
+        while let Some(Some(parent)) = self.parents.get(current) {
+            steps.push(match current {
+                Entity::Function(name) | Entity::Global(name) => readable(name),
+            });
+            current = parent;
+        }
+        steps.reverse();
+        // Constants on the way have no names that say something.
+        steps.retain(|step| !step.starts_with("anon."));
+        Some(steps.join(" → "))
+    }
+}
+
+/// Prints the rewritten module.
+struct Printer<'a, 'b> {
+    rewrite: &'b Rewrite<'a>,
+    names: HashMap<&'a str, String>,
+    /// Globals in shared memory.
+    shared: HashSet<&'a str>,
+    /// Constants with messages, by text.
+    messages: BTreeMap<Vec<u8>, String>,
+}
+
+impl<'a, 'b> Printer<'a, 'b> {
+    fn new(rewrite: &'b Rewrite<'a>, reached: &Reached<'a>) -> Result<Self, Vec<String>> {
+        let mut used = Names::default();
+        let mut names = HashMap::new();
+        let mut errors = Vec::new();
+        for runtime in ["vprintf", "malloc", "free", "__assertfail", PANIC_FUNCTION] {
+            used.reserve(runtime);
+        }
+        for kernel in rewrite.tables.keys() {
+            if !used.reserve(kernel) {
+                errors.push(format!(
+                    "kernel `{kernel}`: the name is reserved; rename the kernel"
+                ));
+            }
+        }
+        let mut functions: Vec<&Function<'_>> = Vec::new();
+        for entity in &reached.order {
+            if let Entity::Function(name) = entity {
+                functions.push(rewrite.functions[name]);
+            }
+        }
+        functions.sort_by_cached_key(|function| (readable(&function.name), function.name.clone()));
+        for function in functions {
+            let symbol = &*function.name;
+            let (symbol, _) = rewrite
+                .functions
+                .get_key_value(symbol)
+                .unwrap_or((&"", &function));
+            let name = match rewrite.role(function) {
+                Role::Kernel => symbol.trim_start_matches(KERNEL).to_owned(),
+                Role::DeviceIntrinsic => symbol.replacen("curium.", "", 1),
+                Role::Intrinsic | Role::Runtime => (*symbol).to_owned(),
+                Role::Instruction | Role::Panic(_) | Role::AllocatorShim | Role::Ordinary => {
+                    used.assign(symbol)
+                }
+            };
+            names.insert(*symbol, name);
+        }
+        let mut shared = HashSet::new();
+        let mut constants = Vec::new();
+        for entity in &reached.order {
+            let Entity::Global(symbol) = entity else {
+                continue;
+            };
+            if rewrite.globals[symbol].section == Some(SHARED_SECTION) {
+                shared.insert(*symbol);
+                names.insert(*symbol, used.assign(symbol));
+            } else {
+                constants.push(*symbol);
+            }
+        }
+        let mut printer = Self {
+            rewrite,
+            names,
+            shared,
+            messages: BTreeMap::new(),
+        };
+        printer.name_constants(&constants, &mut used);
+        if errors.is_empty() {
+            Ok(printer)
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// Constants have no names of their own, so they are numbered in the order in which the functions, sorted by name, mention them.
+    fn name_constants(&mut self, constants: &[&'a str], used: &mut Names) {
+        let remaining: HashSet<&str> = constants.iter().copied().collect();
+        let mut queue: VecDeque<Entity<'a>> = self
+            .sorted_functions()
+            .into_iter()
+            .map(|(_, symbol)| Entity::Function(symbol))
+            .collect();
+        while let Some(entity) = queue.pop_front() {
+            for mention in self.rewrite.mentions.get(&entity).into_iter().flatten() {
+                let Entity::Global(symbol) = mention else {
+                    continue;
+                };
+                if remaining.contains(symbol) && !self.names.contains_key(symbol) {
+                    self.names.insert(symbol, used.assign("constant"));
+                    queue.push_back(*mention);
+                }
+            }
+        }
+    }
+
+    /// Returns the reached functions with their names, in the order of the names.
+    fn sorted_functions(&self) -> Vec<(&str, &'a str)> {
+        let functions = self
+            .names
+            .iter()
+            .filter(|(symbol, _)| self.rewrite.functions.contains_key(*symbol));
+        let mut functions: Vec<_> = functions.map(|(symbol, name)| (&**name, *symbol)).collect();
+        functions.sort_unstable();
+        functions
+    }
+
+    fn print(mut self, reached: &Reached<'a>) -> Result<String, Vec<String>> {
+        let module = self.rewrite.module;
+        let mut out = String::new();
+        for line in &module.header {
+            let _ = writeln!(out, "{line}");
+        }
+        let mut globals: Vec<(String, &Global<'_>)> = Vec::new();
+        for entity in &reached.order {
+            if let Entity::Global(symbol) = entity {
+                globals.push((self.names[symbol].clone(), self.rewrite.globals[symbol]));
+            }
+        }
+        globals.sort_by(|(left, _), (right, _)| left.cmp(right));
+        for (name, global) in &globals {
+            out += &self.global(name, global);
+        }
+        let functions: Vec<(String, &'a str)> = self
+            .sorted_functions()
+            .into_iter()
+            .map(|(name, symbol)| (name.to_owned(), symbol))
+            .collect();
+        let mut declared = HashSet::new();
+        let mut errors = Vec::new();
+        for (name, symbol) in functions {
+            let function = self.rewrite.functions[symbol];
+            let text = match self.rewrite.role(function) {
+                Role::Kernel => self.kernel(&name, function),
+                Role::Ordinary => self.function(&name, function),
+                Role::Instruction => match instruction::define(function, &name) {
+                    Ok(text) => text,
+                    Err(error) => {
+                        errors.push(error);
+                        continue;
+                    }
+                },
+                Role::Panic(message) => self.panic_function(&name, function, message),
+                Role::AllocatorShim => {
+                    format!("define internal void @{name}() alwaysinline {{\n  ret void\n}}\n")
+                }
+                Role::DeviceIntrinsic | Role::Intrinsic | Role::Runtime => {
+                    if !declared.insert(name.clone()) {
+                        continue;
+                    }
+                    format!(
+                        "declare {}@{name}({})\n",
+                        function.result,
+                        function.parameters.join(", ")
+                    )
+                }
+            };
+            out += &text;
+        }
+        if !self.messages.is_empty() {
+            out += &self.message_functions(declared.contains("__assertfail"));
+        }
+        for group in &module.attribute_groups {
+            let _ = writeln!(out, "{}", without_processor(group));
+        }
+        for line in &module.metadata {
+            let _ = writeln!(out, "{line}");
+        }
+        if errors.is_empty() {
+            Ok(out)
+        } else {
+            Err(errors)
+        }
+    }
+
+    fn global(&self, name: &str, global: &Global<'_>) -> String {
+        if self.shared.contains(&*global.name) {
+            let alignment = global.alignment.unwrap_or(1).max(SHARED_ALIGNMENT);
+            // Not internal: its contents are unknown, not undefined.
+            return format!(
+                "@{name} = addrspace(3) global {} undef, align {alignment}\n",
+                global.ty
+            );
+        }
+        let unnamed = if global.has_unnamed_address {
+            "unnamed_addr "
+        } else {
+            ""
+        };
+        let initializer = self.replace(global.initializer.unwrap_or("undef"));
+        let alignment = global
+            .alignment
+            .map(|alignment| format!(", align {alignment}"))
+            .unwrap_or_default();
+        format!(
+            "@{name} = internal {unnamed}constant {} {initializer}{alignment}\n",
+            global.ty
+        )
+    }
+
+    fn kernel(&mut self, name: &str, function: &Function<'a>) -> String {
+        let rewrite = self.rewrite;
+        let table = &rewrite.tables[name];
+        let mut parameters = Vec::new();
+        for (parameter, word) in function.parameters.iter().zip(&table.words) {
+            parameters.push(match word {
+                Word::ReadOnly => parameter.replacen("ptr", "ptr noalias readonly", 1),
+                Word::Exclusive => parameter.replacen("ptr", "ptr noalias", 1),
+                Word::GridConstant => parameter.replacen("ptr", "ptr \"nvvm.grid_constant\"", 1),
+                Word::Value | Word::Pointer => (*parameter).to_owned(),
+            });
+        }
+        let mut attributes = String::from("convergent");
+        if let Some([x, y, z]) = table.block {
+            let _ = write!(attributes, " \"nvvm.reqntid\"=\"{x},{y},{z}\"");
+        }
+        if let Some([x, y, z]) = table.cluster {
+            let _ = write!(attributes, " \"nvvm.cluster_dim\"=\"{x},{y},{z}\"");
+        }
+        if let Some(threads) = table.max_threads {
+            let _ = write!(attributes, " \"nvvm.maxntid\"=\"{threads}\"");
+        }
+        if let Some(blocks) = table.min_blocks {
+            let _ = write!(attributes, " \"nvvm.minctasm\"=\"{blocks}\"");
+        }
+        let (address, rest) = split_address(function.suffix);
+        let body = self.body(function);
+        format!(
+            "define ptx_kernel void @{name}({}) {address}{attributes} {rest} {{\n{body}}}\n",
+            parameters.join(", ")
+        )
+    }
+
+    fn function(&mut self, name: &str, function: &Function<'a>) -> String {
+        let (address, rest) = split_address(function.suffix);
+        let body = self.body(function);
+        format!(
+            "define internal {}@{name}({}) {address}convergent {rest} {{\n{body}}}\n",
+            function.result,
+            function.parameters.join(", ")
+        )
+    }
+
+    fn body(&mut self, function: &Function<'a>) -> String {
+        let mut out = String::new();
+        for line in function.body.iter().flatten() {
+            match line {
+                Line::Other(text) => {
+                    let _ = writeln!(out, "{text}");
+                }
+                Line::Instruction(instruction) => {
+                    let text = self.instruction(instruction);
+                    let _ = writeln!(out, "  {text}");
+                }
+            }
+        }
+        out
+    }
+
+    fn instruction(&mut self, instruction: &Instruction<'a>) -> String {
+        let Some(call) = &instruction.call else {
+            return self.replace(instruction.text);
+        };
+        if let Some(message) = self.rewrite.panic_message(instruction) {
+            return self.panic_call(instruction, message);
+        }
+        if !self.is_convergent(call) {
+            return self.replace(instruction.text);
+        }
+        let (before, after) = instruction.text.split_at(call.arguments_end);
+        format!("{} convergent{}", self.replace(before), self.replace(after))
+    }
+
+    /// Every call is convergent, except of intrinsics that rustc itself uses.
+    fn is_convergent(&self, call: &Call<'_>) -> bool {
+        match &call.callee {
+            Callee::Direct(name) => !name.starts_with("llvm."),
+            Callee::Indirect => true,
+        }
+    }
+
+    /// Replaces a call that panics.
+    fn panic_call(&mut self, instruction: &Instruction<'a>, default: &str) -> String {
+        let debug = instruction
+            .text
+            .rfind(", !dbg ")
+            .map_or("", |start| &instruction.text[start..]);
+        let panic = Panic::parse(instruction);
+        if self.rewrite.options.panics == Panics::Trap {
+            return format!("call void @llvm.trap(){debug}");
+        }
+        let literal = panic.literal.and_then(|(global, length)| {
+            let bytes = self.rewrite.literals.get(&*name(global))?;
+            (bytes.len() as u64 == length && !bytes.contains(&0)).then(|| bytes.clone())
+        });
+        let message = self.message(literal.unwrap_or_else(|| default.as_bytes().to_vec()));
+        let location = self.replace(panic.location.unwrap_or("null"));
+        format!("call void @{PANIC_FUNCTION}(ptr @{message}, ptr {location}){debug}")
+    }
+
+    /// Returns the name of the constant with a message.
+    fn message(&mut self, text: Vec<u8>) -> String {
+        let count = self.messages.len() + 1;
+        let name = self
+            .messages
+            .entry(text)
+            .or_insert_with(|| format!("panic_message_{count}"));
+        name.clone()
+    }
+
+    /// Defines a function that panics, for uses other than calls.
+    fn panic_function(&mut self, name: &str, function: &Function<'_>, message: &str) -> String {
+        let types = function.parameter_types();
+        let body = match (self.rewrite.options.panics, types.last()) {
+            (Panics::Message, Some(&"ptr")) => {
+                let message = self.message(message.as_bytes().to_vec());
+                format!(
+                    "call void @{PANIC_FUNCTION}(ptr @{message}, ptr %{})",
+                    types.len() - 1
+                )
+            }
+            _ => "call void @llvm.trap()".to_owned(),
+        };
+        let parameters: Vec<String> = types
+            .iter()
+            .enumerate()
+            .map(|(index, ty)| format!("{ty} %{index}"))
+            .collect();
+        format!(
+            "define internal void @{name}({}) cold noinline noreturn nounwind convergent {{\n  {body}\n  unreachable\n}}\n",
+            parameters.join(", ")
+        )
+    }
+
+    /// The function that prints a message, and the messages. A location is the name of the file, which ends with a zero, its length, and
+    /// the line.
+    fn message_functions(&self, is_declared: bool) -> String {
+        let mut out = String::new();
+        for (text, name) in &self.messages {
+            let length = text.len() + 1;
+            let text = instruction::escape(text);
+            let _ = writeln!(
+                out,
+                "@{name} = internal unnamed_addr constant [{length} x i8] c\"{text}\\00\", align 1"
+            );
+        }
+        if !is_declared {
+            out += "declare void @__assertfail(ptr, ptr, i32, ptr, i64)\n";
+        }
+        let _ = write!(
+            out,
+            "@panic_no_function = internal unnamed_addr constant [1 x i8] zeroinitializer, align 1\n\
+             define internal void @{PANIC_FUNCTION}(ptr %message, ptr %location) cold noinline noreturn nounwind convergent {{\n  \
+             %unknown = icmp eq ptr %location, null\n  \
+             br i1 %unknown, label %call, label %read\n\
+             read:\n  \
+             %path = load ptr, ptr %location\n  \
+             %address = getelementptr i8, ptr %location, i64 16\n  \
+             %number = load i32, ptr %address\n  \
+             br label %call\n\
+             call:\n  \
+             %file = phi ptr [ @panic_no_function, %0 ], [ %path, %read ]\n  \
+             %line = phi i32 [ 0, %0 ], [ %number, %read ]\n  \
+             call void @__assertfail(ptr %message, ptr %file, i32 %line, ptr @panic_no_function, i64 1)\n  \
+             call void @llvm.trap()\n  \
+             unreachable\n}}\n"
+        );
+        out
+    }
+
+    /// Replaces the names of functions and globals.
+    fn replace(&self, text: &str) -> String {
+        if !text.contains('@') {
+            return text.to_owned();
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut copied = 0;
+        for lexeme in lex(text) {
+            let Token::Global(spelling) = lexeme.token else {
+                continue;
+            };
+            let symbol = name(spelling);
+            let Some(new) = self.names.get(&*symbol) else {
+                continue;
+            };
+            out += &text[copied..lexeme.start];
+            if self.shared.contains(&*symbol) {
+                let _ = write!(out, "addrspacecast (ptr addrspace(3) @{new} to ptr)");
+            } else {
+                let _ = write!(out, "@{new}");
+            }
+            copied = lexeme.end;
+        }
+        out + &text[copied..]
+    }
+}
+
+/// Splits `unnamed_addr` off the attributes that follow it.
+fn split_address(suffix: &str) -> (&'static str, &str) {
+    if let Some(rest) = suffix.strip_prefix("unnamed_addr") {
+        return ("unnamed_addr ", rest.trim_start());
+    }
+    if let Some(rest) = suffix.strip_prefix("local_unnamed_addr") {
+        return ("local_unnamed_addr ", rest.trim_start());
+    }
+    ("", suffix)
+}
+
+/// The processor is that of the build, not that for which `core` was compiled.
+fn without_processor(group: &str) -> String {
+    let mut group = group.to_owned();
+    for attribute in [
+        "\"target-cpu\"=\"",
+        "\"target-features\"=\"",
+        "\"tune-cpu\"=\"",
+    ] {
+        if let Some(start) = group.find(attribute) {
+            let value = start + attribute.len();
+            let length = group[value..].find('"').map_or(0, |length| length + 1);
+            group.replace_range(start..value + length, "");
+        }
+    }
+    group
+}
