@@ -25,6 +25,7 @@ chapters! {
     contexts_and_streams = "contexts-and-streams.md";
     comparison = "comparison.md";
     found_bugs = "found-bugs.md";
+    kernels = "kernels.md";
     graphs = "graphs.md";
     blas = "blas.md";
     libraries = "libraries.md";

@@ -55,7 +55,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("curium-sys", &[]),
     ("curium-ptx", &[]),
     ("curium-sim", &["curium-ptx", "curium-sys"]),
@@ -67,6 +67,10 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ),
     ("curium-kernel-build", &[]),
     ("curium-test-kernels", &["curium-kernel", "curium-kernel-build"]),
+    (
+        "curium-example-saxpy",
+        &["curium", "curium-kernel", "curium-kernel-build"],
+    ),
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),

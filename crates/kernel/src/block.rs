@@ -12,8 +12,7 @@ use crate::warp::{PerWarp, Warp};
 ///
 /// The dimensions are those of CUDA's `dim3`: `X` threads along x, `Y` along y and `Z` along z. Neighboring threads along x are in the
 /// same warp, so x is usually the column of a matrix and y its row.
-pub struct Block<'k, const X: u32, const Y: u32 = 1, const Z: u32 = 1> {
-    _kernel: PhantomData<fn(&'k mut ()) -> &'k mut ()>,
+pub struct Block<const X: u32, const Y: u32 = 1, const Z: u32 = 1> {
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
@@ -22,7 +21,7 @@ pub(crate) struct BlockCodeOnly {
     _not_sync: PhantomData<*mut ()>,
 }
 
-impl<const X: u32, const Y: u32, const Z: u32> Block<'_, X, Y, Z> {
+impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     /// The number of threads in the block.
     pub const THREADS: usize = {
         assert!(
@@ -48,7 +47,6 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<'_, X, Y, Z> {
     pub(crate) unsafe fn new() -> Self {
         const { assert!(Self::THREADS > 0) };
         Self {
-            _kernel: PhantomData,
             _not_sync: PhantomData,
         }
     }
@@ -102,9 +100,9 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<'_, X, Y, Z> {
     ///
     /// The closure is `Fn + Sync`, so that nothing that differs between threads reaches code of the block, except in [`Registers`].
     #[inline(always)]
-    pub fn threads<R>(&self, code: impl Fn(Thread<'_>) -> R + Sync) -> Registers<R> {
+    pub fn threads<R>(&self, code: impl Fn(&Thread) -> R + Sync) -> Registers<R> {
         // SAFETY: this runs once in each thread.
-        Registers(code(unsafe { self.thread() }))
+        Registers(code(&unsafe { self.thread() }))
     }
 
     /// Runs code in each thread, which receives its part of the operands. No barrier.
@@ -114,19 +112,19 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<'_, X, Y, Z> {
     pub fn threads_with<A: ThreadOperand<X, Y, Z>, R>(
         &self,
         operands: A,
-        code: impl Fn(Thread<'_>, A::Part) -> R + Sync,
+        code: impl Fn(&Thread, A::Part) -> R + Sync,
     ) -> Registers<R> {
         // SAFETY: this runs once in each thread, and the operands are borrowed while the part exists.
         let part = unsafe { operands.thread_part() };
         // SAFETY: this runs once in each thread.
-        Registers(code(unsafe { self.thread() }, part))
+        Registers(code(&unsafe { self.thread() }, part))
     }
 
     /// Runs code in each warp. No barrier.
     #[inline(always)]
-    pub fn warps<R>(&self, code: impl Fn(Warp<'_>) -> R + Sync) -> PerWarp<R> {
+    pub fn warps<R>(&self, code: impl Fn(&Warp) -> R + Sync) -> PerWarp<R> {
         // SAFETY: all lanes of each warp run this.
-        PerWarp(code(unsafe { self.warp() }))
+        PerWarp(code(&unsafe { self.warp() }))
     }
 
     /// Runs code in each warp, which receives its part of the operands. No barrier.
@@ -137,12 +135,12 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<'_, X, Y, Z> {
     pub fn warps_with<A: WarpOperand<X, Y, Z>, R>(
         &self,
         operands: A,
-        code: impl Fn(Warp<'_>, A::Part) -> R + Sync,
+        code: impl Fn(&Warp, A::Part) -> R + Sync,
     ) -> PerWarp<R> {
         // SAFETY: all lanes of each warp run this, and the operands are borrowed while the part exists.
         let part = unsafe { operands.warp_part() };
         // SAFETY: all lanes of each warp run this.
-        PerWarp(code(unsafe { self.warp() }, part))
+        PerWarp(code(&unsafe { self.warp() }, part))
     }
 
     /// Returns `true` if the condition holds in any thread. One barrier.
@@ -176,7 +174,7 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<'_, X, Y, Z> {
     ///
     /// The code that receives the thread runs once in each thread.
     #[inline(always)]
-    pub(crate) unsafe fn thread(&self) -> Thread<'_> {
+    pub(crate) unsafe fn thread(&self) -> Thread {
         // SAFETY: the block has these dimensions, and the caller guarantees the rest.
         unsafe { Thread::new::<X, Y, Z>() }
     }
@@ -185,7 +183,7 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<'_, X, Y, Z> {
     ///
     /// The code that receives the warp runs in all lanes of each warp.
     #[inline(always)]
-    unsafe fn warp(&self) -> Warp<'_> {
+    unsafe fn warp(&self) -> Warp {
         const { assert!(Self::WARPS > 0) };
         // SAFETY: the caller guarantees it.
         unsafe { Warp::new(self.index_in_block() / 32) }

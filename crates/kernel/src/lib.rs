@@ -82,6 +82,7 @@ mod by_value;
 mod elements;
 #[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
 pub mod host;
+mod integer;
 mod intrinsics;
 mod math;
 mod matrix;
@@ -92,6 +93,7 @@ mod output;
 mod panic;
 mod parameter;
 mod print;
+mod random;
 mod reduce;
 mod registers;
 mod scope;
@@ -114,15 +116,17 @@ pub use crate::atomic::{
 pub use crate::block::Block;
 pub use crate::by_value::ByValue;
 pub use crate::elements::Elements;
+pub use crate::integer::{dot4_i8, dot4_u8, permute_bytes};
 pub use crate::math::{FastMath, Float};
 pub use crate::matrix::Matrix;
-pub use crate::mma::{pack_bf16, pack_f16};
+pub use crate::mma::{pack_bf16, pack_f16, unpack_bf16, unpack_f16};
 pub use crate::operand::{LaneOperand, ThreadOperand, WarpOperand};
 pub use crate::output::{
     BlockRow, PerBlock, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk, PerWarpTile,
     Position, WarpTile,
 };
 pub use crate::print::print;
+pub use crate::random::Philox;
 pub use crate::reduce::{Scratch, Shuffle};
 pub use crate::registers::Registers;
 pub use crate::shared::{Counters, DynamicShared, Pairs, Shared, SharedType};

@@ -1,6 +1,5 @@
 //! Matrices that a kernel reads.
 
-use core::marker::PhantomData;
 use core::ops::Index;
 
 use bytemuck::AnyBitPattern;
@@ -12,30 +11,29 @@ use crate::scope::Launch;
 ///
 /// `matrix[(row, column)]` is an element, and panics if it is out of bounds. The compiler removes the two comparisons if the code has made
 /// them. A launch passes a `RowMajor`.
-pub struct Matrix<'k, T> {
+pub struct Matrix<T> {
     start: *const T,
     rows: u32,
     columns: u32,
-    _elements: PhantomData<&'k [T]>,
 }
 
-impl<T> Clone for Matrix<'_, T> {
+impl<T> Clone for Matrix<T> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Matrix<'_, T> {}
+impl<T> Copy for Matrix<T> {}
 
 // SAFETY: nobody writes the elements.
-unsafe impl<T: Sync> Sync for Matrix<'_, T> {}
+unsafe impl<T: Sync> Sync for Matrix<T> {}
 // SAFETY: nobody writes the elements.
-unsafe impl<T: Sync> Send for Matrix<'_, T> {}
+unsafe impl<T: Sync> Send for Matrix<T> {}
 
 // SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed, so that nobody writes it during the launch.
-unsafe impl<T: AnyBitPattern> Parameter for Matrix<'_, T> {
-    type In<'k> = Matrix<'k, T>;
+unsafe impl<T: AnyBitPattern> Parameter for Matrix<T> {
+    type In<'k> = Matrix<T>;
     type First = *const T;
     type Second = u32;
     type Third = u32;
@@ -50,22 +48,16 @@ unsafe impl<T: AnyBitPattern> Parameter for Matrix<'_, T> {
     );
 
     #[inline(always)]
-    unsafe fn from_words<'k>(
-        _: &'k Launch,
-        start: *const T,
-        rows: u32,
-        columns: u32,
-    ) -> Matrix<'k, T> {
+    unsafe fn from_words<'k>(_: &'k Launch, start: *const T, rows: u32, columns: u32) -> Matrix<T> {
         Matrix {
             start,
             rows,
             columns,
-            _elements: PhantomData,
         }
     }
 }
 
-impl<'k, T> Matrix<'k, T> {
+impl<T> Matrix<T> {
     /// Returns the number of rows.
     #[inline(always)]
     #[must_use]
@@ -83,7 +75,7 @@ impl<'k, T> Matrix<'k, T> {
     /// Returns an element, unless it is out of bounds.
     #[inline(always)]
     #[must_use]
-    pub fn get(&self, row: usize, column: usize) -> Option<&'k T> {
+    pub fn get(&self, row: usize, column: usize) -> Option<&T> {
         if row >= self.rows() || column >= self.columns() {
             return None;
         }
@@ -95,7 +87,7 @@ impl<'k, T> Matrix<'k, T> {
     /// Returns a row, unless it is out of bounds.
     #[inline(always)]
     #[must_use]
-    pub fn row(&self, row: usize) -> Option<&'k [T]> {
+    pub fn row(&self, row: usize) -> Option<&[T]> {
         if row >= self.rows() {
             return None;
         }
@@ -106,7 +98,7 @@ impl<'k, T> Matrix<'k, T> {
     }
 }
 
-impl<T> Index<(usize, usize)> for Matrix<'_, T> {
+impl<T> Index<(usize, usize)> for Matrix<T> {
     type Output = T;
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use crate::intrinsics as device;
 use crate::ptx;
 use crate::warp::{ALL, Lanes, WHOLE_WARP, Warp};
 
-impl Warp<'_> {
+impl Warp {
     /// Adds the product of two bfloat16 matrices of 16 × 16 and 16 × 8 elements to `accumulators`, in the fragments of
     /// `mma.m16n8k16`. Needs compute capability 8.0.
     #[doc(alias = "mma.sync")]
@@ -93,4 +93,29 @@ pub fn pack_f16(low: f32, high: f32) -> u32 {
     // SAFETY: the result depends on the operands only.
     unsafe { ptx!("cvt.rn.f16x2.f32 {0}, {1}, {2};", out(r) pair, in(f) high, in(f) low, pure) };
     pair
+}
+
+/// Returns the two bfloat16 numbers of a pair, the low bits first.
+#[inline(always)]
+#[must_use]
+pub fn unpack_bf16(pair: u32) -> [f32; 2] {
+    [
+        f32::from_bits(pair << 16),
+        f32::from_bits(pair & 0xffff_0000),
+    ]
+}
+
+/// Returns the two binary16 numbers of a pair, the low bits first.
+#[inline(always)]
+#[must_use]
+pub fn unpack_f16(pair: u32) -> [f32; 2] {
+    let low_bits = pair as u16;
+    let high_bits = (pair >> 16) as u16;
+    let mut low = 0.0_f32;
+    let mut high = 0.0_f32;
+    // SAFETY: the result depends on the operand only.
+    unsafe { ptx!("cvt.f32.f16 {0}, {1};", out(f) low, in(h) low_bits, pure) };
+    // SAFETY: the result depends on the operand only.
+    unsafe { ptx!("cvt.f32.f16 {0}, {1};", out(f) high, in(h) high_bits, pure) };
+    [low, high]
 }

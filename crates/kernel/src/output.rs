@@ -16,41 +16,37 @@ use crate::warp::{Lanes, Warp, lane_index};
 /// A buffer of which each thread of a grid along x owns the elements `index_in_grid`, `index_in_grid + threads_in_grid`, …
 ///
 /// A launch passes `&mut buffer` or a mutable view.
-pub struct PerThread<'k, T> {
+pub struct PerThread<T> {
     start: *mut T,
     len: usize,
-    _elements: PhantomData<&'k mut [T]>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
 /// A buffer of which each thread of a grid along x owns `N` adjacent elements, from `N * index_in_grid` on.
 ///
 /// A launch passes `&mut buffer` or a mutable view.
-pub struct PerThreadChunk<'k, T, const N: usize> {
+pub struct PerThreadChunk<T, const N: usize> {
     start: *mut T,
     len: usize,
-    _elements: PhantomData<&'k mut [T]>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
 /// A buffer of which each block of a grid along x owns the element with its index.
 ///
 /// A launch passes `&mut buffer` or a mutable view.
-pub struct PerBlock<'k, T> {
+pub struct PerBlock<T> {
     start: *mut T,
     len: usize,
-    _elements: PhantomData<&'k mut [T]>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
 /// A matrix of which each block of a grid along x owns the row with its index.
 ///
 /// A launch passes a `RowMajor` of a mutable buffer or view.
-pub struct PerBlockRow<'k, T> {
+pub struct PerBlockRow<T> {
     start: *mut T,
     rows: u32,
     columns: u32,
-    _elements: PhantomData<&'k mut [T]>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
@@ -60,21 +56,19 @@ pub struct PerBlockRow<'k, T> {
 /// Within a tile, the thread with `threadIdx` (x, y) owns the elements of the rows y, y + Y, … and columns x, x + X, …
 ///
 /// A launch passes a `RowMajor` of a mutable buffer or view.
-pub struct PerBlockTile<'k, T, const ROWS: usize, const COLUMNS: usize> {
+pub struct PerBlockTile<T, const ROWS: usize, const COLUMNS: usize> {
     start: *mut T,
     rows: u32,
     columns: u32,
-    _elements: PhantomData<&'k mut [T]>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
 /// A matrix with `COLUMNS` columns, of which each warp of a grid along x owns `ROWS` rows.
 ///
 /// A launch passes `&mut buffer` or a mutable view; the number of rows follows from the length.
-pub struct PerWarpTile<'k, T, const ROWS: usize, const COLUMNS: usize> {
+pub struct PerWarpTile<T, const ROWS: usize, const COLUMNS: usize> {
     start: *mut T,
     len: usize,
-    _elements: PhantomData<&'k mut [T]>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
@@ -82,8 +76,8 @@ macro_rules! linear {
     ($output:ident [$($constants:tt)*] [$($names:tt)*], $kind:ident, $word:ident, $sizes:expr) => {
         // SAFETY: the launcher passes memory of that many elements, which is borrowed mutably, so that only this launch accesses it, and a
         // grid along x, whose threads have different indices.
-        unsafe impl<T: AnyBitPattern, $($constants)*> Parameter for $output<'_, T, $($names)*> {
-            type In<'k> = $output<'k, T, $($names)*>;
+        unsafe impl<T: AnyBitPattern, $($constants)*> Parameter for $output<T, $($names)*> {
+            type In<'k> = $output<T, $($names)*>;
             type First = *mut T;
             type Second = usize;
             type Third = ();
@@ -98,13 +92,12 @@ macro_rules! linear {
                 $output {
                     start,
                     len,
-                    _elements: PhantomData,
                     _not_sync: PhantomData,
                 }
             }
         }
 
-        impl<T, $($constants)*> $output<'_, T, $($names)*> {
+        impl<T, $($constants)*> $output<T, $($names)*> {
             /// Returns the number of elements of the buffer.
             #[inline(always)]
             #[must_use]
@@ -131,8 +124,8 @@ macro_rules! matrix {
     ($output:ident [$($constants:tt)*] [$($names:tt)*], $word:ident, $grid:ident, $sizes:expr) => {
         // SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed mutably, so that only this launch accesses it,
         // and a grid in which blocks have different indices.
-        unsafe impl<T: AnyBitPattern, $($constants)*> Parameter for $output<'_, T, $($names)*> {
-            type In<'k> = $output<'k, T, $($names)*>;
+        unsafe impl<T: AnyBitPattern, $($constants)*> Parameter for $output<T, $($names)*> {
+            type In<'k> = $output<T, $($names)*>;
             type First = *mut T;
             type Second = u32;
             type Third = u32;
@@ -148,13 +141,12 @@ macro_rules! matrix {
                     start,
                     rows,
                     columns,
-                    _elements: PhantomData,
                     _not_sync: PhantomData,
                 }
             }
         }
 
-        impl<T, $($constants)*> $output<'_, T, $($names)*> {
+        impl<T, $($constants)*> $output<T, $($names)*> {
             /// Returns the number of rows of the matrix.
             #[inline(always)]
             #[must_use]
@@ -185,11 +177,11 @@ const fn size(size: usize) -> u32 {
     size as u32
 }
 
-impl<T> PerThread<'_, T> {
+impl<T> PerThread<T> {
     /// Returns the element with the index of the thread, unless it is out of bounds.
     #[inline(always)]
     #[must_use]
-    pub fn get(&mut self, thread: &Thread<'_>) -> Option<&mut T> {
+    pub fn get(&mut self, thread: &Thread) -> Option<&mut T> {
         let index = thread.index_in_grid();
         if index >= self.len {
             return None;
@@ -200,7 +192,7 @@ impl<T> PerThread<'_, T> {
 
     /// Returns all elements of the thread with their indices, as a grid-stride loop.
     #[inline(always)]
-    pub fn iter_mut(&mut self, thread: &Thread<'_>) -> ElementsIter<'_, T> {
+    pub fn iter_mut(&mut self, thread: &Thread) -> ElementsIter<'_, T> {
         // SAFETY: the buffer is borrowed mutably, and other threads own other elements.
         unsafe {
             Elements::new(
@@ -217,7 +209,7 @@ impl<T> PerThread<'_, T> {
 
 // SAFETY: threads of a grid along x have different indices.
 unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y, Z>
-    for &'a mut PerThread<'_, T>
+    for &'a mut PerThread<T>
 {
     type Part = Elements<'a, T>;
 
@@ -238,11 +230,11 @@ unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y,
     }
 }
 
-impl<T, const N: usize> PerThreadChunk<'_, T, N> {
+impl<T, const N: usize> PerThreadChunk<T, N> {
     /// Returns the elements of the thread. The last chunks of the buffer can be shorter than `N` or empty.
     #[inline(always)]
     #[must_use]
-    pub fn get(&mut self, thread: &Thread<'_>) -> &mut [T] {
+    pub fn get(&mut self, thread: &Thread) -> &mut [T] {
         // SAFETY: the chunk belongs to the thread, and the buffer is borrowed mutably.
         unsafe { self.chunk(thread.index_in_grid()) }
     }
@@ -264,7 +256,7 @@ impl<T, const N: usize> PerThreadChunk<'_, T, N> {
 
 // SAFETY: threads of a grid along x have different indices, and chunks of different indices do not overlap.
 unsafe impl<'a, T, const N: usize, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y, Z>
-    for &'a mut PerThreadChunk<'_, T, N>
+    for &'a mut PerThreadChunk<T, N>
 {
     type Part = &'a mut [T];
 
@@ -277,12 +269,12 @@ unsafe impl<'a, T, const N: usize, const X: u32, const Y: u32, const Z: u32> Thr
     }
 }
 
-impl<T: AnyBitPattern> PerBlock<'_, T> {
+impl<T: AnyBitPattern> PerBlock<T> {
     /// Writes the element of the block, unless it is out of bounds. One thread writes it.
     #[inline(always)]
     pub fn set<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
-        block: &Block<'_, X, Y, Z>,
+        block: &Block<X, Y, Z>,
         value: T,
     ) {
         let index = block.index_x();
@@ -293,13 +285,13 @@ impl<T: AnyBitPattern> PerBlock<'_, T> {
     }
 }
 
-impl<T: AnyBitPattern> PerBlockRow<'_, T> {
+impl<T: AnyBitPattern> PerBlockRow<T> {
     /// Returns the row of the block, unless it is out of bounds. It is used like shared memory.
     #[inline(always)]
     #[must_use]
     pub fn row<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
-        block: &Block<'_, X, Y, Z>,
+        block: &Block<X, Y, Z>,
     ) -> Option<BlockRow<'_, T>> {
         let row = block.index_x();
         if row >= self.rows() {
@@ -323,7 +315,7 @@ pub struct BlockRow<'a, T> {
     _row: PhantomData<&'a mut [T]>,
 }
 
-slice_memory!(BlockRow);
+slice_memory!(BlockRow<'_, T>);
 
 /// The position of an element in a [`PerBlockTile`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -342,14 +334,14 @@ pub struct Position {
     pub j: usize,
 }
 
-impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<'_, T, ROWS, COLUMNS> {
+impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> {
     /// Passes each element of the block's tile to the thread that owns it. No barrier.
     ///
     /// The tile has a multiple of the block's rows and columns. Elements beyond the matrix are left out.
     #[inline(always)]
     pub fn for_each<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
-        block: &Block<'_, X, Y, Z>,
+        block: &Block<X, Y, Z>,
         code: impl Fn(Position, &mut T) + Sync,
     ) {
         self.for_each_with(block, (), |position, element, _: &mut ()| {
@@ -361,7 +353,7 @@ impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<'_, T, ROWS, COLUM
     #[inline(always)]
     pub fn for_each_with<A: ThreadOperand<X, Y, Z>, const X: u32, const Y: u32, const Z: u32>(
         &mut self,
-        block: &Block<'_, X, Y, Z>,
+        block: &Block<X, Y, Z>,
         operands: A,
         code: impl Fn(Position, &mut T, &mut A::Part) + Sync,
     ) {
@@ -428,7 +420,7 @@ unsafe impl<
     const X: u32,
     const Y: u32,
     const Z: u32,
-> WarpOperand<X, Y, Z> for &'a mut PerWarpTile<'_, T, ROWS, COLUMNS>
+> WarpOperand<X, Y, Z> for &'a mut PerWarpTile<T, ROWS, COLUMNS>
 {
     type Part = WarpTile<'a, T, ROWS, COLUMNS>;
 
@@ -473,7 +465,7 @@ impl<const COLUMNS: usize> WarpTile<'_, f32, 16, COLUMNS> {
     ///
     /// If the columns are out of bounds.
     #[inline(always)]
-    pub fn store_accumulators(&self, _: &Warp<'_>, n: usize, values: &Lanes<[f32; 4]>) {
+    pub fn store_accumulators(&self, _: &Warp, n: usize, values: &Lanes<[f32; 4]>) {
         assert!(n < COLUMNS / 8, "the columns are out of bounds");
         let lane = lane_index() as usize;
         for half in 0..2 {

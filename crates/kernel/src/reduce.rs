@@ -96,7 +96,7 @@ unsafe impl<T: Shuffle> StaticShared for Scratch<T> {
     }
 }
 
-impl<const X: u32, const Y: u32, const Z: u32> Block<'_, X, Y, Z> {
+impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     /// Combines the values of all threads, in unspecified order and grouping. All threads receive the result of one of them.
     /// Two barriers, or none if the block is a single warp.
     #[inline(always)]

@@ -51,8 +51,8 @@ pub unsafe trait Scope {
 }
 
 // SAFETY: a block with these dimensions.
-unsafe impl<const X: u32, const Y: u32, const Z: u32> Scope for Block<'_, X, Y, Z> {
-    type In<'k> = Block<'k, X, Y, Z>;
+unsafe impl<const X: u32, const Y: u32, const Z: u32> Scope for Block<X, Y, Z> {
+    type In<'k> = Block<X, Y, Z>;
 
     const BLOCK: [u32; 3] = {
         // Evaluates the limits.
@@ -62,7 +62,7 @@ unsafe impl<const X: u32, const Y: u32, const Z: u32> Scope for Block<'_, X, Y, 
     const IS_BLOCK: bool = true;
 
     #[inline(always)]
-    unsafe fn enter(_: &Launch) -> Block<'_, X, Y, Z> {
+    unsafe fn enter(_: &Launch) -> Block<X, Y, Z> {
         // SAFETY: the caller upholds the same contract.
         unsafe { Block::new() }
     }
@@ -72,14 +72,14 @@ unsafe impl<const X: u32, const Y: u32, const Z: u32> Scope for Block<'_, X, Y, 
 pub(crate) const ELEMENT_WISE_BLOCK: u32 = 256;
 
 // SAFETY: the dimensions are those of a block of an element-wise kernel.
-unsafe impl Scope for Thread<'_> {
-    type In<'k> = Thread<'k>;
+unsafe impl Scope for Thread {
+    type In<'k> = Thread;
 
     const BLOCK: [u32; 3] = [ELEMENT_WISE_BLOCK, 1, 1];
     const IS_BLOCK: bool = false;
 
     #[inline(always)]
-    unsafe fn enter(_: &Launch) -> Thread<'_> {
+    unsafe fn enter(_: &Launch) -> Thread {
         // SAFETY: the caller upholds the same contract.
         unsafe { Thread::new::<ELEMENT_WISE_BLOCK, 1, 1>() }
     }

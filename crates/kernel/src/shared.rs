@@ -13,6 +13,7 @@ use crate::intrinsics as device;
 use crate::operand::ThreadOperand;
 use crate::parameter::{Description, Kind, Parameter, Word};
 use crate::scope::Launch;
+use crate::synced::Synced;
 use crate::thread::Thread;
 use crate::tile::Tile;
 
@@ -45,6 +46,19 @@ impl<T: ?Sized> Shared<T> {
     #[inline(always)]
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.pointer
+    }
+}
+
+impl<T: SharedType> Shared<T> {
+    /// Lets all threads read the memory: a barrier, then `code` with a shared view, then another barrier. See [`Synced::synced`].
+    #[doc(alias = "__syncthreads")]
+    #[inline(always)]
+    pub fn synced<'a, const X: u32, const Y: u32, const Z: u32, R>(
+        &'a mut self,
+        block: &Block<X, Y, Z>,
+        code: impl FnOnce(&'a T) -> R,
+    ) -> R {
+        Synced::synced(self, block, code)
     }
 }
 
@@ -124,14 +138,13 @@ unsafe impl<T: SharedType> StaticShared for Shared<T> {
 }
 
 /// Dynamic shared memory (`extern __shared__`), whose length is an argument of the launch. A kernel has at most one.
-pub struct DynamicShared<'k, T> {
+pub struct DynamicShared<T> {
     memory: Shared<[T]>,
-    _kernel: PhantomData<&'k mut [T]>,
 }
 
 // SAFETY: the launcher reserves the bytes, and `KernelTable::new` checks that a kernel has one such parameter.
-unsafe impl<T: AnyBitPattern> Parameter for DynamicShared<'_, T> {
-    type In<'k> = DynamicShared<'k, T>;
+unsafe impl<T: AnyBitPattern> Parameter for DynamicShared<T> {
+    type In<'k> = DynamicShared<T>;
     type First = ();
     type Second = ();
     type Third = ();
@@ -149,7 +162,7 @@ unsafe impl<T: AnyBitPattern> Parameter for DynamicShared<'_, T> {
     };
 
     #[inline(always)]
-    unsafe fn from_words<'k>(_: &'k Launch, (): (), (): (), (): ()) -> DynamicShared<'k, T> {
+    unsafe fn from_words<'k>(_: &'k Launch, (): (), (): (), (): ()) -> DynamicShared<T> {
         // SAFETY: reads the address.
         let start = unsafe { device::dynamic_shared() };
         // SAFETY: reads a special register.
@@ -158,7 +171,6 @@ unsafe impl<T: AnyBitPattern> Parameter for DynamicShared<'_, T> {
         DynamicShared {
             // SAFETY: the memory has that many bytes, any bytes are a `T`, and this is the kernel's only dynamic shared memory.
             memory: unsafe { Shared::new(elements) },
-            _kernel: PhantomData,
         }
     }
 }
@@ -214,22 +226,22 @@ impl<T: AnyBitPattern, const N: usize> Shared<[T; N]> {
     #[inline(always)]
     pub fn fill<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
-        block: &Block<'_, X, Y, Z>,
-        value: impl Fn(&Thread<'_>, usize) -> T + Sync,
+        block: &Block<X, Y, Z>,
+        value: impl Fn(&Thread, usize) -> T + Sync,
     ) {
         block.threads_with(self, |t, elements| {
             for (index, element) in elements {
-                *element = value(&t, index);
+                *element = value(t, index);
             }
         });
     }
 
     /// Runs steps on pairs of elements. A barrier stands before the first step and after each.
     #[inline(always)]
-    pub fn pairs<'k, const X: u32, const Y: u32, const Z: u32>(
+    pub fn pairs<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
-        block: &Block<'k, X, Y, Z>,
-        code: impl FnOnce(&mut Pairs<'_, 'k, T, X, Y, Z>),
+        block: &Block<X, Y, Z>,
+        code: impl FnOnce(&mut Pairs<'_, T, X, Y, Z>),
     ) {
         block.barrier();
         code(&mut Pairs {
@@ -243,8 +255,8 @@ impl<T: AnyBitPattern, const N: usize> Shared<[T; N]> {
 /// Implements memory of a block whose length is known at run time. The type has a field `memory: Shared<[T]>`, which safe code cannot
 /// exchange for the memory of a value with another lifetime.
 macro_rules! slice_memory {
-    ($ty:ident) => {
-        impl<T: bytemuck::AnyBitPattern> $ty<'_, T> {
+    ($ty:ty) => {
+        impl<T: bytemuck::AnyBitPattern> $ty {
             /// Returns the number of elements.
             #[inline(always)]
             #[must_use]
@@ -259,16 +271,28 @@ macro_rules! slice_memory {
                 self.len() == 0
             }
 
+            /// Lets all threads read the memory: a barrier, then `code` with a shared view, then another barrier. See
+            /// [`Synced::synced`](crate::Synced::synced).
+            #[doc(alias = "__syncthreads")]
+            #[inline(always)]
+            pub fn synced<'a, const X: u32, const Y: u32, const Z: u32, R>(
+                &'a mut self,
+                block: &$crate::Block<X, Y, Z>,
+                code: impl FnOnce(&'a [T]) -> R,
+            ) -> R {
+                $crate::Synced::synced(self, block, code)
+            }
+
             /// Writes each element, in the thread that owns it. No barrier.
             #[inline(always)]
             pub fn fill<const X: u32, const Y: u32, const Z: u32>(
                 &mut self,
-                block: &$crate::Block<'_, X, Y, Z>,
-                value: impl Fn(&$crate::Thread<'_>, usize) -> T + Sync,
+                block: &$crate::Block<X, Y, Z>,
+                value: impl Fn(&$crate::Thread, usize) -> T + Sync,
             ) {
                 block.threads_with(self, |t, elements| {
                     for (index, element) in elements {
-                        *element = value(&t, index);
+                        *element = value(t, index);
                     }
                 });
             }
@@ -276,7 +300,7 @@ macro_rules! slice_memory {
 
         // SAFETY: as for the memory.
         unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32>
-            $crate::operand::ThreadOperand<X, Y, Z> for &'a mut $ty<'_, T>
+            $crate::operand::ThreadOperand<X, Y, Z> for &'a mut $ty
         {
             type Part = $crate::Elements<'a, T>;
 
@@ -288,7 +312,7 @@ macro_rules! slice_memory {
         }
 
         // SAFETY: the memory is borrowed mutably, so no thread writes it while the view exists.
-        unsafe impl<'a, T: bytemuck::AnyBitPattern> $crate::Synced for &'a mut $ty<'_, T> {
+        unsafe impl<'a, T: bytemuck::AnyBitPattern> $crate::Synced for &'a mut $ty {
             type View = &'a [T];
 
             #[inline(always)]
@@ -301,32 +325,32 @@ macro_rules! slice_memory {
 }
 pub(crate) use slice_memory;
 
-slice_memory!(DynamicShared);
+slice_memory!(DynamicShared<T>);
 
 impl<T: AtomicNumber, S: MemoryScope, const N: usize> Shared<[Atomic<T, S>; N]> {
     /// Writes each number, in the thread that owns it. No barrier.
     #[inline(always)]
     pub fn fill<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
-        block: &Block<'_, X, Y, Z>,
-        value: impl Fn(&Thread<'_>, usize) -> T + Sync,
+        block: &Block<X, Y, Z>,
+        value: impl Fn(&Thread, usize) -> T + Sync,
     ) {
         block.threads_with(self, |t, numbers| {
             for (index, number) in numbers {
-                *number.get_mut() = value(&t, index);
+                *number.get_mut() = value(t, index);
             }
         });
     }
 }
 
 /// Steps on pairs of elements of an array, as in a sorting network. See `Shared::pairs`.
-pub struct Pairs<'a, 'k, T, const X: u32, const Y: u32, const Z: u32> {
+pub struct Pairs<'a, T, const X: u32, const Y: u32, const Z: u32> {
     start: *mut T,
     len: usize,
-    block: &'a Block<'k, X, Y, Z>,
+    block: &'a Block<X, Y, Z>,
 }
 
-impl<T, const X: u32, const Y: u32, const Z: u32> Pairs<'_, '_, T, X, Y, Z> {
+impl<T, const X: u32, const Y: u32, const Z: u32> Pairs<'_, T, X, Y, Z> {
     /// Passes each pair of elements whose indices differ only in the bit `stride` to one thread, with the lower index. One barrier.
     ///
     /// # Panics

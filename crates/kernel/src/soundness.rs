@@ -1,8 +1,8 @@
 //! The rules that make safe kernels sound, with their proofs.
 //!
 //! A kernel without `unsafe` code and without [`ptx!`](crate::ptx), launched from safe code, has no data race, no divergent barrier, no
-//! aliasing of `&mut`, and no access outside of the memory that it was given. This module states why, as numbered rules. Code of this
-//! crate refers to them, and the tests named in parentheses show each.
+//! aliasing of `&mut`, and no access outside of the memory that it was given. This module states why, as numbered rules. The names in
+//! parentheses are tests: programs in `tests/ui` that must not compile, and tests of the package `curium-test-kernels`.
 //!
 //! # Definitions
 //!
@@ -16,7 +16,7 @@
 //! 1. **Code of a block computes with uniform values only.** Its values come from: parameters, which are the same for all threads of a
 //!    launch; `blockIdx` and `gridDim`; memory that nobody writes at that time (rules 6 and 9); and results of this crate that one thread
 //!    computes and all others receive (rule 2). By induction every value and every branch is uniform, so all threads of a block reach the
-//!    same barriers in the same order. (`rust-kernels`: `early_returns`, `branch_on_a_sum`)
+//!    same barriers in the same order. (`early_returns`, `branch_on_a_sum`)
 //! 2. **Every value that code of a block or a warp receives from threads is broadcast.** `reduce`, `sum`, `exclusive_scan` and `Warp::reduce`
 //!    return what one thread wrote or shuffled, without exception: a symmetric combination is not enough, because lanes combine in different
 //!    orders, and because the compiler may evaluate equal expressions differently. Votes return one result by definition of the instruction.
@@ -25,11 +25,12 @@
 //!    they capture, unless it is `Sync`; and everything `Sync` that can change needs a thread to read it (rule 4). Their results are
 //!    [`Registers`](crate::Registers), [`Lanes`](crate::Lanes) or [`PerWarp`](crate::PerWarp), whose fields are private, and which
 //!    implement nothing but `Copy`. Parts of operands are created by `unsafe` methods of the operand traits only.
-//!    (`ui-kernels`: `rank_leaks_*`, `registers_*`, `operand_part_*`)
+//!    (`rank_leaks_by_a_variable`, `rank_leaks_by_a_cell`, `registers_as_a_condition`, `registers_opened`,
+//!    `operand_part_in_code_of_the_block`)
 //! 4. **Operations whose result differs between threads require a `&Thread` or a `&Lane`.** Safe code creates neither; both are neither
-//!    `Send` nor `Sync`, are invariant in a lifetime that a closure cannot name, and so do not leave their closure: not in its result, not in a
+//!    `Send` nor `Sync`, and closures receive them by reference, so they do not leave their closure: not in its result, not in a
 //!    static, not in another closure. `mem::forget`, `ManuallyDrop` and `mem::replace` need a value and yield no second one; `transmute` is
-//!    `unsafe`. (`thread_escapes`, `thread_in_a_static`, `atomic_in_code_of_the_block`)
+//!    `unsafe`. (`thread_escapes`, `thread_created`, `atomic_in_code_of_the_block`)
 //! 5. **`Block`, `Warp`, `Shared` and the outputs are not `Sync`**, so code of threads cannot capture them: it has no barriers and no
 //!    shuffles, and cannot open shared memory. Nested functions and generic functions receive them as arguments, under the same rules.
 //!    (`barrier_in_code_of_a_thread`, `shuffle_in_code_of_a_lane`)
@@ -38,7 +39,8 @@
 //!
 //! 6. **Memory of a block is either owned in parts or shared.** [`Synced::synced`](crate::Synced::synced) borrows it mutably for as long as the
 //!    shared view exists, between two barriers. Writes of the owners come before the first barrier or after the second; reads through the
-//!    view are in between. (`shared_read_without_a_barrier`, `view_escapes`, `fill_while_shared`; race checks of every kernel)
+//!    view are in between. (`shared_read_without_a_barrier`, `view_escapes`, `shared_filled_while_read`;
+//!    every kernel runs under race checks)
 //! 7. **Each type of memory has one partition.** Element `i` belongs to the thread `i % THREADS` of the block, or of the grid for
 //!    [`PerThread`](crate::PerThread). Two accesses by owners without a barrier in between therefore never concern the same element, whatever
 //!    methods they use. Other partitions ([`Pairs`](crate::Pairs), scratch memory) have barriers around them and borrow the memory mutably.
@@ -47,13 +49,13 @@
 //!    the launch checks that their product is the length of the buffer. Lengths are 64 bits wide. (`chunk_too_large`, `tile_too_large`)
 //! 9. **Inputs are not written.** The launcher borrows the buffer of a `&[T]` or a [`Matrix`](crate::Matrix), and buffers of outputs mutably:
 //!    two arguments of one launch cannot overlap unless both are inputs, and hazard tracking orders the launch with all other work on
-//!    the buffers. (`ui-kernels`: `one_buffer_for_input_and_output`, `one_buffer_for_two_outputs`)
+//!    the buffers. (`one_buffer_for_input_and_output`, `one_buffer_for_two_outputs`)
 //! 10. **Memory contains valid values.** Elements are [`AnyBitPattern`](crate::AnyBitPattern): no `bool`, no enum, no reference, no pointer, no
 //!     interior mutability, `Copy` and therefore without `Drop`. Padding is not read. Uninitialized shared memory has unspecified values, but
 //!     is not undefined for the compiler. Arguments by value are [`ByValue`](crate::ByValue): without padding, so the host initialized every
-//!     byte. (`bool_in_shared_memory`, `reference_in_shared_memory`, `cell_in_an_output`, `bool_slice`, `padding_by_value`)
-//! 11. **Nothing outlives the launch.** Parameters borrow a value of the entry point; `&'static [T]` does not compile.
-//!     Memory with a shorter lifetime, such as a row of an output, is a type of its own, so that `mem::swap` cannot put it into a value that
+//!     byte. (`bool_in_shared_memory`, `reference_in_shared_memory`, `cell_in_an_output`, `bool_slice`, `struct_with_padding`)
+//! 11. **Nothing outlives the launch.** A slice borrows a value of the entry point. Outputs and tokens have no lifetime, but no memory that
+//!     outlives the launch can hold them: statics must be `Sync`, and elements of buffers are `AnyBitPattern`. Memory with a shorter lifetime, such as a row of an output, is a type of its own, so that `mem::swap` cannot put it into a value that
 //!     lives longer. (`static_slice`, `row_swapped_with_dynamic_shared`)
 //! 12. **Atomic memory is accessed atomically for all threads that can reach it.** The scope is a part of the type. A slice of a buffer needs
 //!     a scope that includes the grid; [`BlockScope`](crate::BlockScope) is for shared memory. Non-atomic access needs `&mut`.

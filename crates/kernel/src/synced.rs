@@ -47,7 +47,7 @@ pub unsafe trait Synced: Sized {
     #[inline(always)]
     fn synced<const X: u32, const Y: u32, const Z: u32, R>(
         self,
-        block: &Block<'_, X, Y, Z>,
+        block: &Block<X, Y, Z>,
         code: impl FnOnce(Self::View) -> R,
     ) -> R {
         block.barrier();

@@ -8,13 +8,12 @@ use crate::intrinsics as device;
 /// A thread of a launch.
 ///
 /// Safe code receives it and cannot create one. It is neither `Send` nor `Sync`, and does not leave the code of its thread.
-pub struct Thread<'t> {
+pub struct Thread {
     x: u32,
     y: u32,
     z: u32,
     index_in_block: u32,
     threads_in_block: u32,
-    _thread: PhantomData<fn(&'t mut ()) -> &'t mut ()>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
@@ -32,10 +31,13 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-impl sealed::Sealed for Thread<'_> {}
-impl SingleThread for Thread<'_> {}
+impl sealed::Sealed for Thread {}
+impl SingleThread for Thread {}
 
-impl Thread<'_> {
+impl<T: SingleThread> sealed::Sealed for &T {}
+impl<T: SingleThread> SingleThread for &T {}
+
+impl Thread {
     /// Returns the running thread.
     ///
     /// # Safety
@@ -51,7 +53,6 @@ impl Thread<'_> {
             z,
             index_in_block: linear::<X, Y>(x, y, z),
             threads_in_block: X * Y * Z,
-            _thread: PhantomData,
             _not_sync: PhantomData,
         }
     }

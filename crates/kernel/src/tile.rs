@@ -120,11 +120,11 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     #[inline(always)]
     pub fn fill<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
-        block: &Block<'_, X, Y, Z>,
-        value: impl Fn(&Thread<'_>, (usize, usize)) -> T + Sync,
+        block: &Block<X, Y, Z>,
+        value: impl Fn(&Thread, (usize, usize)) -> T + Sync,
     ) {
         block.threads_with(self, |t, mut elements| {
-            elements.for_each(|position, element| *element = value(&t, position));
+            elements.for_each(|position, element| *element = value(t, position));
         });
     }
 }

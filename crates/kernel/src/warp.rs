@@ -10,9 +10,8 @@ use crate::registers::Registers;
 use crate::thread::{SingleThread, sealed};
 
 /// The 32 threads of a warp, which execute the same code with the same values.
-pub struct Warp<'w> {
+pub struct Warp {
     index: usize,
-    _warp: PhantomData<fn(&'w mut ()) -> &'w mut ()>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
@@ -27,14 +26,13 @@ pub struct PerWarp<T>(pub(crate) T);
 pub struct Lanes<T>(pub(crate) T);
 
 /// A lane of a warp: one of its threads.
-pub struct Lane<'l> {
+pub struct Lane {
     index: u32,
-    _lane: PhantomData<fn(&'l mut ()) -> &'l mut ()>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
-impl sealed::Sealed for Lane<'_> {}
-impl SingleThread for Lane<'_> {}
+impl sealed::Sealed for Lane {}
+impl SingleThread for Lane {}
 
 /// All lanes.
 pub(crate) const ALL: u32 = !0;
@@ -42,7 +40,7 @@ pub(crate) const ALL: u32 = !0;
 /// The `clamp` operand of shuffles of a whole warp.
 pub(crate) const WHOLE_WARP: u32 = 31;
 
-impl Lane<'_> {
+impl Lane {
     /// Returns the index of the lane in its warp, below 32.
     #[doc(alias = "laneid")]
     #[inline(always)]
@@ -78,7 +76,7 @@ pub(crate) fn lane_index() -> u32 {
     index
 }
 
-impl Warp<'_> {
+impl Warp {
     /// # Safety
     ///
     /// All lanes of the warp with this index in its block run the code that receives it.
@@ -86,7 +84,6 @@ impl Warp<'_> {
     pub(crate) unsafe fn new(index: usize) -> Self {
         Self {
             index,
-            _warp: PhantomData,
             _not_sync: PhantomData,
         }
     }
@@ -102,8 +99,8 @@ impl Warp<'_> {
     ///
     /// The closure is `Fn + Sync`, so that nothing that differs between lanes reaches code of the warp, except in [`Lanes`].
     #[inline(always)]
-    pub fn lanes<R>(&self, code: impl Fn(Lane<'_>) -> R + Sync) -> Lanes<R> {
-        Lanes(code(lane()))
+    pub fn lanes<R>(&self, code: impl Fn(&Lane) -> R + Sync) -> Lanes<R> {
+        Lanes(code(&lane()))
     }
 
     /// Runs code in each lane, which receives its part of the operands: `&Lanes<T>`, `&mut Lanes<T>`, and tuples of them.
@@ -111,11 +108,11 @@ impl Warp<'_> {
     pub fn lanes_with<A: LaneOperand, R>(
         &self,
         operands: A,
-        code: impl Fn(Lane<'_>, A::Part) -> R + Sync,
+        code: impl Fn(&Lane, A::Part) -> R + Sync,
     ) -> Lanes<R> {
         // SAFETY: the part is passed to code of this lane.
         let part = unsafe { operands.lane_part() };
-        Lanes(code(lane(), part))
+        Lanes(code(&lane(), part))
     }
 
     /// Returns the value of lane `lane % 32`.
@@ -255,10 +252,9 @@ impl Warp<'_> {
 
 /// Returns the running lane.
 #[inline(always)]
-fn lane<'l>() -> Lane<'l> {
+fn lane() -> Lane {
     Lane {
         index: lane_index(),
-        _lane: PhantomData,
         _not_sync: PhantomData,
     }
 }

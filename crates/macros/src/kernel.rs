@@ -11,7 +11,7 @@
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote};
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Error, FnArg, ItemFn, Pat, Result, ReturnType, Safety, Type};
+use syn::{Attribute, Error, FnArg, ItemFn, Lifetime, Pat, Result, ReturnType, Safety, Type};
 
 /// The types of static shared memory, as they are spelled.
 const STATIC_SHARED: [&str; 3] = ["Shared", "Counters", "Scratch"];
@@ -173,6 +173,10 @@ fn check_type(ty: &Type) -> Result<()> {
             ty,
             format!("every thread of the grid would have this `&mut`: use {OUTPUTS}"),
         )),
+        Type::Reference(reference) if reference.lifetime.is_some() => Err(Error::new_spanned(
+            &reference.lifetime,
+            "a parameter is borrowed for the launch: leave the lifetime out",
+        )),
         Type::ImplTrait(_) => Err(Error::new_spanned(
             ty,
             "a kernel is not generic: write a generic function, and a kernel for each instance that calls it",
@@ -333,7 +337,10 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
         .filter(|parameter| !parameter.is_static_shared)
         .collect();
     let names: Vec<&Ident> = passed.iter().map(|parameter| parameter.name).collect();
-    let types: Vec<&Type> = passed.iter().map(|parameter| parameter.ty).collect();
+    let types: Vec<Type> = passed
+        .iter()
+        .map(|parameter| with_lifetime(parameter.ty))
+        .collect();
     let texts: Vec<String> = names.iter().map(|name| unraw(name)).collect();
     let stream = Ident::new("stream", Span::mixed_site());
     let grid = Ident::new("grid", Span::mixed_site());
@@ -415,6 +422,15 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
             }
         }
     }
+}
+
+/// Returns the type of a parameter with a lifetime, which bounds require. The launcher ignores which one it is.
+fn with_lifetime(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    if let Type::Reference(reference) = &mut ty {
+        reference.lifetime = Some(Lifetime::new("'static", Span::call_site()));
+    }
+    ty
 }
 
 /// Returns the attributes that decide whether the function exists.

@@ -17,7 +17,7 @@ pub fn block_sum(block: Block<256>, mut scratch: Scratch<f32>, x: &[f32], total:
     let sum = block.sum(&own, &mut scratch);
     block.threads(|t| {
         if t.index_in_block() == 0 {
-            total[0].fetch_add(&t, sum, Relaxed);
+            total[0].fetch_add(t, sum, Relaxed);
         }
     });
 }
@@ -70,13 +70,13 @@ pub fn histogram(block: Block<256>, mut bins: Counters<256>, data: &[u8], total:
     bins.synced(&block, |bins| {
         block.threads(|t| {
             for i in t.grid_stride(data.len()) {
-                bins[usize::from(data[i])].fetch_add(&t, 1, Relaxed);
+                bins[usize::from(data[i])].fetch_add(t, 1, Relaxed);
             }
         });
     });
     block.threads_with(&mut bins, |t, bins| {
         for (i, bin) in bins {
-            total[i].fetch_add(&t, *bin.get_mut(), Relaxed);
+            total[i].fetch_add(t, *bin.get_mut(), Relaxed);
         }
     });
 }

@@ -1,6 +1,9 @@
 //! Small kernels, each for a part of the model.
 
 use curium_kernel::prelude::*;
+use curium_kernel::{
+    Philox, dot4_i8, dot4_u8, pack_bf16, pack_f16, permute_bytes, unpack_bf16, unpack_f16,
+};
 
 /// Reverses each part of 256 elements.
 #[kernel]
@@ -111,12 +114,11 @@ pub fn warp_operations(block: Block<64>, mut y: PerBlockRow<u32>) {
     let results = results.into_registers();
     let Some(mut y) = y.row(&block) else { return };
     for operation in 0..10 {
-        block.threads_with((&mut y, &results), |t, (y, results)| {
+        block.threads_with((&mut y, &results), |_, (y, results)| {
             for (i, y) in y {
                 if i / 64 == operation {
                     *y = results[operation];
                 }
-                let _ = &t;
             }
         });
     }
@@ -285,11 +287,68 @@ pub fn thread_returns(block: Block<64>, mut scratch: Scratch<u32>, mut y: PerBlo
     y.set(&block, block.sum(&value, &mut scratch));
 }
 
+/// Numbers of Philox, one sequence for each thread.
+#[kernel]
+pub fn random(t: Thread, seed: u64, mut y: PerThreadChunk<u32, 6>) {
+    let mut random = Philox::new(seed, t.index() as u64);
+    for y in y.get(&t) {
+        *y = random.next_u32();
+    }
+}
+
+/// Instructions on the bytes and halves of words.
+#[kernel]
+pub fn instructions(t: Thread, a: &[u32], b: &[u32], mut y: PerThreadChunk<u32, 8>) {
+    let (Some(&a), Some(&b)) = (a.get(t.index()), b.get(t.index())) else {
+        return;
+    };
+    let [low, high] = unpack_f16(a);
+    let [bf_low, bf_high] = unpack_bf16(a);
+    let results = [
+        dot4_u8(a, b, 7),
+        dot4_i8(a, b, -7).cast_unsigned(),
+        permute_bytes(a, b, 0x7250),
+        pack_f16(low, high),
+        pack_bf16(bf_low, bf_high),
+        a.count_ones() + (b.leading_zeros() << 8) + (b.trailing_zeros() << 16),
+        a.saturating_add(b),
+        a.reverse_bits() ^ b.rotate_left(5),
+    ];
+    for (y, result) in y.get(&t).iter_mut().zip(results) {
+        *y = result;
+    }
+}
+
+/// Functions of floating-point numbers: those that are exact, and errors of the others.
+#[kernel]
+pub fn functions(t: Thread, x: &[f32], mut y: PerThreadChunk<f32, 14>) {
+    let Some(&x) = x.get(t.index()) else { return };
+    let results = [
+        Float::sqrt(x),
+        Float::mul_add(x, x, 0.1),
+        Float::floor(x),
+        Float::ceil(x),
+        Float::trunc(x),
+        Float::round_ties_even(x),
+        FastMath::exp(x),
+        x.fast_exp(),
+        x.fast_exp2(),
+        x.fast_ln(),
+        x.fast_sin(),
+        x.fast_cos(),
+        x.fast_recip(),
+        x.fast_rsqrt(),
+    ];
+    for (y, result) in y.get(&t).iter_mut().zip(results) {
+        *y = result;
+    }
+}
+
 /// A type whose name is that of an output, and a parameter whose name is one of the launcher's.
 pub mod aliases {
     use curium_kernel::prelude::*;
 
-    type Output<'k> = PerThread<'k, u32>;
+    type Output = PerThread<u32>;
     #[allow(
         non_camel_case_types,
         reason = "the macro must not depend on the meaning of names"

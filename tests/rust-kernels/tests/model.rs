@@ -2,6 +2,7 @@
 #![cfg(not(miri))]
 
 use curium_driver::{Device, Result, Stream};
+use curium_kernel::Philox;
 use curium_kernel::host::{Blocks, RowMajor};
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
@@ -237,6 +238,102 @@ fn early_returns() -> Result<()> {
             .thread_returns
             .launch(stream, Blocks::new(1), &mut y)?;
         assert_eq!(y.to_vec()?, [42]);
+        Ok(())
+    })
+}
+
+/// The device computes the numbers that the host computes.
+#[test]
+fn random_numbers() -> Result<()> {
+    on_device(|kernels, stream| {
+        let mut y = DeviceBuffer::uninit(stream, 60)?;
+        kernels
+            .random
+            .launch(stream, 10, 0x1234_5678_9abc_def0, &mut y)?;
+        let mut expected = Vec::new();
+        for sequence in 0..10 {
+            let mut random = Philox::new(0x1234_5678_9abc_def0, sequence);
+            expected.extend((0..6).map(|_| random.next_u32()));
+        }
+        assert_eq!(y.to_vec()?, expected);
+        Ok(())
+    })
+}
+
+#[test]
+fn instructions_on_integers() -> Result<()> {
+    let a = [0x3c00_4248_u32, 0x0102_0304, 0x3f80_4000];
+    let b = [0x0000_1001_u32, 0x05ff_0708, 0x8000_0000];
+    on_device(|kernels, stream| {
+        let device_a = DeviceBuffer::from_slice(stream, &a)?;
+        let device_b = DeviceBuffer::from_slice(stream, &b)?;
+        let mut y = DeviceBuffer::uninit(stream, 24)?;
+        kernels
+            .instructions
+            .launch(stream, 3, &device_a, &device_b, &mut y)?;
+        let y = y.to_vec()?;
+        for (i, y) in y.chunks(8).enumerate() {
+            let (a, b) = (a[i], b[i]);
+            let bytes = || a.to_le_bytes().into_iter().zip(b.to_le_bytes());
+            let unsigned: u32 = bytes().map(|(a, b)| u32::from(a) * u32::from(b)).sum();
+            let signed: i32 = bytes()
+                .map(|(a, b)| i32::from(a.cast_signed()) * i32::from(b.cast_signed()))
+                .sum();
+            assert_eq!(y[0], unsigned + 7);
+            assert_eq!(y[1].cast_signed(), signed - 7);
+            let [a0, _, a2, _] = a.to_le_bytes();
+            let [_, b1, _, b3] = b.to_le_bytes();
+            assert_eq!(y[2].to_le_bytes(), [a0, b1, a2, b3]);
+            assert_eq!(y[3], a, "a pair of binary16 is unpacked and packed");
+            assert_eq!(y[4], a, "a pair of bfloat16 is unpacked and packed");
+            assert_eq!(
+                y[5],
+                a.count_ones() + (b.leading_zeros() << 8) + (b.trailing_zeros() << 16)
+            );
+            assert_eq!(y[6], a.saturating_add(b));
+            assert_eq!(y[7], a.reverse_bits() ^ b.rotate_left(5));
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn functions_of_numbers() -> Result<()> {
+    let x: Vec<f32> = vec![0.25, 0.5, 1.5, 2.5, 3.0, 0.1, 0.7, 1e-3];
+    on_device(|kernels, stream| {
+        let device_x = DeviceBuffer::from_slice(stream, &x)?;
+        let mut y = DeviceBuffer::<f32>::uninit(stream, 14 * x.len())?;
+        kernels
+            .functions
+            .launch(stream, x.len(), &device_x, &mut y)?;
+        for (x, y) in x.iter().zip(y.to_vec()?.chunks(14)) {
+            let exact = [
+                x.sqrt(),
+                x.mul_add(*x, 0.1),
+                x.floor(),
+                x.ceil(),
+                x.trunc(),
+                x.round_ties_even(),
+            ];
+            assert_eq!(y[..6], exact, "{x}");
+            let approximate = [
+                x.exp(),
+                x.exp(),
+                x.exp2(),
+                x.ln(),
+                x.sin(),
+                x.cos(),
+                1.0 / x,
+                1.0 / x.sqrt(),
+            ];
+            for (function, (y, expected)) in y[6..].iter().zip(approximate).enumerate() {
+                let error = (y - expected).abs() / expected.abs().max(1.0);
+                assert!(
+                    error < 2e-6,
+                    "function {function} of {x} is {y} and not {expected}"
+                );
+            }
+        }
         Ok(())
     })
 }

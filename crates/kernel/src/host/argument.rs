@@ -129,7 +129,7 @@ unsafe impl<T: ByValue> PreparedArgument<T> for Value<T> {
 pub struct SharedBytes(u32);
 
 // SAFETY: the launch reserves the bytes.
-unsafe impl<T: AnyBitPattern> Argument<DynamicShared<'_, T>> for usize {
+unsafe impl<T: AnyBitPattern> Argument<DynamicShared<T>> for usize {
     type Prepared = SharedBytes;
 
     fn prepare(self) -> Result<SharedBytes, String> {
@@ -146,8 +146,8 @@ unsafe impl<T: AnyBitPattern> Argument<DynamicShared<'_, T>> for usize {
 }
 
 // SAFETY: the kernel reads the size from a special register.
-unsafe impl<'k, T: AnyBitPattern> PreparedArgument<DynamicShared<'k, T>> for SharedBytes {
-    unsafe fn bind(&mut self, _: &mut AccessGuard<'_>) -> Result<Words<DynamicShared<'k, T>>> {
+unsafe impl<T: AnyBitPattern> PreparedArgument<DynamicShared<T>> for SharedBytes {
+    unsafe fn bind(&mut self, _: &mut AccessGuard<'_>) -> Result<Words<DynamicShared<T>>> {
         Ok(Words {
             first: (),
             second: (),
@@ -318,12 +318,12 @@ macro_rules! linear {
 }
 
 linear!(['k, T: AnyBitPattern] &'k [T], T, rows of 1, DeviceSlice, AsDeviceSlice, as_device_slice, &'b);
-linear!(['k, T: AnyBitPattern] PerThread<'k, T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-linear!(['k, T: AnyBitPattern, const N: usize] PerThreadChunk<'k, T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-linear!(['k, T: AnyBitPattern] PerBlock<'k, T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!([T: AnyBitPattern] PerThread<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!([T: AnyBitPattern, const N: usize] PerThreadChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!([T: AnyBitPattern] PerBlock<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 linear!(['k, T: AtomicNumber, S: GridScope] &'k [Atomic<T, S>], T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 
-linear!(['k, T: AnyBitPattern, const R: usize, const C: usize] PerWarpTile<'k, T, R, C>, T, rows of C, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!([T: AnyBitPattern, const R: usize, const C: usize] PerWarpTile<T, R, C>, T, rows of C, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 
 /// Implements arguments for a parameter that is passed as address, rows and columns.
 macro_rules! matrix {
@@ -367,6 +367,6 @@ macro_rules! matrix {
     };
 }
 
-matrix!(['k, T: AnyBitPattern] Matrix<'k, T>, DeviceSlice, AsDeviceSlice, as_device_slice, &'b);
-matrix!(['k, T: AnyBitPattern] PerBlockRow<'k, T>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-matrix!(['k, T: AnyBitPattern, const R: usize, const C: usize] PerBlockTile<'k, T, R, C>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+matrix!([T: AnyBitPattern] Matrix<T>, DeviceSlice, AsDeviceSlice, as_device_slice, &'b);
+matrix!([T: AnyBitPattern] PerBlockRow<T>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+matrix!([T: AnyBitPattern, const R: usize, const C: usize] PerBlockTile<T, R, C>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);

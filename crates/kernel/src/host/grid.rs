@@ -61,7 +61,7 @@ pub trait HostScope: Scope {
 /// The maximum number of blocks along x.
 const MAX_BLOCKS: usize = i32::MAX as usize;
 
-impl HostScope for Thread<'_> {
+impl HostScope for Thread {
     type Grid = Threads;
 
     fn configuration(Threads(threads): Threads) -> Result<Option<LaunchConfig>, String> {
@@ -78,7 +78,7 @@ impl HostScope for Thread<'_> {
     }
 }
 
-impl<const X: u32, const Y: u32, const Z: u32> HostScope for Block<'_, X, Y, Z> {
+impl<const X: u32, const Y: u32, const Z: u32> HostScope for Block<X, Y, Z> {
     type Grid = Blocks;
 
     fn configuration(grid: Blocks) -> Result<Option<LaunchConfig>, String> {

@@ -30,13 +30,13 @@ pub fn attention(
                 })
             })
         });
-        let mut sums = [Lanes::new([0.0_f32; 4]); 8];
+        let mut sums: [Lanes<[f32; 4]>; 8] = core::array::from_fn(|_| Lanes::new([0.0; 4]));
         let mut max = Lanes::new([f32::NEG_INFINITY; 2]);
         let mut total = Lanes::new([0.0_f32; 2]);
         for key in (0..k.len() / PAIRS).step_by(16) {
             let k = &k[key * PAIRS..][..16 * PAIRS];
             let v = &v[key * 64..][..16 * 64];
-            let mut scores = [Lanes::new([0.0_f32; 4]); 2];
+            let mut scores: [Lanes<[f32; 4]>; 2] = core::array::from_fn(|_| Lanes::new([0.0; 4]));
             for (n, scores) in scores.iter_mut().enumerate() {
                 for (step, q) in q.iter().enumerate() {
                     let b = warp.lanes(|lane| {
@@ -106,7 +106,7 @@ pub fn attention(
             warp.lanes_with((&mut *sums, &total), |_, (sums, total)| {
                 *sums = core::array::from_fn(|i| sums[i] / total[i / 2]);
             });
-            out.store_accumulators(&warp, n, sums);
+            out.store_accumulators(warp, n, sums);
         }
     });
 }

@@ -1,0 +1,44 @@
+//! y = 2 * x + y on the GPU, by a kernel in Rust.
+#![expect(clippy::print_stdout, reason = "the program prints its result")]
+
+use curium::prelude::*;
+
+mod kernels {
+    use curium_kernel::prelude::*;
+
+    /// y = a * x + y
+    #[kernel]
+    pub fn saxpy(t: Thread, a: f32, x: &[f32], mut y: PerThread<f32>) {
+        if let Some(y) = y.get(&t) {
+            *y = a.mul_add(x[t.index()], *y);
+        }
+    }
+}
+curium_kernel::include_kernels!("kernels");
+
+fn saxpy(device: &Device) -> curium::Result<Vec<f32>> {
+    let stream = device.primary_context()?.stream()?;
+    let kernels = Kernels::load(device)?;
+    let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
+    let mut y = DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0])?;
+    kernels.saxpy.launch(&stream, x.len(), 2.0, &x, &mut y)?;
+    y.to_vec()
+}
+
+fn main() -> curium::Result<()> {
+    println!("{:?}", saxpy(&Device::first()?)?);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn saxpy_multiplies_and_adds() -> curium::Result<()> {
+        curium_sim::test(|device: Device| {
+            assert_eq!(saxpy(&device)?, [12.0, 24.0, 36.0]);
+            Ok(())
+        })
+    }
+}
