@@ -49,13 +49,18 @@ impl Artifacts {
                     continue;
                 }
                 // The file that lists the sources of `libname-hash.rlib` is `name-hash.d`, and that of a finished library `libname.d`.
-                if is_root {
-                    artifacts.add_files(&file.with_extension("d"));
+                let name = file.file_stem().unwrap_or_default().to_string_lossy();
+                let list = if is_root {
+                    file.with_extension("d")
                 } else {
-                    let name = file.file_stem().unwrap_or_default().to_string_lossy();
-                    artifacts.add_files(
-                        &file.with_file_name(format!("{}.d", name.trim_start_matches("lib"))),
-                    );
+                    file.with_file_name(format!("{}.d", name.trim_start_matches("lib")))
+                };
+                if !artifacts.add_files(&list) {
+                    let source =
+                        Path::new(message["target"]["src_path"].as_str().unwrap_or_default());
+                    artifacts.files.extend(source.parent().map(Path::to_owned));
+                }
+                if !is_root {
                     let package = message["package_id"].as_str().unwrap_or_default();
                     artifacts
                         .libraries
@@ -66,10 +71,10 @@ impl Artifacts {
         artifacts
     }
 
-    /// Adds the files that a file of dependencies lists. In it, spaces in names are escaped.
-    fn add_files(&mut self, path: &Path) {
+    /// Adds the files that a file of dependencies lists, in which spaces in names are escaped. Returns `false` if there is no such list.
+    fn add_files(&mut self, path: &Path) -> bool {
         let Ok(text) = fs::read_to_string(path) else {
-            return;
+            return false;
         };
         for line in text.lines() {
             let Some((_, list)) = line.split_once(": ") else {
@@ -80,6 +85,12 @@ impl Artifacts {
             self.files
                 .extend(files.map(|file| PathBuf::from(file.replace('\0', " "))));
         }
+        true
+    }
+
+    /// Returns the libraries in any order.
+    pub(crate) fn libraries(&self) -> impl Iterator<Item = &Path> {
+        self.libraries.iter().map(|(_, path)| &**path)
     }
 
     /// Returns `true` if the order of the libraries matters.

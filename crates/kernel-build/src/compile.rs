@@ -74,20 +74,17 @@ pub(crate) fn compile(
     })
 }
 
-/// Returns a folder that all packages of an outer build share, so that each dependency is built once. Cargo's lock orders parallel builds.
+/// Returns a folder that all packages of an outer build share, so that each dependency is built once.
 fn shared_target_folder(out: &Path) -> PathBuf {
-    // `target/debug/build/package-hash/out`
-    let profile = out.ancestors().nth(3);
-    match profile {
-        Some(profile)
-            if out
-                .ancestors()
-                .nth(2)
-                .is_some_and(|folder| folder.ends_with("build")) =>
-        {
-            profile.join("curium-kernels")
-        }
-        _ => out.join("target"),
+    // `target/debug/build/package-hash/out`, and `target/debug/build/package/hash/out` since Rust 1.100
+    let build = out
+        .ancestors()
+        .skip(2)
+        .take(3)
+        .find(|folder| folder.ends_with("build"));
+    match build.and_then(Path::parent) {
+        Some(profile) => profile.join("curium-kernels"),
+        None => out.join("target"),
     }
 }
 
@@ -420,6 +417,8 @@ mod tests {
             shared_target_folder(out),
             Path::new("/w/target/debug/curium-kernels")
         );
+        let nested = Path::new("/w/target/debug/build/app/0123/out");
+        assert_eq!(shared_target_folder(nested), shared_target_folder(out));
         assert_eq!(
             shared_target_folder(Path::new("/tmp/x")),
             Path::new("/tmp/x/target")

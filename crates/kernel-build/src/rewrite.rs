@@ -18,8 +18,10 @@ mod instruction;
 mod names;
 mod panic;
 mod table;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 
 use self::names::{Names, readable};
@@ -200,9 +202,13 @@ impl<'a> Rewrite<'a> {
         self.check_reserved_names();
         let reached = self.reach();
         for entity in &reached.order {
-            match entity {
+            let problems = match entity {
                 Entity::Function(name) => self.check_function(name),
-                Entity::Global(name) => self.check_global(name),
+                Entity::Global(name) => self.check_global(name).into_iter().collect(),
+            };
+            for problem in problems {
+                let path = reached.path(*entity).unwrap_or_default();
+                self.errors.push(format!("{problem} ({path})"));
             }
         }
         self.check_allocations();
@@ -348,43 +354,39 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    fn check_function(&mut self, name: &str) {
+    /// Returns what a function does that kernels must not do.
+    fn check_function(&self, name: &str) -> Vec<String> {
         let function = self.functions[name];
         match self.role(function) {
             Role::Kernel | Role::Ordinary => {}
             Role::Intrinsic if !allow::is_intrinsic(name) => {
-                self.errors
-                    .push(format!("intrinsic `{name}`: kernels cannot use it"));
-                return;
+                return vec![format!("intrinsic `{name}`: kernels cannot use it")];
             }
-            _ => return,
+            _ => return Vec::new(),
         }
         let Some(body) = &function.body else {
-            self.errors.push(format!(
+            return vec![format!(
                 "function `{}`: it has no definition for the device; foreign functions cannot be called in kernels",
                 readable(name)
-            ));
-            return;
+            )];
         };
-        let mut problems: Vec<&str> = body
-            .iter()
-            .filter_map(|line| match line {
-                Line::Instruction(instruction) => allow::refuse(instruction),
-                Line::Other(_) => None,
-            })
-            .collect();
-        problems.dedup();
-        for problem in problems {
-            self.errors
-                .push(format!("function `{}` {problem}", readable(name)));
-        }
+        let instructions = body.iter().filter_map(|line| match line {
+            Line::Instruction(instruction) => Some(instruction),
+            Line::Other(_) => None,
+        });
+        let problems: BTreeSet<&str> = instructions.filter_map(allow::refuse).collect();
+        problems
+            .into_iter()
+            .map(|problem| format!("function `{}` {problem}", readable(name)))
+            .collect()
     }
 
-    fn check_global(&mut self, name: &str) {
+    /// Returns why kernels must not use a global.
+    fn check_global(&self, name: &str) -> Option<String> {
         let global = self.globals[name];
         let problem = if global.section == Some(SHARED_SECTION) {
             match global.initializer {
-                Some("undef" | "zeroinitializer" | "poison") if !global.is_constant => return,
+                Some("undef" | "zeroinitializer" | "poison") if !global.is_constant => return None,
                 _ => "shared memory has no initial value",
             }
         } else if global.is_alias {
@@ -398,10 +400,9 @@ impl<'a> Rewrite<'a> {
         } else if self.mentions_shared(name) {
             "it contains the address of shared memory, which is different in each block"
         } else {
-            return;
+            return None;
         };
-        self.errors
-            .push(format!("static `{}`: {problem}", readable(name)));
+        Some(format!("static `{}`: {problem}", readable(name)))
     }
 
     fn mentions_shared(&self, global: &str) -> bool {
@@ -433,7 +434,7 @@ impl<'a> Rewrite<'a> {
             for allocator in allow::ALLOCATOR {
                 if let Some(path) = reached.path(Entity::Function(allocator)) {
                     self.errors.push(format!(
-                        "kernel `{kernel}` allocates memory ({path}): addresses would differ between the threads of the block; only \
+                        "kernel `{kernel}` allocates memory ({path}); addresses would differ between the threads of the block; only \
                          element-wise kernels can allocate"
                     ));
                     break;
@@ -471,19 +472,25 @@ impl<'a> Reached<'a> {
         true
     }
 
-    /// Returns the way from a kernel to an entity: `kernel, function, …`.
+    /// Returns the way from a kernel to an entity: `kernel → function → …`.
     fn path(&self, entity: Entity<'_>) -> Option<String> {
         let (mut current, _) = self.parents.get_key_value(&entity)?;
         let mut steps = Vec::new();
-        while let Some(Some(parent)) = self.parents.get(current) {
-            steps.push(match current {
-                Entity::Function(name) | Entity::Global(name) => readable(name),
-            });
-            current = parent;
+        loop {
+            let (Entity::Function(name) | Entity::Global(name)) = *current;
+            // Constants have no names that say something.
+            if !name.starts_with("anon.") {
+                steps.push(match name.strip_prefix(KERNEL) {
+                    Some(kernel) => format!("kernel {kernel}"),
+                    None => readable(name),
+                });
+            }
+            match &self.parents[current] {
+                Some(parent) => current = parent,
+                None => break,
+            }
         }
         steps.reverse();
-        // Constants on the way have no names that say something.
-        steps.retain(|step| !step.starts_with("anon."));
         Some(steps.join(" → "))
     }
 }
@@ -496,6 +503,8 @@ struct Printer<'a, 'b> {
     shared: HashSet<&'a str>,
     /// Constants with messages, by text.
     messages: BTreeMap<Vec<u8>, String>,
+    /// Metadata that mentions functions, such as a list of possible callees. It would have to be rewritten, and is left out.
+    dropped_metadata: HashSet<&'a str>,
 }
 
 impl<'a, 'b> Printer<'a, 'b> {
@@ -554,6 +563,12 @@ impl<'a, 'b> Printer<'a, 'b> {
             names,
             shared,
             messages: BTreeMap::new(),
+            dropped_metadata: rewrite
+                .module
+                .metadata
+                .iter()
+                .filter_map(|line| mentioning_metadata(line))
+                .collect(),
         };
         printer.name_constants(&constants, &mut used);
         if errors.is_empty() {
@@ -654,7 +669,9 @@ impl<'a, 'b> Printer<'a, 'b> {
             let _ = writeln!(out, "{}", without_processor(group));
         }
         for line in &module.metadata {
-            let _ = writeln!(out, "{line}");
+            if mentioning_metadata(line).is_none() {
+                let _ = writeln!(out, "{line}");
+            }
         }
         if errors.is_empty() {
             Ok(out)
@@ -740,7 +757,7 @@ impl<'a, 'b> Printer<'a, 'b> {
                 }
                 Line::Instruction(instruction) => {
                     let text = self.instruction(instruction);
-                    let _ = writeln!(out, "  {text}");
+                    let _ = writeln!(out, "  {}", self.without_dropped_metadata(text));
                 }
             }
         }
@@ -759,6 +776,26 @@ impl<'a, 'b> Printer<'a, 'b> {
         }
         let (before, after) = instruction.text.split_at(call.arguments_end);
         format!("{} convergent{}", self.replace(before), self.replace(after))
+    }
+
+    /// Removes attachments `, !kind !12` of metadata that is left out.
+    fn without_dropped_metadata(&self, mut text: String) -> String {
+        if self.dropped_metadata.is_empty() {
+            return text;
+        }
+        let lexemes = lex(&text);
+        let attachments: Vec<_> = lexemes
+            .windows(3)
+            .filter(|window| {
+                let is_dropped = matches!(window[2].token, Token::Metadata(id) if self.dropped_metadata.contains(id));
+                window[0].is(',') && matches!(window[1].token, Token::Metadata(_)) && is_dropped
+            })
+            .map(|window| window[0].start..window[2].end)
+            .collect();
+        for range in attachments.into_iter().rev() {
+            text.replace_range(range, "");
+        }
+        text
     }
 
     /// Every call is convergent, except of intrinsics that rustc itself uses.
@@ -785,7 +822,7 @@ impl<'a, 'b> Printer<'a, 'b> {
         });
         let message = self.message(literal.unwrap_or_else(|| default.as_bytes().to_vec()));
         let location = self.replace(panic.location.unwrap_or("null"));
-        format!("call void @{PANIC_FUNCTION}(ptr @{message}, ptr {location}){debug}")
+        format!("call void @{PANIC_FUNCTION}(ptr @{message}, ptr {location}) convergent{debug}")
     }
 
     /// Returns the name of the constant with a message.
@@ -883,6 +920,21 @@ impl<'a, 'b> Printer<'a, 'b> {
         }
         out + &text[copied..]
     }
+}
+
+/// Returns the number of a metadata node that mentions a function or a global.
+fn mentioning_metadata(line: &str) -> Option<&str> {
+    if !line.contains('@') {
+        return None;
+    }
+    let lexemes = lex(line);
+    let Token::Metadata(id) = lexemes.first()?.token else {
+        return None;
+    };
+    lexemes
+        .iter()
+        .any(|lexeme| matches!(lexeme.token, Token::Global(_)))
+        .then_some(id)
 }
 
 /// Splits `unnamed_addr` off the attributes that follow it.

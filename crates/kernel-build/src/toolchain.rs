@@ -9,6 +9,7 @@ use std::process::Command;
 
 use fs4::FileExt;
 
+use crate::artifact::Artifacts;
 use crate::error::{Error, Result};
 use crate::program;
 
@@ -243,7 +244,9 @@ impl Toolchain {
         if finished.exists() {
             return Ok(finished);
         }
-        let work = cache.join(format!("{name}.{}", std::process::id()));
+        let work = cache.join(format!("{name}.build"));
+        // A build that was interrupted has left it.
+        let _ = fs::remove_dir_all(&work);
         let result = self
             .build_core(&work)
             .and_then(|sysroot| fs::rename(&sysroot, &finished).map_err(Error::file(&finished)));
@@ -265,34 +268,31 @@ impl Toolchain {
             flags.push(format!("--remap-path-prefix={}={to}", from.display()));
         }
         let target_folder = work.join("target");
-        program::run(
-            self.cargo()
-                .args([
-                    "build",
-                    "--quiet",
-                    "--release",
-                    "-Zbuild-std=core,alloc",
-                    "--target",
-                    DEVICE,
-                ])
-                .arg("--manifest-path")
-                .arg(package.join("Cargo.toml"))
-                .arg("--target-dir")
-                .arg(&target_folder)
-                // `core` is a part of the compiler, and only builds with its permission. User code does not get it.
-                .env("RUSTC_BOOTSTRAP", "1")
-                .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
-                .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")),
-        )?;
+        let mut command = self.cargo();
+        command
+            .args([
+                "build",
+                "--release",
+                "-Zbuild-std=core,alloc",
+                "--message-format=json",
+                "--target",
+                DEVICE,
+            ])
+            .arg("--manifest-path")
+            .arg(package.join("Cargo.toml"))
+            .arg("--target-dir")
+            .arg(&target_folder)
+            // `core` is a part of the compiler, and only builds with its permission. User code does not get it.
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+        let messages = program::run(&mut command)?;
         let sysroot = work.join("sysroot");
         let libraries = library_folder(&sysroot);
         fs::create_dir_all(&libraries).map_err(Error::file(&libraries))?;
-        let built = target_folder.join(DEVICE).join("release/deps");
-        for prefix in ["liballoc-", "libcore-", "libcompiler_builtins-"] {
-            for library in files_with_prefix(&built, prefix)? {
-                let target = libraries.join(library.file_name().unwrap_or_default());
-                fs::copy(&library, &target).map_err(Error::file(&target))?;
-            }
+        for library in Artifacts::parse(&messages, &package.join("Cargo.toml")).libraries() {
+            let target = libraries.join(library.file_name().unwrap_or_default());
+            fs::copy(library, &target).map_err(Error::file(&target))?;
         }
         Ok(sysroot)
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use curium_kernel_build::{Error, Kernels, Output, Panics, Target};
 
-type TestResult = std::result::Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 /// A package with a module `kernels` in `src/main.rs`.
 struct Package {
@@ -19,7 +19,7 @@ struct Package {
 }
 
 impl Package {
-    fn new(name: &str, module: &str) -> std::result::Result<Self, Box<dyn std::error::Error>> {
+    fn new(name: &str, module: &str) -> Result<Self, Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
         let device = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/device");
         let manifest = format!(
@@ -35,6 +35,15 @@ impl Package {
         let package = Self { folder, out };
         package.write(module)?;
         Ok(package)
+    }
+
+    /// Changes the folder of the build.
+    fn with_out(mut self, name: &str) -> Self {
+        self.out = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("build")
+            .join(name)
+            .join("out");
+        self
     }
 
     fn write(&self, module: &str) -> TestResult {
@@ -66,10 +75,7 @@ fn is_skipped<T>(result: &Result<T, Error>) -> bool {
 }
 
 /// Compiles a module, and returns its PTX; `None` without the toolchain's parts.
-fn compile(
-    name: &str,
-    module: &str,
-) -> std::result::Result<Option<String>, Box<dyn std::error::Error>> {
+fn compile(name: &str, module: &str) -> Result<Option<String>, Box<dyn std::error::Error>> {
     let result = Package::new(name, module)?.build();
     if is_skipped(&result) {
         return Ok(None);
@@ -469,14 +475,53 @@ fn unchanged_builds_are_fast() -> TestResult {
         .map(|file| file.display().to_string())
         .collect();
     assert!(
-        shown
-            .iter()
-            .any(|file| file.ends_with("tests/device/src/lib.rs")),
+        shown.iter().any(|file| file.contains("tests/device/src")),
         "{shown:?}"
     );
     assert!(
         shown.iter().any(|file| file.ends_with("src/main.rs")),
         "{shown:?}"
     );
+    Ok(())
+}
+
+/// One process of [`parallel_builds_share_one_core`].
+#[test]
+#[ignore = "started by another test"]
+fn one_of_parallel_builds() -> TestResult {
+    let name = format!("parallel-{}", std::process::id());
+    let package = Package::new(&name, SAXPY)?.with_out(&name);
+    let output = package.build()?;
+    assert!(output.images[0].ptx.contains(".entry saxpy"));
+    fs::remove_dir_all(package.out.parent().ok_or("a folder")?)?;
+    Ok(())
+}
+
+/// Fifty processes start with an empty cache: one builds `core`, the others wait, and all succeed.
+#[test]
+#[ignore = "takes minutes; needs a toolchain without the target nvptx64-nvidia-cuda"]
+fn parallel_builds_share_one_core() -> TestResult {
+    let cache = tempfile::tempdir()?;
+    let mut processes = Vec::new();
+    for _ in 0..50 {
+        let process = std::process::Command::new(env::current_exe()?)
+            .args(["--exact", "one_of_parallel_builds", "--ignored"])
+            .env("CURIUM_KERNELS_CACHE", cache.path())
+            .spawn()?;
+        processes.push(process);
+    }
+    let mut failures = 0;
+    for mut process in processes {
+        failures += u32::from(!process.wait()?.success());
+    }
+    assert_eq!(failures, 0);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(cache.path())? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    // `core`, and its lock; nothing that was left behind.
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names[1] == format!("{}.lock", names[0]), "{names:?}");
     Ok(())
 }

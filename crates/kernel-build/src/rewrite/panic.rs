@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::ir::{Function, Instruction, Token, lex};
+use crate::ir::{Instruction, Token, lex};
 
 /// What a panic in a kernel does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,11 +168,6 @@ pub(crate) fn message(symbol: &str, library_symbols: &HashSet<String>) -> Option
         .iter()
         .find(|(function, _)| *function == path)
         .map(|(_, message)| *message)
-}
-
-/// Returns `true` for the panic handler, which nothing calls once the panics are replaced.
-pub(crate) fn is_handler(function: &Function<'_>) -> bool {
-    function.name.ends_with("rust_begin_unwind")
 }
 
 /// The operands of a call that panics.
