@@ -7,6 +7,7 @@ mod manifest;
 mod miri;
 mod nvrtc;
 mod package;
+mod rust_kernels;
 mod targets;
 mod tree;
 
@@ -94,6 +95,7 @@ const STEPS: &[Step] = &[
     Step::new("kernels", |_| {
         run_all(xtask()?.args(["kernels", "--check"]))
     }),
+    Step::new("rust-kernels", rust_kernels::run),
     Step::new("bindings", bindings),
     Step::new("nvrtc", nvrtc::run),
     Step::new("grammar", grammar),

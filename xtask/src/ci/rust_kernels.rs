@@ -1,0 +1,54 @@
+//! Kernels in Rust: their prebuilt PTX, and the compiler with other releases of Rust.
+//!
+//! The plain tests use prebuilt PTX, so that they need nothing but cargo. This step installs the toolchain's parts that compile kernels.
+
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+
+use super::{Options, Outcome, run_all};
+use crate::cargo::cargo;
+
+/// The parts of a toolchain that compile kernels. `core` for the device is built from `rust-src`.
+const COMPONENTS: [&str; 2] = ["llvm-tools", "rust-src"];
+
+/// The packages whose build scripts compile kernels, or whose tests do.
+const PACKAGES: [&str; 4] = ["--workspace", "--exclude=xtask", "--features=curium-cli/full", "--all-targets"];
+
+/// The releases with which the compiler of kernels must work, besides that of the workspace.
+const RELEASES: [&str; 2] = ["stable", "beta"];
+
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    let rustup = Command::new("rustup").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !rustup.is_ok_and(|status| status.success()) {
+        return Ok(Outcome::Skipped("no rustup"));
+    }
+    run_all(Command::new("rustup").args(["component", "add"]).args(COMPONENTS))?;
+    run_all(cargo().env("CURIUM_KERNELS", "check").arg("check").args(PACKAGES))?;
+    test_compiler(None)?;
+    if options.thorough {
+        for release in RELEASES {
+            run_all(
+                Command::new("rustup")
+                    .args(["toolchain", "install", release, "--profile=minimal"])
+                    .args(COMPONENTS.map(|component| format!("--component={component}"))),
+            )?;
+            test_compiler(Some(release))?;
+        }
+        let mut parallel = cargo();
+        parallel.env("CURIUM_KERNELS", "build").env("CURIUM_KERNELS_TOOLCHAIN", RELEASES[0]);
+        parallel.args(["test", "-p", "curium-kernel-build", "--test=compile", "--", "--ignored", "--exact"]);
+        run_all(parallel.arg("parallel_builds_share_one_core"))?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Compiles kernels with a release of Rust. The tests themselves are compiled with that of the workspace.
+fn test_compiler(release: Option<&str>) -> Result<Outcome> {
+    let mut command = cargo();
+    command.env("CURIUM_KERNELS", "build").args(["test", "-p", "curium-kernel-build"]);
+    if let Some(release) = release {
+        command.env("CURIUM_KERNELS_TOOLCHAIN", release);
+    }
+    run_all(&mut command)
+}
