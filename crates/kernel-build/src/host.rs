@@ -11,7 +11,7 @@ use crate::target::Target;
 /// Returns an invocation of the macro of the device crate that declares `Kernels`. Without tables, the kernels are those of the source.
 pub(crate) fn render(
     options: &Kernels,
-    root: &Root,
+    root: Option<&Root>,
     images: &[(Target, PathBuf)],
     kernels: &[Kernel],
 ) -> String {
@@ -19,6 +19,7 @@ pub(crate) fn render(
         Source::Module { name, .. } => name,
         Source::Package => "crate",
     };
+    let declared_kernels = root.map(|root| &*root.kernels).unwrap_or_default();
     let mut text =
         format!("::curium_kernel::__kernels! {{\n    unsafe module: {module},\n    images: [\n");
     for (target, path) in images {
@@ -32,7 +33,7 @@ pub(crate) fn render(
     }
     text += "    ],\n    kernels: [\n";
     if kernels.is_empty() {
-        for path in &root.kernels {
+        for path in declared_kernels {
             let name = path.rsplit("::").next().unwrap_or(path);
             let _ = writeln!(
                 text,
@@ -42,8 +43,7 @@ pub(crate) fn render(
     }
     for kernel in kernels {
         let name = &kernel.name;
-        let declared = root
-            .kernels
+        let declared = declared_kernels
             .iter()
             .find(|path| path.rsplit("::").next() == Some(name));
         let path = match (declared, &options.source) {

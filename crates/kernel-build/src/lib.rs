@@ -4,10 +4,8 @@
 //! Rust toolchain that builds the package, and `curium_kernel::include_kernels!` embeds the result:
 //!
 //! ```no_run
-//! // build.rs
-//! fn main() {
-//!     curium_kernel_build::Kernels::module("src/main.rs", "kernels").compile();
-//! }
+//! // in `main` of build.rs
+//! curium_kernel_build::Kernels::module("src/main.rs", "kernels").compile();
 //! ```
 //!
 //! # Requirements
@@ -271,37 +269,48 @@ impl Kernels {
 
     /// Returns the source for `include_kernels!`.
     fn compile_for_host(&self, package: &Path, out: &Path) -> String {
-        match self.compile_with_mode(package, out) {
-            Ok((root, compiled)) => {
-                let mut images = Vec::new();
-                for (target, ptx) in &compiled.images {
-                    let path = host::image_path(out, self.source.name(), target);
-                    if let Err(error) = toolchain::write(&path, ptx) {
-                        return host::error(&error.to_string());
-                    }
-                    images.push((target.clone(), path));
+        let mut root = None;
+        let error = match self.compile_with_mode(package, out, &mut root) {
+            Ok(compiled) => match self.write_images(out, &compiled) {
+                Ok(images) => {
+                    rerun_if_changed(&compiled.files);
+                    return host::render(self, root.as_ref(), &images, &compiled.kernels);
                 }
-                rerun_if_changed(&compiled.files);
-                host::render(self, &root, &images, &compiled.kernels)
-            }
-            Err((root, error)) => {
-                // Without a list of files, cargo watches the whole package.
-                let declaration = root
-                    .map(|root| host::render(self, &root, &[], &[]))
-                    .unwrap_or_default();
-                match error {
-                    Error::Compile(diagnostics) if diagnostics.is_empty() => declaration,
-                    error => declaration + &host::error(&error.to_string()),
-                }
-            }
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        // Cargo runs the script again while there are errors: the file never exists. What would mend them may be in any crate.
+        println_directive(&format!(
+            "cargo::rerun-if-changed={}",
+            out.join("always").display()
+        ));
+        // The kernels are declared, so that code that launches them causes no further errors.
+        let declaration = host::render(self, root.as_ref(), &[], &[]);
+        match error {
+            // The compilation for the host reports the errors.
+            Error::Compile(diagnostics) if diagnostics.is_empty() => declaration,
+            error => declaration + &host::error(&error.to_string()),
         }
     }
 
+    fn write_images(&self, out: &Path, compiled: &Compiled) -> Result<Vec<(Target, PathBuf)>> {
+        let mut images = Vec::new();
+        for (target, ptx) in &compiled.images {
+            let path = host::image_path(out, self.source.name(), target);
+            toolchain::write(&path, ptx)?;
+            images.push((target.clone(), path));
+        }
+        Ok(images)
+    }
+
+    /// Compiles the kernels or reads the prebuilt PTX, and sets `root` to their source.
     fn compile_with_mode(
         &self,
         package: &Path,
         out: &Path,
-    ) -> std::result::Result<(Root, Compiled), (Option<Root>, Error)> {
+        root: &mut Option<Root>,
+    ) -> Result<Compiled> {
         let mode = env::var(MODE).unwrap_or_default();
         let is_published = package.join("Cargo.toml.orig").exists();
         let prefers_prebuilt = match &*mode {
@@ -309,69 +318,52 @@ impl Kernels {
             "prebuilt" => true,
             "" => env::var_os("DOCS_RS").is_some() || is_published,
             _ => {
-                let error = Error::Source(format!(
+                return Err(Error::Source(format!(
                     "{MODE}: `{mode}` is none of build, prebuilt, update and check"
-                ));
-                return Err((None, error));
+                )));
             }
         };
-        // A package without the toolchain's parts is read without cargo.
-        let library = package.join("src/lib.rs");
         if prefers_prebuilt {
-            let root = self
-                .source
-                .read(package, Some(&library))
-                .map_err(|error| (None, error))?;
-            match prebuilt::read(self, package, &root) {
-                Ok(compiled) => return Ok((root, compiled)),
-                Err(error) if mode == "prebuilt" => return Err((Some(root), error)),
-                Err(_) => {}
+            let prebuilt = self.read_prebuilt(package, root);
+            if prebuilt.is_ok() || mode == "prebuilt" {
+                return prebuilt;
             }
         }
         let toolchain = match Toolchain::find(package) {
             Ok(toolchain) => toolchain,
             Err(missing @ (Error::Toolchain(_) | Error::Program { .. })) if mode.is_empty() => {
-                let root = self
-                    .source
-                    .read(package, Some(&library))
-                    .map_err(|error| (None, error))?;
-                return match prebuilt::read(self, package, &root) {
-                    Ok(compiled) => Ok((root, compiled)),
-                    Err(stale) => Err((
-                        Some(root),
-                        Error::Toolchain(format!(
-                            "{missing}\nwithout it, prebuilt PTX is used: {stale}"
-                        )),
-                    )),
-                };
+                return self.read_prebuilt(package, root).map_err(|stale| {
+                    Error::Toolchain(format!(
+                        "{missing}\nwithout it, prebuilt PTX is used: {stale}"
+                    ))
+                });
             }
-            Err(error) => return Err((None, error)),
+            Err(error) => return Err(error),
         };
         println_directive(&format!(
             "cargo::rerun-if-changed={}",
             toolchain.components().display()
         ));
-        let (root, result) = self
-            .compile_source(&toolchain, package, out)
-            .map_err(|error| (None, error))?;
-        let compiled = match result {
-            Ok(compiled) => compiled,
-            Err(error) => return Err((Some(root), error)),
-        };
+        let (source, compiled) = self.compile_source(&toolchain, package, out)?;
+        let source = root.insert(source);
+        let compiled = compiled?;
         if mode == "update" || mode == "check" {
-            let result = prebuilt::render(self, package, &root, &compiled, &toolchain.version)
-                .and_then(|files| {
-                    if mode == "update" {
-                        prebuilt::update(&files)
-                    } else {
-                        prebuilt::check(&files)
-                    }
-                });
-            if let Err(error) = result {
-                return Err((Some(root), error));
+            let files = prebuilt::render(self, package, source, &compiled, &toolchain.version)?;
+            if mode == "update" {
+                prebuilt::update(&files)?;
+            } else {
+                prebuilt::check(&files)?;
             }
         }
-        Ok((root, compiled))
+        Ok(compiled)
+    }
+
+    fn read_prebuilt(&self, package: &Path, root: &mut Option<Root>) -> Result<Compiled> {
+        // The package is read without cargo, so a library is in its usual place.
+        let source = self
+            .source
+            .read(package, Some(&package.join("src/lib.rs")))?;
+        prebuilt::read(self, package, root.insert(source))
     }
 
     fn compile_source(

@@ -57,7 +57,12 @@ impl Source {
                 })?;
                 let text = read(library)?;
                 let mut kernels = Vec::new();
-                collect_kernels(&parse(library, &text)?.items, "", &mut kernels);
+                collect_kernels(
+                    &parse(library, &text)?.items,
+                    parent(library),
+                    "",
+                    &mut kernels,
+                )?;
                 Ok(Root {
                     file: RootFile::Existing(library.to_owned()),
                     shown: relative(library, package),
@@ -118,11 +123,13 @@ fn read_module(package: &Path, file: &Path, name: &str) -> Result<Root> {
     let Some((_, items)) = &module.content else {
         let file = module_file(module, &folder, name)?;
         let text = read(&file)?;
+        let items = parse(&file, &text)?.items;
         collect_kernels(
-            &parse(&file, &text)?.items,
+            &items,
+            &module_folder(&file),
             &format!("{name}::"),
             &mut kernels,
-        );
+        )?;
         return Ok(Root {
             // The module is a child of an inline module with the folder of its parent, so that its own submodules are found where the host
             // finds them.
@@ -138,7 +145,12 @@ fn read_module(package: &Path, file: &Path, name: &str) -> Result<Root> {
             kernels,
         });
     };
-    collect_kernels(items, &format!("{name}::"), &mut kernels);
+    collect_kernels(
+        items,
+        &folder.join(name),
+        &format!("{name}::"),
+        &mut kernels,
+    )?;
     let range = module.span().byte_range();
     let module_text = text
         .get(range.clone())
@@ -197,12 +209,16 @@ fn path_attribute(module: &syn::ItemMod) -> Option<String> {
 
 /// Returns the folder in which the modules of a file are.
 fn module_folder(file: &Path) -> PathBuf {
-    let folder = file.parent().unwrap_or(Path::new(""));
+    let folder = parent(file);
     match file.file_stem().and_then(|stem| stem.to_str()) {
         Some("main" | "lib" | "mod") | None => folder.to_owned(),
         Some(_) if is_crate_root(file) => folder.to_owned(),
         Some(stem) => folder.join(stem),
     }
+}
+
+fn parent(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
 }
 
 /// Files in these folders are roots of crates.
@@ -231,29 +247,40 @@ fn module_file(module: &syn::ItemMod, folder: &Path, name: &str) -> Result<PathB
     })
 }
 
-/// Collects the paths of functions with the attribute `kernel`.
-fn collect_kernels(items: &[syn::Item], prefix: &str, kernels: &mut Vec<String>) {
+/// Collects the paths of functions with the attribute `kernel`, also in files of modules. `folder` is where modules of these items are.
+fn collect_kernels(
+    items: &[syn::Item],
+    folder: &Path,
+    prefix: &str,
+    kernels: &mut Vec<String>,
+) -> Result<()> {
     for item in items {
         match item {
-            syn::Item::Fn(function) => {
-                let is_kernel = function.attrs.iter().any(|attribute| {
-                    let segments = &attribute.path().segments;
-                    segments
-                        .last()
-                        .is_some_and(|segment| segment.ident == "kernel")
-                });
-                if is_kernel {
-                    kernels.push(format!("{prefix}{}", function.sig.ident));
-                }
+            syn::Item::Fn(function) if function.attrs.iter().any(is_kernel_attribute) => {
+                kernels.push(format!("{prefix}{}", function.sig.ident));
             }
             syn::Item::Mod(module) => {
+                let name = module.ident.to_string();
+                let prefix = format!("{prefix}{name}::");
                 if let Some((_, items)) = &module.content {
-                    collect_kernels(items, &format!("{prefix}{}::", module.ident), kernels);
+                    collect_kernels(items, &folder.join(&name), &prefix, kernels)?;
+                } else if let Ok(file) = module_file(module, folder, &name) {
+                    // A file may be missing if the module is not compiled; otherwise rustc reports it.
+                    let syntax = parse(&file, &read(&file)?)?;
+                    collect_kernels(&syntax.items, &module_folder(&file), &prefix, kernels)?;
                 }
             }
             _ => {}
         }
     }
+    Ok(())
+}
+
+fn is_kernel_attribute(attribute: &syn::Attribute) -> bool {
+    let segments = &attribute.path().segments;
+    segments
+        .last()
+        .is_some_and(|segment| segment.ident == "kernel")
 }
 
 #[cfg(test)]
@@ -299,6 +326,44 @@ mod tests {
         ] {
             assert!(read_text(text).is_err(), "{text}");
         }
+    }
+
+    /// Modules in files have the paths that they have on the host.
+    #[test]
+    fn modules_in_files_are_followed() -> Result {
+        let folder = tempfile::tempdir()?;
+        let source = folder.path().join("src");
+        fs::create_dir_all(source.join("kernels/linear"))?;
+        fs::write(source.join("lib.rs"), "mod kernels;\n")?;
+        fs::write(
+            source.join("kernels.rs"),
+            "mod linear;\n#[cfg(never)] mod missing;\n#[kernel] fn a() {}\n",
+        )?;
+        fs::write(
+            source.join("kernels/linear.rs"),
+            "#[kernel] fn b() {}\nmod inner { mod deep; }\n",
+        )?;
+        fs::create_dir_all(source.join("kernels/linear/inner"))?;
+        fs::write(
+            source.join("kernels/linear/inner/deep.rs"),
+            "#[kernel] fn c() {}\n",
+        )?;
+        let expected = [
+            "kernels::linear::b",
+            "kernels::linear::inner::deep::c",
+            "kernels::a",
+        ];
+        let library = source.join("lib.rs");
+        assert_eq!(
+            Source::Package.read(folder.path(), Some(&library))?.kernels,
+            expected
+        );
+        let module = Source::Module {
+            file: PathBuf::from("src/lib.rs"),
+            name: "kernels".to_owned(),
+        };
+        assert_eq!(module.read(folder.path(), None)?.kernels, expected);
+        Ok(())
     }
 
     #[test]

@@ -13,18 +13,36 @@ use crate::cargo::cargo;
 const COMPONENTS: [&str; 2] = ["llvm-tools", "rust-src"];
 
 /// The packages whose build scripts compile kernels, or whose tests do.
-const PACKAGES: [&str; 4] = ["--workspace", "--exclude=xtask", "--features=curium-cli/full", "--all-targets"];
+const PACKAGES: [&str; 4] = [
+    "--workspace",
+    "--exclude=xtask",
+    "--features=curium-cli/full",
+    "--all-targets",
+];
 
 /// The releases with which the compiler of kernels must work, besides that of the workspace.
 const RELEASES: [&str; 2] = ["stable", "beta"];
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    let rustup = Command::new("rustup").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let rustup = Command::new("rustup")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     if !rustup.is_ok_and(|status| status.success()) {
         return Ok(Outcome::Skipped("no rustup"));
     }
-    run_all(Command::new("rustup").args(["component", "add"]).args(COMPONENTS))?;
-    run_all(cargo().env("CURIUM_KERNELS", "check").arg("check").args(PACKAGES))?;
+    run_all(
+        Command::new("rustup")
+            .args(["component", "add"])
+            .args(COMPONENTS),
+    )?;
+    run_all(
+        cargo()
+            .env("CURIUM_KERNELS", "check")
+            .arg("check")
+            .args(PACKAGES),
+    )?;
     test_compiler(None)?;
     if options.thorough {
         for release in RELEASES {
@@ -36,8 +54,18 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             test_compiler(Some(release))?;
         }
         let mut parallel = cargo();
-        parallel.env("CURIUM_KERNELS", "build").env("CURIUM_KERNELS_TOOLCHAIN", RELEASES[0]);
-        parallel.args(["test", "-p", "curium-kernel-build", "--test=compile", "--", "--ignored", "--exact"]);
+        parallel
+            .env("CURIUM_KERNELS", "build")
+            .env("CURIUM_KERNELS_TOOLCHAIN", RELEASES[0]);
+        parallel.args([
+            "test",
+            "-p",
+            "curium-kernel-build",
+            "--test=compile",
+            "--",
+            "--ignored",
+            "--exact",
+        ]);
         run_all(parallel.arg("parallel_builds_share_one_core"))?;
     }
     Ok(Outcome::Passed)
@@ -46,9 +74,12 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 /// Compiles kernels with a release of Rust. The tests themselves are compiled with that of the workspace.
 fn test_compiler(release: Option<&str>) -> Result<Outcome> {
     let mut command = cargo();
-    command.env("CURIUM_KERNELS", "build").args(["test", "-p", "curium-kernel-build"]);
+    command
+        .env("CURIUM_KERNELS", "build")
+        .args(["test", "-p", "curium-kernel-build"]);
     if let Some(release) = release {
         command.env("CURIUM_KERNELS_TOOLCHAIN", release);
     }
-    run_all(&mut command)
+    run_all(&mut command)?;
+    run_all(command.args(["--test=build_script", "--", "--ignored"]))
 }

@@ -231,7 +231,7 @@ const VALUES: &[&str] = &[
 ];
 
 /// Returns the value of an argument `TYPE [attributes] VALUE`.
-fn value<'a>(argument: &'a str) -> Option<&'a str> {
+fn value(argument: &str) -> Option<&str> {
     let lexemes = lex(argument);
     let mut depth = 0_i32;
     let start = lexemes.iter().skip(1).find(|lexeme| {

@@ -16,6 +16,7 @@ pub const SLICE: [[u32; 3]; 3] = [[b'w' as u32, 8, 8], [b'v' as u32, 8, 8], [b'_
 #[macro_export]
 macro_rules! kernel {
     ($scope:literal $name:ident = $link:literal $table:literal ($($parameter:ident $length:ident),*) $body:block) => {
+        #[cfg(target_arch = "nvptx64")]
         const _: () = {
             #[unsafe(export_name = $table)]
             #[unsafe(link_section = ".curium.kernel")]
@@ -73,4 +74,25 @@ instructions! {
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
+}
+
+/// Includes what the build script wrote.
+#[macro_export]
+macro_rules! include_kernels {
+    ($name:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
+    };
+}
+
+/// Declares lists with the images and the tables.
+#[macro_export]
+macro_rules! __kernels {
+    (
+        unsafe module: $module:ident,
+        images: [$({ target: $target:literal, major: $major:literal, minor: $minor:literal, suffix: $suffix:literal, ptx: $ptx:expr },)*],
+        kernels: [$({ name: $name:ident, path: [$($path:tt)*], table: [$($byte:literal),*] },)*],
+    ) => {
+        pub const IMAGES: &[(&str, &str)] = &[$(($target, $ptx)),*];
+        pub const KERNELS: &[(&str, &[u8])] = &[$((stringify!($name), &[$($byte),*])),*];
+    };
 }

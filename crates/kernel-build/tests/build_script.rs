@@ -1,0 +1,235 @@
+//! A package with kernels and a build script, built by cargo.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+type TestResult = Result<(), Box<dyn std::error::Error>>;
+
+const MAIN: &str = r#"mod kernels {
+    #![allow(unused)]
+    use curium_kernel::*;
+
+    kernel!(0 saxpy = "curium.kernel.saxpy" "curium.meta.saxpy" (x x_length, y y_length) {
+        let index = unsafe { tid_x() } as usize;
+        y[index] += 3 * x[index];
+    });
+    // more
+}
+curium_kernel::include_kernels!("kernels");
+
+fn main() {
+    for (target, ptx) in IMAGES {
+        println!("image {target} {}", ptx.contains(".entry saxpy"));
+    }
+    for (name, table) in KERNELS {
+        println!("kernel {name} {}", table.len());
+    }
+}
+"#;
+
+/// A package in a folder of its own.
+struct Package {
+    folder: tempfile::TempDir,
+}
+
+impl Package {
+    fn new() -> Result<Self, Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let this = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let manifest = format!(
+            "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\ncurium-kernel = {{ path = {:?} }}\n\n\
+             [build-dependencies]\ncurium-kernel-build = {{ path = {:?} }}\n\n[workspace]\n",
+            this.join("tests/device").display().to_string(),
+            this.display().to_string()
+        );
+        fs::create_dir(folder.path().join("src"))?;
+        fs::write(folder.path().join("Cargo.toml"), manifest)?;
+        fs::copy(
+            this.join("../../Cargo.lock"),
+            folder.path().join("Cargo.lock"),
+        )?;
+        let script = "fn main() { curium_kernel_build::Kernels::module(\"src/main.rs\", \"kernels\").targets([\"sm_80\", \"sm_90a\"]).compile(); }\n";
+        fs::write(folder.path().join("build.rs"), script)?;
+        let package = Self { folder };
+        package.write(MAIN)?;
+        Ok(package)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, main: &str) -> TestResult {
+        Ok(fs::write(self.path("src/main.rs"), main)?)
+    }
+
+    fn cargo(&self, command: &str, variables: &[(&str, &str)]) -> Result<Output, std::io::Error> {
+        Command::new(env!("CARGO"))
+            .args([command, "--offline"])
+            .current_dir(self.folder.path())
+            .env(
+                "CARGO_TARGET_DIR",
+                Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-script"),
+            )
+            .env_remove("CURIUM_KERNELS")
+            .envs(variables.iter().copied())
+            .output()
+    }
+
+    /// Runs the program.
+    fn run(&self, variables: &[(&str, &str)]) -> Result<String, Box<dyn std::error::Error>> {
+        let output = self.cargo("run", variables)?;
+        let errors = String::from_utf8(output.stderr)?;
+        if !output.status.success() {
+            return Err(errors.into());
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Compiles the package, and returns the errors.
+    fn errors(&self, variables: &[(&str, &str)]) -> Result<String, Box<dyn std::error::Error>> {
+        let output = self.cargo("check", variables)?;
+        let errors = String::from_utf8(output.stderr)?;
+        if output.status.success() {
+            return Err(format!("compiled: {errors}").into());
+        }
+        Ok(errors)
+    }
+}
+
+const OUTPUT: &str = "image sm_80 true\nimage sm_90a true\nkernel saxpy 124\n";
+
+/// What a build does in each mode, without the toolchain's parts, and for a published package.
+#[test]
+#[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
+fn modes_select_what_is_built() -> TestResult {
+    let package = Package::new()?;
+    let missing = ("CURIUM_KERNELS_TOOLCHAIN", "no-such-toolchain");
+    assert!(package.errors(&[missing])?.contains("prebuilt PTX"));
+    assert!(
+        package
+            .errors(&[("CURIUM_KERNELS", "check")])?
+            .contains("prebuilt PTX")
+    );
+    assert_eq!(package.run(&[("CURIUM_KERNELS", "update")])?, OUTPUT);
+    let prebuilt = package.path("src/kernels.sm_80.ptx");
+    let text = fs::read_to_string(&prebuilt)?;
+    assert!(
+        text.starts_with("// curium-kernels: 1") && !text.contains(".loc"),
+        "{text}"
+    );
+    assert!(
+        !text.contains(&*package.folder.path().to_string_lossy()),
+        "{text}"
+    );
+    assert!(package.path("src/kernels.sm_90a.ptx").exists());
+    for mode in ["check", "prebuilt", "build", ""] {
+        assert_eq!(package.run(&[("CURIUM_KERNELS", mode)])?, OUTPUT, "{mode}");
+    }
+    assert_eq!(package.run(&[missing])?, OUTPUT);
+    assert!(
+        package
+            .errors(&[("CURIUM_KERNELS", "other")])?
+            .contains("none of build, prebuilt, update and check")
+    );
+
+    // Code of the host does not make the prebuilt PTX stale. Code of the kernels does.
+    package.write(&MAIN.replace("fn main() {", "fn main() {\n    let _ = 1;"))?;
+    assert_eq!(package.run(&[missing])?, OUTPUT);
+    package.write(&MAIN.replace("3 * x", "5 * x"))?;
+    let errors = package.errors(&[missing])?;
+    assert!(
+        errors.contains("`src/main.rs` has changed") && errors.contains("CURIUM_KERNELS=update"),
+        "{errors}"
+    );
+    assert!(
+        package
+            .errors(&[("CURIUM_KERNELS", "check")])?
+            .contains("and the compiler writes")
+    );
+    assert_eq!(package.run(&[])?, OUTPUT);
+
+    // A published package uses its prebuilt PTX although it could compile it.
+    package.write(MAIN)?;
+    fs::write(&prebuilt, text.replace(".entry saxpy", ".entry other"))?;
+    assert!(package.run(&[])?.contains("image sm_80 true"));
+    fs::write(package.path("Cargo.toml.orig"), "")?;
+    fs::write(
+        package.path("build.rs"),
+        fs::read_to_string(package.path("build.rs"))? + "\n",
+    )?;
+    assert!(package.run(&[])?.contains("image sm_80 false"));
+    Ok(())
+}
+
+/// Each error appears once: in the code that the host compiles too, or beside `include_kernels!`.
+#[test]
+#[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
+fn errors_appear_once() -> TestResult {
+    let package = Package::new()?;
+    package.write(&MAIN.replace("// more", "fn wrong() -> u32 { \"text\" }"))?;
+    let errors = package.errors(&[])?;
+    assert_eq!(errors.matches("mismatched types").count(), 1, "{errors}");
+    assert!(errors.contains("--> src/main.rs:9:"), "{errors}");
+    assert!(errors.contains("due to 1 previous error"), "{errors}");
+
+    let constant = "const N: usize = 9; const fn check() { assert!(N < 5, \"N is less than five\") } #[cfg(target_arch = \"nvptx64\")] const OK: () = check();";
+    package.write(&MAIN.replace("// more", constant))?;
+    let errors = package.errors(&[])?;
+    assert!(
+        errors.contains("the kernels do not compile for the device"),
+        "{errors}"
+    );
+    assert!(errors.contains("--> src/main.rs:9:"), "{errors}");
+    assert!(errors.contains("due to 1 previous error"), "{errors}");
+
+    package.write(&MAIN.replace(
+        "3 * x[index]",
+        "core::sync::atomic::AtomicU32::new(3).fetch_add(1, core::sync::atomic::Ordering::Relaxed)",
+    ))?;
+    let errors = package.errors(&[])?;
+    assert!(
+        errors.contains("uses an atomic of `core`") && errors.contains("kernel saxpy"),
+        "{errors}"
+    );
+    assert!(errors.contains("due to 1 previous error"), "{errors}");
+    Ok(())
+}
+
+/// Writes the source, and returns how long cargo takes.
+fn time_check(package: &Package, main: &str) -> Result<Duration, Box<dyn std::error::Error>> {
+    package.write(main)?;
+    let start = Instant::now();
+    let output = package.cargo("check", &[])?;
+    if !output.status.success() {
+        return Err(String::from_utf8(output.stderr)?.into());
+    }
+    Ok(start.elapsed())
+}
+
+/// A build that changes nothing runs no build script; a change of the host's code compiles the kernels again, though cargo has them.
+#[test]
+#[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
+fn unchanged_packages_build_in_a_second() -> TestResult {
+    let package = Package::new()?;
+    let first = time_check(&package, MAIN)?;
+    let start = Instant::now();
+    package.cargo("check", &[])?;
+    let unchanged = start.elapsed();
+    let host = time_check(
+        &package,
+        &MAIN.replace("fn main() {", "fn main() {\n    let _ = 1;"),
+    )?;
+    let kernels = time_check(&package, &MAIN.replace("3 * x", "5 * x"))?;
+    let report = format!(
+        "first {first:.1?}, unchanged {unchanged:.1?}, host changed {host:.1?}, kernels changed {kernels:.1?}"
+    );
+    fs::write(
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("times.txt"),
+        &report,
+    )?;
+    assert!(unchanged < Duration::from_secs(5), "{report}");
+    Ok(())
+}
