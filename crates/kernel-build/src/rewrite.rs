@@ -670,7 +670,7 @@ impl<'a, 'b> Printer<'a, 'b> {
         }
         for line in &module.metadata {
             if mentioning_metadata(line).is_none() {
-                let _ = writeln!(out, "{line}");
+                let _ = writeln!(out, "{}", with_source_lines_only(line));
             }
         }
         if errors.is_empty() {
@@ -935,6 +935,22 @@ fn mentioning_metadata(line: &str) -> Option<&str> {
         .iter()
         .any(|lexeme| matches!(lexeme.token, Token::Global(_)))
         .then_some(id)
+}
+
+/// The `core` of rustup has more debug information than source lines, with which the driver would not optimize.
+fn with_source_lines_only(line: &str) -> String {
+    const KIND: &str = "emissionKind: ";
+    let kinds = [
+        ("FullDebug", "DebugDirectivesOnly"),
+        ("LineTablesOnly", "DebugDirectivesOnly"),
+    ];
+    let mut line = line.to_owned();
+    if line.contains("!DICompileUnit(") {
+        for (kind, replacement) in kinds {
+            line = line.replacen(&format!("{KIND}{kind}"), &format!("{KIND}{replacement}"), 1);
+        }
+    }
+    line
 }
 
 /// Splits `unnamed_addr` off the attributes that follow it.

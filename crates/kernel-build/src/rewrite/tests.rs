@@ -267,3 +267,21 @@ fn metadata_that_mentions_functions_is_left_out() -> TestResult {
     }
     Ok(())
 }
+
+/// `core` of rustup has line tables, and PTX with those is compiled without optimizations.
+#[test]
+fn debug_information_is_source_lines_only() -> TestResult {
+    let unit = |kind: &str| {
+        format!(
+            "!97 = distinct !DICompileUnit(language: DW_LANG_Rust, emissionKind: {kind}, nameTableKind: None)\n"
+        )
+    };
+    for kind in ["LineTablesOnly", "FullDebug", "DebugDirectivesOnly"] {
+        let text = RELEASES[0].kernel.to_owned() + &unit(kind);
+        let ir = rewrite_with(&text, Panics::Message)
+            .map_err(|errors| errors.join("\n"))?
+            .ir;
+        require(&ir, &unit("DebugDirectivesOnly"))?;
+    }
+    Ok(())
+}
