@@ -16,10 +16,36 @@ pub struct Block<const X: u32, const Y: u32 = 1, const Z: u32 = 1> {
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
-/// The reason why a type is not `Sync`: its operations belong to code of a block, and not to code of a single thread.
+/// The reason why a type is not `Sync`, as errors name it: its operations belong to code of a block, or of a warp.
 pub(crate) struct BlockCodeOnly {
-    _not_sync: PhantomData<*mut ()>,
+    _not_sync: PhantomData<dyn NotForCodeOfSingleThreads>,
 }
+
+/// Operations that all threads of a block or a warp execute together.
+pub(crate) trait NotForCodeOfSingleThreads {}
+
+/// The reason why a token of a single thread is not `Sync`, as errors name it.
+pub(crate) struct ThreadCodeOnly {
+    _not_sync: PhantomData<dyn OnlyForCodeOfOneThread>,
+}
+
+/// Operations of one thread, in its own code.
+pub(crate) trait OnlyForCodeOfOneThread {}
+
+/// An address. It is `Sync`, so that errors name [`BlockCodeOnly`] and not a pointer.
+pub(crate) struct Address<T: ?Sized>(pub(crate) *mut T);
+
+impl<T: ?Sized> Clone for Address<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Address<T> {}
+
+// SAFETY: an address is a number. The types that use it for accesses are not `Sync`.
+unsafe impl<T: ?Sized> Sync for Address<T> {}
 
 impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     /// The number of threads in the block.

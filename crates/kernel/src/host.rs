@@ -11,7 +11,9 @@ mod grid;
 mod launch;
 mod load;
 
-pub use curium_driver::{Device, Error, LaunchAttributes, Result, Stream};
+pub use curium_driver::{
+    Context, Device, Error, Kernel, LaunchAttributes, Result, Stream, Untyped,
+};
 
 pub use self::argument::{Argument, PreparedArgument, RowMajor, Words};
 pub use self::grid::{Blocks, HostScope, Threads};

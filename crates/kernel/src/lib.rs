@@ -41,6 +41,7 @@
 //! | `__shfl_sync`, `__ballot_sync`, `__reduce_add_sync` | [`Warp::shuffle`], [`Warp::ballot`], [`Warp::reduce`] |
 //! | `atomicAdd(p, x)` | [`Atomic::fetch_add`] |
 //! | `mma.sync` | [`Warp::mma_bf16`] |
+//! | `cp.async` | [`Shared::copy_during`](Shared#method.copy_during) |
 //!
 //! # Outputs
 //!

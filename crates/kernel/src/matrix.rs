@@ -26,10 +26,8 @@ impl<T> Clone for Matrix<T> {
 
 impl<T> Copy for Matrix<T> {}
 
-// SAFETY: nobody writes the elements.
-unsafe impl<T: Sync> Sync for Matrix<T> {}
-// SAFETY: nobody writes the elements.
-unsafe impl<T: Sync> Send for Matrix<T> {}
+// SAFETY: nobody writes the elements, which have no interior mutability.
+unsafe impl<T: AnyBitPattern> Sync for Matrix<T> {}
 
 // SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed, so that nobody writes it during the launch.
 unsafe impl<T: AnyBitPattern> Parameter for Matrix<T> {
@@ -70,6 +68,12 @@ impl<T> Matrix<T> {
     #[must_use]
     pub fn columns(&self) -> usize {
         self.columns as usize
+    }
+
+    /// Returns the address of the first element.
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *const T {
+        self.start
     }
 
     /// Returns an element, unless it is out of bounds.

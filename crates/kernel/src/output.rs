@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use bytemuck::AnyBitPattern;
 
-use crate::block::{Block, BlockCodeOnly};
+use crate::block::{Address, Block, BlockCodeOnly};
 use crate::elements::{Elements, ElementsIter};
 use crate::operand::{ThreadOperand, WarpOperand};
 use crate::parameter::{Description, GridRule, Kind, Parameter, Word};
@@ -17,7 +17,7 @@ use crate::warp::{Lanes, Warp, lane_index};
 ///
 /// A launch passes `&mut buffer` or a mutable view.
 pub struct PerThread<T> {
-    start: *mut T,
+    start: Address<T>,
     len: usize,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
@@ -26,7 +26,7 @@ pub struct PerThread<T> {
 ///
 /// A launch passes `&mut buffer` or a mutable view.
 pub struct PerThreadChunk<T, const N: usize> {
-    start: *mut T,
+    start: Address<T>,
     len: usize,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
@@ -35,7 +35,7 @@ pub struct PerThreadChunk<T, const N: usize> {
 ///
 /// A launch passes `&mut buffer` or a mutable view.
 pub struct PerBlock<T> {
-    start: *mut T,
+    start: Address<T>,
     len: usize,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
@@ -44,7 +44,7 @@ pub struct PerBlock<T> {
 ///
 /// A launch passes a `RowMajor` of a mutable buffer or view.
 pub struct PerBlockRow<T> {
-    start: *mut T,
+    start: Address<T>,
     rows: u32,
     columns: u32,
     _not_sync: PhantomData<BlockCodeOnly>,
@@ -57,7 +57,7 @@ pub struct PerBlockRow<T> {
 ///
 /// A launch passes a `RowMajor` of a mutable buffer or view.
 pub struct PerBlockTile<T, const ROWS: usize, const COLUMNS: usize> {
-    start: *mut T,
+    start: Address<T>,
     rows: u32,
     columns: u32,
     _not_sync: PhantomData<BlockCodeOnly>,
@@ -67,7 +67,7 @@ pub struct PerBlockTile<T, const ROWS: usize, const COLUMNS: usize> {
 ///
 /// A launch passes `&mut buffer` or a mutable view; the number of rows follows from the length.
 pub struct PerWarpTile<T, const ROWS: usize, const COLUMNS: usize> {
-    start: *mut T,
+    start: Address<T>,
     len: usize,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
@@ -90,7 +90,7 @@ macro_rules! linear {
             #[inline(always)]
             unsafe fn from_words<'k>(_: &'k Launch, start: *mut T, len: usize, (): ()) -> Self::In<'k> {
                 $output {
-                    start,
+                    start: Address(start),
                     len,
                     _not_sync: PhantomData,
                 }
@@ -138,7 +138,7 @@ macro_rules! matrix {
             #[inline(always)]
             unsafe fn from_words<'k>(_: &'k Launch, start: *mut T, rows: u32, columns: u32) -> Self::In<'k> {
                 $output {
-                    start,
+                    start: Address(start),
                     rows,
                     columns,
                     _not_sync: PhantomData,
@@ -187,7 +187,7 @@ impl<T> PerThread<T> {
             return None;
         }
         // SAFETY: the index is in bounds, and belongs to this thread.
-        Some(unsafe { &mut *self.start.add(index) })
+        Some(unsafe { &mut *self.start.0.add(index) })
     }
 
     /// Returns all elements of the thread with their indices, as a grid-stride loop.
@@ -196,7 +196,7 @@ impl<T> PerThread<T> {
         // SAFETY: the buffer is borrowed mutably, and other threads own other elements.
         unsafe {
             Elements::new(
-                self.start,
+                self.start.0,
                 self.len,
                 thread.index_in_grid(),
                 thread.threads_in_grid(),
@@ -220,7 +220,7 @@ unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y,
         // SAFETY: the buffer is borrowed mutably, and other threads own other elements.
         unsafe {
             Elements::new(
-                self.start,
+                self.start.0,
                 self.len,
                 thread.index_in_grid(),
                 thread.threads_in_grid(),
@@ -248,7 +248,7 @@ impl<T, const N: usize> PerThreadChunk<T, N> {
         const { assert!(N > 0 && N <= 1 << 20) };
         let first = (index * N).min(self.len);
         // SAFETY: the index is at most the length.
-        let start = unsafe { self.start.add(first) };
+        let start = unsafe { self.start.0.add(first) };
         // SAFETY: the chunk is in bounds, and the caller guarantees the rest.
         unsafe { core::slice::from_raw_parts_mut(start, (self.len - first).min(N)) }
     }
@@ -280,7 +280,7 @@ impl<T: AnyBitPattern> PerBlock<T> {
         let index = block.index_x();
         if block.index_in_block() == 0 && index < self.len {
             // SAFETY: the index is in bounds, and only this thread of this block writes the element.
-            unsafe { self.start.add(index).write(value) };
+            unsafe { self.start.0.add(index).write(value) };
         }
     }
 }
@@ -299,7 +299,7 @@ impl<T: AnyBitPattern> PerBlockRow<T> {
         }
         // The launcher checked that the product of the sizes is the number of elements, so the product does not overflow.
         // SAFETY: the row is in bounds.
-        let start = unsafe { self.start.add(row * self.columns()) };
+        let start = unsafe { self.start.0.add(row * self.columns()) };
         let elements = core::ptr::slice_from_raw_parts_mut(start, self.columns());
         Some(BlockRow {
             // SAFETY: the row is in bounds, only this block accesses it, and `self` is borrowed.
@@ -378,7 +378,7 @@ impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> 
                 let column = first_column + column_in_tile;
                 if row < self.rows() && column < self.columns() {
                     // SAFETY: the element is in bounds, and belongs to this thread.
-                    let element = unsafe { &mut *self.start.add(row * self.columns() + column) };
+                    let element = unsafe { &mut *self.start.0.add(row * self.columns() + column) };
                     let position = Position {
                         row,
                         column,
@@ -404,7 +404,7 @@ unsafe impl<const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y, Z> for
 
 /// The tile of a warp in a [`PerWarpTile`].
 pub struct WarpTile<'a, T, const ROWS: usize, const COLUMNS: usize> {
-    start: *mut T,
+    start: Address<T>,
     first_row: usize,
     rows: usize,
     _elements: PhantomData<&'a mut [T]>,
@@ -472,7 +472,7 @@ impl<const COLUMNS: usize> WarpTile<'_, f32, 16, COLUMNS> {
             let row = self.first_row + lane / 4 + 8 * half;
             if row < self.rows {
                 // SAFETY: the row and the columns are in bounds, and no other lane has these elements.
-                let pair = unsafe { self.start.add(row * COLUMNS + 8 * n + 2 * (lane % 4)) };
+                let pair = unsafe { self.start.0.add(row * COLUMNS + 8 * n + 2 * (lane % 4)) };
                 // SAFETY: the element is in bounds.
                 unsafe { pair.write(values.0[2 * half]) };
                 // SAFETY: the element is in bounds.

@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use bytemuck::{AnyBitPattern, Pod};
 
 use crate::atomic::{Atomic, AtomicNumber, BlockScope, MemoryScope};
-use crate::block::{Block, BlockCodeOnly};
+use crate::block::{Address, Block, BlockCodeOnly};
 use crate::elements::Elements;
 use crate::intrinsics as device;
 use crate::operand::ThreadOperand;
@@ -24,7 +24,7 @@ use crate::tile::Tile;
 /// The thread with index `t` in its block owns the elements `t`, `t + THREADS`, … All threads read all elements only within
 /// [`Synced::synced`](crate::Synced::synced). Shared memory is not initialized: elements that were not written have unspecified values.
 pub struct Shared<T: ?Sized> {
-    pointer: *mut T,
+    pointer: Address<T>,
     _not_sync: PhantomData<BlockCodeOnly>,
 }
 
@@ -38,14 +38,14 @@ impl<T: ?Sized> Shared<T> {
     #[inline(always)]
     pub(crate) unsafe fn new(pointer: *mut T) -> Self {
         Self {
-            pointer,
+            pointer: Address(pointer),
             _not_sync: PhantomData,
         }
     }
 
     #[inline(always)]
     pub(crate) fn as_ptr(&self) -> *mut T {
-        self.pointer
+        self.pointer.0
     }
 }
 
@@ -188,7 +188,7 @@ unsafe impl<'a, T, const N: usize, const X: u32, const Y: u32, const Z: u32> Thr
         // SAFETY: the memory is borrowed mutably, and other threads own other elements.
         unsafe {
             Elements::new(
-                self.pointer.cast(),
+                self.as_ptr().cast(),
                 N,
                 thread,
                 Block::<X, Y, Z>::THREADS,
@@ -211,8 +211,8 @@ unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y,
         // SAFETY: the memory is borrowed mutably, and other threads own other elements.
         unsafe {
             Elements::new(
-                self.pointer.cast(),
-                self.pointer.len(),
+                self.as_ptr().cast(),
+                self.as_ptr().len(),
                 thread,
                 Block::<X, Y, Z>::THREADS,
                 false,
@@ -245,7 +245,7 @@ impl<T: AnyBitPattern, const N: usize> Shared<[T; N]> {
     ) {
         block.barrier();
         code(&mut Pairs {
-            start: self.pointer.cast(),
+            start: self.as_ptr().cast(),
             len: N,
             block,
         });

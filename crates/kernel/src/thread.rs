@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::block::BlockCodeOnly;
+use crate::block::ThreadCodeOnly;
 use crate::intrinsics as device;
 
 /// A thread of a launch.
@@ -14,7 +14,7 @@ pub struct Thread {
     z: u32,
     index_in_block: u32,
     threads_in_block: u32,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: PhantomData<ThreadCodeOnly>,
 }
 
 /// Code of a single thread: a [`Thread`] or a [`Lane`](crate::Lane). Operations whose result differs between threads require it.

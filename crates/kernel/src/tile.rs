@@ -5,7 +5,9 @@ use core::ops::Index;
 use bytemuck::{Pod, Zeroable};
 
 use crate::block::Block;
+use crate::matrix::Matrix;
 use crate::operand::ThreadOperand;
+use crate::ptx;
 use crate::shared::Shared;
 use crate::thread::Thread;
 
@@ -126,5 +128,113 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
         block.threads_with(self, |t, mut elements| {
             elements.for_each(|position, element| *element = value(t, position));
         });
+    }
+}
+
+impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
+    Shared<Tile<T, ROWS, COLUMNS, PADDING>>
+{
+    /// Copies a part of a matrix to the tile, while `code` runs: asynchronous copies, `code`, and a wait for the copies
+    /// (`cp.async`). No barrier, except those of `code`. Needs compute capability 8.0.
+    ///
+    /// `first` is the row and the column of the tile's first element in the matrix. Elements beyond the matrix are zero. The size of an
+    /// element is 4, 8 or 16 bytes.
+    ///
+    /// The tile is borrowed until the copies have completed, so that no thread reads them earlier. With two tiles, one is copied while
+    /// the other is used:
+    ///
+    /// ```
+    /// # use curium_kernel::prelude::*;
+    /// #[kernel]
+    /// pub fn row_sums(
+    ///     block: Block<32, 8>,
+    ///     mut even: Shared<Tile<f32, 8, 32>>,
+    ///     mut odd: Shared<Tile<f32, 8, 32>>,
+    ///     x: Matrix<f32>,
+    ///     mut y: PerBlockTile<f32, 8, 32>,
+    /// ) {
+    ///     let first_row = block.index_y() * 8;
+    ///     let mut sums = Registers::new(0.0_f32);
+    ///     let (mut current, mut next) = (&mut even, &mut odd);
+    ///     current.copy_during(&block, &x, (first_row, 0), || ());
+    ///     for column in (0..x.columns()).step_by(32) {
+    ///         next.copy_during(&block, &x, (first_row, column + 32), || {
+    ///             current.synced(&block, |tile| {
+    ///                 block.threads_with(&mut sums, |t, sum| *sum += tile[t.y()].iter().sum::<f32>());
+    ///             });
+    ///         });
+    ///         core::mem::swap(&mut current, &mut next);
+    ///     }
+    ///     y.for_each_with(&block, &sums, |_, y, sum| *y = **sum);
+    /// }
+    /// ```
+    #[doc(alias = "cp.async")]
+    #[doc(alias = "__pipeline_memcpy_async")]
+    #[inline(always)]
+    pub fn copy_during<const X: u32, const Y: u32, const Z: u32, R>(
+        &mut self,
+        block: &Block<X, Y, Z>,
+        source: &Matrix<T>,
+        first: (usize, usize),
+        code: impl FnOnce() -> R,
+    ) -> R {
+        block.threads_with(&mut *self, |_, mut elements| {
+            elements.for_each(|(row, column), element| {
+                let element = core::ptr::from_mut(element);
+                let source_row = first.0.wrapping_add(row);
+                let source_column = first.1.wrapping_add(column);
+                match source.get(source_row, source_column) {
+                    // SAFETY: the element belongs to this thread, which accesses it after the wait below, and the source is not written.
+                    Some(source) => unsafe { copy_async(element, source, size_of::<T>()) },
+                    // SAFETY: as for a source, of which nothing is read.
+                    None => unsafe { copy_async(element, source.as_ptr(), 0) },
+                }
+            });
+        });
+        let result = code();
+        // SAFETY: the wait has no requirements. There is no unwinding, so it follows the copies.
+        unsafe { ptx!("cp.async.wait_all;") };
+        result
+    }
+}
+
+/// Starts a copy of `bytes` bytes to an element in shared memory, whose other bytes become zero.
+///
+/// # Safety
+///
+/// The element is in shared memory and the source in global memory. The thread does not access the element before it has waited.
+#[inline(always)]
+unsafe fn copy_async<T>(element: *mut T, source: *const T, bytes: usize) {
+    const {
+        assert!(
+            matches!(size_of::<T>(), 4 | 8 | 16) && align_of::<T>() == size_of::<T>(),
+            "an asynchronous copy is of 4, 8 or 16 bytes, which are aligned to their size"
+        );
+    };
+    let target = element as usize as u64;
+    let source = source as usize as u64;
+    let bytes = bytes as u32;
+    match size_of::<T>() {
+        // SAFETY: the caller guarantees the memory, and the size is that of an element.
+        4 => unsafe {
+            ptx!(
+                "{{ .reg .b64 to, from; cvta.to.shared.u64 to, {0}; cvta.to.global.u64 from, {1}; cp.async.ca.shared.global [to], [from], 4, {2}; }}",
+                in(l) target, in(l) source, in(r) bytes
+            );
+        },
+        // SAFETY: the caller guarantees the memory, and the size is that of an element.
+        8 => unsafe {
+            ptx!(
+                "{{ .reg .b64 to, from; cvta.to.shared.u64 to, {0}; cvta.to.global.u64 from, {1}; cp.async.ca.shared.global [to], [from], 8, {2}; }}",
+                in(l) target, in(l) source, in(r) bytes
+            );
+        },
+        // SAFETY: the caller guarantees the memory, and the size is that of an element.
+        _ => unsafe {
+            ptx!(
+                "{{ .reg .b64 to, from; cvta.to.shared.u64 to, {0}; cvta.to.global.u64 from, {1}; cp.async.ca.shared.global [to], [from], 16, {2}; }}",
+                in(l) target, in(l) source, in(r) bytes
+            );
+        },
     }
 }

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::block::BlockCodeOnly;
+use crate::block::{BlockCodeOnly, ThreadCodeOnly};
 use crate::intrinsics as device;
 use crate::operand::LaneOperand;
 use crate::reduce::Shuffle;
@@ -28,7 +28,7 @@ pub struct Lanes<T>(pub(crate) T);
 /// A lane of a warp: one of its threads.
 pub struct Lane {
     index: u32,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: PhantomData<ThreadCodeOnly>,
 }
 
 impl sealed::Sealed for Lane {}

@@ -39,15 +39,16 @@ struct Parameter<'a> {
 }
 
 /// Returns the function, the entry point and the launcher.
-pub(crate) fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> {
+pub(crate) fn expand(attribute: &TokenStream, function: &ItemFn) -> Result<TokenStream> {
     if !attribute.is_empty() {
         return Err(Error::new(attribute.span(), "`#[kernel]` has no arguments"));
     }
     let kernel = parse(function)?;
     let function = on_device_only(function);
     let device = entry(&kernel);
+    let shared = shared_check(&kernel);
     let host = launcher(&kernel);
-    Ok(quote! { #function #device #host })
+    Ok(quote! { #function #device #shared #host })
 }
 
 /// Returns the function with an error, so that names that refer to it are not reported as well.
@@ -281,6 +282,29 @@ fn entry(kernel: &Kernel<'_>) -> TokenStream {
     }
 }
 
+/// Returns code that requires the trait of static shared memory when the host is compiled, and not only in the entry point.
+fn shared_check(kernel: &Kernel<'_>) -> TokenStream {
+    let types: Vec<&Type> = kernel
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.is_static_shared)
+        .map(|parameter| parameter.ty)
+        .collect();
+    if types.is_empty() {
+        return TokenStream::new();
+    }
+    let configuration = configuration(kernel.function);
+    quote! {
+        #(#configuration)*
+        const _: () = {
+            #[allow(dead_code)]
+            fn __curium_check_shared() {
+                #(let _ = <#types as ::curium_kernel::__private::StaticShared>::from_static;)*
+            }
+        };
+    }
+}
+
 /// Returns the number of the kernel's parameters that a launch passes.
 fn parameter_count(kernel: &Kernel<'_>) -> usize {
     kernel
@@ -297,7 +321,7 @@ fn table_type(kernel: &Kernel<'_>) -> TokenStream {
 
 /// Returns the expression of the kernel's table. Host and device evaluate the same expression, and the host compares the values.
 fn table(kernel: &Kernel<'_>) -> TokenStream {
-    let scope = kernel.scope;
+    let scope = with_lifetime(kernel.scope);
     let hash = token_hash(kernel.function);
     let high = (hash >> 32) as u32;
     let low = hash as u32;
@@ -306,7 +330,7 @@ fn table(kernel: &Kernel<'_>) -> TokenStream {
         .iter()
         .filter(|parameter| !parameter.is_static_shared)
         .map(|parameter| {
-            let ty = parameter.ty;
+            let ty = with_lifetime(parameter.ty);
             quote!(<#ty as ::curium_kernel::__private::Parameter>::DESCRIPTION)
         });
     quote! {
@@ -325,7 +349,7 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
         .attrs
         .iter()
         .filter(|attribute| attribute.path().is_ident("doc"));
-    let scope = kernel.scope;
+    let scope = with_lifetime(kernel.scope);
     let table = table(kernel);
     let table_type = table_type(kernel);
     let operation = format!("{text}::launch");
@@ -346,6 +370,9 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
     let grid = Ident::new("grid", Span::mixed_site());
     let attributes = Ident::new("attributes", Span::mixed_site());
     let call = Ident::new("call", Span::mixed_site());
+    let context = Ident::new("context", Span::mixed_site());
+    let shared_bytes = Ident::new("shared_bytes", Span::mixed_site());
+    let [x, y, z] = ["x", "y", "z"].map(|name| Ident::new(name, Span::mixed_site()));
     quote! {
         ::curium_kernel::__host! {
             #(#configuration)*
@@ -395,6 +422,29 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
                             &self.__function, &#call, #stream, #grid, (#(#names,)*),
                         )
                     }
+                }
+
+                /// Returns the driver's kernel: its attributes, its occupancy, and `unsafe` launches.
+                #[must_use]
+                #vis fn kernel(&self) -> &::curium_kernel::host::Kernel<::curium_kernel::host::Untyped> {
+                    self.__function.kernel()
+                }
+
+                /// Returns the number of blocks that fill the device, with this number of bytes of dynamic shared memory in each: a grid
+                /// for a kernel with grid-stride loops.
+                ///
+                /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
+                ///
+                /// # Errors
+                ///
+                /// As for `curium::driver::Kernel::max_active_blocks`.
+                #vis fn suggested_blocks(
+                    &self,
+                    #context: &::curium_kernel::host::Context,
+                    #shared_bytes: ::core::primitive::usize,
+                ) -> ::curium_kernel::host::Result<::core::primitive::u32> {
+                    let [#x, #y, #z] = <#scope as ::curium_kernel::__private::Scope>::BLOCK;
+                    self.__function.suggested_blocks(#context, #x * #y * #z, #shared_bytes)
                 }
 
                 /// Launches the kernel like `launch`, with launch attributes such as a priority or a cluster size.

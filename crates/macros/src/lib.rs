@@ -67,7 +67,7 @@ pub fn kernel_by_value(item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
-    kernel::expand(attribute.into(), &function)
+    kernel::expand(&attribute.into(), &function)
         .unwrap_or_else(|error| kernel::with_error(&function, &error))
         .into()
 }

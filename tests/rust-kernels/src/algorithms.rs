@@ -63,6 +63,51 @@ pub fn matmul(
     });
 }
 
+/// c = a * b like [`matmul`], with tiles that are copied while the block computes.
+#[kernel]
+pub fn matmul_async(
+    block: Block<16, 16>,
+    mut a_even: Shared<Tile<f32, 64, 16, 1>>,
+    mut a_odd: Shared<Tile<f32, 64, 16, 1>>,
+    mut b_even: Shared<Tile<f32, 16, 64>>,
+    mut b_odd: Shared<Tile<f32, 16, 64>>,
+    a: Matrix<f32>,
+    b: Matrix<f32>,
+    mut c: PerBlockTile<f32, 64, 64>,
+) {
+    let first_row = block.index_y() * 64;
+    let first_column = block.index_x() * 64;
+    let mut sums = Registers::new([[0.0_f32; 4]; 4]);
+    let (mut a_now, mut a_next) = (&mut a_even, &mut a_odd);
+    let (mut b_now, mut b_next) = (&mut b_even, &mut b_odd);
+    a_now.copy_during(&block, &a, (first_row, 0), || ());
+    b_now.copy_during(&block, &b, (0, first_column), || ());
+    for k in (0..a.columns()).step_by(16) {
+        a_next.copy_during(&block, &a, (first_row, k + 16), || {
+            b_next.copy_during(&block, &b, (k + 16, first_column), || {
+                (&mut *a_now, &mut *b_now).synced(&block, |(a, b)| {
+                    block.threads_with(&mut sums, |t, sums| {
+                        for k in 0..16 {
+                            let a: [f32; 4] = core::array::from_fn(|i| a[t.y() + 16 * i][k]);
+                            let b: [f32; 4] = core::array::from_fn(|j| b[k][t.x() + 16 * j]);
+                            for i in 0..4 {
+                                for j in 0..4 {
+                                    sums[i][j] = a[i].mul_add(b[j], sums[i][j]);
+                                }
+                            }
+                        }
+                    });
+                });
+            });
+        });
+        core::mem::swap(&mut a_now, &mut a_next);
+        core::mem::swap(&mut b_now, &mut b_next);
+    }
+    c.for_each_with(&block, &sums, |position, element, sums| {
+        *element = sums[position.i][position.j];
+    });
+}
+
 /// Counts the values of the bytes.
 #[kernel]
 pub fn histogram(block: Block<256>, mut bins: Counters<256>, data: &[u8], total: &[Atomic<u32>]) {

@@ -11,10 +11,5 @@ pub mod algorithms;
 pub mod model;
 pub mod tensor_cores;
 
-pub use algorithms::*;
-pub use model::aliases::*;
-pub use model::*;
-pub use tensor_cores::*;
-
 #[cfg(not(target_arch = "nvptx64"))]
 curium_kernel::include_kernels!("kernels");

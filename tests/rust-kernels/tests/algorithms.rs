@@ -96,6 +96,15 @@ fn matmul() -> Result<()> {
         };
         let expected: Vec<f32> = (0..rows * columns).map(element).collect();
         assert_close(&c.to_vec()?, &expected, 1e-5);
+        let mut c = DeviceBuffer::uninit(stream, rows * columns)?;
+        kernels.matmul_async.launch(
+            stream,
+            Blocks::new((2, 2)),
+            RowMajor::new(&device_a, rows, inner),
+            RowMajor::new(&device_b, inner, columns),
+            RowMajor::new(&mut c, rows, columns),
+        )?;
+        assert_close(&c.to_vec()?, &expected, 1e-5);
         Ok(())
     })
 }

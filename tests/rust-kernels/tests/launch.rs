@@ -116,6 +116,33 @@ fn attributes() -> Result<()> {
     })
 }
 
+/// The occupancy suggests a grid.
+#[test]
+fn suggested_grid() -> Result<()> {
+    curium_sim::test(|device: Device| {
+        let context = device.primary_context()?;
+        let stream = context.stream()?;
+        let kernels = Kernels::load(&device)?;
+        assert_eq!(kernels.block_sum.kernel().name(), "block_sum");
+        let blocks = kernels.block_sum.suggested_blocks(&context, 0)?;
+        let resident = kernels
+            .block_sum
+            .kernel()
+            .max_active_blocks(&context, 256, 0)?;
+        assert!(
+            blocks > resident && blocks % resident == 0,
+            "{blocks}, {resident}"
+        );
+        let x = DeviceBuffer::from_slice(&stream, &[0.5; 3000])?;
+        let mut total = DeviceBuffer::zeroed(&stream, 1)?;
+        kernels
+            .block_sum
+            .launch(&stream, Blocks::new(blocks.min(16)), &x, &mut total)?;
+        assert_eq!(total.to_vec()?, [1500.0]);
+        Ok(())
+    })
+}
+
 /// Parts of one buffer are different arguments.
 #[test]
 fn views_are_arguments() -> Result<()> {
@@ -135,20 +162,23 @@ fn views_are_arguments() -> Result<()> {
 #[test]
 fn streams_are_ordered() -> Result<()> {
     for seed in 0..5 {
-        curium_sim::test_with(Config::new().with_seed(seed), |device: Device| {
-            let context = device.primary_context()?;
-            let streams = [context.stream()?, context.stream()?];
-            let kernels = Kernels::load(&device)?;
-            let x = DeviceBuffer::from_slice(&streams[0], &[1.0; 100])?;
-            let mut y = DeviceBuffer::zeroed(&streams[0], 100)?;
-            for i in 0..10 {
-                kernels
-                    .saxpy
-                    .launch(&streams[i % 2], 100, 1.0, &x, &mut y)?;
-            }
-            assert_eq!(y.to_vec()?, [10.0; 100]);
-            Result::Ok(())
-        })?;
+        curium_sim::test_with(
+            Config::new().with_seed(seed),
+            |device: Device| -> Result<()> {
+                let context = device.primary_context()?;
+                let streams = [context.stream()?, context.stream()?];
+                let kernels = Kernels::load(&device)?;
+                let x = DeviceBuffer::from_slice(&streams[0], &[1.0; 100])?;
+                let mut y = DeviceBuffer::zeroed(&streams[0], 100)?;
+                for i in 0..10 {
+                    kernels
+                        .saxpy
+                        .launch(&streams[i % 2], 100, 1.0, &x, &mut y)?;
+                }
+                assert_eq!(y.to_vec()?, [10.0; 100]);
+                Ok(())
+            },
+        )?;
     }
     Ok(())
 }
@@ -196,7 +226,7 @@ fn panic_is_an_error_of_the_launch() -> Result<()> {
     assert!(
         reports
             .iter()
-            .any(|report| report.contains("index out of bounds")),
+            .any(|report| report.contains("saxpy") && report.contains("thread (2, 0, 0)")),
         "{reports:?}"
     );
     Ok(())

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use curium_driver::{Device, Error, Kernel, Library, Result, Untyped};
+use curium_driver::{Context, Device, DeviceAttribute, Error, Kernel, Library, Result, Untyped};
 
 use crate::table::KernelTable;
 
@@ -37,6 +37,26 @@ impl<K> Function<K> {
     #[must_use]
     pub fn kernel(&self) -> &Kernel<Untyped> {
         &self.kernel
+    }
+
+    /// Returns the number of blocks of `threads` threads that fill the device.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::max_active_blocks`].
+    pub fn suggested_blocks(
+        &self,
+        context: &Context,
+        threads: u32,
+        shared_bytes: usize,
+    ) -> Result<u32> {
+        let resident = self
+            .kernel
+            .max_active_blocks(context, threads, shared_bytes)?;
+        let multiprocessors: u32 = context
+            .device()
+            .attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)?;
+        Ok(resident.saturating_mul(multiprocessors).max(1))
     }
 }
 
@@ -171,7 +191,13 @@ pub fn load_library(device: &Device, images: &[Image]) -> Result<Library> {
 #[macro_export]
 macro_rules! __kernels {
     ($unsafe:tt module: $module:path, images: [$($image:tt),* $(,)?], kernels: [$($kernel:tt),* $(,)?] $(,)?) => {
-        $crate::__kernels! { @struct [$unsafe] [$($image)*] $($kernel)* }
+        $crate::__kernels! { @expect_unsafe $unsafe [$unsafe] [$($image)*] $($kernel)* }
+    };
+    (@expect_unsafe unsafe $($rest:tt)*) => {
+        $crate::__kernels! { @struct $($rest)* }
+    };
+    (@expect_unsafe $($rest:tt)*) => {
+        ::core::compile_error!("the invocation begins with `unsafe`, which states that the images were compiled from these kernels");
     };
     (@struct $unsafe:tt $images:tt $({ name: $name:ident, path: [$path:path], table: [$($byte:literal),* $(,)?] $(,)? })*) => {
         /// The kernels, loaded on a device.

@@ -3,6 +3,7 @@
 
 use curium::prelude::*;
 
+#[allow(unreachable_pub, reason = "a launcher is public")]
 mod kernels {
     use curium_kernel::prelude::*;
 
