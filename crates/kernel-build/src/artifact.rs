@@ -93,11 +93,6 @@ impl Artifacts {
         self.libraries.iter().map(|(_, path)| &**path)
     }
 
-    /// Returns `true` if the order of the libraries matters.
-    pub(crate) fn has_several_libraries(&self) -> bool {
-        self.libraries.len() > 1
-    }
-
     /// Returns the libraries in the order for the linker, each before those that it needs. `metadata` is the output of `cargo metadata`.
     pub(crate) fn sorted_libraries(&self, metadata: &Value) -> Vec<PathBuf> {
         let nodes = metadata["resolve"]["nodes"].as_array();

@@ -128,8 +128,10 @@ impl Build<'_> {
         // Another package of the outer build may rebuild a dependency, so the libraries are read before it can.
         fs::create_dir_all(&self.target_folder).map_err(Error::file(&self.target_folder))?;
         let _lock = lock(&self.target_folder.join("front-end.lock"))?;
+        let metadata = self.metadata(&manifest)?;
+        let prefixes = self.path_prefixes(&metadata);
         let bitcode = self.work.join("kernels.bc");
-        let mut messages = self.cargo_rustc(&manifest, &bitcode)?;
+        let mut messages = self.cargo_rustc(&manifest, &bitcode, &prefixes)?;
         if !bitcode.exists() {
             // Cargo remembers an earlier build whose result was deleted.
             let mut clean = self.toolchain.cargo();
@@ -149,24 +151,9 @@ impl Build<'_> {
                     .arg("--target-dir")
                     .arg(&self.target_folder),
             )?;
-            messages = self.cargo_rustc(&manifest, &bitcode)?;
+            messages = self.cargo_rustc(&manifest, &bitcode, &prefixes)?;
         }
         let mut artifacts = Artifacts::parse(&messages, &manifest);
-        let mut metadata = Value::Null;
-        if artifacts.has_several_libraries() {
-            let mut command = self.toolchain.cargo();
-            command.args([
-                "metadata",
-                "--offline",
-                "--format-version=1",
-                "--filter-platform",
-                DEVICE,
-                "--manifest-path",
-            ]);
-            let text = program::run(command.arg(&manifest))?;
-            metadata = serde_json::from_str(&text)
-                .map_err(|error| Error::Source(format!("cargo metadata: {error}")))?;
-        }
         let libraries = artifacts.sorted_libraries(&metadata);
         program::run(
             self.toolchain
@@ -201,7 +188,44 @@ impl Build<'_> {
         }
     }
 
-    fn cargo_rustc(&self, manifest: &Path, bitcode: &Path) -> Result<String> {
+    /// Returns the packages of the build, and what each depends on.
+    fn metadata(&self, manifest: &Path) -> Result<Value> {
+        let mut command = self.toolchain.cargo();
+        command.args([
+            "metadata",
+            "--format-version=1",
+            "--filter-platform",
+            DEVICE,
+            "--manifest-path",
+        ]);
+        let text = program::run(command.arg(manifest))?;
+        serde_json::from_str(&text)
+            .map_err(|error| Error::Source(format!("cargo metadata: {error}")))
+    }
+
+    /// Returns the prefixes of paths on this machine, and what replaces them. A dependency in a folder is called as one of a registry is.
+    fn path_prefixes(&self, metadata: &Value) -> Vec<(PathBuf, String)> {
+        let mut prefixes = self.toolchain.path_prefixes();
+        for package in metadata["packages"].as_array().into_iter().flatten() {
+            let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
+            let name = package["name"].as_str().unwrap_or_default();
+            let version = package["version"].as_str().unwrap_or_default();
+            if let (true, Some(folder)) = (package["source"].is_null(), manifest.parent()) {
+                prefixes.push((folder.to_owned(), format!("{name}-{version}")));
+            }
+        }
+        prefixes.retain(|(from, _)| *from != self.work);
+        prefixes
+    }
+
+    fn cargo_rustc(
+        &self,
+        manifest: &Path,
+        bitcode: &Path,
+        prefixes: &[(PathBuf, String)],
+    ) -> Result<String> {
+        let mut flags = self.toolchain.flags();
+        flags.extend(remap(prefixes));
         let mut command = self.toolchain.cargo();
         command
             .args([
@@ -217,7 +241,7 @@ impl Build<'_> {
             .arg(manifest)
             .arg("--target-dir")
             .arg(&self.target_folder)
-            .env("CARGO_ENCODED_RUSTFLAGS", self.flags().join("\x1f"))
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
             .arg("--")
             .arg(format!("--emit=llvm-bc={}", bitcode.display()))
             .args(self.root_flags());
@@ -232,15 +256,18 @@ impl Build<'_> {
                 message: output.stderr,
             });
         }
-        Err(Error::Compile(
-            self.without_host_errors(manifest, diagnostics),
-        ))
+        Err(Error::Compile(self.without_host_errors(
+            manifest,
+            prefixes,
+            diagnostics,
+        )))
     }
 
     /// Removes the errors that the compilation for the host reports too.
     fn without_host_errors(
         &self,
         manifest: &Path,
+        prefixes: &[(PathBuf, String)],
         mut diagnostics: Vec<Diagnostic>,
     ) -> Vec<Diagnostic> {
         if !self.options.is_build_script {
@@ -260,7 +287,7 @@ impl Build<'_> {
             .arg(manifest)
             .arg("--target-dir")
             .arg(&self.target_folder)
-            .env("CARGO_ENCODED_RUSTFLAGS", self.path_flags().join("\x1f"))
+            .env("CARGO_ENCODED_RUSTFLAGS", remap(prefixes).join("\x1f"))
             .arg("--")
             .args(self.root_flags());
         let Ok(output) = program::output(&mut command) else {
@@ -278,14 +305,6 @@ impl Build<'_> {
         diagnostics
     }
 
-    /// Flags for all crates, with which paths are the same on every machine. They are the same for all packages of a workspace, so that
-    /// these share the dependencies.
-    fn path_flags(&self) -> Vec<String> {
-        let mut prefixes = self.toolchain.path_prefixes();
-        prefixes.push((self.package.workspace.clone(), String::new()));
-        remap(&prefixes)
-    }
-
     /// Flags for the crate itself. Warnings are those of the outer build.
     fn root_flags(&self) -> Vec<String> {
         let mut prefixes = vec![(self.package.folder.clone(), String::new())];
@@ -296,12 +315,6 @@ impl Build<'_> {
         }
         let mut flags = remap(&prefixes);
         flags.push("--cap-lints=allow".to_owned());
-        flags
-    }
-
-    fn flags(&self) -> Vec<String> {
-        let mut flags = self.toolchain.flags();
-        flags.extend(self.path_flags());
         flags
     }
 
@@ -363,8 +376,8 @@ fn remap(prefixes: &[(PathBuf, String)]) -> Vec<String> {
 pub(crate) fn without_lines(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     for line in ptx.lines() {
-        let code = line.trim_start();
-        if !code.starts_with(".loc") && !code.starts_with(".file") {
+        let directive = line.split_whitespace().next();
+        if !matches!(directive, Some(".loc" | ".file")) {
             text.push_str(line.trim_end());
             text.push('\n');
         }
@@ -406,8 +419,11 @@ mod tests {
 
     #[test]
     fn source_lines_are_removed() {
-        let ptx = ".version 7.8\n\t.file\t1 \"src/lib.rs\"\n\t.loc\t1 8 20\n\tret;\n";
-        assert_eq!(without_lines(ptx), ".version 7.8\n\tret;\n");
+        let ptx = ".version 7.8\n\t.file\t1 \"src/lib.rs\"\n\t.local .align 8 .b8 x[8];\n\t.loc\t1 8 20\n\tret;\n";
+        assert_eq!(
+            without_lines(ptx),
+            ".version 7.8\n\t.local .align 8 .b8 x[8];\n\tret;\n"
+        );
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::target::Target;
 const VERSION: u32 = 1;
 
 const TITLE: &str = "// curium-kernels: ";
+const COMPILER: &str = "// compiler: ";
 const SOURCE: &str = "// source: ";
 const KERNEL: &str = "// kernel: ";
 
@@ -67,7 +68,7 @@ pub(crate) fn render(
     for (target, ptx) in &compiled.images {
         let (major, minor) = target.ptx_version();
         let mut text = format!(
-            "{TITLE}{VERSION}; written by `CURIUM_KERNELS=update cargo build`, do not edit\n// compiler: {compiler}\n// options: {target}, PTX \
+            "{TITLE}{VERSION}; written by `CURIUM_KERNELS=update cargo build`, do not edit\n{COMPILER}{compiler}\n// options: {target}, PTX \
              {major}.{minor}{}\n",
             options.describe()
         );
@@ -106,6 +107,20 @@ pub(crate) fn check(files: &[(PathBuf, String)]) -> Result<()> {
             fs::read_to_string(path).map_err(|error| stale(path, &error.to_string()))?;
         if hash(&committed) == hash(text) {
             continue;
+        }
+        let compiler = |text: &str| {
+            split(text)
+                .0
+                .iter()
+                .find_map(|line| line.strip_prefix(COMPILER).map(str::to_owned))
+        };
+        if let (Some(recorded), Some(current)) = (compiler(&committed), compiler(text))
+            && recorded != current
+        {
+            return Err(stale(
+                path,
+                &format!("it was compiled with {recorded}, and this is {current}"),
+            ));
         }
         let mut pairs = committed.lines().zip(text.lines()).enumerate();
         let problem = match pairs.find(|(_, (committed, compiled))| committed != compiled) {
@@ -209,7 +224,7 @@ fn split(text: &str) -> (Vec<&str>, &str) {
         let line = line.trim_end();
         if ![
             "// curium-kernels: ",
-            "// compiler: ",
+            COMPILER,
             "// options: ",
             SOURCE,
             KERNEL,

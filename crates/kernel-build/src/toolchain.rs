@@ -183,6 +183,17 @@ impl Toolchain {
         prefixes
     }
 
+    /// The compiler and its `core`, on which the text of the PTX depends: `core` that is built from its sources has other decisions on
+    /// inlining than that of rustup.
+    pub(crate) fn describe(&self) -> String {
+        let core = if self.device_sysroot == self.sysroot {
+            "of the target"
+        } else {
+            "from rust-src"
+        };
+        format!("{}, core {core}", self.version)
+    }
+
     /// A file that changes when components are added.
     pub(crate) fn components(&self) -> PathBuf {
         self.sysroot.join("lib/rustlib/components")
