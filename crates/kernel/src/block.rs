@@ -32,21 +32,6 @@ pub(crate) struct ThreadCodeOnly {
 /// Operations of one thread, in its own code.
 pub(crate) trait OnlyForCodeOfOneThread {}
 
-/// An address. It is `Sync`, so that errors name [`BlockCodeOnly`] and not a pointer.
-pub(crate) struct Address<T: ?Sized>(pub(crate) *mut T);
-
-impl<T: ?Sized> Clone for Address<T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: ?Sized> Copy for Address<T> {}
-
-// SAFETY: an address is a number. The types that use it for accesses are not `Sync`.
-unsafe impl<T: ?Sized> Sync for Address<T> {}
-
 impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     /// The number of threads in the block.
     pub const THREADS: usize = {

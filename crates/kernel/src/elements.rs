@@ -2,15 +2,19 @@
 
 use core::marker::PhantomData;
 
+use crate::address::Address;
+use crate::block::ThreadCodeOnly;
+
 /// The elements of an array that a thread owns: every `threads`-th one from its own index on.
 pub struct Elements<'a, T> {
-    start: *mut T,
+    start: Address<T>,
     len: usize,
     first: usize,
     step: usize,
     /// `true` if the length is a constant, so that loops can have a constant number of rounds.
     is_constant: bool,
     _elements: PhantomData<&'a mut [T]>,
+    _not_sync: PhantomData<ThreadCodeOnly>,
 }
 
 impl<'a, T> Elements<'a, T> {
@@ -26,12 +30,13 @@ impl<'a, T> Elements<'a, T> {
         is_constant: bool,
     ) -> Self {
         Self {
-            start,
+            start: Address(start),
             len,
             first,
             step,
             is_constant,
             _elements: PhantomData,
+            _not_sync: PhantomData,
         }
     }
 
@@ -43,7 +48,7 @@ impl<'a, T> Elements<'a, T> {
             return None;
         }
         // SAFETY: the index is in bounds and belongs to the thread.
-        Some(unsafe { &mut *self.start.add(self.first) })
+        Some(unsafe { self.start.get_mut(self.first) })
     }
 
     /// Returns the elements of the thread with their indices.
@@ -67,6 +72,7 @@ impl<'a, T> Elements<'a, T> {
             rounds,
             is_checked: self.is_constant && !self.len.is_multiple_of(self.step),
             _elements: PhantomData,
+            _not_sync: PhantomData,
         }
     }
 }
@@ -83,7 +89,7 @@ impl<'a, T> IntoIterator for Elements<'a, T> {
 
 /// An iterator over the elements of a thread, with their indices.
 pub struct ElementsIter<'a, T> {
-    start: *mut T,
+    start: Address<T>,
     len: usize,
     index: usize,
     step: usize,
@@ -91,6 +97,7 @@ pub struct ElementsIter<'a, T> {
     /// `true` if the last round can be out of bounds.
     is_checked: bool,
     _elements: PhantomData<&'a mut [T]>,
+    _not_sync: PhantomData<ThreadCodeOnly>,
 }
 
 impl<'a, T> Iterator for ElementsIter<'a, T> {
@@ -109,6 +116,6 @@ impl<'a, T> Iterator for ElementsIter<'a, T> {
             return None;
         }
         // SAFETY: the index is in bounds, belongs to the thread, and is returned once.
-        Some((index, unsafe { &mut *self.start.add(index) }))
+        Some((index, unsafe { self.start.get_mut(index) }))
     }
 }

@@ -77,6 +77,7 @@
 
 extern crate self as curium_kernel;
 
+mod address;
 mod atomic;
 mod block;
 mod by_value;

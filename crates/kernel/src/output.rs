@@ -4,7 +4,8 @@ use core::marker::PhantomData;
 
 use bytemuck::AnyBitPattern;
 
-use crate::block::{Address, Block, BlockCodeOnly};
+use crate::address::Address;
+use crate::block::{Block, BlockCodeOnly};
 use crate::elements::{Elements, ElementsIter};
 use crate::operand::{ThreadOperand, WarpOperand};
 use crate::parameter::{Description, GridRule, Kind, Parameter, Word};
@@ -187,7 +188,7 @@ impl<T> PerThread<T> {
             return None;
         }
         // SAFETY: the index is in bounds, and belongs to this thread.
-        Some(unsafe { &mut *self.start.0.add(index) })
+        Some(unsafe { self.start.get_mut(index) })
     }
 
     /// Returns all elements of the thread with their indices, as a grid-stride loop.
@@ -248,7 +249,7 @@ impl<T, const N: usize> PerThreadChunk<T, N> {
         const { assert!(N > 0 && N <= 1 << 20) };
         let first = (index * N).min(self.len);
         // SAFETY: the index is at most the length.
-        let start = unsafe { self.start.0.add(first) };
+        let start = unsafe { self.start.add(first) }.0;
         // SAFETY: the chunk is in bounds, and the caller guarantees the rest.
         unsafe { core::slice::from_raw_parts_mut(start, (self.len - first).min(N)) }
     }
@@ -280,7 +281,7 @@ impl<T: AnyBitPattern> PerBlock<T> {
         let index = block.index_x();
         if block.index_in_block() == 0 && index < self.len {
             // SAFETY: the index is in bounds, and only this thread of this block writes the element.
-            unsafe { self.start.0.add(index).write(value) };
+            unsafe { self.start.write(index, value) };
         }
     }
 }
@@ -299,7 +300,7 @@ impl<T: AnyBitPattern> PerBlockRow<T> {
         }
         // The launcher checked that the product of the sizes is the number of elements, so the product does not overflow.
         // SAFETY: the row is in bounds.
-        let start = unsafe { self.start.0.add(row * self.columns()) };
+        let start = unsafe { self.start.add(row * self.columns()) }.0;
         let elements = core::ptr::slice_from_raw_parts_mut(start, self.columns());
         Some(BlockRow {
             // SAFETY: the row is in bounds, only this block accesses it, and `self` is borrowed.
@@ -378,7 +379,7 @@ impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> 
                 let column = first_column + column_in_tile;
                 if row < self.rows() && column < self.columns() {
                     // SAFETY: the element is in bounds, and belongs to this thread.
-                    let element = unsafe { &mut *self.start.0.add(row * self.columns() + column) };
+                    let element = unsafe { self.start.get_mut(row * self.columns() + column) };
                     let position = Position {
                         row,
                         column,
@@ -471,12 +472,11 @@ impl<const COLUMNS: usize> WarpTile<'_, f32, 16, COLUMNS> {
         for half in 0..2 {
             let row = self.first_row + lane / 4 + 8 * half;
             if row < self.rows {
-                // SAFETY: the row and the columns are in bounds, and no other lane has these elements.
-                let pair = unsafe { self.start.0.add(row * COLUMNS + 8 * n + 2 * (lane % 4)) };
-                // SAFETY: the element is in bounds.
-                unsafe { pair.write(values.0[2 * half]) };
-                // SAFETY: the element is in bounds.
-                unsafe { pair.add(1).write(values.0[2 * half + 1]) };
+                let first = row * COLUMNS + 8 * n + 2 * (lane % 4);
+                for i in 0..2 {
+                    // SAFETY: the row and the columns are in bounds, and no other lane has these elements.
+                    unsafe { self.start.write(first + i, values.0[2 * half + i]) };
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use core::ops::Add;
 
 use bytemuck::AnyBitPattern;
 
+use crate::address::Address;
 use crate::block::Block;
 use crate::intrinsics as device;
 use crate::registers::Registers;
@@ -96,6 +97,28 @@ unsafe impl<T: Shuffle> StaticShared for Scratch<T> {
     }
 }
 
+/// The addresses of scratch memory.
+struct Addresses<T> {
+    warps: Address<T>,
+    results: Address<T>,
+    total: Address<T>,
+}
+
+impl<T> Scratch<T> {
+    #[inline(always)]
+    fn addresses(&mut self) -> Addresses<T> {
+        let memory = self.memory.as_ptr();
+        Addresses {
+            // SAFETY: the memory is valid, and this is the address of a field.
+            warps: Address(unsafe { &raw mut (*memory).warps }.cast()),
+            // SAFETY: the memory is valid, and this is the address of a field.
+            results: Address(unsafe { &raw mut (*memory).results }.cast()),
+            // SAFETY: the memory is valid, and this is the address of a field.
+            total: Address(unsafe { &raw mut (*memory).total }),
+        }
+    }
+}
+
 impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     /// Combines the values of all threads, in unspecified order and grouping. All threads receive the result of one of them.
     /// Two barriers, or none if the block is a single warp.
@@ -112,15 +135,10 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
         if Self::WARPS == 1 {
             return warp.broadcast(&Lanes(of_warp), 0);
         }
-        let memory = scratch.memory.as_ptr();
+        let memory = scratch.addresses();
         if lane_index() == 0 {
             // SAFETY: the index is in bounds. Only this thread accesses the value before the barrier.
-            unsafe {
-                (&raw mut (*memory).warps)
-                    .cast::<T>()
-                    .add(warp.index())
-                    .write(of_warp)
-            };
+            unsafe { memory.warps.write(warp.index(), of_warp) };
         }
         self.barrier();
         if warp.index() == 0 {
@@ -128,32 +146,25 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
             // The lanes above the number of warps repeat values, but lane 0 combines each once if the number is a power of two.
             let total = if Self::WARPS.is_power_of_two() {
                 // SAFETY: the index is in bounds, and the value was written before the barrier.
-                let value = unsafe {
-                    (&raw const (*memory).warps)
-                        .cast::<T>()
-                        .add(lane % Self::WARPS)
-                        .read()
-                };
+                let value = unsafe { memory.warps.read(lane % Self::WARPS) };
                 self.combine_lanes(value, &combine)
             } else {
                 // SAFETY: the value was written before the barrier.
-                let mut total = unsafe { (&raw const (*memory).warps).cast::<T>().read() };
+                let mut total = unsafe { memory.warps.read(0) };
                 for index in 1..Self::WARPS {
                     // SAFETY: the index is in bounds, and the value was written before the barrier.
-                    total = combine(total, unsafe {
-                        (&raw const (*memory).warps).cast::<T>().add(index).read()
-                    });
+                    total = combine(total, unsafe { memory.warps.read(index) });
                 }
                 total
             };
             if lane == 0 {
                 // SAFETY: only this thread accesses the result before the barrier.
-                unsafe { (&raw mut (*memory).total).write(total) };
+                unsafe { memory.total.write(0, total) };
             }
         }
         self.barrier();
         // SAFETY: the result was written before the barrier, and is written again only after the next one.
-        unsafe { (&raw const (*memory).total).read() }
+        unsafe { memory.total.read(0) }
     }
 
     /// Returns the sum of the values of all threads. Two barriers, or none if the block is a single warp.
@@ -180,21 +191,16 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
         let warp = unsafe { Warp::new(self.index_in_block() / 32) };
         let lane = lane_index() as usize;
         let inclusive = warp.inclusive_scan(&Lanes(values.0), &combine).0;
-        let memory = scratch.memory.as_ptr();
+        let memory = scratch.addresses();
         if lane == 31 {
             // SAFETY: the index is in bounds. Only this thread accesses the value before the barrier.
-            unsafe {
-                (&raw mut (*memory).warps)
-                    .cast::<T>()
-                    .add(warp.index())
-                    .write(inclusive)
-            };
+            unsafe { memory.warps.write(warp.index(), inclusive) };
         }
         self.barrier();
         if warp.index() == 0 {
             let value = if lane < Self::WARPS {
                 // SAFETY: the index is in bounds, and the value was written before the barrier.
-                unsafe { (&raw const (*memory).warps).cast::<T>().add(lane).read() }
+                unsafe { memory.warps.read(lane) }
             } else {
                 identity
             };
@@ -207,28 +213,19 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
                     combine(identity, before)
                 };
                 // SAFETY: the index is in bounds. Only this thread accesses the result before the barrier.
-                unsafe {
-                    (&raw mut (*memory).results)
-                        .cast::<T>()
-                        .add(lane)
-                        .write(before)
-                };
+                unsafe { memory.results.write(lane, before) };
             }
             if lane == Self::WARPS - 1 {
+                let total = combine(identity, of_warps);
                 // SAFETY: only this thread accesses the result before the barrier.
-                unsafe { (&raw mut (*memory).total).write(combine(identity, of_warps)) };
+                unsafe { memory.total.write(0, total) };
             }
         }
         self.barrier();
         // SAFETY: the index is in bounds, and the result was written before the barrier.
-        let before_warp = unsafe {
-            (&raw const (*memory).results)
-                .cast::<T>()
-                .add(warp.index())
-                .read()
-        };
+        let before_warp = unsafe { memory.results.read(warp.index()) };
         // SAFETY: the result was written before the barrier.
-        let total = unsafe { (&raw const (*memory).total).read() };
+        let total = unsafe { memory.total.read(0) };
         let before_lane = warp.shuffle_up(&Lanes(inclusive), 1).0;
         let exclusive = if lane == 0 {
             before_warp

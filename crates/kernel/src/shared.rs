@@ -6,8 +6,9 @@ use core::mem::MaybeUninit;
 
 use bytemuck::{AnyBitPattern, Pod};
 
+use crate::address::Address;
 use crate::atomic::{Atomic, AtomicNumber, BlockScope, MemoryScope};
-use crate::block::{Address, Block, BlockCodeOnly};
+use crate::block::{Block, BlockCodeOnly};
 use crate::elements::Elements;
 use crate::intrinsics as device;
 use crate::operand::ThreadOperand;
@@ -97,6 +98,10 @@ unsafe impl<T> Sync for SharedStatic<T> {}
 
 impl<T> SharedStatic<T> {
     #[doc(hidden)]
+    #[expect(
+        clippy::declare_interior_mutable_const,
+        reason = "the initial value of statics"
+    )]
     pub const UNINIT: Self = Self(UnsafeCell::new(MaybeUninit::uninit()));
 
     #[inline(always)]
@@ -162,7 +167,7 @@ unsafe impl<T: AnyBitPattern> Parameter for DynamicShared<T> {
     };
 
     #[inline(always)]
-    unsafe fn from_words<'k>(_: &'k Launch, (): (), (): (), (): ()) -> DynamicShared<T> {
+    unsafe fn from_words(_: &Launch, (): (), (): (), (): ()) -> DynamicShared<T> {
         // SAFETY: reads the address.
         let start = unsafe { device::dynamic_shared() };
         // SAFETY: reads a special register.
@@ -245,7 +250,7 @@ impl<T: AnyBitPattern, const N: usize> Shared<[T; N]> {
     ) {
         block.barrier();
         code(&mut Pairs {
-            start: self.as_ptr().cast(),
+            start: Address(self.as_ptr().cast()),
             len: N,
             block,
         });
@@ -345,7 +350,7 @@ impl<T: AtomicNumber, S: MemoryScope, const N: usize> Shared<[Atomic<T, S>; N]> 
 
 /// Steps on pairs of elements of an array, as in a sorting network. See `Shared::pairs`.
 pub struct Pairs<'a, T, const X: u32, const Y: u32, const Z: u32> {
-    start: *mut T,
+    start: Address<T>,
     len: usize,
     block: &'a Block<X, Y, Z>,
 }
@@ -368,9 +373,9 @@ impl<T, const X: u32, const Y: u32, const Z: u32> Pairs<'_, T, X, Y, Z> {
             let high = low + stride;
             if high < self.len {
                 // SAFETY: the index is in bounds, and no other pair has it.
-                let low_element = unsafe { &mut *self.start.add(low) };
+                let low_element = unsafe { self.start.get_mut(low) };
                 // SAFETY: the index is in bounds, no other pair has it, and it is not `low`.
-                let high_element = unsafe { &mut *self.start.add(high) };
+                let high_element = unsafe { self.start.get_mut(high) };
                 code(low, low_element, high_element);
             }
         }

@@ -201,27 +201,23 @@ fn linear<const X: u32, const Y: u32>(x: u32, y: u32, z: u32) -> u32 {
 #[inline(always)]
 pub(crate) unsafe fn coordinates<const X: u32, const Y: u32, const Z: u32>() -> [u32; 3] {
     // The register of a dimension of 1 is not read.
-    // SAFETY: reads a special register.
-    let x = if X == 1 {
-        0
-    } else {
-        unsafe { device::tid_x() }
-    };
-    // SAFETY: reads a special register.
-    let y = if Y == 1 {
-        0
-    } else {
-        unsafe { device::tid_y() }
-    };
-    // SAFETY: reads a special register.
-    let z = if Z == 1 {
-        0
-    } else {
-        unsafe { device::tid_z() }
-    };
+    let mut coordinates = [0; 3];
+    if X > 1 {
+        // SAFETY: reads a special register.
+        coordinates[0] = unsafe { device::tid_x() };
+    }
+    if Y > 1 {
+        // SAFETY: reads a special register.
+        coordinates[1] = unsafe { device::tid_y() };
+    }
+    if Z > 1 {
+        // SAFETY: reads a special register.
+        coordinates[2] = unsafe { device::tid_z() };
+    }
+    let [x, y, z] = coordinates;
     // SAFETY: the caller guarantees the dimensions.
     unsafe { core::hint::assert_unchecked(x < X && y < Y && z < Z) };
-    [x, y, z]
+    coordinates
 }
 
 /// Returns the index of the thread in a block of these dimensions.

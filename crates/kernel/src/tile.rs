@@ -4,6 +4,7 @@ use core::ops::Index;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::address::Address;
 use crate::block::Block;
 use crate::matrix::Matrix;
 use crate::operand::ThreadOperand;
@@ -71,18 +72,19 @@ impl<T, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     #[inline(always)]
     pub fn for_each(&mut self, mut code: impl FnMut((usize, usize), &mut T)) {
         let count = ROWS * COLUMNS;
-        let start = self.tile.as_ptr().cast::<Row<T, COLUMNS, PADDING>>();
+        let rows = Address(self.tile.as_ptr().cast::<Row<T, COLUMNS, PADDING>>());
         for round in 0..count.div_ceil(self.threads) {
             let index = self.thread + round * self.threads;
             if count.is_multiple_of(self.threads) || index < count {
                 let row = index / COLUMNS;
                 let column = index % COLUMNS;
                 // SAFETY: the row is in bounds.
-                let elements = unsafe { &raw mut (*start.add(row)).elements };
+                let row_address = unsafe { rows.add(row) };
+                // SAFETY: the row is in bounds, and this is the address of a field.
+                let elements = unsafe { &raw mut (*row_address.0).elements };
                 // SAFETY: the column is in bounds, and the element belongs to the thread.
-                code((row, column), unsafe {
-                    &mut *elements.cast::<T>().add(column)
-                });
+                let element = unsafe { Address(elements.cast::<T>()).get_mut(column) };
+                code((row, column), element);
             }
         }
     }

@@ -9,7 +9,7 @@
 //! names have the hygiene of macros or begin with `__curium`.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens as _, format_ident, quote};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Error, FnArg, ItemFn, Lifetime, Pat, Result, ReturnType, Safety, Type};
 
@@ -284,13 +284,16 @@ fn entry(kernel: &Kernel<'_>) -> TokenStream {
 
 /// Returns code that requires the trait of static shared memory when the host is compiled, and not only in the entry point.
 fn shared_check(kernel: &Kernel<'_>) -> TokenStream {
-    let types: Vec<&Type> = kernel
+    let checks: Vec<TokenStream> = kernel
         .parameters
         .iter()
         .filter(|parameter| parameter.is_static_shared)
-        .map(|parameter| parameter.ty)
+        .map(|parameter| {
+            let ty = parameter.ty;
+            quote_spanned!(at(ty)=> let _ = <#ty as ::curium_kernel::__private::StaticShared>::from_static;)
+        })
         .collect();
-    if types.is_empty() {
+    if checks.is_empty() {
         return TokenStream::new();
     }
     let configuration = configuration(kernel.function);
@@ -299,7 +302,7 @@ fn shared_check(kernel: &Kernel<'_>) -> TokenStream {
         const _: () = {
             #[allow(dead_code)]
             fn __curium_check_shared() {
-                #(let _ = <#types as ::curium_kernel::__private::StaticShared>::from_static;)*
+                #(#checks)*
             }
         };
     }
@@ -331,7 +334,8 @@ fn table(kernel: &Kernel<'_>) -> TokenStream {
         .filter(|parameter| !parameter.is_static_shared)
         .map(|parameter| {
             let ty = with_lifetime(parameter.ty);
-            quote!(<#ty as ::curium_kernel::__private::Parameter>::DESCRIPTION)
+            let span = at(parameter.ty);
+            quote_spanned!(span=> <#ty as ::curium_kernel::__private::Parameter>::DESCRIPTION)
         });
     quote! {
         ::curium_kernel::__private::KernelTable::new::<#scope>([#low, #high], [#(#descriptions),*])
@@ -365,6 +369,13 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
         .iter()
         .map(|parameter| with_lifetime(parameter.ty))
         .collect();
+    let arguments: Vec<TokenStream> = names
+        .iter()
+        .zip(&types)
+        .map(|(name, ty)| quote_spanned!(at(ty)=> #name: impl ::curium_kernel::host::Argument<#ty>))
+        .collect();
+    let grid_type =
+        quote_spanned!(at(&scope)=> <#scope as ::curium_kernel::__private::HostScope>::Grid);
     let texts: Vec<String> = names.iter().map(|name| unraw(name)).collect();
     let stream = Ident::new("stream", Span::mixed_site());
     let grid = Ident::new("grid", Span::mixed_site());
@@ -411,8 +422,8 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
                 #vis fn launch(
                     &self,
                     #stream: &::curium_kernel::host::Stream,
-                    #grid: impl ::core::convert::Into<<#scope as ::curium_kernel::__private::HostScope>::Grid>,
-                    #(#names: impl ::curium_kernel::host::Argument<#types>),*
+                    #grid: impl ::core::convert::Into<#grid_type>,
+                    #(#arguments),*
                 ) -> ::curium_kernel::host::Result<()> {
                     let #call = ::curium_kernel::__private::Call::new(#operation, &[#(#texts),*]);
                     let #grid = ::core::convert::Into::into(#grid);
@@ -456,9 +467,9 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
                 #vis fn launch_with(
                     &self,
                     #stream: &::curium_kernel::host::Stream,
-                    #grid: impl ::core::convert::Into<<#scope as ::curium_kernel::__private::HostScope>::Grid>,
+                    #grid: impl ::core::convert::Into<#grid_type>,
                     #attributes: &::curium_kernel::host::LaunchAttributes<'_>,
-                    #(#names: impl ::curium_kernel::host::Argument<#types>),*
+                    #(#arguments),*
                 ) -> ::curium_kernel::host::Result<()> {
                     let #call = ::curium_kernel::__private::Call::new(#operation, &[#(#texts),*]).with_attributes(#attributes);
                     let #grid = ::core::convert::Into::into(#grid);
@@ -472,6 +483,11 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
             }
         }
     }
+}
+
+/// Returns the span of generated tokens that errors locate at a type. Names resolve as in the macro, and lints ignore the tokens.
+fn at(ty: &Type) -> Span {
+    Span::call_site().located_at(ty.span())
 }
 
 /// Returns the type of a parameter with a lifetime, which bounds require. The launcher ignores which one it is.
