@@ -35,8 +35,7 @@
 //! | `check` | compiles the kernels, and compares them with the prebuilt PTX |
 //! | not set | compiles the kernels, or uses the prebuilt PTX on docs.rs, in a published package, and if a part of the toolchain is missing |
 //!
-//! The prebuilt PTX has no source lines and no paths of the machine. Its text is the same on every machine with the same toolchain and the same
-//! kind of `core`, which the first lines record.
+//! The prebuilt PTX has no source lines and no paths of the machine, and its text is the same on every machine with the same toolchain.
 //!
 //! # How it works
 //!
@@ -349,7 +348,7 @@ impl Kernels {
         let source = root.insert(source);
         let compiled = compiled?;
         if mode == "update" || mode == "check" {
-            let files = prebuilt::render(self, package, source, &compiled, &toolchain.describe())?;
+            let files = prebuilt::render(self, package, source, &compiled, &toolchain.version)?;
             if mode == "update" {
                 prebuilt::update(&files)?;
             } else {

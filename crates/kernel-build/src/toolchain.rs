@@ -23,7 +23,16 @@ pub(crate) const TOOLCHAIN: &str = "CURIUM_KERNELS_TOOLCHAIN";
 const MINIMUM: (u32, u32) = (1, 97);
 
 /// Changes with the flags for `core`, so that an old build of `core` is not used.
-const CORE_REVISION: u32 = 1;
+const CORE_REVISION: u32 = 2;
+
+/// Flags with which the distributed `core` is built. They affect which functions are inlined; with them, the PTX is the same.
+const CORE_FLAGS: &[&str] = &[
+    "-Csymbol-mangling-version=v0",
+    "-Ccodegen-units=1",
+    "-Cdebuginfo=1",
+    "-Zinline-mir-preserve-debug",
+    "-Zmir-strip-debuginfo=locals-in-tiny-functions",
+];
 
 /// rustc as the front end, LLVM's tools, and `core` for the device.
 #[derive(Clone, Debug)]
@@ -183,17 +192,6 @@ impl Toolchain {
         prefixes
     }
 
-    /// The compiler and its `core`, on which the text of the PTX depends: `core` that is built from its sources has other decisions on
-    /// inlining than that of rustup.
-    pub(crate) fn describe(&self) -> String {
-        let core = if self.device_sysroot == self.sysroot {
-            "of the target"
-        } else {
-            "from rust-src"
-        };
-        format!("{}, core {core}", self.version)
-    }
-
     /// A file that changes when components are added.
     pub(crate) fn components(&self) -> PathBuf {
         self.sysroot.join("lib/rustlib/components")
@@ -274,7 +272,7 @@ impl Toolchain {
             "[package]\nname = \"empty\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n",
         )?;
         write(&source, "#![no_std]\n")?;
-        let mut flags = vec!["-Csymbol-mangling-version=v0".to_owned()];
+        let mut flags: Vec<String> = CORE_FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
         for (from, to) in self.path_prefixes() {
             flags.push(format!("--remap-path-prefix={}={to}", from.display()));
         }
