@@ -1,7 +1,5 @@
 //! Blocks.
 
-use core::marker::PhantomData;
-
 use crate::intrinsics as device;
 use crate::operand::{ThreadOperand, WarpOperand};
 use crate::registers::Registers;
@@ -13,12 +11,16 @@ use crate::warp::{PerWarp, Warp};
 /// The dimensions are those of CUDA's `dim3`: `X` threads along x, `Y` along y and `Z` along z. Neighboring threads along x are in the
 /// same warp, so x is usually the column of a matrix and y its row.
 pub struct Block<const X: u32, const Y: u32 = 1, const Z: u32 = 1> {
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 /// The reason why a type is not `Sync`, as errors name it: its operations belong to code of a block, or of a warp.
 pub(crate) struct BlockCodeOnly {
-    _not_sync: PhantomData<dyn NotForCodeOfSingleThreads>,
+    _not_sync: [&'static dyn NotForCodeOfSingleThreads; 0],
+}
+
+impl BlockCodeOnly {
+    pub(crate) const NEW: Self = Self { _not_sync: [] };
 }
 
 /// Operations that all threads of a block or a warp execute together.
@@ -26,7 +28,11 @@ pub(crate) trait NotForCodeOfSingleThreads {}
 
 /// The reason why a token of a single thread is not `Sync`, as errors name it.
 pub(crate) struct ThreadCodeOnly {
-    _not_sync: PhantomData<dyn OnlyForCodeOfOneThread>,
+    _not_sync: [&'static dyn OnlyForCodeOfOneThread; 0],
+}
+
+impl ThreadCodeOnly {
+    pub(crate) const NEW: Self = Self { _not_sync: [] };
 }
 
 /// Operations of one thread, in its own code.
@@ -58,7 +64,7 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     pub(crate) unsafe fn new() -> Self {
         const { assert!(Self::THREADS > 0) };
         Self {
-            _not_sync: PhantomData,
+            _not_sync: BlockCodeOnly::NEW,
         }
     }
 

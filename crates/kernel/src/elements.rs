@@ -14,7 +14,7 @@ pub struct Elements<'a, T> {
     /// `true` if the length is a constant, so that loops can have a constant number of rounds.
     is_constant: bool,
     _elements: PhantomData<&'a mut [T]>,
-    _not_sync: PhantomData<ThreadCodeOnly>,
+    _not_sync: ThreadCodeOnly,
 }
 
 impl<'a, T> Elements<'a, T> {
@@ -36,7 +36,7 @@ impl<'a, T> Elements<'a, T> {
             step,
             is_constant,
             _elements: PhantomData,
-            _not_sync: PhantomData,
+            _not_sync: ThreadCodeOnly::NEW,
         }
     }
 
@@ -72,7 +72,7 @@ impl<'a, T> Elements<'a, T> {
             rounds,
             is_checked: self.is_constant && !self.len.is_multiple_of(self.step),
             _elements: PhantomData,
-            _not_sync: PhantomData,
+            _not_sync: ThreadCodeOnly::NEW,
         }
     }
 }
@@ -97,7 +97,7 @@ pub struct ElementsIter<'a, T> {
     /// `true` if the last round can be out of bounds.
     is_checked: bool,
     _elements: PhantomData<&'a mut [T]>,
-    _not_sync: PhantomData<ThreadCodeOnly>,
+    _not_sync: ThreadCodeOnly,
 }
 
 impl<'a, T> Iterator for ElementsIter<'a, T> {

@@ -10,7 +10,7 @@ pub fn dot4_u8(a: u32, b: u32, c: u32) -> u32 {
     let mut sum = 0_u32;
     // SAFETY: the result depends on the operands only.
     unsafe {
-        ptx!("dp4a.u32.u32 {0}, {1}, {2}, {3};", out(r) sum, in(r) a, in(r) b, in(r) c, pure)
+        ptx!("dp4a.u32.u32 {0}, {1}, {2}, {3};", out(r) sum, in(r) a, in(r) b, in(r) c, pure);
     };
     sum
 }
@@ -24,7 +24,7 @@ pub fn dot4_i8(a: u32, b: u32, c: i32) -> i32 {
     let mut sum = 0_u32;
     // SAFETY: the result depends on the operands only.
     unsafe {
-        ptx!("dp4a.s32.s32 {0}, {1}, {2}, {3};", out(r) sum, in(r) a, in(r) b, in(r) c, pure)
+        ptx!("dp4a.s32.s32 {0}, {1}, {2}, {3};", out(r) sum, in(r) a, in(r) b, in(r) c, pure);
     };
     sum.cast_signed()
 }
@@ -37,7 +37,7 @@ pub fn permute_bytes(a: u32, b: u32, selector: u32) -> u32 {
     let mut bytes = 0_u32;
     // SAFETY: the result depends on the operands only.
     unsafe {
-        ptx!("prmt.b32 {0}, {1}, {2}, {3};", out(r) bytes, in(r) a, in(r) b, in(r) selector, pure)
+        ptx!("prmt.b32 {0}, {1}, {2}, {3};", out(r) bytes, in(r) a, in(r) b, in(r) selector, pure);
     };
     bytes
 }

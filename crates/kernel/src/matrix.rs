@@ -46,7 +46,7 @@ unsafe impl<T: AnyBitPattern> Parameter for Matrix<T> {
     );
 
     #[inline(always)]
-    unsafe fn from_words<'k>(_: &'k Launch, start: *const T, rows: u32, columns: u32) -> Matrix<T> {
+    unsafe fn from_words(_: &Launch, start: *const T, rows: u32, columns: u32) -> Matrix<T> {
         Matrix {
             start,
             rows,
@@ -85,7 +85,9 @@ impl<T> Matrix<T> {
         }
         // The launcher checked that the product of the sizes is the number of elements, so the sum does not overflow.
         // SAFETY: the element is in bounds.
-        Some(unsafe { &*self.start.add(row * self.columns() + column) })
+        let element = unsafe { self.start.add(row * self.columns() + column) };
+        // SAFETY: the element is in bounds, and nobody writes it.
+        Some(unsafe { &*element })
     }
 
     /// Returns a row, unless it is out of bounds.

@@ -20,7 +20,7 @@ use crate::warp::{Lanes, Warp, lane_index};
 pub struct PerThread<T> {
     start: Address<T>,
     len: usize,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 /// A buffer of which each thread of a grid along x owns `N` adjacent elements, from `N * index_in_grid` on.
@@ -29,7 +29,7 @@ pub struct PerThread<T> {
 pub struct PerThreadChunk<T, const N: usize> {
     start: Address<T>,
     len: usize,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 /// A buffer of which each block of a grid along x owns the element with its index.
@@ -38,7 +38,7 @@ pub struct PerThreadChunk<T, const N: usize> {
 pub struct PerBlock<T> {
     start: Address<T>,
     len: usize,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 /// A matrix of which each block of a grid along x owns the row with its index.
@@ -48,7 +48,7 @@ pub struct PerBlockRow<T> {
     start: Address<T>,
     rows: u32,
     columns: u32,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 /// A matrix of which each block owns a tile of `ROWS` rows and `COLUMNS` columns: the block with `blockIdx` (x, y) the one in column x and
@@ -61,7 +61,7 @@ pub struct PerBlockTile<T, const ROWS: usize, const COLUMNS: usize> {
     start: Address<T>,
     rows: u32,
     columns: u32,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 /// A matrix with `COLUMNS` columns, of which each warp of a grid along x owns `ROWS` rows.
@@ -70,7 +70,7 @@ pub struct PerBlockTile<T, const ROWS: usize, const COLUMNS: usize> {
 pub struct PerWarpTile<T, const ROWS: usize, const COLUMNS: usize> {
     start: Address<T>,
     len: usize,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 macro_rules! linear {
@@ -93,7 +93,7 @@ macro_rules! linear {
                 $output {
                     start: Address(start),
                     len,
-                    _not_sync: PhantomData,
+                    _not_sync: BlockCodeOnly::NEW,
                 }
             }
         }
@@ -142,7 +142,7 @@ macro_rules! matrix {
                     start: Address(start),
                     rows,
                     columns,
-                    _not_sync: PhantomData,
+                    _not_sync: BlockCodeOnly::NEW,
                 }
             }
         }
@@ -346,7 +346,7 @@ impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> 
         code: impl Fn(Position, &mut T) + Sync,
     ) {
         self.for_each_with(block, (), |position, element, _: &mut ()| {
-            code(position, element)
+            code(position, element);
         });
     }
 
@@ -409,7 +409,7 @@ pub struct WarpTile<'a, T, const ROWS: usize, const COLUMNS: usize> {
     first_row: usize,
     rows: usize,
     _elements: PhantomData<&'a mut [T]>,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 // SAFETY: warps of a grid along x have different indices, and their tiles do not overlap. All lanes receive the same values.
@@ -436,7 +436,7 @@ unsafe impl<
             first_row: warp * ROWS,
             rows: self.len / COLUMNS,
             _elements: PhantomData,
-            _not_sync: PhantomData,
+            _not_sync: BlockCodeOnly::NEW,
         }
     }
 }

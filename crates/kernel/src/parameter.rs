@@ -201,7 +201,7 @@ unsafe impl<T: ByValue> Parameter for T {
     };
 
     #[inline(always)]
-    unsafe fn from_words<'k>(_: &'k Launch, value: T, (): (), (): ()) -> T {
+    unsafe fn from_words(_: &Launch, value: T, (): (), (): ()) -> T {
         value
     }
 }
@@ -219,7 +219,7 @@ unsafe impl<T: AnyBitPattern> Parameter for &[T] {
     );
 
     #[inline(always)]
-    unsafe fn from_words<'k>(_: &'k Launch, start: *const T, len: usize, (): ()) -> &'k [T] {
+    unsafe fn from_words(_: &Launch, start: *const T, len: usize, (): ()) -> &[T] {
         // SAFETY: the caller passes the words of the launcher, and any bytes are a `T`.
         unsafe { core::slice::from_raw_parts(start, len) }
     }
@@ -240,12 +240,12 @@ unsafe impl<T: AtomicNumber, S: GridScope> Parameter for &[Atomic<T, S>] {
     .with_sizes([S::NUMBER, 0, 0]);
 
     #[inline(always)]
-    unsafe fn from_words<'k>(
-        _: &'k Launch,
+    unsafe fn from_words(
+        _: &Launch,
         start: *const Atomic<T, S>,
         len: usize,
         (): (),
-    ) -> &'k [Atomic<T, S>] {
+    ) -> &[Atomic<T, S>] {
         // SAFETY: the caller passes the words of the launcher, and any bytes are a number.
         unsafe { core::slice::from_raw_parts(start, len) }
     }

@@ -1,7 +1,6 @@
 //! Memory that a block owns.
 
 use core::cell::UnsafeCell;
-use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
 use bytemuck::{AnyBitPattern, Pod};
@@ -26,7 +25,7 @@ use crate::tile::Tile;
 /// [`Synced::synced`](crate::Synced::synced). Shared memory is not initialized: elements that were not written have unspecified values.
 pub struct Shared<T: ?Sized> {
     pointer: Address<T>,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 /// Atomic counters in shared memory.
@@ -40,7 +39,7 @@ impl<T: ?Sized> Shared<T> {
     pub(crate) unsafe fn new(pointer: *mut T) -> Self {
         Self {
             pointer: Address(pointer),
-            _not_sync: PhantomData,
+            _not_sync: BlockCodeOnly::NEW,
         }
     }
 

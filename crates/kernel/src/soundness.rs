@@ -46,14 +46,14 @@
 //!    methods they use. Other partitions ([`Pairs`](crate::Pairs), scratch memory) have barriers around them and borrow the memory mutably.
 //! 8. **Index arithmetic does not wrap.** Indices are 64 bits wide. A thread of a grid is below 2⁴² (2³¹ blocks of 1024 threads), and the
 //!    constants of types are limited to 2²⁰ by assertions at compile time, so products stay below 2⁶². Rows and columns are 32 bits wide, and
-//!    the launch checks that their product is the length of the buffer. Lengths are 64 bits wide. (`chunk_too_large`, `tile_too_large`)
+//!    the launch checks that their product is the length of the buffer. Lengths are 64 bits wide. (examples below)
 //! 9. **Inputs are not written.** The launcher borrows the buffer of a `&[T]` or a [`Matrix`](crate::Matrix), and buffers of outputs mutably:
 //!    two arguments of one launch cannot overlap unless both are inputs, and hazard tracking orders the launch with all other work on
 //!    the buffers. (`one_buffer_for_input_and_output`, `one_buffer_for_two_outputs`)
 //! 10. **Memory contains valid values.** Elements are [`AnyBitPattern`](crate::AnyBitPattern): no `bool`, no enum, no reference, no pointer, no
 //!     interior mutability, `Copy` and therefore without `Drop`. Padding is not read. Uninitialized shared memory has unspecified values, but
 //!     is not undefined for the compiler. Arguments by value are [`ByValue`](crate::ByValue): without padding, so the host initialized every
-//!     byte. (`bool_in_shared_memory`, `reference_in_shared_memory`, `cell_in_an_output`, `bool_slice`, `struct_with_padding`)
+//!     byte. (`bool_in_shared_memory`, `reference_in_shared_memory`, `cell_in_an_output`, `bool_slice`)
 //! 11. **Nothing outlives the launch.** A slice borrows a value of the entry point. Outputs and tokens have no lifetime, but no memory that
 //!     outlives the launch can hold them: statics must be `Sync`, and elements of buffers are `AnyBitPattern`. Memory with a shorter lifetime, such as a row of an output, is a type of its own, so that `mem::swap` cannot put it into a value that
 //!     lives longer. (`static_slice`, `row_swapped_with_dynamic_shared`)
@@ -110,3 +110,70 @@
 //!
 //! [`ptx!`](crate::ptx), because its text is arbitrary: it must be executed by all threads of a warp if it is a `.aligned` or `.sync` instruction,
 //! and must not write memory that others own. Declarations of extern functions. Launches of kernels from other sources (`kernels!`).
+//!
+//! # Constants
+//!
+//! Assertions at compile time refuse these kernels.
+//!
+//! A block has at most 1024 threads, at least one, and at most 64 along z:
+//!
+//! ```compile_fail
+//! # use curium_kernel::prelude::*;
+//! #[kernel]
+//! pub fn kernel(block: Block<2000>) {}
+//! ```
+//!
+//! ```compile_fail
+//! # use curium_kernel::prelude::*;
+//! #[kernel]
+//! pub fn kernel(block: Block<0>) {}
+//! ```
+//!
+//! ```compile_fail
+//! # use curium_kernel::prelude::*;
+//! #[kernel]
+//! pub fn kernel(block: Block<1, 1, 128>) {}
+//! ```
+//!
+//! Products of an index and a constant do not wrap (rule 8):
+//!
+//! ```compile_fail
+//! # use curium_kernel::prelude::*;
+//! #[kernel]
+//! pub fn kernel(t: Thread, y: PerThreadChunk<u32, { 1 << 62 }>) {}
+//! ```
+//!
+//! ```compile_fail
+//! # use curium_kernel::prelude::*;
+//! #[kernel]
+//! pub fn kernel(t: Thread, y: PerThreadChunk<u32, 0>) {}
+//! ```
+//!
+//! ```compile_fail
+//! # use curium_kernel::prelude::*;
+//! #[kernel]
+//! pub fn kernel(block: Block<64>, y: PerBlockTile<u32, 1, { 1 << 32 }>) {}
+//! ```
+//!
+//! All dynamic shared memory is the same memory:
+//!
+//! ```compile_fail
+//! # use curium_kernel::prelude::*;
+//! #[kernel]
+//! pub fn kernel(block: Block<64>, x: DynamicShared<u32>, y: DynamicShared<f32>) {}
+//! ```
+//!
+//! Padding has no value (rule 10):
+//!
+//! ```compile_fail
+//! # use curium_kernel::prelude::*;
+//! #[derive(Clone, Copy, ByValue)]
+//! #[repr(C)]
+//! pub struct Mixed {
+//!     small: u8,
+//!     large: u32,
+//! }
+//!
+//! #[kernel]
+//! pub fn kernel(t: Thread, x: Mixed) {}
+//! ```

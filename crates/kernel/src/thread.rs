@@ -1,7 +1,5 @@
 //! Threads.
 
-use core::marker::PhantomData;
-
 use crate::block::ThreadCodeOnly;
 use crate::intrinsics as device;
 
@@ -14,7 +12,7 @@ pub struct Thread {
     z: u32,
     index_in_block: u32,
     threads_in_block: u32,
-    _not_sync: PhantomData<ThreadCodeOnly>,
+    _not_sync: ThreadCodeOnly,
 }
 
 /// Code of a single thread: a [`Thread`] or a [`Lane`](crate::Lane). Operations whose result differs between threads require it.
@@ -53,7 +51,7 @@ impl Thread {
             z,
             index_in_block: linear::<X, Y>(x, y, z),
             threads_in_block: X * Y * Z,
-            _not_sync: PhantomData,
+            _not_sync: ThreadCodeOnly::NEW,
         }
     }
 

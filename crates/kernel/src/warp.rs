@@ -1,7 +1,5 @@
 //! Warps.
 
-use core::marker::PhantomData;
-
 use crate::block::{BlockCodeOnly, ThreadCodeOnly};
 use crate::intrinsics as device;
 use crate::operand::LaneOperand;
@@ -12,7 +10,7 @@ use crate::thread::{SingleThread, sealed};
 /// The 32 threads of a warp, which execute the same code with the same values.
 pub struct Warp {
     index: usize,
-    _not_sync: PhantomData<BlockCodeOnly>,
+    _not_sync: BlockCodeOnly,
 }
 
 /// A value of each warp of a block. Only code of warps reads it.
@@ -28,7 +26,7 @@ pub struct Lanes<T>(pub(crate) T);
 /// A lane of a warp: one of its threads.
 pub struct Lane {
     index: u32,
-    _not_sync: PhantomData<ThreadCodeOnly>,
+    _not_sync: ThreadCodeOnly,
 }
 
 impl sealed::Sealed for Lane {}
@@ -84,7 +82,7 @@ impl Warp {
     pub(crate) unsafe fn new(index: usize) -> Self {
         Self {
             index,
-            _not_sync: PhantomData,
+            _not_sync: BlockCodeOnly::NEW,
         }
     }
 
@@ -255,6 +253,6 @@ impl Warp {
 fn lane() -> Lane {
     Lane {
         index: lane_index(),
-        _not_sync: PhantomData,
+        _not_sync: ThreadCodeOnly::NEW,
     }
 }

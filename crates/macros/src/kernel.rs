@@ -46,9 +46,9 @@ pub(crate) fn expand(attribute: &TokenStream, function: &ItemFn) -> Result<Token
     let kernel = parse(function)?;
     let function = on_device_only(function);
     let device = entry(&kernel);
-    let shared = shared_check(&kernel);
+    let check = host_check(&kernel);
     let host = launcher(&kernel);
-    Ok(quote! { #function #device #shared #host })
+    Ok(quote! { #function #device #check #host })
 }
 
 /// Returns the function with an error, so that names that refer to it are not reported as well.
@@ -282,24 +282,24 @@ fn entry(kernel: &Kernel<'_>) -> TokenStream {
     }
 }
 
-/// Returns code that requires the trait of static shared memory when the host is compiled, and not only in the entry point.
-fn shared_check(kernel: &Kernel<'_>) -> TokenStream {
-    let checks: Vec<TokenStream> = kernel
+/// Returns code that reports errors in the types of parameters when the host is compiled, and not only in the entry point.
+fn host_check(kernel: &Kernel<'_>) -> TokenStream {
+    let configuration = configuration(kernel.function);
+    let table = table(kernel);
+    let table_type = table_type(kernel);
+    let checks = kernel
         .parameters
         .iter()
         .filter(|parameter| parameter.is_static_shared)
         .map(|parameter| {
             let ty = parameter.ty;
             quote_spanned!(at(ty)=> let _ = <#ty as ::curium_kernel::__private::StaticShared>::from_static;)
-        })
-        .collect();
-    if checks.is_empty() {
-        return TokenStream::new();
-    }
-    let configuration = configuration(kernel.function);
+        });
     quote! {
         #(#configuration)*
+        #[cfg(not(target_arch = "nvptx64"))]
         const _: () = {
+            const _: #table_type = #table;
             #[allow(dead_code)]
             fn __curium_check_shared() {
                 #(#checks)*
@@ -405,10 +405,6 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
                     Self { __function: function }
                 }
             }
-
-            // Reports errors of the constants when the host is compiled.
-            #(#configuration)*
-            const _: #table_type = <#name as ::curium_kernel::__private::HostKernel>::TABLE;
 
             #(#configuration)*
             #[allow(clippy::too_many_arguments)]

@@ -59,7 +59,7 @@ pub fn matmul(
         });
     }
     c.for_each_with(&block, &sums, |position, element, sums| {
-        *element = sums[position.i][position.j]
+        *element = sums[position.i][position.j];
     });
 }
 
@@ -212,11 +212,11 @@ pub fn scan(
     let (before, total) = block.exclusive_scan(&sum, 0, &mut scratch, |a, b| a + b);
     block.threads_with((&mut sums, &own, &before), |_, (sums, own, before)| {
         let mut sum = *before;
-        for i in 0..4 {
+        for (i, own) in own.iter().enumerate() {
             if let Some(element) = sums.get_mut(i) {
                 *element = sum;
             }
-            sum += own[i];
+            sum += own;
         }
     });
     totals.set(&block, total);
@@ -347,7 +347,7 @@ pub fn transpose(
     });
     tile.synced(&block, |tile| {
         y.for_each(&block, |position, y| {
-            *y = tile[position.column_in_tile][position.row_in_tile]
+            *y = tile[position.column_in_tile][position.row_in_tile];
         });
     });
 }

@@ -189,6 +189,8 @@ trait Step {
     fn run(&self, block: &Block<64>, tile: &mut Shared<[u32; 64]>);
 }
 
+type Function = fn(&Block<64>, &mut Shared<[u32; 64]>);
+
 struct Rotate(usize);
 
 impl Step for Rotate {
@@ -230,8 +232,7 @@ pub fn indirect_barriers(
     mut y: PerThread<u32>,
 ) {
     tile.fill(&block, |_, i| i as u32);
-    let functions: [fn(&Block<64>, &mut Shared<[u32; 64]>); 2] =
-        [double, |block, tile| Rotate(3).run(block, tile)];
+    let functions: [Function; 2] = [double, |block, tile| Rotate(3).run(block, tile)];
     for step in program {
         let parity = block.threads(|t| t.index_in_block() % 2);
         let steps: [&dyn Step; 2] = [&Rotate(1), &Double];

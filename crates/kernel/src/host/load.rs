@@ -219,8 +219,21 @@ macro_rules! __kernels {
             /// An argument error if the kernels were not compiled for the device; the error of the JIT compiler with its log.
             pub fn load(device: &$crate::host::Device) -> $crate::host::Result<Self> {
                 let library = $crate::__private::load_library(device, &$crate::__kernels!(@images $images))?;
+                $crate::__kernels!(@proven $unsafe Self::from_library(&library))
+            }
+
+            /// Looks up the kernels in a library, such as one that was loaded from machine code or with options of the JIT compiler.
+            ///
+            /// # Safety
+            ///
+            /// The code of the library was compiled from the PTX of these kernels.
+            ///
+            /// # Errors
+            ///
+            /// `CUDA_ERROR_NOT_FOUND` with the nearest names if a kernel is missing.
+            pub unsafe fn from_library(library: &$crate::host::Library) -> $crate::host::Result<Self> {
                 ::core::result::Result::Ok(Self {
-                    $($name: $crate::__kernels!(@function $unsafe $path, library, stringify!($name)),)*
+                    $($name: $crate::__kernels!(@function $path, library, stringify!($name)),)*
                 })
             }
         }
@@ -237,10 +250,14 @@ macro_rules! __kernels {
     (@images [$({ target: $target:literal, major: $major:literal, minor: $minor:literal, suffix: $suffix:literal, ptx: $ptx:expr $(,)? })*]) => {
         [$($crate::host::Image { target: $target, major: $major, minor: $minor, suffix: $suffix, ptx: $ptx }),*]
     };
-    (@function [$unsafe:tt] $path:path, $library:ident, $name:expr) => {
+    (@proven [$unsafe:tt] $operation:expr) => {
+        // SAFETY: the author of the invocation guarantees with `unsafe` that the images were compiled from these kernels.
+        $unsafe { $operation }
+    };
+    (@function $path:path, $library:ident, $name:expr) => {
         <$path as $crate::__private::HostKernel>::__from_function(
-            // SAFETY: the author of the invocation guarantees with `unsafe` that the images were compiled from these kernels.
-            $unsafe { $crate::host::Function::new(&$library, $name) }?,
+            // SAFETY: the caller of `from_library` guarantees that the library contains the code of the kernel.
+            unsafe { $crate::host::Function::new($library, $name) }?,
         )
     };
 }
