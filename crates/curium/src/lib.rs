@@ -14,6 +14,8 @@
 //! | `nccl` (feature `nccl`) | `curium-nccl` | several GPUs, processes and machines with NCCL |
 //! | `ByValue` (feature `derive`) | `curium-macros` | a derive macro for structs that are passed to kernels by value |
 //!
+//! Kernels in safe Rust are written with the crate `curium-kernel`, and compiled by `curium-kernel-build`.
+//!
 //! No CUDA installation is needed to compile or start a program: the driver is loaded by
 //! [`Device::first`](driver::Device::first) or [`Driver::load`](driver::Driver::load). One program works with every
 //! driver from CUDA 11.8 on.
