@@ -154,7 +154,7 @@ mod tests {
             )
         };
         let metadata = serde_json::from_str(
-            r#"{"resolve":{"nodes":[{"id":"root","dependencies":["kernel","half"]},{"id":"kernel","dependencies":["bytemuck"]},
+            r#"{"resolve":{"nodes":[{"id":"app","dependencies":["kernel","half"]},{"id":"kernel","dependencies":["bytemuck"]},
                 {"id":"half","dependencies":["libm"]},{"id":"libm","dependencies":[]},{"id":"bytemuck","dependencies":["libm"]}]}}"#,
         )?;
         let orders = [
@@ -165,10 +165,10 @@ mod tests {
         for order in orders {
             let messages: String = order
                 .iter()
-                .chain(&["root"])
+                .chain(&["app"])
                 .map(|name| message(name))
                 .collect();
-            let artifacts = Artifacts::parse(&messages, Path::new("/root/Cargo.toml"));
+            let artifacts = Artifacts::parse(&messages, Path::new("/app/Cargo.toml"));
             let sorted = artifacts.sorted_libraries(&metadata);
             let position = |name: &str| {
                 sorted

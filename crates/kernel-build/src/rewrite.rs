@@ -268,18 +268,23 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Instructions are declared by the device crate, and defined by this one alone.
+    /// Instructions are declared by the device crate, and defined by this one alone. Functions of the device's runtime are defined by no crate.
     fn check_reserved_names(&mut self) {
-        for function in &self.module.functions {
-            let is_reserved = function.name.starts_with(instruction::PREFIX)
-                && !function.name.starts_with(KERNEL);
-            if is_reserved && function.body.is_some() {
-                self.errors.push(format!(
-                    "function `{}`: link names that begin with `{}` are reserved for the device crate",
-                    function.name,
-                    instruction::PREFIX
-                ));
-            }
+        for function in self
+            .module
+            .functions
+            .iter()
+            .filter(|function| function.body.is_some())
+        {
+            let name = &function.name;
+            let owner = if name.starts_with(instruction::PREFIX) && !name.starts_with(KERNEL) {
+                "link names that begin with `curium.` are reserved for the device crate"
+            } else if allow::is_runtime_function(name) {
+                "the link name is reserved for the device's runtime"
+            } else {
+                continue;
+            };
+            self.errors.push(format!("function `{name}`: {owner}"));
         }
     }
 

@@ -215,6 +215,12 @@ fn reserved_names_cannot_be_defined() -> TestResult {
         &module,
         &["curium.llvm.nvvm.read.ptx.sreg.tid.y", "reserved"],
     )?;
+    let module = format!(r#"#[unsafe(no_mangle)] extern "C" fn vprintf() {{}} {SAXPY}"#);
+    refuse(
+        "runtime",
+        &module,
+        &["function `vprintf`", "reserved for the device's runtime"],
+    )?;
     let module = r#"#[unsafe(export_name = "curium.kernel.evil")] extern "C" fn evil() {}"#;
     refuse("forged-kernel", module, &["kernel `evil`", "#[kernel]"])?;
     refuse("empty", "", &["no kernels"])
@@ -297,6 +303,40 @@ fn blocks_do_not_allocate() -> TestResult {
         ],
     )?;
     let Some(ptx) = compile("thread-allocates", &module(0))? else {
+        return Ok(());
+    };
+    assert!(ptx.contains("malloc"), "{ptx}");
+    Ok(())
+}
+
+/// The same through the crate `alloc` and an allocator of the user.
+#[test]
+fn blocks_do_not_use_allocators() -> TestResult {
+    let module = |scope: u32| {
+        format!(
+            r#"
+            extern crate alloc;
+            struct Heap;
+            unsafe impl ::core::alloc::GlobalAlloc for Heap {{
+                unsafe fn alloc(&self, layout: ::core::alloc::Layout) -> *mut u8 {{ unsafe {{ malloc(layout.size() as u64) }} }}
+                unsafe fn dealloc(&self, _: *mut u8, _: ::core::alloc::Layout) {{}}
+            }}
+            #[global_allocator]
+            static HEAP: Heap = Heap;
+            kernel!({scope} k = "curium.kernel.k" "curium.meta.k" (y y_length) {{
+                let mut list = alloc::vec![y[0]];
+                list.push(y[1]);
+                y[2] = u32::from(list.try_reserve_exact(1000).is_ok());
+            }});
+        "#
+        )
+    };
+    refuse(
+        "block-uses-alloc",
+        &module(1),
+        &["kernel `k` allocates memory", "alloc"],
+    )?;
+    let Some(ptx) = compile("thread-uses-alloc", &module(0))? else {
         return Ok(());
     };
     assert!(ptx.contains("malloc"), "{ptx}");
