@@ -9,7 +9,11 @@ use anyhow::Result;
 use super::{Options, Outcome, run_all};
 use crate::cargo::cargo;
 
-/// The parts of a toolchain that compile kernels. `core` for the device is built from `rust-src`.
+/// The target of kernels.
+const TARGET: &str = "nvptx64-nvidia-cuda";
+
+/// The parts of a toolchain that compile kernels without that target: `core` is built from `rust-src`. With `rust-src`, rustc's messages show
+/// other lines, which tests compare, so the toolchain of the workspace gets it only if the target is not to be had.
 const COMPONENTS: [&str; 2] = ["llvm-tools", "rust-src"];
 
 /// The packages whose build scripts compile kernels, or whose tests do.
@@ -32,10 +36,18 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     if !rustup.is_ok_and(|status| status.success()) {
         return Ok(Outcome::Skipped("no rustup"));
     }
+    let target = Command::new("rustup")
+        .args(["target", "add", TARGET])
+        .status()?;
+    let components = if target.success() {
+        &COMPONENTS[..1]
+    } else {
+        &COMPONENTS
+    };
     run_all(
         Command::new("rustup")
             .args(["component", "add"])
-            .args(COMPONENTS),
+            .args(components),
     )?;
     run_all(
         cargo()
