@@ -103,7 +103,15 @@ const ARROWS: [(&str, &[&str]); 22] = [
         ],
     ),
     ("curium-bench", &["curium-driver", "curium-memory"]),
-    ("curium-cli", &["curium", "curium-bench", "curium-sim"]),
+    (
+        "curium-cli",
+        &[
+            "curium",
+            "curium-bench",
+            "curium-kernel-build",
+            "curium-sim",
+        ],
+    ),
     (
         "curium-tests",
         &[
