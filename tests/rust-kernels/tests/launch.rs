@@ -4,7 +4,7 @@
 use curium_driver::{Device, Driver, Graph, LaunchAttributes, Result};
 use curium_kernel::host::{Blocks, RowMajor, Threads};
 use curium_memory::DeviceBuffer;
-use curium_sim::{Config, Simulator};
+use curium_sim::{Config, DeviceModel, Simulator};
 use curium_test_kernels::Kernels;
 
 #[track_caller]
@@ -141,6 +141,19 @@ fn suggested_grid() -> Result<()> {
         assert_eq!(total.to_vec()?, [1500.0]);
         Ok(())
     })
+}
+
+/// The kernels were compiled for compute capability 8.0.
+#[test]
+fn older_device_is_an_error() -> Result<()> {
+    let config = Config::new().with_device_model(DeviceModel::T4);
+    curium_sim::test_with(config, |device: Device| {
+        assert_error(
+            Kernels::load(&device),
+            &["Kernels::load", "sm_80", "compute capability 7.5"],
+        );
+    });
+    Ok(())
 }
 
 /// Parts of one buffer are different arguments.
