@@ -60,8 +60,17 @@ fn code_of_the_book_is_of_a_language_that_is_tested_or_cannot_be() {
                 && language == "rust,ignore";
             assert!(
                 is_program
-                    || ["rust", "rust,compile_fail", "rust,no_run", "sh", "console", "toml", "c", "text"]
-                        .contains(&language),
+                    || [
+                        "rust",
+                        "rust,compile_fail",
+                        "rust,no_run",
+                        "sh",
+                        "console",
+                        "toml",
+                        "c",
+                        "text"
+                    ]
+                    .contains(&language),
                 "{chapter}: {language}"
             );
         }
