@@ -335,3 +335,22 @@ fn handles_dropped_in_any_order_leave_nothing() {
         });
     }
 }
+
+/// A value of an observer, whose drop registers another observer.
+struct Replaces;
+
+impl Drop for Replaces {
+    fn drop(&mut self) {
+        set_drop_observer(None);
+    }
+}
+
+#[test]
+fn replaced_observer_may_register_another_one() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let replaces = Replaces;
+    set_drop_observer(Some(Arc::new(move |_| {
+        let _ = &replaces;
+    })));
+    set_drop_observer(None);
+}

@@ -31,7 +31,7 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 #[inline]
 pub fn set_drop_observer(observer: Option<DropObserver>) {
     let previous = std::mem::replace(&mut *OBSERVER.write(), observer);
-    // Without the lock: dropping an observer runs user code.
+    // Without the lock: the drop of a callback is user code, which may register another one or fail to release a handle.
     drop(previous);
 }
 
