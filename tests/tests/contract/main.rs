@@ -116,6 +116,7 @@ mod stream_attribute;
 mod stream_memory_operation;
 mod stream_pool;
 mod stream_raw;
+mod subscriber;
 mod teardown;
 mod tensor_map;
 mod texture;
