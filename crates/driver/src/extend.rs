@@ -27,7 +27,9 @@
 //!    [`Exclusive`]. A waker is held by a [`TaskWaker`]. The body of an `extern "C"` function is a [`contain_callback`]. Events of `tracing`
 //!    are emitted by `emit_event!`.
 
-pub use crate::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
+pub use crate::base::capture_guard::{
+    NOT_WHILE_CAPTURING, PASS_THE_SCOPE, recorded_capture, refuse_wait,
+};
 pub use crate::base::capture_mode::{
     with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible,
 };

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use curium_driver::extend::{Entered, PASS_THE_SCOPE};
+use curium_driver::extend::{Entered, PASS_THE_SCOPE, recorded_capture};
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUcontext;
 use curium_driver::{Stream, emit_event};
@@ -39,6 +39,9 @@ pub struct Group<'a> {
     used: SmallVec<[Using<Arc<Shared>>; 1]>,
     /// The context of the first operation, which is current until the group has ended.
     entered: Option<(CUcontext, Entered<'a>)>,
+    /// The capture that the thread recorded when the group started. An operation of a group keeps its capture open, so the end of a capture
+    /// within the group would wait for the end of the group.
+    capture: usize,
     is_open: bool,
 }
 
@@ -112,6 +115,7 @@ impl<'a> Group<'a> {
             operations: SmallVec::new(),
             used: SmallVec::new(),
             entered: None,
+            capture: recorded_capture(),
             is_open: false,
         }
     }
@@ -130,7 +134,7 @@ impl<'a> Group<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`Communicator::enqueue`].
+    /// As for [`Communicator::enqueue`]. [`Error::Argument`] in a capture that began within the group.
     pub fn enqueue(
         &mut self,
         communicator: &mut Communicator,
@@ -150,6 +154,12 @@ impl<'a> Group<'a> {
         }
         communicator.expect_device(name, stream)?;
         stream.expect_captured(name, PASS_THE_SCOPE)?;
+        if recorded_capture() != self.capture {
+            return Err(ArgumentError::refused(
+                name,
+                "the group was started outside this capture; start it within the capture",
+            ));
+        }
         operation.form.expect_element(self.library)?;
         let count = operation.form.count(place, true)?;
         let index = self.begin_use(shared, name)?;

@@ -48,6 +48,13 @@ pub(crate) fn key() -> usize {
     KEY.get()
 }
 
+/// Returns a number that identifies the capture that this thread records; 0 outside a capture closure.
+#[must_use]
+#[inline]
+pub fn recorded_capture() -> usize {
+    key()
+}
+
 /// Returns `true` if this thread records the capture that has `identity`.
 #[inline]
 pub(crate) fn is_recording(identity: u64) -> bool {
