@@ -96,7 +96,7 @@ pub use self::lease::HostAccess;
 pub(crate) use self::lease::Lease;
 use self::lease::Leased;
 #[cfg(feature = "graphs")]
-pub(crate) use self::scope::CaptureLog;
+pub(crate) use self::scope::{CaptureLog, KeptValue};
 pub(crate) use self::scope::{Key, Scope};
 pub(crate) use self::sync_point::SyncPoints;
 #[cfg(feature = "graphs")]

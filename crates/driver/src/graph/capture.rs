@@ -376,9 +376,9 @@ fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
         .into_iter()
         .for_each(|lease| kept.add(&Resource::Lease(lease)));
     for other in others.into_values() {
-        match other.downcast::<ObjectReference>() {
-            Ok(object) => objects.push((*object).clone()),
-            Err(other) => kept.add(&Resource::Other(other)),
+        match other.downcast_ref::<ObjectReference>() {
+            Some(object) => objects.push(object.clone()),
+            None => kept.add(&Resource::Other(other)),
         }
     }
     (kept, objects)

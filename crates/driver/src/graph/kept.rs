@@ -1,6 +1,5 @@
 //! The objects that nodes keep alive.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::sync::Arc;
 use super::SemaphoreOwner;
 use super::object_reference::ObjectReference;
 use crate::Event;
-use crate::hazard::Lease;
+use crate::hazard::{KeptValue, Lease};
 use crate::kernel::Inner as Kernel;
 
 /// An object that a node uses for as long as it can run.
@@ -23,7 +22,7 @@ pub(crate) enum Resource {
     Lease(Lease),
     /// The owners of external semaphores.
     Semaphores(Arc<[Arc<dyn SemaphoreOwner>]>),
-    Other(Arc<dyn Any + Send + Sync>),
+    Other(KeptValue),
 }
 
 /// The objects that a set of nodes uses, without duplicates.
@@ -96,7 +95,7 @@ impl Resource {
             Self::Object(object) => object.as_raw().addr(),
             Self::Lease(lease) => lease.key(),
             Self::Semaphores(owners) => Arc::as_ptr(owners).addr(),
-            Self::Other(other) => Arc::as_ptr(other).addr(),
+            Self::Other(other) => other.address(),
             Self::Child(_) => 0,
         }
     }
@@ -111,7 +110,7 @@ impl Clone for Resource {
             Self::Object(object) => Self::Object(object.clone()),
             Self::Lease(lease) => Self::Lease(lease.clone()),
             Self::Semaphores(owners) => Self::Semaphores(Arc::clone(owners)),
-            Self::Other(other) => Self::Other(Arc::clone(other)),
+            Self::Other(other) => Self::Other(other.clone()),
         }
     }
 }

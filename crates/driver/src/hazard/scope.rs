@@ -12,6 +12,7 @@ use super::capture_gate::{CaptureGate, Closed, ThreadNumber};
 use super::history::History;
 use super::lease::{Lease, Leased, not_leasable};
 use super::{Accesses, OPERATION};
+use crate::base::release::contain;
 use crate::{Error, Result, Stream};
 
 /// A capture, as referenced by its streams. Streams held elsewhere keep it alive after the capture has ended.
@@ -27,7 +28,7 @@ pub(crate) struct CaptureLog {
     root: Stream,
     sync_points: u64,
     memory: HashMap<usize, Memory>,
-    kept: HashMap<Key, Arc<dyn Any + Send + Sync>>,
+    kept: HashMap<Key, KeptValue>,
     /// The memory that was allocated in the capture and not yet freed.
     allocations: Vec<CUdeviceptr>,
     /// The streams that were forked from the root.
@@ -41,6 +42,38 @@ pub(crate) enum Key {
     Event(usize),
     HostFunction(usize),
     Shared(usize),
+}
+
+/// A value that a graph keeps alive. The drop of a value of another crate is user code: its panic is caught, because the graph drops other
+/// values as well, and may itself be dropped by a panic.
+#[derive(Clone)]
+pub(crate) struct KeptValue(
+    /// `None` while it is dropped.
+    Option<Arc<dyn Any + Send + Sync>>,
+);
+
+impl KeptValue {
+    fn new(value: Arc<dyn Any + Send + Sync>) -> Self {
+        Self(Some(value))
+    }
+
+    /// Returns an address that is unique for as long as the value exists.
+    pub(crate) fn address(&self) -> usize {
+        self.0.as_ref().map_or(0, |value| Arc::as_ptr(value).addr())
+    }
+
+    /// Returns the value if it is a `T`.
+    pub(crate) fn downcast_ref<T: Any>(&self) -> Option<&T> {
+        self.0.as_ref()?.downcast_ref()
+    }
+}
+
+impl Drop for KeptValue {
+    fn drop(&mut self) {
+        if let Some(value) = self.0.take() {
+            contain(|| drop(value));
+        }
+    }
 }
 
 /// Memory that the capture uses, and its accesses by captured work.
@@ -145,7 +178,9 @@ impl Scope {
     #[inline]
     pub(crate) fn keep(&self, key: Key, value: impl FnOnce() -> Arc<dyn Any + Send + Sync>) {
         self.with(|log| {
-            log.kept.entry(key).or_insert_with(value);
+            log.kept
+                .entry(key)
+                .or_insert_with(|| KeptValue::new(value()));
         });
     }
 
@@ -183,7 +218,7 @@ impl CaptureLog {
 
     /// Returns the memory that the captured work accesses, and the other objects that it uses.
     #[inline]
-    pub(crate) fn into_parts(self) -> (Vec<Lease>, HashMap<Key, Arc<dyn Any + Send + Sync>>) {
+    pub(crate) fn into_parts(self) -> (Vec<Lease>, HashMap<Key, KeptValue>) {
         (
             self.memory
                 .into_values()
