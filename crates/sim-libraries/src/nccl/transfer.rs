@@ -1,8 +1,8 @@
 //! The operations on streams.
 
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use curium_nccl::sys::{
@@ -188,7 +188,7 @@ impl Transfer {
             };
             waiting.is_aborted.load(Relaxed) || waiting.link.is_ready(key)
         };
-        self.member.pending.fetch_add(1, Relaxed);
+        let pending = Mutex::new(Some(Pending::new(&self.member)));
         let member = Arc::clone(&self.member);
         let finish = move |operands: &mut [Vec<u8>]| {
             let run = runs.fetch_add(1, Relaxed);
@@ -198,9 +198,7 @@ impl Transfer {
                 let parts: Vec<_> = parts.into_iter().map(|(_, part)| part).collect();
                 operands[0].copy_from_slice(&operation.result(rank, &parts));
             }
-            if run == 0 {
-                member.pending.fetch_sub(1, Relaxed);
-            }
+            lock(&pending).take();
         };
         let target = Operand::write().with_run(self.target, len);
         let operation = LibraryOperation::new(self.operation.kind.name(), [target], finish)
@@ -223,6 +221,22 @@ impl Transfer {
             enqueue()
         };
         enqueued.map_err(|error| failed(ncclResult_t::ncclUnhandledCudaError, format!("{error:?}")))
+    }
+}
+
+/// An operation that was enqueued and has not run. It ends with its first run, or with the graph that was never launched.
+struct Pending(Arc<Member>);
+
+impl Pending {
+    fn new(member: &Arc<Member>) -> Self {
+        member.pending.fetch_add(1, Relaxed);
+        Self(Arc::clone(member))
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.pending.fetch_sub(1, Relaxed);
     }
 }
 
