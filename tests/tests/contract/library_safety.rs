@@ -2,22 +2,26 @@
 //! lie, memory of a handle that other work uses, and extreme shapes.
 #![cfg(not(miri))]
 
+use std::cell::OnceCell;
 use std::error::Error;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use curium_blas::lt::{BlasLt, Matmul, MatmulPlan, PlanOptions, TypedLayout};
 use curium_blas::{
     BandLayout, Banded, Batches, Blas, Matrix, MatrixLayout, MatrixMut, Packed, Triangle, Vector,
     VectorMut,
 };
+use curium_driver::hazard::AccessGuard;
 use curium_driver::{Graph, GraphExec, Stream};
 use curium_fft::{Complex32, Embedding, Plan, Shape};
 use curium_memory::{
     AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer,
     PinnedFlags, copy,
 };
-use curium_nccl::{Communicator, Reduction, UniqueId};
+use curium_nccl::{Communicator, Operation, Reduction, RegisteredBuffer, UniqueId};
 use curium_rand::{
     Algorithm, Generator, Mrg32k3a, Mt19937, Mtgp32, Philox4x32, ScrambledSobol32,
     ScrambledSobol64, Sobol32, Sobol64, Xorwow,
@@ -624,6 +628,221 @@ fn extreme_leading_dimensions_of_fp8_are_errors() -> Result {
             created > 0,
             "the shapes are valid but for the leading dimension"
         );
+        Ok(())
+    })
+}
+
+/// An operation of a group keeps its capture open, which would wait forever at its end.
+#[test]
+fn group_refuses_a_capture_that_began_in_it() -> Result {
+    on_checked_simulator(|test| {
+        let stream = test.stream();
+        let nccl = nccl();
+        let id = UniqueId::new(&nccl)?;
+        let mut rank = Communicator::new(&nccl, stream.context(), id, 0, 1)?;
+        let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
+        let scopes = OnceCell::<Stream>::new();
+        let grouped = nccl.group(|group| {
+            Graph::capture(stream.context(), |scope| {
+                let scope = scopes.get_or_init(|| Stream::clone(scope));
+                let operation = Operation::all_reduce_in_place(&mut memory, Reduction::Sum);
+                group.enqueue(&mut rank, scope, operation)
+            })
+            .map(drop)
+        });
+        expect_refused(grouped, "outside this capture")?;
+        Graph::capture(stream.context(), |scope| {
+            nccl.group(|group| {
+                let operation = Operation::all_reduce_in_place(&mut memory, Reduction::Sum);
+                group.enqueue(&mut rank, scope, operation)
+            })
+        })?;
+        Ok(())
+    })
+}
+
+/// A capture of other memory does not take references to a registration, which would look like those of a graph.
+#[test]
+fn capture_does_not_share_other_registrations() -> Result {
+    on_checked_simulator(|test| {
+        let stream = test.stream();
+        let nccl = nccl();
+        let id = UniqueId::new(&nccl)?;
+        let mut rank = Communicator::new(&nccl, stream.context(), id, 0, 1)?;
+        let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
+        for _ in 0..10 {
+            let mut registered = Vec::new();
+            for _ in 0..100 {
+                let memory = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
+                registered.push(rank.register(memory)?);
+            }
+            thread::scope(|scope| {
+                let released = scope.spawn(|| {
+                    let released: curium_nccl::Result<Vec<_>> = registered
+                        .into_iter()
+                        .map(RegisteredBuffer::into_inner)
+                        .collect();
+                    released.map(drop)
+                });
+                while !released.is_finished() {
+                    Graph::capture(stream.context(), |scope| {
+                        (0..20).try_for_each(|_| {
+                            rank.all_reduce_in_place(scope, &mut memory, Reduction::Sum)
+                        })
+                    })?;
+                }
+                Ok::<_, Box<dyn Error>>(released.join().map_err(|_| "it does not panic")??)
+            })?;
+        }
+        Ok(())
+    })
+}
+
+/// Memory of another crate's type whose drop panics.
+struct PanicsOnDrop(DeviceBuffer<f32>);
+
+impl AsDeviceSlice for PanicsOnDrop {
+    type Element = f32;
+
+    fn as_device_slice(&self) -> DeviceSlice<'_, f32> {
+        self.0.as_slice()
+    }
+}
+
+impl AsDeviceSliceMut for PanicsOnDrop {
+    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, f32> {
+        self.0.as_slice_mut()
+    }
+}
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        panic!("this panic is part of the test")
+    }
+}
+
+/// The panic would make the drop of the graph panic, and leak the other memory that it leases.
+#[test]
+fn graph_drops_memory_whose_drop_panics() -> Result {
+    on_checked_simulator(|test| {
+        let stream = test.stream();
+        let nccl = nccl();
+        let id = UniqueId::new(&nccl)?;
+        let mut rank = Communicator::new(&nccl, stream.context(), id, 0, 1)?;
+        let memory = PanicsOnDrop(DeviceBuffer::zeroed(&stream, 64)?);
+        let mut registered = rank.register(memory)?;
+        let graph = Graph::capture(stream.context(), |scope| {
+            rank.all_reduce_in_place(scope, &mut registered, Reduction::Sum)
+        })?;
+        let mut executable = graph.instantiate()?;
+        executable.launch(&stream)?;
+        drop((registered, graph, executable));
+        Ok(())
+    })
+}
+
+/// A value that a graph keeps for a crate that extends this one.
+struct KeptPanicsOnDrop;
+
+impl Drop for KeptPanicsOnDrop {
+    fn drop(&mut self) {
+        panic!("this panic is part of the test")
+    }
+}
+
+/// The drops of values that a graph keeps do not make the drop of the graph panic, nor a capture that fails.
+#[test]
+fn graph_drops_values_whose_drop_panics() -> Result {
+    on_checked_simulator(|test| {
+        let context = test.context();
+        for fails in [false, true] {
+            let graph = Graph::capture(&context, |scope| {
+                let guard = AccessGuard::new(scope)?;
+                guard.keep(&Arc::new(KeptPanicsOnDrop));
+                guard.keep(&Arc::new(KeptPanicsOnDrop));
+                if fails {
+                    return Err(curium_driver::Error::argument("test", "it fails"));
+                }
+                Ok(())
+            });
+            assert_eq!(graph.is_err(), fails);
+            if let Ok(graph) = graph {
+                drop(graph.instantiate()?);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// NCCL would keep an address that is mapped only while the graph runs.
+#[test]
+fn memory_of_a_graph_is_not_registered() -> Result {
+    on_checked_simulator(|test| {
+        let stream = test.stream();
+        let nccl = nccl();
+        let id = UniqueId::new(&nccl)?;
+        let mut rank = Communicator::new(&nccl, stream.context(), id, 0, 1)?;
+        let mut memory = None;
+        let graph = Graph::capture(stream.context(), |scope| -> curium_driver::Result<()> {
+            memory = Some(DeviceBuffer::<f32>::zeroed(scope, 64)?);
+            Ok(())
+        })?;
+        let memory = memory.ok_or("there is memory")?;
+        expect_refused(rank.register(memory).map(drop), "allocated in a capture")?;
+        drop(graph);
+        Ok(())
+    })
+}
+
+/// One thread is in a group with two communicators. A second one releases memory that is registered with the second communicator, and waits
+/// for the launch of a third one, which waits for the group.
+#[test]
+fn release_does_not_keep_a_group_waiting() -> Result {
+    on_checked_simulator(|test| {
+        let [stream, launching] = [test.stream(), test.stream()];
+        let nccl = nccl();
+        let [mut first, mut second] = [
+            Communicator::new(&nccl, stream.context(), UniqueId::new(&nccl)?, 0, 1)?,
+            Communicator::new(&nccl, stream.context(), UniqueId::new(&nccl)?, 0, 1)?,
+        ];
+        let mut other = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
+        // A launch claims memory in the order of addresses, which differs between the rounds.
+        for round in 0..8 {
+            let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
+            let mut registered = second.register(DeviceBuffer::<f32>::zeroed(&stream, 64)?)?;
+            // Only the lease of the registered memory is in the graph: not its registration.
+            let graph = Graph::capture(stream.context(), |scope| -> curium_driver::Result<()> {
+                if round % 2 == 0 {
+                    memory.fill_on(scope, 1.0)?;
+                }
+                registered.as_device_slice_mut().fill_on(scope, 1.0)?;
+                memory.fill_on(scope, 2.0)
+            })?;
+            let mut executable = graph.instantiate()?;
+            thread::scope(|scope| {
+                let (nccl, stream, launching) = (&nccl, &stream, &launching);
+                let (first, second) = (&mut first, &mut second);
+                let (memory, other) = (&mut memory, &mut other);
+                let (started, wait_for_start) = mpsc::channel();
+                let group = scope.spawn(move || {
+                    nccl.group(|group| {
+                        let operation = Operation::all_reduce_in_place(memory, Reduction::Sum);
+                        group.enqueue(first, stream, operation)?;
+                        let _ = started.send(());
+                        thread::sleep(Duration::from_millis(60));
+                        let operation = Operation::all_reduce_in_place(other, Reduction::Sum);
+                        group.enqueue(second, stream, operation)
+                    })
+                });
+                wait_for_start.recv()?;
+                let launch = scope.spawn(move || executable.launch(launching));
+                thread::sleep(Duration::from_millis(20));
+                drop(registered.into_inner()?);
+                group.join().map_err(|_| "it does not panic")??;
+                launch.join().map_err(|_| "it does not panic")??;
+                Ok::<_, Box<dyn Error>>(())
+            })?;
+        }
         Ok(())
     })
 }

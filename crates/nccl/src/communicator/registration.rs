@@ -4,8 +4,8 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::{fmt, mem};
 
 use curium_driver::extend::{dropping, leak, refuse_wait};
@@ -117,6 +117,15 @@ pub(crate) struct Registration {
     memory: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
+/// A registration in the list of its communicator.
+#[derive(Debug)]
+pub(super) struct KnownRegistration {
+    registration: Weak<Registration>,
+    /// The address and the number of bytes. A search compares them without a reference to the registration, which would look like that of a
+    /// graph to the thread that releases the memory.
+    range: (u64, usize),
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Buffer,
@@ -204,6 +213,12 @@ impl Communicator {
         group::expect_none(operation)?;
         refuse_wait(operation)?;
         self.expect_device(operation, memory.stream())?;
+        if memory.stream().is_created_by_capture() {
+            return Err(ArgumentError::refused(
+                operation,
+                "the memory was allocated in a capture, and exists only while that graph runs",
+            ));
+        }
         let (address, bytes) = (memory.as_pointer().as_raw(), memory.byte_len());
         if bytes == 0 {
             return Err(ArgumentError::refused(operation, "the memory is empty"));
@@ -225,8 +240,11 @@ impl Communicator {
             memory: Mutex::new(None),
         });
         let mut registrations = self.shared.registrations.lock();
-        registrations.retain(|known| known.strong_count() > 0);
-        registrations.push(Arc::downgrade(&registration));
+        registrations.retain(|known| known.registration.strong_count() > 0);
+        registrations.push(KnownRegistration {
+            registration: Arc::downgrade(&registration),
+            range: (address, bytes),
+        });
         Ok(registration)
     }
 }
@@ -346,14 +364,19 @@ impl Registration {
 
     /// Waits for the accesses to the memory. Does nothing if the communicator has ended.
     fn wait<T>(&self, memory: &mut DeviceSliceMut<'_, T>) -> Result<()> {
-        let Ok(_using) = Using::begin_to_end(&*self.shared, RELEASE) else {
+        if self.shared.has_ended() {
             return Ok(());
-        };
+        }
         let stream = memory.stream().clone();
+        // Before the use of the communicator: this may wait for the launch of a graph, and the launch for the group of a thread that is
+        // about to use the communicator.
         let mut guard = AccessGuard::new(&stream)?;
         // SAFETY: no operation is enqueued.
         unsafe { Argument::<&mut [T]>::bind(memory, &mut guard) }?;
         drop(guard);
+        let Ok(_using) = Using::begin_to_end(&*self.shared, RELEASE) else {
+            return Ok(());
+        };
         self.shared.wait(RELEASE, &stream)
     }
 
@@ -400,19 +423,27 @@ impl Registration {
         let error = curium_driver::Error::argument("RegisteredBuffer::drop", error.to_string());
         leak(driver, LeakedMemory::new(1, self.bytes as u64), &error);
     }
+}
 
+impl KnownRegistration {
     fn overlaps(&self, (address, bytes): (u64, usize)) -> bool {
-        address < self.address + self.bytes as u64 && self.address < address + bytes as u64
+        let (own_address, own_bytes) = self.range;
+        address < own_address + own_bytes as u64 && own_address < address + bytes as u64
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if let Some(Err(error)) = dropping(|| self.end())
-            && let Some(memory) = self.memory.get_mut().take()
-        {
+        let ended = dropping(|| self.end());
+        let Some(memory) = self.memory.get_mut().take() else {
+            return;
+        };
+        if let Some(Err(error)) = ended {
             mem::forget(memory);
             self.report_leak(&error);
+        } else {
+            // The memory has a type of the user, and the graph that kept it may be dropped anywhere.
+            contain(|| drop(memory));
         }
     }
 }
@@ -430,19 +461,21 @@ impl Shared {
     fn keep_captured(self: &Arc<Self>, guard: &AccessGuard<'_>, ranges: [Option<(u64, usize)>; 2]) {
         guard.keep(self);
         self.set_captured();
-        let known: Vec<_> = self
+        let used: Vec<_> = self
             .registrations
             .lock()
             .iter()
-            .filter_map(std::sync::Weak::upgrade)
+            .filter(|known| {
+                ranges
+                    .into_iter()
+                    .flatten()
+                    .any(|range| known.overlaps(range))
+            })
+            .filter_map(|known| known.registration.upgrade())
             .collect();
-        let used = known.iter().filter(|known| {
-            ranges
-                .into_iter()
-                .flatten()
-                .any(|range| known.overlaps(range))
-        });
-        used.for_each(|registration| guard.keep(registration));
+        for registration in &used {
+            guard.keep(registration);
+        }
     }
 }
 

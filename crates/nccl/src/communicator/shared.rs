@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{ptr, thread};
@@ -12,7 +12,7 @@ use curium_driver::{Context, Stream, emit_event};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::outstanding::Outstanding;
-use super::registration::Registration;
+use super::registration::KnownRegistration;
 use super::watch::Watch;
 use crate::error::{Error, Result, TimeoutError};
 use crate::group;
@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     /// The [identity](group::thread_identity) of the thread that has locked `in_use` for a call, or 0.
     pub(super) user: AtomicUsize,
     /// The memory that is registered, for captures.
-    pub(super) registrations: Mutex<Vec<Weak<Registration>>>,
+    pub(super) registrations: Mutex<Vec<KnownRegistration>>,
     /// Dropped after the communicator has ended.
     _output: Option<Output>,
 }
