@@ -8,6 +8,7 @@ use super::using::Using;
 use super::{Communicator, create};
 use crate::error::{ArgumentError, Result};
 use crate::group;
+use crate::operation::Place;
 use crate::sys::{Api, NCCL_SHRINK_ABORT, NCCL_SHRINK_DEFAULT, NCCL_SPLIT_NOCOLOR, ncclComm_t};
 use curium_driver::sys::call;
 
@@ -128,9 +129,13 @@ impl Communicator {
         }
         // SAFETY: NCCL has just created the communicator.
         let place = unsafe { create::place(library.api(), raw) };
-        let place = place.unwrap_or(crate::operation::Place { rank: 0, size: 0 });
-        Ok(Some(Self::from_shared(Shared::created(
-            output, library, context, place, *timeout,
-        )?)))
+        let known = *place.as_ref().unwrap_or(&Place { rank: 0, size: 0 });
+        let child = Shared::created(output, library, context, known, *timeout)?;
+        if let Err(error) = place {
+            // Lengths could not be checked. The drop aborts the communicator.
+            child.fail();
+            return Err(error);
+        }
+        Ok(Some(Self::from_shared(child)))
     }
 }
