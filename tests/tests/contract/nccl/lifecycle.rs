@@ -1,13 +1,16 @@
 //! Communicators that grow, and their end in two steps.
 
+use std::ffi::c_int;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_nccl::{Communicator, CommunicatorOptions, Error, Reduction, UniqueId};
+use curium_nccl::sys::{ncclComm_t, ncclResult_t};
+use curium_nccl::{Communicator, CommunicatorOptions, Error, Nccl, Reduction, UniqueId};
+use curium_sim::Config;
 use curium_sim_libraries::{NcclFault, live_communicators};
-use curium_tests::{in_new_process, uses_cuda};
+use curium_tests::{in_new_process, on_simulator, uses_cuda};
 
-use super::{Rank, context, nccl, on_devices, on_ranks_with};
+use super::{Rank, context, nccl, on_devices, on_ranks_with, simulated_functions};
 
 /// Reduces once, and ends the communicator.
 fn reduce_and_close(mut rank: Rank) {
@@ -264,4 +267,25 @@ fn future_of_finalizing_that_is_dropped_leaves_the_rest_to_the_end() {
             rank.close();
         },
     );
+}
+
+/// A function of an NCCL that does not report the rank.
+unsafe extern "C" fn without_rank(_: ncclComm_t, _: *mut c_int) -> ncclResult_t {
+    ncclResult_t::ncclInternalError
+}
+
+/// Without the rank and the number of ranks, no length could be checked.
+#[test]
+fn split_without_a_rank_is_an_error() {
+    on_simulator(Config::new(), |driver, _| {
+        let mut api = simulated_functions();
+        api.ncclCommUserRank = Some(without_rank);
+        // SAFETY: the other functions are those of the library for simulated devices.
+        let library = unsafe { Nccl::from_api(api) }.expect("it reports a version");
+        let id = UniqueId::new(&library).expect("it is simulated");
+        let context = context(driver.driver(), 0);
+        let mut rank = Communicator::new(&library, &context, id, 0, 1).expect("there is one rank");
+        let split = rank.split(Some(0), 0);
+        assert!(matches!(split, Err(Error::Call(_))), "{split:?}");
+    });
 }
