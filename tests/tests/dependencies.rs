@@ -66,7 +66,10 @@ const ARROWS: [(&str, &[&str]); 22] = [
         &["curium-driver", "curium-macros", "curium-memory"],
     ),
     ("curium-kernel-build", &[]),
-    ("curium-test-kernels", &["curium-kernel", "curium-kernel-build"]),
+    (
+        "curium-test-kernels",
+        &["curium-kernel", "curium-kernel-build"],
+    ),
     (
         "curium-example-saxpy",
         &["curium", "curium-kernel", "curium-kernel-build"],

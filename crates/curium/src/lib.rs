@@ -103,13 +103,13 @@ mod error;
 
 #[cfg(feature = "blas")]
 pub use curium_blas as blas;
-#[cfg(feature = "derive")]
-pub use curium_macros::ByValue;
 pub use curium_driver as driver;
 #[cfg(not(feature = "nvrtc"))]
 pub use curium_driver::kernels;
 #[cfg(feature = "fft")]
 pub use curium_fft as fft;
+#[cfg(feature = "derive")]
+pub use curium_macros::ByValue;
 pub use curium_memory as memory;
 pub use curium_memory::bytemuck;
 #[cfg(feature = "nccl")]
@@ -127,8 +127,6 @@ pub use self::error::find_error;
 pub mod prelude {
     //! The most commonly used items.
 
-    #[cfg(feature = "derive")]
-    pub use curium_macros::ByValue;
     #[cfg(feature = "graphs")]
     pub use curium_driver::Graph;
     pub use curium_driver::{
@@ -136,6 +134,8 @@ pub mod prelude {
         EventFlags, Kernel, LaunchConfig, Library, Module, SafeKernel, Stream, StreamFlags,
         StreamOptions,
     };
+    #[cfg(feature = "derive")]
+    pub use curium_macros::ByValue;
     pub use curium_memory::{
         DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer, PinnedFlags, UnifiedBuffer, copy,
     };

@@ -12,7 +12,7 @@ use super::capture_gate::{CaptureGate, Closed, ThreadNumber};
 use super::history::History;
 use super::lease::{Lease, Leased, not_leasable};
 use super::{Accesses, OPERATION};
-use crate::base::release::contain;
+use crate::base::contain::contain;
 use crate::{Error, Result, Stream};
 
 /// A capture, as referenced by its streams. Streams held elsewhere keep it alive after the capture has ended.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::{fmt, mem};
 
-use curium_driver::extend::{dropping, leak, refuse_wait};
+use curium_driver::extend::{contain, dropping, leak, refuse_wait};
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, Driver, LeakedMemory, emit_event};
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
