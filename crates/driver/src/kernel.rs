@@ -110,9 +110,8 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        let handle = self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
@@ -147,9 +146,8 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        let handle = self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
@@ -183,9 +181,8 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        let handle = self.inner.begin(&mut guard)?;
         arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
@@ -252,9 +249,8 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
-        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        let handle = self.inner.begin(&mut guard)?;
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
             self.inner
@@ -283,9 +279,8 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<CUgraphDeviceNode> {
-        let handle = self.inner.launch_handle(stream)?;
         let mut guard = AccessGuard::outside_captures(stream);
-        self.inner.begin(&mut guard)?;
+        let handle = self.inner.begin(&mut guard)?;
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
         let raw_config = attributes.launch_config_mut(&config, stream.as_raw());

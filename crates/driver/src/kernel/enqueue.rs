@@ -13,55 +13,44 @@ use crate::kernel::launch::{self, LaunchAttributes, LaunchConfig};
 use crate::{Result, Stream};
 
 impl Inner {
-    /// Returns the handle for launches on `stream`: that of the module in its context if the driver has no libraries.
+    /// Prepares a launch on the guard's stream, and returns the handle to launch: that of the module in the stream's context if the driver
+    /// has no libraries. The driver rejects a launch without threads, which is recognized by its error.
     #[inline]
-    pub(super) fn launch_handle(&self, stream: &Stream) -> Result<CUfunction> {
-        if self.is_unbound() {
-            return self.module_handle(stream);
-        }
-        Ok(self.raw.raw())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn module_handle(&self, stream: &Stream) -> Result<CUfunction> {
-        self.driver.expect_same(stream.driver(), "Kernel::launch")?;
-        self.function("Kernel::launch", stream.context())
-    }
-
-    /// Prepares a launch on the guard's stream. The driver rejects a launch without threads, which is recognized by its
-    /// error.
-    #[inline]
-    pub(super) fn begin(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        if guard.stream().runs_work_of(&self.driver) {
-            Ok(())
+    pub(super) fn begin(&self, guard: &mut AccessGuard<'_>) -> Result<CUfunction> {
+        let handle = self.raw.raw();
+        if !handle.is_null() && guard.stream().runs_work_of(&self.driver) {
+            Ok(handle)
         } else {
-            self.begin_captured(guard)
+            self.begin_elsewhere(guard)
         }
     }
 
     /// Prepares a launch if the stream belongs to another driver or is being captured (its graph keeps the kernel
-    /// alive), or if this thread is in a capture closure.
+    /// alive), if this thread is in a capture closure, or if the kernel has no handle.
     #[cold]
     #[inline(never)]
-    fn begin_captured(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+    fn begin_elsewhere(&self, guard: &mut AccessGuard<'_>) -> Result<CUfunction> {
         let stream = guard.stream();
         self.driver.expect_same(stream.driver(), "Kernel::launch")?;
         stream.expect_captured("Kernel::launch", PASS_THE_SCOPE)?;
+        // Before the access begins, because it may load code.
+        let handle = if self.is_unbound() {
+            self.function("Kernel::launch", stream.context())?
+        } else {
+            self.raw.raw()
+        };
         guard.enter()?;
         if let Some(scope) = guard.scope() {
-            scope.keep(Key::Kernel(self.raw.raw().addr()), || {
-                Arc::new(self.clone())
-            });
+            scope.keep(Key::Kernel(handle.addr()), || Arc::new(self.clone()));
         }
-        Ok(())
+        Ok(handle)
     }
 
     /// Enqueues a launch.
     ///
     /// # Safety
     ///
-    /// `handle` is the [launch handle](Inner::launch_handle) for this stream, `values` holds the address of a value for each parameter,
+    /// `handle` is the handle that [`Inner::begin`] returned for this stream, `values` holds the address of a value for each parameter,
     /// and the kernel may run with them.
     #[inline]
     pub(super) unsafe fn enqueue(
