@@ -17,7 +17,14 @@ const SCRIPT: &str = include_str!("gpu/run.sh");
 const TEST_PACKAGES: &[&str] = &["curium-tests"];
 
 /// Tests that read the sources, or run cargo or rustc.
-const NEED_SOURCES: &[&str] = &["book", "compile_fail", "dependencies", "load"];
+const NEED_SOURCES: &[&str] = &[
+    "book",
+    "compile_fail",
+    "conventions",
+    "dependencies",
+    "load",
+    "safe_interfaces",
+];
 
 /// The benchmarks that run on a real driver.
 const BENCHES: &[&str] = &["open", "staging", "wake"];

@@ -1,4 +1,21 @@
-//! Human-readable sizes.
+//! Human-readable sizes, and files of bounded size.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// Reads a file of at most `max` bytes. A device or a pipe may never end.
+pub(crate) fn read_file(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(max.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        let message = format!("the file is larger than {}", size(max));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
 
 /// Formats a size in the largest unit that fits.
 pub(crate) fn size(bytes: u64) -> String {
@@ -17,6 +34,16 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn file_without_end_is_an_error() -> io::Result<()> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), "1234")?;
+        assert_eq!(read_file(file.path(), 4)?, b"1234");
+        let error = read_file(file.path(), 3).expect_err("the file has 4 bytes");
+        assert_eq!(error.to_string(), "the file is larger than 3 bytes");
+        Ok(())
+    }
 
     #[test]
     fn sizes_are_shown_in_the_largest_unit_that_fits() {

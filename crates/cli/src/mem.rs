@@ -10,8 +10,12 @@ use anyhow::{Context as _, Result, ensure};
 use curium::memory::diagnostics::{AllocationLog, CacheSample, EventKind, Snapshot, UsageSample};
 
 use self::chart::Chart;
+use crate::bytes::read_file;
 use crate::count::counted;
 use crate::terminal::ColorChoice;
+
+/// The maximum size of an allocation log in bytes.
+const MAX_LOG: u64 = 1 << 30;
 
 /// Draw memory over time from an allocation log
 ///
@@ -141,7 +145,8 @@ impl Summary {
 }
 
 fn read(path: &Path) -> Result<AllocationLog> {
-    let text = fs::read_to_string(path)
+    let text = read_file(path, MAX_LOG)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
         .with_context(|| format!("the log {} could not be read", path.display()))?;
     text.parse()
         .with_context(|| format!("{} is not an allocation log", path.display()))

@@ -3,11 +3,12 @@
 use core::f32::consts::{LN_2, LOG2_E};
 
 use crate::intrinsics as device;
+use crate::thread::sealed;
 
 /// Functions of `f32` and `f64`. Unless stated otherwise they are correctly rounded.
 ///
-/// The functions of `f32` do not use `f64`. On the host, the standard library's methods of the same name are used.
-pub trait Float: Copy {
+/// The functions of `f32` do not use `f64`. On the host, the standard library's methods of the same name are used. The trait is sealed.
+pub trait Float: sealed::Sealed + Copy {
     /// Returns the square root.
     #[must_use]
     fn sqrt(self) -> Self;
@@ -67,8 +68,8 @@ float! { f64:
     round_ties_even = round_ties_even_f64();
 }
 
-/// Functions of `f32` that are fast on the device, with the stated errors.
-pub trait FastMath: Copy {
+/// Functions of `f32` that are fast on the device, with the stated errors. The trait is sealed.
+pub trait FastMath: sealed::Sealed + Copy {
     /// Returns the exponential function, with an error of 2 ulp, as CUDA's `expf`.
     #[doc(alias = "expf")]
     #[must_use]

@@ -10,11 +10,11 @@ use crate::intrinsics as device;
 use crate::registers::Registers;
 use crate::scope::Launch;
 use crate::shared::{Shared, SharedStatic, StaticShared};
-use crate::thread::sealed::Sealed;
+use crate::thread::sealed;
 use crate::warp::{ALL, Lanes, WHOLE_WARP, Warp, lane_index};
 
 /// Numbers that the lanes of a warp exchange. The trait is sealed.
-pub trait Shuffle: Copy + Send + Sync + AnyBitPattern + Sealed {
+pub trait Shuffle: sealed::Sealed + Copy + Send + Sync + AnyBitPattern {
     /// Applies a shuffle to each 32-bit word of the value.
     #[doc(hidden)]
     fn map_words(self, shuffle: impl Fn(u32) -> u32) -> Self;
@@ -22,7 +22,7 @@ pub trait Shuffle: Copy + Send + Sync + AnyBitPattern + Sealed {
 
 macro_rules! shuffle {
     ($($ty:ty: $to:expr, $from:expr;)*) => {$(
-        impl Sealed for $ty {}
+        impl sealed::Sealed for $ty {}
         impl Shuffle for $ty {
             #[inline(always)]
             fn map_words(self, shuffle: impl Fn(u32) -> u32) -> Self {
@@ -40,7 +40,7 @@ shuffle! {
 
 macro_rules! wide_shuffle {
     ($($ty:ty: $to:expr, $from:expr;)*) => {$(
-        impl Sealed for $ty {}
+        impl sealed::Sealed for $ty {}
         impl Shuffle for $ty {
             #[inline(always)]
             fn map_words(self, shuffle: impl Fn(u32) -> u32) -> Self {

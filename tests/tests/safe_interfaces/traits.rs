@@ -36,6 +36,17 @@ const OPEN: &[(&str, &str, &str)] = &[
         "a callback; the caller of the unsafe `GraphSemaphore::new` guarantees that the owner keeps the semaphore alive",
     ),
     (
+        "kernel",
+        "HostKernel",
+        "only `unsafe` code makes a `Function` of a type, which is what launches it",
+    ),
+    ("kernel", "HostScope", "its supertrait `Scope` is unsafe"),
+    (
+        "kernel",
+        "Table",
+        "it has no items, and only tables are compared with tables",
+    ),
+    (
         "memory",
         "AnyBitPattern",
         "its supertrait is bytemuck's unsafe trait, and it is implemented for every type with that one",

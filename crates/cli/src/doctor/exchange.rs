@@ -14,12 +14,16 @@ mod json {
     use anyhow::{Context as _, Result};
     use serde::Serialize;
 
+    use crate::bytes::read_file;
     use crate::doctor::environment::Environment;
     use crate::doctor::finding::Finding;
     use crate::doctor::report::Report;
 
     /// The JSON schema of `--json`.
     const SCHEMA: &str = include_str!("../../schema/doctor.schema.json");
+
+    /// The maximum size of a saved environment in bytes.
+    const MAX_FILE: u64 = 64 << 20;
 
     /// The version of the schema.
     const VERSION: u32 = 1;
@@ -91,8 +95,8 @@ mod json {
     }
 
     fn read(path: &Path) -> Result<Environment> {
-        let text =
-            fs::read(path).with_context(|| format!("{} could not be read", path.display()))?;
+        let text = read_file(path, MAX_FILE)
+            .with_context(|| format!("{} could not be read", path.display()))?;
         serde_json::from_slice(&text)
             .with_context(|| format!("{} is not a file of `curium doctor --save`", path.display()))
     }

@@ -16,10 +16,8 @@ pub(crate) struct Header {
 impl Header {
     /// Parses the header of `text`, if it is PTX.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let mut words = text
-            .lines()
-            .map(|line| line.split("//").next().unwrap_or_default())
-            .flat_map(str::split_whitespace);
+        let code = without_comments(text);
+        let mut words = code.split_whitespace();
         words.find(|word| *word == ".version")?;
         let version = pair(words.next()?)?;
         words.find(|word| *word == ".target")?;
@@ -41,6 +39,24 @@ impl Header {
     }
 }
 
+/// Replaces each comment by a space.
+fn without_comments(text: &str) -> String {
+    let mut code = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('/') {
+        let (before, comment) = rest.split_at(start);
+        code.push_str(before);
+        let (end, length) = match comment.as_bytes().get(1) {
+            Some(b'/') => (comment.find('\n'), 1),
+            Some(b'*') => (comment[2..].find("*/").map(|end| end + 2), 2),
+            _ => (Some(0), 1),
+        };
+        code.push(' ');
+        rest = end.map_or("", |end| &comment[end + length..]);
+    }
+    code + rest
+}
+
 /// Parses two numbers separated by a dot.
 pub(crate) fn pair(text: &str) -> Option<Version> {
     let (major, minor) = text.split_once('.')?;
@@ -55,14 +71,12 @@ mod tests {
     fn header_is_read_past_comments() {
         let text = "//\n// .version 1.0\n.version 8.7\n.target sm_90a, texmode_independent\n.address_size 64\n";
         let header = Header::of(text).expect("this is PTX");
-        assert_eq!(
-            header,
-            Header {
-                version: (8, 7),
-                target: "sm_90a".to_owned()
-            }
-        );
+        assert_eq!(header.version, (8, 7));
+        assert_eq!(header.target, "sm_90a");
         assert_eq!(header.needs(), Some(((9, 0), true)));
+        let commented = "/* .version 1.0 // */.version 8.7 /*/ .target sm_10 */ .target sm_90a, texmode_independent";
+        assert_eq!(Header::of(commented), Some(header));
+        assert_eq!(Header::of("/* .version 8.7 .target sm_90"), None);
         assert_eq!(Header::of("int main() {}"), None);
         assert_eq!(Header::of(".version 8.7\n.target \x1b[31mred\n"), None);
     }
