@@ -30,7 +30,8 @@ use crate::{Context, Driver, Error, Result, Returned, Stream};
 pub struct GraphExec {
     raw: Handle<CUgraphExec_st>,
     keeps: Box<Keeps>,
-    context: Context,
+    /// Dropped by [`Drop`], which may have to move it to another thread.
+    context: ManuallyDrop<Context>,
     _not_sync: PhantomData<Cell<()>>,
 }
 
@@ -308,18 +309,25 @@ impl GraphExec {
         Self {
             raw: Handle::new(raw),
             keeps,
-            context: context.clone(),
+            context: ManuallyDrop::new(context.clone()),
             _not_sync: PhantomData,
         }
     }
 
-    /// Moves everything to a background thread that drops it, since the driver permits no call on this one.
+    /// Moves everything to a background thread that drops it, since the driver permits no call on this one: it may have the last handle of
+    /// the context.
+    ///
+    /// # Safety
+    ///
+    /// The context is not used again.
     #[cold]
-    fn drop_later(&mut self) {
+    unsafe fn drop_later(&mut self) {
+        // SAFETY: the caller does not use the context again.
+        let context = unsafe { ManuallyDrop::take(&mut self.context) };
         let moved = ManuallyDrop::new(Self {
             raw: Handle::new(self.raw.raw()),
             keeps: std::mem::take(&mut self.keeps),
-            context: self.context.clone(),
+            context: ManuallyDrop::new(context),
             _not_sync: PhantomData,
         });
         self.raw.clear();
@@ -378,12 +386,14 @@ impl Drop for GraphExec {
     #[inline]
     fn drop(&mut self) {
         if is_in_host_callback() {
-            self.drop_later();
-            return;
+            // SAFETY: nothing follows.
+            return unsafe { self.drop_later() };
         }
         if !self.raw.is_cleared() {
             release(|| self.destroy());
         }
         self.retire_closures();
+        // SAFETY: nothing follows.
+        unsafe { ManuallyDrop::drop(&mut self.context) };
     }
 }
