@@ -63,7 +63,7 @@ pub fn matmul(
     });
 }
 
-/// c = a * b like [`matmul`], with tiles that are copied while the block computes.
+/// c = a * b like [`matmul`](fn@matmul), with tiles that are copied while the block computes.
 #[kernel]
 pub fn matmul_async(
     block: Block<16, 16>,

@@ -12,8 +12,7 @@ use crate::cargo::cargo;
 /// The target of kernels.
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// The parts of a toolchain that compile kernels without that target: `core` is built from `rust-src`. With `rust-src`, rustc's messages show
-/// other lines, which tests compare, so the toolchain of the workspace gets it only if the target is not to be had.
+/// The parts of a toolchain that compile kernels; `core` is built from `rust-src` where the target is not to be had.
 const COMPONENTS: [&str; 2] = ["llvm-tools", "rust-src"];
 
 /// The packages whose build scripts compile kernels, or whose tests do.
@@ -36,18 +35,14 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     if !rustup.is_ok_and(|status| status.success()) {
         return Ok(Outcome::Skipped("no rustup"));
     }
-    let target = Command::new("rustup")
+    // Some mirrors do not have the target.
+    Command::new("rustup")
         .args(["target", "add", TARGET])
         .status()?;
-    let components = if target.success() {
-        &COMPONENTS[..1]
-    } else {
-        &COMPONENTS
-    };
     run_all(
         Command::new("rustup")
             .args(["component", "add"])
-            .args(components),
+            .args(COMPONENTS),
     )?;
     run_all(
         cargo()
