@@ -81,6 +81,7 @@ const PROGRAM: &[&str] = &[
     "doctor",
     "info",
     "json",
+    "kernels",
     "man",
     "mem",
     "run",

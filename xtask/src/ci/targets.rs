@@ -28,6 +28,8 @@ const LIBRARIES: &[&str] = &[
     "curium-blas",
     "curium-rand",
     "curium-fft",
+    "curium-kernel",
+    "curium-kernel-build",
     "curium-nccl",
     "curium-macros",
     "curium-ptx",

@@ -83,8 +83,7 @@ impl GraphExec {
         config: LaunchConfig,
         arguments: impl NodeArguments<S>,
     ) -> Result<()> {
-        let bound = kernel.bound(self.context())?;
-        let inner = bound.inner();
+        let inner = kernel.inner();
         arguments.values_with(|values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for the rest.
@@ -136,6 +135,11 @@ impl GraphExec {
         config: &LaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<()> {
+        if kernel.is_unbound() {
+            let bound = kernel.bound_to(OPERATION, self.context())?;
+            // SAFETY: the caller is responsible for the kernel in every context.
+            return unsafe { self.set_kernel_values(node, &bound, config, values) };
+        }
         expect_kernel(self.context(), kernel, OPERATION)?;
         let params = params(kernel, self.context(), config, values);
         let set = self.with_own_node(OPERATION, node, |context, exec, raw| {

@@ -1,6 +1,7 @@
 //! Kernels bound to one context.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use curium_sys::{CUcontext, CUfunction, CUfunctionLoadingState, CUkernel, CUlibrary, CUmodule};
 
@@ -131,7 +132,7 @@ impl Kernel<Untyped> {
 
 impl Inner {
     /// Returns the kernel bound to `context`.
-    pub(super) fn bound_to(&self, operation: &'static str, context: &Context) -> Result<Self> {
+    pub(crate) fn bound_to(&self, operation: &'static str, context: &Context) -> Result<Self> {
         let raw = self.function(operation, context)?;
         let owner = match &self.owner {
             Owner::Library(library) | Owner::LibraryIn(library, _) => {
@@ -142,6 +143,8 @@ impl Inner {
         Ok(Self {
             raw: Handle::new(raw),
             owner,
+            // A look-up of its own, which `is_clone_of` tells from the kernel of the library.
+            name: Arc::from(&*self.name),
             ..self.clone()
         })
     }
