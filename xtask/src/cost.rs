@@ -85,14 +85,14 @@ const COSTS: &[Cost] = &[
         example: EXAMPLES[2],
         base: "c_groups",
         counted: "curium_groups",
-        bound: 620,
+        bound: 655,
     },
     Cost {
         what: "group of a send and a receive, beyond C's",
         example: EXAMPLES[2],
         base: "c_exchanges",
         counted: "curium_exchanges",
-        bound: 970,
+        bound: 1024,
     },
     Cost {
         what: "product of cuBLAS, beyond C's",
@@ -113,14 +113,14 @@ const COSTS: &[Cost] = &[
         example: EXAMPLES[3],
         base: "c_transforms",
         counted: "curium_transforms",
-        bound: 79,
+        bound: 100,
     },
     Cost {
         what: "generated numbers of cuRAND, beyond C's",
         example: EXAMPLES[3],
         base: "c_uniforms",
         counted: "curium_uniforms",
-        bound: 92,
+        bound: 113,
     },
 ];
 
