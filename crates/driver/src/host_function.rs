@@ -183,7 +183,7 @@ impl<T> Job<T> {
         if matches!(state.stage, Stage::Queued(_)) {
             let function = std::mem::replace(&mut state.stage, Stage::Ended(Some(Err(error))));
             drop(state);
-            // What the closure owns may panic, and the task is woken nevertheless.
+            // A destructor of a captured value may panic; the task is woken nevertheless.
             contain(move || drop(function));
         }
     }

@@ -1,4 +1,4 @@
-//! What cargo built for the device.
+//! The artifacts that cargo built for the device.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;

@@ -21,7 +21,7 @@ pub enum Error {
     Program {
         /// The name of the program.
         program: String,
-        /// What it printed.
+        /// Its output.
         message: String,
     },
     /// The source or the manifest of the kernels has a problem.

@@ -24,7 +24,7 @@
 //!
 //! # Prebuilt PTX
 //!
-//! Whoever builds a package without these parts needs PTX that is committed beside its source. The environment variable `CURIUM_KERNELS`
+//! A build without these parts needs PTX that is committed beside the source. The environment variable `CURIUM_KERNELS`
 //! selects what a build does:
 //!
 //! | value | effect |

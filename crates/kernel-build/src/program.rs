@@ -57,7 +57,7 @@ pub(crate) fn command(program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// What a program printed.
+/// The output of a program.
 pub(crate) struct Output {
     pub(crate) is_success: bool,
     pub(crate) stdout: String,

@@ -92,7 +92,7 @@ struct Table {
     entries: BTreeMap<Identity, Entry>,
     /// The deadlines of the entries. An item that does not match its entry is stale.
     agenda: BinaryHeap<Reverse<(Instant, Identity)>>,
-    /// What the thread does next. Waiters are dropped by the background thread, not by the callback.
+    /// The next step of the thread. Waiters are dropped by the background thread, not by the callback.
     tasks: VecDeque<Task>,
     last: usize,
     /// The thread that serves the table; `None` if there is none.

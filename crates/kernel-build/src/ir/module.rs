@@ -37,7 +37,7 @@ pub(crate) struct Function<'a> {
     pub(crate) result: &'a str,
     pub(crate) result_type: &'a str,
     pub(crate) parameters: Vec<&'a str>,
-    /// What follows the parameters: `unnamed_addr #1 !dbg !12`.
+    /// The text after the parameters: `unnamed_addr #1 !dbg !12`.
     pub(crate) suffix: &'a str,
     /// `None` for a declaration.
     pub(crate) body: Option<Vec<Line<'a>>>,
