@@ -3,10 +3,10 @@
 use std::ptr;
 
 use curium_driver::Context;
-use curium_driver::extend::{dropping, report};
+use curium_driver::extend::release_handle;
 use curium_driver::sys::call;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::library::CuBlas;
 use crate::sys::cublasHandle_t;
 
@@ -59,26 +59,12 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let destroy = || {
+        release_handle("Blas::drop", || {
             // SAFETY: the handle is live, its context is current, and nothing else uses it.
             entered(&self.context, || unsafe {
                 call!(self.library.api(), cublasDestroy_v2(self.raw))
             })
-        };
-        if let Some(Err(error)) = dropping(destroy) {
-            report_drop("Blas::drop", error);
-        }
-    }
-}
-
-/// Reports an error that `Drop` cannot return.
-pub(crate) fn report_drop(operation: &'static str, error: Error) {
-    match error {
-        Error::Driver(error) => report(&error),
-        other => report(&curium_driver::Error::argument(
-            operation,
-            other.to_string(),
-        )),
+        });
     }
 }
 

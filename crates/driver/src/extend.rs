@@ -7,6 +7,7 @@
 //!   [`Context::enter`](crate::Context::enter) makes a context current for the call.
 //! - Errors: [`Error::argument`](crate::Error::argument) rejects an argument. [`Error::about`](crate::Error::about),
 //!   [`Error::advised`](crate::Error::advised) and [`Error::during`](crate::Error::during) add details to an error.
+//!   [`declare_library_error!`](crate::declare_library_error) declares the error type of a library's crate.
 //! - Ownership: [`Driver::expect_same`](crate::Driver::expect_same) rejects a handle of another driver.
 //!   [`Context::attached`](crate::Context::attached) keeps a value for as long as a context lives.
 //! - Streams: [`Stream::record_pooled_event`](crate::Stream::record_pooled_event) marks a point in a stream, and
@@ -18,7 +19,7 @@
 //! 1. An operation that enqueues work first calls [`Stream::expect_captured`](crate::Stream::expect_captured) with [`PASS_THE_SCOPE`]. An
 //!    operation that no graph can contain calls [`Stream::expect_running`](crate::Stream::expect_running) or
 //!    [`Stream::refuse_capture`](crate::Stream::refuse_capture) with [`NOT_WHILE_CAPTURING`]. A wait on the host calls [`refuse_wait`].
-//! 2. A `Drop` that calls the driver does so within [`release`] or [`dropping`], which permit it to wait on the host within a capture
+//! 2. A `Drop` that calls the driver does so within [`release`], [`release_handle`] or [`dropping`], which permit it to wait on the host within a capture
 //!    closure. Enqueuing work that the graph would miss remains an error there.
 //! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is passed to [`leak`]. Memory that
 //!    is borrowed cannot be leaked: the wait is [`until_done`], and another call that ends its use is repeated with
@@ -39,7 +40,7 @@ pub use crate::base::contain::{TaskWaker, contain, contain_callback};
 pub use crate::base::current::Entered;
 pub use crate::base::exclusive::{Exclusive, ExclusiveGuard};
 pub use crate::base::leak::leak;
-pub use crate::base::release::{dropping, is_exiting, release, report};
+pub use crate::base::release::{dropping, is_exiting, release, release_handle, report};
 pub use crate::completion::drop_on_completion;
 pub use crate::completion::watch::wake;
 pub use crate::stream::WeakStream;

@@ -1,10 +1,10 @@
 //! The handle of a plan, which lives until its owner and every graph that captured it are gone.
 
 use curium_driver::Context;
-use curium_driver::extend::{dropping, report, with_relaxed_capture_mode};
+use curium_driver::extend::{release_handle, with_relaxed_capture_mode};
 use curium_driver::sys::call;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::library::CuFft;
 use crate::sys::cufftHandle;
 
@@ -60,18 +60,10 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let destroy = || {
+        release_handle("Plan::drop", || {
             // SAFETY: the plan is live, its context is current, and nothing else uses it.
             self.entered(|| unsafe { call!(self.library.api(), cufftDestroy(self.raw)) })
-        };
-        match dropping(destroy) {
-            Some(Err(Error::Driver(error))) => report(&error),
-            Some(Err(other)) => report(&curium_driver::Error::argument(
-                "Plan::drop",
-                other.to_string(),
-            )),
-            Some(Ok(())) | None => {}
-        }
+        });
     }
 }
 

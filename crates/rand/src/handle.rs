@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use curium_driver::Context;
-use curium_driver::extend::{dropping, report};
+use curium_driver::extend::release_handle;
 use curium_driver::sys::call;
 
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom, SkipAhead};
@@ -15,7 +15,7 @@ use crate::order::GeneratorOrdering;
 use crate::sys::{curandGenerator_t, curandStatus_t};
 
 /// The largest number of dimensions of a Sobol sequence.
-const MOST_DIMENSIONS: u32 = 20_000;
+const MAX_DIMENSIONS: u32 = 20_000;
 
 /// A generator of cuRAND: on a device, in whose context it was created, or on the host.
 pub(crate) struct Handle<A> {
@@ -114,9 +114,9 @@ impl<A: PseudoRandom> Handle<A> {
 
 impl<A: QuasiRandom> Handle<A> {
     pub(crate) fn set_dimensions(&self, operation: &'static str, dimensions: u32) -> Result<()> {
-        if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
+        if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
             let problem = format!(
-                "unsupported number of dimensions ({dimensions}, allowed: 1 to {MOST_DIMENSIONS})"
+                "unsupported number of dimensions ({dimensions}, allowed: 1 to {MAX_DIMENSIONS})"
             );
             return Err(ArgumentError::refused(operation, problem));
         }
@@ -143,18 +143,10 @@ impl<A: SkipAhead> Handle<A> {
 
 impl<A> Drop for Handle<A> {
     fn drop(&mut self) {
-        let destroy = || {
+        release_handle("Generator::drop", || {
             // SAFETY: the generator is live, its context is current, and nothing else uses it.
             self.entered(|| unsafe { call!(self.library.api(), curandDestroyGenerator(self.raw)) })
-        };
-        match dropping(destroy) {
-            Some(Err(Error::Driver(error))) => report(&error),
-            Some(Err(other)) => report(&curium_driver::Error::argument(
-                "Generator::drop",
-                other.to_string(),
-            )),
-            Some(Ok(())) | None => {}
-        }
+        });
     }
 }
 

@@ -4,12 +4,12 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use curium_driver::extend::dropping;
+use curium_driver::extend::release_handle;
 use curium_driver::{ComputeCapability, Context};
 
 use super::CuBlasLt;
 use crate::error::Result;
-use crate::handle::{entered, report_drop};
+use crate::handle::entered;
 use crate::sys::cublasLtHandle_t;
 use crate::sys::lt::Api;
 use curium_driver::sys::call;
@@ -168,14 +168,11 @@ impl Drop for Handle {
         if !self.owns {
             return;
         }
-        let destroy = || {
+        release_handle("BlasLt::drop", || {
             // SAFETY: the handle is live, its context is current, and nothing else uses it.
             entered(&self.context, || unsafe {
                 call!(self.library.api(), cublasLtDestroy(self.raw))
             })
-        };
-        if let Some(Err(error)) = dropping(destroy) {
-            report_drop("BlasLt::drop", error);
-        }
+        });
     }
 }

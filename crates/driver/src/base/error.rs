@@ -4,6 +4,7 @@ mod call;
 mod code;
 mod cuda_error;
 mod hint;
+mod library_error;
 mod out_of_memory;
 pub(crate) mod report;
 mod returned;

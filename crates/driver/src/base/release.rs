@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::base::contain::contain;
 use crate::base::{capture_guard, fork};
-use crate::{Error, Result, emit_event};
+use crate::{CudaError, Error, Result, emit_event};
 
 /// A callback for failures in `Drop`. See [`set_drop_observer`].
 pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;
@@ -46,6 +46,21 @@ pub fn set_drop_observer(observer: Option<DropObserver>) {
 pub fn release(destroy: impl FnOnce() -> Result<()>) {
     if let Some(Err(error)) = dropping(destroy) {
         report(&error);
+    }
+}
+
+/// Runs `destroy` like [`release`], for a handle of a library whose errors are not the driver's. Others than those that the driver caused
+/// are reported as errors of `operation`.
+pub fn release_handle<E: CudaError>(
+    operation: &'static str,
+    destroy: impl FnOnce() -> Result<(), E>,
+) {
+    let Some(Err(error)) = dropping(destroy) else {
+        return;
+    };
+    match error.driver_error() {
+        Some(error) => report(error),
+        None => report(&Error::argument(operation, error.to_string())),
     }
 }
 
