@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use curium_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY2D, CUarray, CUmemorytype, CUstream};
 
-use crate::memory::{address, begin_copy};
+use crate::memory::{address, begin_copy, checked_pitch};
 use crate::state::{INVALID_VALUE, Result, enter, put};
 use crate::texture::Channels;
 use crate::{cu, runtime};
@@ -71,33 +71,34 @@ fn to_array(
     from: *const c_void,
     pitch: usize,
     size: [usize; 2],
-) -> CUDA_MEMCPY2D {
-    CUDA_MEMCPY2D {
+) -> Result<CUDA_MEMCPY2D> {
+    Ok(CUDA_MEMCPY2D {
         dstMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
         dstArray: to,
         dstXInBytes: at[0],
         dstY: at[1],
         srcDevice: address(from),
-        srcPitch: pitch,
+        srcPitch: checked_pitch(pitch, size[0], size[1])?,
         ..rows(size[0], size[1])
-    }
+    })
 }
 
 fn from_array(
-    (to, pitch): (*mut c_void, usize),
+    to: *mut c_void,
+    pitch: usize,
     from: CUarray,
     at: [usize; 2],
     size: [usize; 2],
-) -> CUDA_MEMCPY2D {
-    CUDA_MEMCPY2D {
+) -> Result<CUDA_MEMCPY2D> {
+    Ok(CUDA_MEMCPY2D {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
         srcArray: from,
         srcXInBytes: at[0],
         srcY: at[1],
         dstDevice: address(to),
-        dstPitch: pitch,
+        dstPitch: checked_pitch(pitch, size[0], size[1])?,
         ..rows(size[0], size[1])
-    }
+    })
 }
 
 runtime! {
@@ -136,7 +137,7 @@ runtime! {
         direction: c_int,
     ) {
         begin_copy(direction)?;
-        let copy = to_array(to, [x, y], from, pitch, [width, height]);
+        let copy = to_array(to, [x, y], from, pitch, [width, height])?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
         unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
@@ -153,7 +154,7 @@ runtime! {
         stream: CUstream,
     ) {
         begin_copy(direction)?;
-        let copy = to_array(to, [x, y], from, pitch, [width, height]);
+        let copy = to_array(to, [x, y], from, pitch, [width, height])?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
@@ -169,7 +170,7 @@ runtime! {
         direction: c_int,
     ) {
         begin_copy(direction)?;
-        let copy = from_array((to, pitch), from, [x, y], [width, height]);
+        let copy = from_array(to, pitch, from, [x, y], [width, height])?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
         unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
@@ -186,7 +187,7 @@ runtime! {
         stream: CUstream,
     ) {
         begin_copy(direction)?;
-        let copy = from_array((to, pitch), from, [x, y], [width, height]);
+        let copy = from_array(to, pitch, from, [x, y], [width, height])?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }

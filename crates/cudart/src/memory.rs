@@ -7,7 +7,7 @@ use curium_sys::{
     CUDA_MEMCPY2D, CUdeviceptr, CUmem_advise, CUmemorytype, CUpointer_attribute, CUstream,
 };
 
-use crate::state::{INVALID_DIRECTION, Result, enter, put};
+use crate::state::{INVALID_DIRECTION, INVALID_PITCH, Result, enter, put};
 use crate::{cu, runtime};
 
 /// The last direction of copies, `cudaMemcpyDefault`, which is inferred from the addresses.
@@ -42,23 +42,36 @@ pub(crate) fn begin_copy(direction: c_int) -> Result<()> {
     }
 }
 
+/// Returns the pitch that the driver receives for rows of `width` bytes. The runtime does not use the pitch 0 of a single row, and has
+/// an error code of its own for one that is too small.
+pub(crate) fn checked_pitch(pitch: usize, width: usize, height: usize) -> Result<usize> {
+    match pitch {
+        0 if height <= 1 => Ok(width),
+        _ if pitch < width => Err(INVALID_PITCH),
+        _ => Ok(pitch),
+    }
+}
+
 /// Returns the driver's parameters of a two-dimensional copy.
 fn rows(
-    (to, to_pitch): (*mut c_void, usize),
-    (from, from_pitch): (*const c_void, usize),
-    (width, height): (usize, usize),
-) -> CUDA_MEMCPY2D {
-    CUDA_MEMCPY2D {
+    to: *mut c_void,
+    to_pitch: usize,
+    from: *const c_void,
+    from_pitch: usize,
+    width: usize,
+    height: usize,
+) -> Result<CUDA_MEMCPY2D> {
+    Ok(CUDA_MEMCPY2D {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
         srcDevice: address(from),
-        srcPitch: from_pitch,
+        srcPitch: checked_pitch(from_pitch, width, height)?,
         dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
         dstDevice: address(to),
-        dstPitch: to_pitch,
+        dstPitch: checked_pitch(to_pitch, width, height)?,
         WidthInBytes: width,
         Height: height,
         ..CUDA_MEMCPY2D::default()
-    }
+    })
 }
 
 runtime! {
@@ -202,7 +215,7 @@ runtime! {
         direction: c_int,
     ) {
         begin_copy(direction)?;
-        let copy = rows((to, to_pitch), (from, from_pitch), (width, height));
+        let copy = rows(to, to_pitch, from, from_pitch, width, height)?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
         unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
@@ -218,7 +231,7 @@ runtime! {
         stream: CUstream,
     ) {
         begin_copy(direction)?;
-        let copy = rows((to, to_pitch), (from, from_pitch), (width, height));
+        let copy = rows(to, to_pitch, from, from_pitch, width, height)?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }

@@ -17,6 +17,7 @@ pub(crate) type Result<T> = std::result::Result<T, Code>;
 
 pub(crate) const INVALID_VALUE: Code = 1;
 pub(crate) const INVALID_CONFIGURATION: Code = 9;
+pub(crate) const INVALID_PITCH: Code = 12;
 pub(crate) const INVALID_SYMBOL: Code = 13;
 pub(crate) const INVALID_DIRECTION: Code = 21;
 const INSUFFICIENT_DRIVER: Code = 35;

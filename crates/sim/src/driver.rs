@@ -70,7 +70,7 @@ pub(crate) use self::notification::Listener;
 pub(crate) use self::resource::{Descriptor, Resources};
 pub(crate) use self::state::State;
 pub(crate) use self::stream::Stream;
-pub(crate) use self::texture::{Surface, Texture};
+pub(crate) use self::texture::{Destroyed, Surface, Texture};
 use crate::Error;
 use crate::argument::Pointer;
 use crate::config::Config;

@@ -250,6 +250,13 @@ impl Memory {
             .is_some_and(|found| found.is_synchronous)
     }
 
+    /// Returns `true` if `address` is in memory that the host cannot access, and whose copies do not wait by an attribute.
+    pub(crate) fn is_on_device(&self, address: u64) -> bool {
+        self.read()
+            .find(address)
+            .is_none_or(|allocation| !allocation.purpose.is_on_host() && !allocation.is_synchronous)
+    }
+
     /// Returns `true` if `address` is in memory that was allocated in stream order.
     pub(crate) fn is_stream_ordered(&self, address: u64) -> bool {
         self.read()

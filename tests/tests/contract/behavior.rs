@@ -11,6 +11,7 @@ macro_rules! returned {
 }
 
 mod context;
+mod copy;
 mod error;
 mod event;
 mod initialization;
@@ -21,6 +22,7 @@ mod module;
 mod output;
 mod registered;
 mod stream;
+mod texture;
 
 use std::ptr;
 

@@ -198,7 +198,7 @@ macro_rules! for_each_opcode {
             Vmin "vmin" any_form video none;
             Vmin2 "vmin2" any_form video none;
             Vmin4 "vmin4" any_form video none;
-            Vote "vote" any_form warp_wide warp_sync "6.0 sm_30: .sync";
+            Vote "vote" vote warp_wide warp_sync "6.0 sm_30: .sync";
             Vset "vset" any_form video none;
             Vset2 "vset2" any_form video none;
             Vset4 "vset4" any_form video none;

@@ -19,10 +19,12 @@ use curium_ptx::exec::Access;
 /// The size in bytes up to which an asynchronous copy reads pageable memory when it is enqueued; larger copies are synchronous.
 const STAGED_BYTES: usize = 64 << 10;
 
-/// The synchronization of a copy with the caller.
+/// Whether the caller of a copy waits for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Wait {
-    Until,
+    Always,
+    /// Waits unless both operands are device memory, as synchronous copies do.
+    UnlessOnDevice,
     Never,
 }
 
@@ -42,7 +44,7 @@ impl Driver {
             self.device_end(to, size)?,
             host_end(from.as_ptr().cast_mut(), size)?,
         );
-        self.transfer(legacy(), ends, size, Wait::Until)
+        self.transfer(legacy(), ends, size, Wait::Always)
     }
 
     pub(crate) fn cuMemcpyDtoH_v2(
@@ -53,10 +55,10 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         let ends = (host_end(to.as_ptr(), size)?, self.device_end(from, size)?);
-        self.transfer(legacy(), ends, size, Wait::Until)
+        self.transfer(legacy(), ends, size, Wait::Always)
     }
 
-    /// Copies on the device. As on hardware, the host does not wait.
+    /// Copies between addresses of the device. As on hardware, the host does not wait, unless it can access one of them.
     pub(crate) fn cuMemcpyDtoD_v2(
         &self,
         to: CUdeviceptr,
@@ -65,18 +67,13 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
-        self.transfer(legacy(), ends, size, Wait::Never)
+        self.transfer(legacy(), ends, size, Wait::UnlessOnDevice)
     }
 
     pub(crate) fn cuMemcpy(&self, to: CUdeviceptr, from: CUdeviceptr, size: usize) -> Result {
         self.require_current()?;
-        let wait = if self.is_pageable(to) || self.is_pageable(from) {
-            Wait::Until
-        } else {
-            Wait::Never
-        };
         let ends = (self.unified_end(to, size)?, self.unified_end(from, size)?);
-        self.transfer(legacy(), ends, size, wait)
+        self.transfer(legacy(), ends, size, Wait::UnlessOnDevice)
     }
 
     pub(crate) fn cuMemcpyHtoDAsync_v2(
@@ -138,7 +135,7 @@ impl Driver {
         let is_pageable =
             |end: &CopyOperand| matches!(end, CopyOperand::Host(host) if !self.is_known(*host));
         if is_pageable(&to) {
-            return self.transfer(stream, (to, from), size, Wait::Until);
+            return self.transfer(stream, (to, from), size, Wait::Always);
         }
         match from {
             CopyOperand::Host(host)
@@ -152,7 +149,7 @@ impl Driver {
                 self.transfer(stream, (to, CopyOperand::Staged(staged)), size, Wait::Never)
             }
             CopyOperand::Host(_) if is_pageable(&from) => {
-                self.transfer(stream, (to, from), size, Wait::Until)
+                self.transfer(stream, (to, from), size, Wait::Always)
             }
             _ => self.transfer(stream, (to, from), size, Wait::Never),
         }
@@ -172,11 +169,10 @@ impl Driver {
         size: usize,
         wait: Wait,
     ) -> Result {
-        let is_synchronous = |end: &CopyOperand| matches!(end, CopyOperand::Device(address) if self.memory().is_synchronous(*address));
-        let wait = if is_synchronous(&to) || is_synchronous(&from) {
-            Wait::Until
-        } else {
-            wait
+        let waits = match wait {
+            Wait::Always => true,
+            Wait::UnlessOnDevice => !self.is_on_device(&to) || !self.is_on_device(&from),
+            Wait::Never => self.is_synchronous(&to) || self.is_synchronous(&from),
         };
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
@@ -187,7 +183,7 @@ impl Driver {
             let copy = self.copy_content(&state, line(&to, &from, size))?;
             return state.add_captured(stream, copy);
         }
-        if wait == Wait::Until {
+        if waits {
             let work = Work::Device(Box::new(move |driver| {
                 driver.memory().copy(&to, &from, size)
             }));
@@ -222,6 +218,19 @@ impl Driver {
         is_whole
             .then(|| unsafe { Before::new(races, found.host_at(address), size) })
             .flatten()
+    }
+
+    /// Returns `true` if only the device can access an operand of a copy, and no attribute makes its copies synchronous.
+    fn is_on_device(&self, operand: &CopyOperand) -> bool {
+        match operand {
+            CopyOperand::Device(address) => self.memory().is_on_device(*address),
+            CopyOperand::Host(_) | CopyOperand::Staged(_) => false,
+        }
+    }
+
+    /// Returns `true` if copies of an operand wait by an attribute of its memory.
+    fn is_synchronous(&self, operand: &CopyOperand) -> bool {
+        matches!(operand, CopyOperand::Device(address) if self.memory().is_synchronous(*address))
     }
 
     /// Returns an operand of a copy in an allocation of sufficient size. As on hardware, contiguous mappings count as one only while a

@@ -155,7 +155,7 @@ impl Driver {
         function: Pointer<CUfunc_st>,
     ) -> Result {
         let place = name.required()?;
-        let subject = self.lock().subject(function)?;
+        let subject = self.lock().subject(function.required()?)?;
         // The module keeps the name for as long as the handle is valid.
         place.write(subject.code.names[subject.index].as_ptr())
     }

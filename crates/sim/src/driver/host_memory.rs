@@ -121,8 +121,10 @@ impl Driver {
             .memory()
             .find(address)
             .ok_or(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)?;
-        if !matches!(found.purpose, Purpose::Registered { .. }) {
-            return Err(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+        match found.purpose {
+            Purpose::Registered { .. } => {}
+            Purpose::Pinned { .. } => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+            _ => return Err(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED),
         }
         let state = self.lock();
         self.memory().retire(address, |_| true)?;

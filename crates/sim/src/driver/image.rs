@@ -89,7 +89,7 @@ impl Driver {
     }
 
     pub(super) fn compile(&self, text: &str) -> std::result::Result<Code, Refusal> {
-        if !text.contains(".version") {
+        if !begins_with_version(text) {
             return Err(Refusal::new(
                 CUresult::CUDA_ERROR_INVALID_IMAGE,
                 "the image is neither PTX nor a binary",
@@ -229,6 +229,19 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
         )
     };
     text.to_str().map_err(not_text)
+}
+
+/// Returns `true` if a text is PTX, which begins with its version after comments.
+fn begins_with_version(text: &str) -> bool {
+    let mut text = text.trim_start();
+    while text.starts_with("//") || text.starts_with("/*") {
+        let end = if text.starts_with("//") { "\n" } else { "*/" };
+        let Some((_, remaining)) = text.split_once(end) else {
+            return false;
+        };
+        text = remaining.trim_start();
+    }
+    text.starts_with(".version")
 }
 
 /// Returns the newest PTX version that a driver of this CUDA version reads.

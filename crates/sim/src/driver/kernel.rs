@@ -98,7 +98,7 @@ impl Driver {
     ) -> Result {
         let place = name.required()?;
         let state = self.lock();
-        let subject = state.subject_of_kernel(kernel, 0)?;
+        let subject = state.subject_of_kernel(kernel.required()?, 0)?;
         place.write(subject.code.names[subject.index].as_ptr())
     }
 
@@ -118,6 +118,7 @@ impl Driver {
         offset: Pointer<usize>,
         size: Pointer<usize>,
     ) -> Result {
+        self.require_current()?;
         self.lock()
             .subject_of_kernel(kernel, 0)?
             .write_parameter(parameter, offset, size)

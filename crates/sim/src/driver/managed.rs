@@ -436,15 +436,16 @@ fn put(
     unsafe { data.cast::<i32>() }.write(value)
 }
 
-/// Writes the devices that access all parts, and fills the rest of the list.
+/// Writes the devices that access all parts, in ascending order, then the host, and fills the rest of the list.
 fn put_users(data: Pointer<c_void>, size: usize, parts: &[Advice]) -> Result {
     if size == 0 || !size.is_multiple_of(size_of::<i32>()) {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    let users = parts
+    let mut users = parts
         .first()
         .map(|part| part.accessed_by.clone())
         .unwrap_or_default();
+    users.sort_unstable_by_key(|user| (*user == HOST, *user));
     let users = users
         .into_iter()
         .filter(|user| parts.iter().all(|part| part.accessed_by.contains(user)));

@@ -163,12 +163,7 @@ fn put(
     use CUpointer_attribute as Attribute;
 
     let is_on_host = found.is_some_and(|found| found.purpose.is_on_host());
-    let is_managed = found.is_some_and(|found| {
-        matches!(
-            found.purpose,
-            Purpose::Managed | Purpose::ManagedVariable | Purpose::ManagedPool(_)
-        )
-    });
+    let is_managed = found.is_some_and(|found| found.purpose.is_managed());
     match attribute {
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => {
             // Memory of a pool belongs to no context.

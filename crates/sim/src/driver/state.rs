@@ -8,9 +8,9 @@ use curium_sys::CUresult;
 use crate::config::Config;
 use crate::driver::stream::Class;
 use crate::driver::{
-    Array, Capture, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel,
-    Library, Link, Listener, MipmappedArray, Module, Node, Result, Stream, Surface, Texture,
-    UserObject,
+    Array, Capture, Context, Descriptor, Destroyed, Event, Executable, Function, Graph,
+    HostFunction, Kernel, Library, Link, Listener, MipmappedArray, Module, Node, Result, Stream,
+    Surface, Texture, UserObject,
 };
 use crate::fault;
 use crate::handle::{Fate, Id, Table};
@@ -40,6 +40,8 @@ pub(crate) struct State {
     pub(crate) tiles: HashMap<Id<Array>, Arc<Tiles>>,
     pub(crate) textures: Table<Texture>,
     pub(crate) surfaces: Table<Surface>,
+    pub(crate) destroyed_textures: Destroyed<Texture>,
+    pub(crate) destroyed_surfaces: Destroyed<Surface>,
     pub(crate) graphs: Table<Graph>,
     pub(crate) nodes: Table<Node>,
     pub(crate) executables: Table<Executable>,
@@ -87,6 +89,8 @@ impl State {
             tiles: HashMap::new(),
             textures: Table::new(),
             surfaces: Table::new(),
+            destroyed_textures: Destroyed::new(),
+            destroyed_surfaces: Destroyed::new(),
             graphs: Table::new(),
             nodes: Table::new(),
             executables: Table::new(),

@@ -10,6 +10,7 @@ use curium_sys::{
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
 use crate::handle::{Id, Kind, Object};
+use crate::schedule::Ticket;
 
 /// A texture object.
 pub(crate) struct Texture {
@@ -21,6 +22,16 @@ pub(crate) struct Texture {
 /// A surface object.
 pub(crate) struct Surface {
     resource: Resource,
+}
+
+/// Destroyed textures or surfaces that launches which were enqueued before can still access, as on hardware.
+pub(crate) struct Destroyed<T>(Vec<DestroyedObject<T>>);
+
+struct DestroyedObject<T> {
+    handle: u64,
+    object: T,
+    /// The work that was enqueued before.
+    users: Vec<Ticket>,
 }
 
 /// The resource as the caller described it.
@@ -84,11 +95,14 @@ impl Driver {
     }
 
     pub(crate) fn cuTexObjectDestroy(&self, texture: CUtexObject) -> Result {
-        self.lock()
+        let mut state = self.lock();
+        let object = state
             .textures
             .remove(Id::from_number(texture))
-            .map(|_| ())
-            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let users = state.schedule.pending(|_| true);
+        state.destroyed_textures.insert(texture, object, users);
+        Ok(())
     }
 
     pub(crate) fn cuTexObjectGetResourceDesc(
@@ -149,11 +163,14 @@ impl Driver {
     }
 
     pub(crate) fn cuSurfObjectDestroy(&self, surface: CUsurfObject) -> Result {
-        self.lock()
+        let mut state = self.lock();
+        let object = state
             .surfaces
             .remove(Id::from_number(surface))
-            .map(|_| ())
-            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let users = state.schedule.pending(|_| true);
+        state.destroyed_surfaces.insert(surface, object, users);
+        Ok(())
     }
 
     pub(crate) fn cuSurfObjectGetResourceDesc(
@@ -216,6 +233,30 @@ impl Driver {
         } else {
             Err(CUresult::CUDA_ERROR_INVALID_VALUE)
         }
+    }
+}
+
+impl<T> Destroyed<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds an object, and drops those that no work can access any more. `pending` is all work that has not ended.
+    fn insert(&mut self, handle: u64, object: T, pending: Vec<Ticket>) {
+        self.0
+            .retain(|destroyed| destroyed.users.iter().any(|user| pending.contains(user)));
+        if !pending.is_empty() {
+            self.0.push(DestroyedObject {
+                handle,
+                object,
+                users: pending,
+            });
+        }
+    }
+
+    fn get(&self, handle: u64) -> Option<&T> {
+        let destroyed = self.0.iter().find(|destroyed| destroyed.handle == handle)?;
+        Some(&destroyed.object)
     }
 }
 

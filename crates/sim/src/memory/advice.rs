@@ -6,7 +6,7 @@ use std::ops::Range;
 use curium_sys::{CUmemLocationType, CUresult};
 
 use crate::driver::Result;
-use crate::memory::{Memory, POISON, Purpose};
+use crate::memory::{Memory, POISON};
 
 /// The granularity of advice.
 const PAGE: u64 = 4096;
@@ -102,8 +102,7 @@ impl Memory {
     /// Returns the allocation that contains a range of managed memory, and the range's pages in it.
     pub(crate) fn managed(&self, address: u64, size: u64) -> Result<(u64, Range<u64>)> {
         let found = self.find(address).filter(|found| !found.is_retired);
-        let found = found
-            .filter(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));
+        let found = found.filter(|found| found.purpose.is_managed());
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let end = address
             .checked_add(size)

@@ -81,6 +81,14 @@ impl Purpose {
         )
     }
 
+    /// Returns `true` for memory that migrates between the host and the devices.
+    pub(crate) fn is_managed(self) -> bool {
+        matches!(
+            self,
+            Self::Managed | Self::ManagedVariable | Self::ManagedPool(_)
+        )
+    }
+
     /// Returns `true` if host code can read the memory at its address.
     pub(crate) fn is_on_host(self) -> bool {
         !matches!(

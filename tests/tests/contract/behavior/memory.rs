@@ -275,3 +275,16 @@ fn peer_access_with_itself_is_refused() {
         });
     });
 }
+
+/// Memory that the driver allocated is not registered memory, and has another error than unknown memory.
+#[test]
+fn unregistration_of_pinned_memory_is_refused() {
+    on_driver(|test| {
+        in_context(test, |driver| {
+            let mut host = ptr::null_mut();
+            assert_eq!(returned!(driver, cuMemHostAlloc(&raw mut host, 64, 0)), OK);
+            assert_eq!(returned!(driver, cuMemHostUnregister(host)), INVALID_VALUE);
+            assert_eq!(returned!(driver, cuMemFreeHost(host)), OK);
+        });
+    });
+}

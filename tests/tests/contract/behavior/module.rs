@@ -37,6 +37,11 @@ fn unknown_images_are_distinguished_from_invalid_code() {
                 load(driver, c"this is not code"),
                 CUresult::CUDA_ERROR_INVALID_IMAGE
             );
+            assert_eq!(
+                load(driver, c".target sm_75\n.version 7.8\n.address_size 64\n"),
+                CUresult::CUDA_ERROR_INVALID_IMAGE,
+                "the version is not the first directive"
+            );
             let path = c"/nowhere/at-all.cubin".as_ptr();
             let code = returned!(driver, cuModuleLoad(&raw mut module, path));
             assert_eq!(code, CUresult::CUDA_ERROR_FILE_NOT_FOUND);

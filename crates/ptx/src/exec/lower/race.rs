@@ -110,13 +110,18 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns `true` if a load or a store may order other accesses, because it is volatile or ordered.
+/// Returns `true` if a load or a store may order other accesses, because it is volatile or ordered. Accesses to memory that no other
+/// thread can access order nothing.
 pub(super) fn may_order(instruction: &Instruction) -> bool {
-    instruction.modifiers.iter().any(|modifier| match modifier {
-        Modifier::Semantics(semantics) => *semantics != Semantics::Weak,
-        Modifier::Volatile | Modifier::Mmio => true,
-        _ => false,
-    })
+    let is_local = instruction
+        .modifiers
+        .contains(&Modifier::Space(crate::syntax::Space::Local));
+    !is_local
+        && instruction.modifiers.iter().any(|modifier| match modifier {
+            Modifier::Semantics(semantics) => *semantics != Semantics::Weak,
+            Modifier::Volatile | Modifier::Mmio => true,
+            _ => false,
+        })
 }
 
 /// Returns the handler that records a store.

@@ -138,7 +138,12 @@ impl Bench {
 
     /// Compiles a program for a target.
     pub(super) fn for_target(target: &str, body: &str, bytes: u64) -> Self {
-        let text = format!(".version 8.8\n.target {target}\n.address_size 64\n{body}");
+        Self::for_version("8.8", target, body, bytes)
+    }
+
+    /// Compiles a program of a version of the ISA for a target.
+    pub(super) fn for_version(version: &str, target: &str, body: &str, bytes: u64) -> Self {
+        let text = format!(".version {version}\n.target {target}\n.address_size 64\n{body}");
         let module = syntax::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let program = lower(&module).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mut end = bytes.next_multiple_of(128);

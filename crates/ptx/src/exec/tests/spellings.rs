@@ -59,3 +59,30 @@ fn initial_values_take_bits_of_addresses() {
     let body = "ld.global.u64 %d1, [parts]; ld.global.u32 %r2, [%d1]; st.global.u32 [%at4], %r2;";
     assert_eq!(run(declared, body), [5; 32]);
 }
+
+/// The operand `%r1 + 4` is a register plus an immediate, in any instruction but as its result.
+#[test]
+fn sums_are_operands() {
+    let body = "mov.u32 %r2, %t; add.u32 %r3, %r2 + 7, %r2; st.global.u32 [%at4], %r3 + 100;";
+    let expected: Vec<u32> = (0..32).map(|tid| 2 * tid + 107).collect();
+    assert_eq!(run("", body), expected);
+}
+
+#[test]
+fn vectors_of_one_element_are_their_element() {
+    let body =
+        "st.global.b32 [%at4+1024], {%t}; ld.global.b32 {%r2}, [%at4+1024]; mov.b32 {%r3}, {%r2};
+        st.global.u32 [%at4], {%r3};";
+    assert_eq!(run("", body), (0..32).collect::<Vec<_>>());
+}
+
+/// Newer compilers keep volatile variables of a thread in memory.
+#[test]
+fn local_memory_is_accessed_volatile_from_ptx_9_1_on() {
+    let body = ".local .align 8 .u32 l[2]; mov.u32 %r2, %t; st.volatile.local.v2.u32 [l], {%r2, 5};
+        ld.volatile.local.u32 %r3, [l+4]; ld.volatile.local.u32 %r4, [l]; mad.lo.u32 %r2, %r3, 100, %r4;
+        st.global.u32 [%at4], %r2;";
+    let bench = Bench::for_version("9.1", "sm_90", &kernel(body), 4096);
+    let expected: Vec<u32> = (500..532).collect();
+    assert_eq!(bench.results::<u32>(32), expected);
+}

@@ -26,8 +26,8 @@ impl<'a> Parser<'a> {
                 }
                 TokenKind::Symbol if token.text == ";" => drop(self.advance()),
                 TokenKind::Word if self.peek_at(1).is(":") => self.label(instructions.len())?,
-                TokenKind::Word => instructions.push(self.instruction()?),
-                TokenKind::Symbol if token.text == "@" => instructions.push(self.instruction()?),
+                TokenKind::Word => self.instruction(&mut instructions)?,
+                TokenKind::Symbol if token.text == "@" => self.instruction(&mut instructions)?,
                 TokenKind::Dot => self.body_directive(instructions.len())?,
                 _ => return Err(self.unexpected("an instruction, a label, a directive or '}'")),
             }

@@ -1,7 +1,7 @@
 //! Instructions.
 
 use super::Parser;
-use crate::syntax::ast::{Instruction, Predicate};
+use crate::syntax::ast::{Instruction, Predicate, Register};
 use crate::syntax::error::{Error, Span};
 use crate::syntax::lexer::TokenKind;
 use crate::syntax::modifier::Modifier;
@@ -12,8 +12,8 @@ use crate::syntax::scope::Binding;
 use crate::syntax::validate;
 
 impl Parser<'_> {
-    /// Parses and validates an instruction with its guard and its semicolon.
-    pub(super) fn instruction(&mut self) -> Result<Instruction, Error> {
+    /// Parses and validates an instruction with its guard and its semicolon, and appends it after the additions in its operands.
+    pub(super) fn instruction(&mut self, instructions: &mut Vec<Instruction>) -> Result<(), Error> {
         let predicate = if self.accept("@") {
             Some(self.guard()?)
         } else {
@@ -45,7 +45,9 @@ impl Parser<'_> {
             end: end.span,
         }
         .check()?;
-        Ok(instruction)
+        instructions.append(&mut self.additions);
+        instructions.push(instruction);
+        Ok(())
     }
 
     /// Parses the rest of `@p` or `@!p`.
@@ -104,6 +106,14 @@ impl Parser<'_> {
                         offset,
                     })
                 }
+                // A vector of one element is the element.
+                (
+                    Operand::Vector(elements),
+                    Opcode::Ld | Opcode::Ldu | Opcode::Mov | Opcode::St,
+                ) if elements.len() == 1 => elements[0].clone(),
+                (Operand::Register(register), _) if !operands.is_empty() && self.peek().is("+") => {
+                    Operand::Register(self.sum(register)?)
+                }
                 (operand, _) => operand,
             });
             // The hint about the address affects no result.
@@ -118,5 +128,42 @@ impl Parser<'_> {
                 return Ok(operands);
             }
         }
+    }
+
+    /// Parses the rest of an operand such as `%r1 + 4`, and returns the register of the sum.
+    fn sum(&mut self, register: RegisterId) -> Result<RegisterId, Error> {
+        let span = self.expect("+")?.span;
+        let Register {
+            name,
+            scalar,
+            vector,
+        } = self.function.registers[register.0 as usize];
+        let ty = match scalar.bits() {
+            16 => ScalarType::U16,
+            32 => ScalarType::U32,
+            64 => ScalarType::U64,
+            _ => return Err(Error::syntax(span, "','", "'+'")),
+        };
+        if !scalar.is_integer_like() {
+            return Err(Error::syntax(span, "','", "'+'"));
+        }
+        let addend = Operand::Integer(self.constant_integer("an integer")?);
+        let index = u32::try_from(self.function.registers.len())
+            .expect("fewer registers than bytes of source");
+        let sum = RegisterId(index);
+        self.function.registers.push(Register {
+            name,
+            scalar,
+            vector,
+        });
+        self.additions.push(Instruction {
+            predicate: None,
+            opcode: Opcode::Add,
+            modifiers: vec![Modifier::Type(ty)],
+            operands: vec![Operand::Register(sum), Operand::Register(register), addend],
+            used_bytes: None,
+            span,
+        });
+        Ok(sum)
     }
 }

@@ -13,7 +13,7 @@ mod operand;
 
 use std::collections::HashMap;
 
-use super::ast::{Function, FunctionId, Module, Version};
+use super::ast::{Function, FunctionId, Instruction, Module, Version};
 use super::error::{Error, ErrorKind, Span};
 use super::lexer::{Token, TokenKind, tokens};
 use super::name::Name;
@@ -56,6 +56,8 @@ struct Parser<'a> {
     scopes: Scopes,
     /// The used bytes of the next load, if a pragma specifies them.
     used_bytes: Option<u32>,
+    /// The additions that compute operands such as `%r1 + 4` of the current instruction.
+    additions: Vec<Instruction>,
     /// The depth of the current initializer or expression.
     depth: usize,
 }
@@ -72,6 +74,7 @@ impl<'a> Parser<'a> {
             function: function::empty_function(),
             scopes: Scopes::default(),
             used_bytes: None,
+            additions: Vec::new(),
             depth: 0,
         };
         parser.header(newest)?;

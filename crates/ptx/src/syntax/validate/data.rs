@@ -149,6 +149,21 @@ impl Context<'_> {
         }
     }
 
+    /// `vote`
+    pub(super) fn vote(&self) -> Result<(), Error> {
+        self.is_sync()?;
+        self.any_form()
+    }
+
+    /// Returns `true` for an instruction with `.sync`, which an instruction of a warp needs on newer devices.
+    fn is_sync(&self) -> Result<bool, Error> {
+        let is_sync = self.has(Modifier::Keyword(Keyword::Sync));
+        if !is_sync && self.module.target.architecture >= SYNC_ARCHITECTURE {
+            return Err(self.lacks("'.sync' from sm_70 on"));
+        }
+        Ok(is_sync)
+    }
+
     /// `shfl`
     pub(super) fn shuffle(&self) -> Result<(), Error> {
         let scalar = self.scalar(&[ScalarType::B32])?;
@@ -160,11 +175,7 @@ impl Context<'_> {
         {
             return Err(self.lacks("'.up', '.down', '.bfly' or '.idx'"));
         }
-        let is_sync = self.has(Modifier::Keyword(Keyword::Sync));
-        if !is_sync && self.module.target.architecture >= SYNC_ARCHITECTURE {
-            return Err(self.lacks("'.sync' from sm_70 on"));
-        }
-        let count = if is_sync { 5 } else { 4 };
+        let count = if self.is_sync()? { 5 } else { 4 };
         self.count(count..=count)?;
         match self.operand(0) {
             Operand::Pair(Some(id), _) if self.register_fits(*id, scalar, Width::Exact) => {}

@@ -94,7 +94,9 @@ impl Context<'_> {
             self.space(),
             None | Some(Space::Global | Space::Shared | Space::SharedCta | Space::SharedCluster)
         );
-        if orders && !has_order {
+        // Compilers keep volatile variables of a thread in memory.
+        let is_volatile_local = !is_strong && self.space() == Some(Space::Local);
+        if orders && !has_order && !is_volatile_local {
             return Err(self.lacks("memory that other threads share"));
         }
         if self.has(Modifier::Mmio) {

@@ -34,6 +34,7 @@ const SUFFIXES: &[&str] = &[
     "8.4 sm_89: .e4m3 .e5m2",
     "8.6: .e2m1x2 .e2m3x2 .e3m2x2",
     "8.6 sm_100: .cp_mask .cta_group::1 .cta_group::2 .im2col::w .im2col::w::128 .tile::gather4 .tile::scatter4",
+    "9.1: .volatile.local",
 ];
 
 /// Every requirement.

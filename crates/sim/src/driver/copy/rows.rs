@@ -285,13 +285,15 @@ impl Driver {
         self.put(&mut state, stream, content)
     }
 
-    /// Returns `true` if the copy is synchronous, by request or because of the kind of memory.
+    /// Returns `true` if the caller waits for the copy: by request unless all is device memory, or because of the kind of memory.
     fn is_waited_for(&self, rows: &Rows, is_synchronous: bool) -> bool {
-        let waits = |side: &Side| match side.start {
-            Start::Host(host) => is_synchronous || !self.is_known(host),
-            Start::Device(address) => self.memory().is_synchronous(address),
-        };
-        waits(&rows.to) || waits(&rows.from)
+        [&rows.to, &rows.from]
+            .into_iter()
+            .any(|side| match side.start {
+                Start::Host(host) => is_synchronous || !self.is_known(host),
+                Start::Device(address) if is_synchronous => !self.memory().is_on_device(address),
+                Start::Device(address) => self.memory().is_synchronous(address),
+            })
     }
 
     /// Converts an operand, if all its rows and layers exist.

@@ -16,7 +16,10 @@ impl Driver {
     /// Returns the texture of a handle that a kernel uses.
     pub(crate) fn texture_for_kernels(&self, handle: u64) -> Option<exec::Texture> {
         let mut state = self.lock();
-        let texture = state.textures.get(Id::from_number(handle))?;
+        let texture = state
+            .textures
+            .get(Id::from_number(handle))
+            .or_else(|| state.destroyed_textures.get(handle))?;
         let (arrays, mut found) = (
             texture.resource.arrays(&state),
             texture.for_kernels(&state)?,
@@ -31,7 +34,10 @@ impl Driver {
     /// Returns the surface of a handle that a kernel uses.
     pub(crate) fn surface_for_kernels(&self, handle: u64) -> Option<exec::Surface> {
         let state = self.lock();
-        let surface = state.surfaces.get(Id::from_number(handle))?;
+        let surface = state
+            .surfaces
+            .get(Id::from_number(handle))
+            .or_else(|| state.destroyed_surfaces.get(handle))?;
         let array = state.array(array_of(&surface.resource.0)?).ok()?;
         Some(exec::Surface {
             image: array.image(),

@@ -1,0 +1,180 @@
+//! Synchronous copies: which of them wait, observed on an H200.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use curium_driver::{Driver, Stream};
+use curium_sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
+use curium_tests::{Gate, on_driver};
+
+use super::{OK, in_context};
+
+const SIZE: usize = 4096;
+
+/// The kinds of memory that the host can access.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Pageable,
+    Pinned,
+    Registered,
+    Managed,
+}
+
+/// The functions that copy synchronously.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Unified,
+    Rows,
+    Volume,
+}
+
+/// Memory that the host can access, and that is freed at the end of the test.
+struct HostMemory {
+    kind: Kind,
+    start: *mut u8,
+    _pageable: Vec<u8>,
+}
+
+impl HostMemory {
+    fn new(driver: &Driver, kind: Kind) -> Self {
+        let mut pageable = vec![0; SIZE];
+        let mut start = pageable.as_mut_ptr();
+        match kind {
+            Kind::Pageable => {}
+            Kind::Registered => {
+                let code = returned!(driver, cuMemHostRegister_v2(start.cast(), SIZE, 0));
+                assert_eq!(code, OK);
+            }
+            Kind::Pinned => {
+                let mut memory = ptr::null_mut::<c_void>();
+                let code = returned!(driver, cuMemHostAlloc(&raw mut memory, SIZE, 0));
+                assert_eq!(code, OK);
+                start = memory.cast();
+            }
+            Kind::Managed => {
+                let mut address = 0;
+                let code = returned!(driver, cuMemAllocManaged(&raw mut address, SIZE, 1));
+                assert_eq!(code, OK);
+                start = ptr::with_exposed_provenance_mut(address as usize);
+            }
+        }
+        Self {
+            kind,
+            start,
+            _pageable: pageable,
+        }
+    }
+
+    fn address(&self) -> CUdeviceptr {
+        self.start.expose_provenance() as CUdeviceptr
+    }
+
+    fn fill(&mut self, value: u8) {
+        // SAFETY: the memory has this size, and no work of the device accesses it.
+        unsafe { self.start.write_bytes(value, SIZE) };
+    }
+
+    fn last(&self) -> u8 {
+        // SAFETY: the memory has this size. It is volatile, because the device writes it.
+        unsafe { self.start.add(SIZE - 1).read_volatile() }
+    }
+
+    fn free(self, driver: &Driver) {
+        let code = match self.kind {
+            Kind::Pageable => OK,
+            Kind::Registered => returned!(driver, cuMemHostUnregister(self.start.cast())),
+            Kind::Pinned => returned!(driver, cuMemFreeHost(self.start.cast())),
+            Kind::Managed => returned!(driver, cuMemFree_v2(self.address())),
+        };
+        assert_eq!(code, OK);
+    }
+}
+
+/// Copies all bytes between two addresses.
+fn copy(driver: &Driver, form: Form, to: CUdeviceptr, from: CUdeviceptr) {
+    const UNIFIED: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_UNIFIED;
+    let code = match form {
+        Form::Unified => returned!(driver, cuMemcpy(to, from, SIZE)),
+        Form::Rows => {
+            let copy = CUDA_MEMCPY2D {
+                srcMemoryType: UNIFIED,
+                srcDevice: from,
+                srcPitch: SIZE / 4,
+                dstMemoryType: UNIFIED,
+                dstDevice: to,
+                dstPitch: SIZE / 4,
+                WidthInBytes: SIZE / 4,
+                Height: 4,
+                ..CUDA_MEMCPY2D::default()
+            };
+            returned!(driver, cuMemcpy2D_v2(&raw const copy))
+        }
+        Form::Volume => {
+            let copy = CUDA_MEMCPY3D {
+                srcMemoryType: UNIFIED,
+                srcDevice: from,
+                srcPitch: SIZE / 4,
+                srcHeight: 2,
+                dstMemoryType: UNIFIED,
+                dstDevice: to,
+                dstPitch: SIZE / 4,
+                dstHeight: 2,
+                WidthInBytes: SIZE / 4,
+                Height: 2,
+                Depth: 2,
+                ..CUDA_MEMCPY3D::default()
+            };
+            returned!(driver, cuMemcpy3D_v2(&raw const copy))
+        }
+    };
+    assert_eq!(code, OK, "{form:?}");
+}
+
+/// Opens a gate while the caller waits behind it.
+fn open_later(gate: Gate) -> JoinHandle<()> {
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(5));
+        gate.open();
+    })
+}
+
+/// When a synchronous copy returns, the host can read its target and change its source, whatever kind of memory they are.
+#[test]
+fn synchronous_copies_wait_for_host_memory() {
+    for kind in [
+        Kind::Pageable,
+        Kind::Pinned,
+        Kind::Registered,
+        Kind::Managed,
+    ] {
+        for form in [Form::Unified, Form::Rows, Form::Volume] {
+            on_driver(|test| {
+                // SAFETY: the stream is used in this test only, while its context is current.
+                let stream = unsafe { Stream::legacy_default(&test.context()) };
+                in_context(test, |driver| {
+                    let mut source = HostMemory::new(driver, kind);
+                    let target = HostMemory::new(driver, kind);
+                    let mut device = 0;
+                    let code = returned!(driver, cuMemAlloc_v2(&raw mut device, SIZE));
+                    assert_eq!(code, OK);
+                    source.fill(7);
+
+                    let upload_opener = open_later(Gate::on(&stream));
+                    copy(driver, form, device, source.address());
+                    source.fill(9);
+                    let download_opener = open_later(Gate::on(&stream));
+                    copy(driver, form, target.address(), device);
+                    assert_eq!(target.last(), 7, "{kind:?}, {form:?}");
+                    upload_opener.join().expect("opening does not panic");
+                    download_opener.join().expect("opening does not panic");
+
+                    assert_eq!(returned!(driver, cuMemFree_v2(device)), OK);
+                    source.free(driver);
+                    target.free(driver);
+                });
+            });
+        }
+    }
+}
