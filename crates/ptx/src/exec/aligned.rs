@@ -172,7 +172,7 @@ impl Warp {
             State::Converging { .. } => {
                 let frame = &self.frames[fragment.frame as usize];
                 let op = &worker.code(frame.function)[fragment.pc as usize];
-                if op.role != Role::Collective {
+                if !matches!(op.role, Role::Collective(_)) {
                     return (fragment.mask, self.state.live);
                 }
                 let masks = frame.row::<u32>(op.imm as u32);

@@ -8,7 +8,7 @@ use super::definedness::Undefined;
 use super::lane::{FULL, Raw, Row};
 
 /// Registers, predicates and linkage of one activation.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Frame {
     words: Vec<Row<u32>>,
     doubles: Vec<Row<u64>>,
@@ -95,6 +95,19 @@ impl Frame {
         self.function = function;
         self.words.clone_from(&fresh.words);
         self.doubles.clone_from(&fresh.doubles);
+    }
+
+    /// Copies the registers of some lanes from another activation of the same function.
+    pub(crate) fn copy_lanes(&mut self, from: &Self, lanes: u32) {
+        for (row, other) in self.words.iter_mut().zip(&from.words) {
+            row.merge(&other.0, lanes);
+        }
+        for (row, other) in self.doubles.iter_mut().zip(&from.doubles) {
+            row.merge(&other.0, lanes);
+        }
+        for (predicate, other) in self.predicates.iter_mut().zip(&from.predicates) {
+            *predicate = (*predicate & !lanes) | (other & lanes);
+        }
     }
 
     /// Returns the row of a typed register.

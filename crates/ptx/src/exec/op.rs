@@ -96,7 +96,21 @@ pub(crate) enum Role {
     /// Waits until all live threads of the warp are here. The next instruction is an aligned barrier.
     CheckAligned,
     /// Waits for the lanes of the member mask in row `imm`.
-    Collective,
+    Collective(Exchanged),
+}
+
+/// The registers of a collective instruction that one lane reads of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exchanged {
+    None,
+    /// The 32-bit rows `a`, `b` and `c`.
+    Words,
+    /// The 32-bit row `a` of a reduction, which `e` qualifies.
+    Reduced,
+    /// The 64-bit row `a`.
+    Double,
+    /// The predicate `a`, negated if `b` is all ones.
+    Predicate,
 }
 
 impl Role {

@@ -157,6 +157,9 @@ impl Warp {
                 return Ok(Progress::Done);
             }
             let Some(index) = self.pick() else {
+                if self.meet(block, worker) {
+                    continue;
+                }
                 return Ok(Progress::Blocked);
             };
             if self.fragments[index].state == State::Rested {

@@ -140,7 +140,7 @@ impl Values {
             | Role::IndexedBranch
             | Role::End
             | Role::CheckAligned
-            | Role::Collective => return false,
+            | Role::Collective(_) => return false,
             Role::CheckRaces | Role::FindUninitialized => return self.add_check(op),
             Role::Step(operation) => operation,
         };

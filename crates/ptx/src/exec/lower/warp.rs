@@ -3,7 +3,7 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::handler::NO_REGISTER;
-use crate::exec::op::{Handler, Role};
+use crate::exec::op::{Exchanged, Handler, Role};
 use crate::exec::warp_wide::{
     run_active_mask, run_ballot, run_elect, run_match_all, run_match_any, run_reduce,
     run_reduce_float, run_vote, run_warp_barrier, shuffle_handler,
@@ -39,7 +39,7 @@ impl Lowerer<'_> {
         let mask = self.source(mask, ScalarType::B32)?;
         let op = self.diverging(run_warp_barrier);
         op.imm = u64::from(mask);
-        op.role = Role::Collective;
+        op.role = Role::Collective(Exchanged::None);
         Ok(())
     }
 
@@ -54,7 +54,7 @@ impl Lowerer<'_> {
         let e = self.predicate_destination(*elected)?;
         let op = self.diverging(run_elect);
         (op.d, op.e, op.imm) = (d, e, members);
-        op.role = Role::Collective;
+        op.role = Role::Collective(Exchanged::None);
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Lowerer<'_> {
         };
         let op = self.diverging(run);
         (op.a, op.b, op.c, op.d, op.e, op.imm) = (a, b, c, d, e, members);
-        op.role = Role::Collective;
+        op.role = Role::Collective(Exchanged::Words);
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Lowerer<'_> {
         };
         let op = self.diverging(run);
         (op.a, op.b, op.d, op.imm) = (a, negate, d, members);
-        op.role = Role::Collective;
+        op.role = Role::Collective(Exchanged::Predicate);
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl Lowerer<'_> {
         let d = self.destination(destination, ScalarType::B32)?;
         let op = self.diverging(run);
         (op.a, op.d, op.imm, op.e) = (a, d, members, u32::from(absolute));
-        op.role = Role::Collective;
+        op.role = Role::Collective(Exchanged::Reduced);
         Ok(())
     }
 
@@ -202,7 +202,11 @@ impl Lowerer<'_> {
         };
         let op = self.diverging(run);
         (op.a, op.d, op.e, op.imm) = (a, d, e, members);
-        op.role = Role::Collective;
+        op.role = Role::Collective(if wide {
+            Exchanged::Double
+        } else {
+            Exchanged::Words
+        });
         Ok(())
     }
 

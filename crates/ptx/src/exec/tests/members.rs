@@ -105,6 +105,53 @@ fn lanes_of_a_group_that_arrive_one_after_the_other_wait_for_each_other() {
     );
 }
 
+/// The lanes of a mask meet at instructions of the same kind, wherever they stand.
+#[test]
+fn lanes_in_both_arms_of_a_branch_are_one_group() {
+    for masks in partitions() {
+        // The last one has a variable, which is another one in each arm.
+        for (code, expected) in &COLLECTIVES[..COLLECTIVES.len() - 1] {
+            let other = code.replace("%t", "%r8").replace("%r3", "%r9");
+            let body = format!(
+                "mov.u32 %r8, %t; and.b32 %r10, %t, 1; setp.eq.u32 %p6, %r10, 1;
+                @%p6 bra ODD;
+                {code}
+                bra.uni END;
+                ODD:
+                {other}
+                END:"
+            );
+            let expected: Vec<u32> = (0..32)
+                .map(|lane| expected(lane, masks[lane as usize]))
+                .collect();
+            assert_eq!(run(&masks, &body), expected, "{code}\n{masks:08x?}");
+        }
+    }
+}
+
+/// Instructions of other kinds do not meet: the lanes wait for ever, which is reported.
+#[test]
+fn instructions_of_different_kinds_do_not_meet() {
+    let body = "and.b32 %r10, %t, 1; setp.eq.u32 %p6, %r10, 1;
+        @%p6 bra ODD;
+        shfl.sync.bfly.b32 %r2, %t, 1, 31, -1;
+        bra.uni END;
+        ODD:
+        shfl.sync.up.b32 %r2, %t, 1, 0, -1;
+        END:
+        st.global.u32 [%at4], %r2;";
+    let report = Bench::body(body, 4096)
+        .launch(1, 32)
+        .expect_err("the lanes wait for each other");
+    assert!(
+        matches!(
+            report.kind,
+            ReportKind::Deadlock | ReportKind::MissingMembers(_)
+        ),
+        "{report:?}"
+    );
+}
+
 #[test]
 fn complete_group_does_not_wait_for_the_others() {
     // The upper half spins until the lower half, a separate group, has passed the vote.
