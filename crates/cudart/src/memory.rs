@@ -42,13 +42,12 @@ pub(crate) fn begin_copy(direction: c_int) -> Result<()> {
     }
 }
 
-/// Returns the pitch that the driver receives for rows of `width` bytes. The runtime does not use the pitch 0 of a single row, and has
-/// an error code of its own for one that is too small.
+/// Checks the pitch of rows of `width` bytes. For several rows, the runtime has an error code of its own; one row is the driver's matter.
 pub(crate) fn checked_pitch(pitch: usize, width: usize, height: usize) -> Result<usize> {
-    match pitch {
-        0 if height <= 1 => Ok(width),
-        _ if pitch < width => Err(INVALID_PITCH),
-        _ => Ok(pitch),
+    if height > 1 && pitch < width {
+        Err(INVALID_PITCH)
+    } else {
+        Ok(pitch)
     }
 }
 
@@ -250,6 +249,7 @@ runtime! {
 
     fn cudaMemset2D(memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
         enter()?;
+        let pitch = if height <= 1 { width } else { pitch };
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuMemsetD2D8_v2(address(memory), pitch, value as u8, width, height)) }
     }
@@ -263,6 +263,7 @@ runtime! {
         stream: CUstream,
     ) {
         enter()?;
+        let pitch = if height <= 1 { width } else { pitch };
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuMemsetD2D8Async(address(memory), pitch, value as u8, width, height, stream)) }
     }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use curium_sys::{
     CUDA_CONDITIONAL_NODE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS,
     CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUgraph,
-    CUgraphConditionalNodeType, CUgraphExec, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
-    CUgraphInstantiateResult, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUmemLocationType,
-    CUmemorytype, CUresult,
+    CUgraphConditionalHandle, CUgraphConditionalNodeType, CUgraphExec, CUgraphExecUpdateResult,
+    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult, CUgraphNode, CUgraphNodeParams,
+    CUgraphNodeType, CUmemLocationType, CUmemorytype, CUresult,
 };
 
 use crate::support::{Fixture, cu, get, handle, ok};
@@ -283,40 +283,106 @@ fn executable_is_updated_node_by_node_and_from_a_graph_of_its_shape() {
     );
 }
 
+/// Adds a conditional node that runs a body if the value of the handle is not zero.
+fn add_condition(
+    fixture: &Fixture,
+    graph: CUgraph,
+    handle: CUgraphConditionalHandle,
+) -> (CUgraphNode, CUgraph) {
+    let mut params = CUgraphNodeParams {
+        type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
+        ..Default::default()
+    };
+    params.__bindgen_anon_1.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
+        handle,
+        type_: CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF,
+        size: 1,
+        phGraph_out: ptr::null_mut(),
+        ctx: fixture.context,
+    };
+    let node = handle!(
+        fixture.api,
+        cuGraphAddNode_v2(_, graph, ptr::null(), ptr::null(), 0, &raw mut params)
+    );
+    // SAFETY: the driver has written the list of bodies, which has one.
+    let body = unsafe { params.__bindgen_anon_1.conditional.phGraph_out.read() };
+    (node, body)
+}
+
+/// Returns a graph whose node writes 3 to memory if the default of its condition is not zero.
+fn conditional_graph(fixture: &Fixture, memory: CUdeviceptr, default: u32) -> CUgraph {
+    let graph = graph(fixture);
+    let handle = get!(
+        fixture.api,
+        cuGraphConditionalHandleCreate(_, graph, fixture.context, default, 1)
+    );
+    let (_, body) = add_condition(fixture, graph, handle);
+    set(fixture, body, &[], memory, 3);
+    graph
+}
+
 #[test]
 fn conditional_node_runs_the_body_that_its_value_chooses() {
     for value in 0..2 {
         let fixture = Fixture::new();
         let memory = fixture.alloc(16);
         fixture.upload(memory, &[0; 16]);
-        let graph = graph(&fixture);
-        let handle = get!(
-            fixture.api,
-            cuGraphConditionalHandleCreate(_, graph, fixture.context, value, 1)
-        );
-        let mut params = CUgraphNodeParams {
-            type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
-            ..Default::default()
-        };
-        params.__bindgen_anon_1.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
-            handle,
-            type_: CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF,
-            size: 1,
-            phGraph_out: ptr::null_mut(),
-            ctx: fixture.context,
-        };
-        let _node: CUgraphNode = handle!(
-            fixture.api,
-            cuGraphAddNode_v2(_, graph, ptr::null(), ptr::null(), 0, &raw mut params)
-        );
-        // SAFETY: the driver has written the list of bodies.
-        let bodies = unsafe { params.__bindgen_anon_1.conditional }.phGraph_out;
-        // SAFETY: the list has one body.
-        let body = unsafe { bodies.read() };
-        set(&fixture, body, &[], memory, 3);
+        let graph = conditional_graph(&fixture, memory, value);
         run(&fixture, instantiate(&fixture, graph));
         assert_eq!(words(&fixture, memory), [3 * value; 4]);
     }
+}
+
+/// An updated executable starts with the default of the new graph's condition, and its kernels may name the new handle.
+#[test]
+fn update_takes_the_default_of_a_condition() {
+    let fixture = Fixture::new();
+    let memory = fixture.alloc(16);
+    fixture.upload(memory, &[0; 16]);
+    let executable = instantiate(&fixture, conditional_graph(&fixture, memory, 0));
+    run(&fixture, executable);
+    assert_eq!(words(&fixture, memory), [0; 4]);
+    let other = conditional_graph(&fixture, memory, 1);
+    let mut result = CUgraphExecUpdateResultInfo::default();
+    ok!(
+        fixture.api,
+        cuGraphExecUpdate_v2(executable, other, &raw mut result)
+    );
+    run(&fixture, executable);
+    assert_eq!(words(&fixture, memory), [3; 4]);
+}
+
+/// A conditional node in a body may use a handle of the graph around it.
+#[test]
+fn handle_of_an_outer_graph_is_known_in_a_body() {
+    let fixture = Fixture::new();
+    let memory = fixture.alloc(16);
+    fixture.upload(memory, &[0; 16]);
+    let graph = graph(&fixture);
+    let handle = get!(
+        fixture.api,
+        cuGraphConditionalHandleCreate(_, graph, fixture.context, 1, 1)
+    );
+    let (_, body) = add_condition(&fixture, graph, handle);
+    let (_, inner) = add_condition(&fixture, body, handle);
+    set(&fixture, inner, &[], memory, 5);
+    run(&fixture, instantiate(&fixture, graph));
+    assert_eq!(words(&fixture, memory), [5; 4]);
+}
+
+#[test]
+fn description_of_a_conditional_node_has_its_bodies() {
+    let fixture = Fixture::new();
+    let graph = graph(&fixture);
+    let handle = get!(
+        fixture.api,
+        cuGraphConditionalHandleCreate(_, graph, fixture.context, 1, 1)
+    );
+    let (node, body) = add_condition(&fixture, graph, handle);
+    let described = get!(fixture.api, cuGraphNodeGetParams(node, _));
+    // SAFETY: the type of the description is a conditional node, whose list has one body.
+    let listed = unsafe { described.__bindgen_anon_1.conditional.phGraph_out.read() };
+    assert_eq!(listed, body);
 }
 
 #[test]

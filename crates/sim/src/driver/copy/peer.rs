@@ -21,10 +21,12 @@ impl Driver {
         size: usize,
     ) -> Result {
         self.require_current()?;
-        self.cuMemcpyPeerAsync(to, to_context, from, from_context, size, legacy())
+        self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
+        let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
+        self.transfer(legacy(), ends, size, Wait::UnlessOnDevice)
     }
 
-    /// Copies between contexts. As on hardware, the host does not wait. Without peer access the copy is staged through the host.
+    /// Copies between contexts. Without peer access the copy is staged through the host.
     pub(crate) fn cuMemcpyPeerAsync(
         &self,
         to: CUdeviceptr,

@@ -302,12 +302,24 @@ impl Driver {
         if operand.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
             return array_side(state, operand, extent);
         }
-        let too_narrow = x
+        let row = x
             .checked_add(extent.width)
-            .is_none_or(|row| operand.pitch < row);
-        let too_low = extent.depth > 1
-            && y.checked_add(extent.height)
-                .is_none_or(|rows| operand.layer < rows);
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let rows = y
+            .checked_add(extent.height)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        // As on hardware, 0 stands for rows and layers without gaps.
+        let pitch = if operand.pitch == 0 {
+            row
+        } else {
+            operand.pitch
+        };
+        let height = if operand.layer == 0 {
+            rows
+        } else {
+            operand.layer
+        };
+        let too_low = extent.depth > 1 && height < rows;
         if extent.is_empty() {
             return Ok(Side {
                 start: Start::Device(0),
@@ -316,15 +328,14 @@ impl Driver {
                 is_allocated: false,
             });
         }
-        if too_narrow || too_low || operand.pitch > MAX_PITCH {
+        if pitch < row || too_low || pitch > MAX_PITCH {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let layer = operand
-            .layer
-            .checked_mul(operand.pitch)
+        let layer = height
+            .checked_mul(pitch)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let offset = z * layer + y * operand.pitch + x;
-        let span = (extent.depth - 1) * layer + (extent.height - 1) * operand.pitch + extent.width;
+        let offset = z * layer + y * pitch + x;
+        let span = (extent.depth - 1) * layer + (extent.height - 1) * pitch + extent.width;
         let start = self.start(operand, offset, span)?;
         let is_allocated = match start {
             Start::Device(_) => true,
@@ -332,7 +343,7 @@ impl Driver {
         };
         Ok(Side {
             start,
-            pitch: operand.pitch,
+            pitch,
             layer,
             is_allocated,
         })

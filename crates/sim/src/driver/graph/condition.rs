@@ -20,7 +20,6 @@ pub(crate) struct Condition {
     pub(super) kind: CUgraphConditionalNodeType,
     pub(super) bodies: Vec<Id<Graph>>,
     /// The conditional handles of the caller.
-    #[expect(dead_code, reason = "the caller reads it while the node exists")]
     pub(super) listed: Arc<[HostPtr]>,
 }
 
@@ -80,6 +79,15 @@ impl Conditions {
     /// Adds the values of a child graph.
     pub(super) fn extend(&mut self, parts: Self) {
         self.0.extend(parts.0);
+    }
+
+    /// Takes the current values of the handles that both have.
+    pub(super) fn keep_values(&mut self, old: &Self) {
+        for value in &mut self.0 {
+            if let Some(old) = old.0.iter().find(|old| old.handle == value.handle) {
+                value.value = old.value;
+            }
+        }
     }
 
     /// Returns every value at the start of a launch.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use curium_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_KERNEL_NODE_PARAMS,
     CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2,
-    CUgraphChildGraphNodeOwnership, CUgraphNode_st, CUgraphNodeParams, CUgraphNodeType, CUresult,
+    CUgraphChildGraphNodeOwnership, CUgraphConditionalHandle, CUgraphNode_st, CUgraphNodeParams,
+    CUgraphNodeType, CUresult,
 };
 
 use super::condition::Condition;
@@ -195,17 +196,28 @@ impl Driver {
 }
 
 impl State {
+    /// Returns `true` if a handle was created for a graph, or for one that contains it.
+    fn has_condition(&self, graph: Id<Graph>, handle: CUgraphConditionalHandle) -> bool {
+        let mut graph = self.graphs.get(graph);
+        while let Some(current) = graph {
+            if current.conditions.has(handle) {
+                return true;
+            }
+            let parent = current.parent.and_then(|node| self.nodes.get(node));
+            graph = parent.and_then(|node| self.graphs.get(node.graph));
+        }
+        false
+    }
+
     /// Returns a conditional node with empty bodies, whose handles are given to the caller.
     fn condition(
         &mut self,
         graph: Id<Graph>,
         described: &mut curium_sys::CUDA_CONDITIONAL_NODE_PARAMS,
     ) -> Result<Content> {
-        let is_known = self
-            .graphs
-            .get(graph)
-            .is_some_and(|graph| graph.conditions.has(described.handle));
-        if !is_known || !Condition::allows(described.type_, described.size) {
+        if !self.has_condition(graph, described.handle)
+            || !Condition::allows(described.type_, described.size)
+        {
             return Err(INVALID);
         }
         let bodies: Vec<_> = (0..described.size).map(|_| self.new_graph(None)).collect();
@@ -270,6 +282,7 @@ impl Content {
                 (union.conditional.handle, union.conditional.type_) =
                     (condition.handle, condition.kind);
                 union.conditional.size = condition.bodies.len() as u32;
+                union.conditional.phGraph_out = condition.listed.as_ptr().cast_mut().cast();
             }
             Self::Batch(batch) => {
                 let CUDA_BATCH_MEM_OP_NODE_PARAMS {

@@ -311,6 +311,14 @@ impl Driver {
     }
 }
 
+impl Executable {
+    /// Replaces the conditional values by those of an updated graph. Launches that were enqueued before keep theirs.
+    pub(super) fn adopt_conditions(&mut self, mut conditions: Conditions) {
+        conditions.keep_values(&lock(&self.conditions));
+        self.conditions = Arc::new(Mutex::new(conditions));
+    }
+}
+
 impl State {
     pub(super) fn executable(&self, raw: Pointer<CUgraphExec_st>) -> Result<Id<Executable>> {
         let id = Id::from(raw);
@@ -336,7 +344,7 @@ impl State {
     }
 
     /// Returns the values of the conditional handles of a graph and of its child graphs.
-    fn conditions_of(&self, graph: Id<Graph>) -> Conditions {
+    pub(super) fn conditions_of(&self, graph: Id<Graph>) -> Conditions {
         let mut conditions = self
             .graphs
             .get(graph)

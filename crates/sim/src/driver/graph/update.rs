@@ -127,6 +127,10 @@ impl Driver {
             .get_mut(id)
             .map(|executable| executable.plan.adopt(&plan));
         if matches!(outcome, Some(Ok(()))) {
+            let conditions = state.conditions_of(graph);
+            if let Some(executable) = state.executables.get_mut(id) {
+                executable.adopt_conditions(conditions);
+            }
             let objects = state.objects_of(graph);
             state.keep_objects(id, objects, true);
             self.call_destructors(state);
@@ -183,10 +187,7 @@ impl Plan {
 
     fn take(&mut self, other: &Self) {
         for (old, new) in self.steps.iter_mut().zip(&other.steps) {
-            // Conditional nodes keep their values.
-            if !matches!(old.content, Content::Condition(_)) {
-                old.content = new.content.clone();
-            }
+            old.content = new.content.clone();
             old.parts
                 .iter_mut()
                 .zip(&new.parts)
