@@ -225,8 +225,7 @@ fn render_argument(path: &syn::TypePath) -> Result<String> {
 pub(super) fn rustfmt(text: &str) -> Result<String> {
     let mut command = Command::new("rustfmt");
     command
-        .args(["--edition", "2024", "--config-path"])
-        .arg(crate::root())
+        .args(["--edition", "2024"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let mut child = command
