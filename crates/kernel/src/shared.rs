@@ -53,10 +53,10 @@ impl<T: SharedType> Shared<T> {
     /// Lets all threads read the memory: a barrier, then `code` with a shared view, then another barrier. See [`Synced::synced`].
     #[doc(alias = "__syncthreads")]
     #[inline(always)]
-    pub fn synced<'a, const X: u32, const Y: u32, const Z: u32, R>(
-        &'a mut self,
+    pub fn synced<const X: u32, const Y: u32, const Z: u32, R>(
+        &mut self,
         block: &Block<X, Y, Z>,
-        code: impl FnOnce(&'a T) -> R,
+        code: impl FnOnce(&T) -> R,
     ) -> R {
         Synced::synced(self, block, code)
     }
@@ -279,10 +279,10 @@ macro_rules! slice_memory {
             /// [`Synced::synced`](crate::Synced::synced).
             #[doc(alias = "__syncthreads")]
             #[inline(always)]
-            pub fn synced<'a, const X: u32, const Y: u32, const Z: u32, R>(
-                &'a mut self,
+            pub fn synced<const X: u32, const Y: u32, const Z: u32, R>(
+                &mut self,
                 block: &$crate::Block<X, Y, Z>,
-                code: impl FnOnce(&'a [T]) -> R,
+                code: impl FnOnce(&[T]) -> R,
             ) -> R {
                 $crate::Synced::synced(self, block, code)
             }
@@ -316,11 +316,11 @@ macro_rules! slice_memory {
         }
 
         // SAFETY: the memory is borrowed mutably, so no thread writes it while the view exists.
-        unsafe impl<'a, T: bytemuck::AnyBitPattern> $crate::Synced for &'a mut $ty {
-            type View = &'a [T];
+        unsafe impl<T: bytemuck::AnyBitPattern> $crate::Synced for &mut $ty {
+            type View<'v> = &'v [T];
 
             #[inline(always)]
-            unsafe fn view(self) -> &'a [T] {
+            unsafe fn view<'v>(self) -> &'v [T] {
                 // SAFETY: any bytes are a `T`, and nobody writes them while they are borrowed.
                 unsafe { &*self.memory.as_ptr() }
             }

@@ -37,10 +37,12 @@
 //!
 //! # Memory
 //!
-//! 6. **Memory of a block is either owned in parts or shared.** [`Synced::synced`](crate::Synced::synced) borrows it mutably for as long as the
-//!    shared view exists, between two barriers. Writes of the owners come before the first barrier or after the second; reads through the
-//!    view are in between. (`shared_read_without_a_barrier`, `view_escapes`, `shared_filled_while_read`;
-//!    every kernel runs under race checks)
+//! 6. **Memory of a block is either owned in parts or shared.** [`Synced::synced`](crate::Synced::synced) borrows it mutably while the shared
+//!    view exists, between two barriers. The view has a lifetime that its code does not know (`for<'v> FnOnce(View<'v>) -> R`), so neither the
+//!    result nor a captured variable keeps it beyond the second barrier; a borrow of the memory alone would not do, because it ends before
+//!    other threads have read. Writes of the owners come before the first barrier or after the second; reads through the view are in
+//!    between. (`shared_read_without_a_barrier`, `view_escapes`, `view_returned`, `view_in_a_variable`, `views_returned`,
+//!    `shared_filled_while_read`; every kernel runs under race checks)
 //! 7. **Each type of memory has one partition.** Element `i` belongs to the thread `i % THREADS` of the block, or of the grid for
 //!    [`PerThread`](crate::PerThread). Two accesses by owners without a barrier in between therefore never concern the same element, whatever
 //!    methods they use. Other partitions ([`Pairs`](crate::Pairs), scratch memory) have barriers around them and borrow the memory mutably.

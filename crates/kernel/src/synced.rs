@@ -15,16 +15,16 @@ use crate::shared::{Shared, SharedType};
     label = "expected `&mut Shared<…>`, or a tuple of them"
 )]
 pub unsafe trait Synced: Sized {
-    /// The view that all threads have.
-    type View;
+    /// The view that all threads have, until the second barrier.
+    type View<'v>;
 
     /// Returns the view.
     ///
     /// # Safety
     ///
-    /// A barrier stands before the call, and after the last use of the view.
+    /// A barrier stands before the call, and after the last use of the view. The memory is borrowed for `'v`.
     #[doc(hidden)]
-    unsafe fn view(self) -> Self::View;
+    unsafe fn view<'v>(self) -> Self::View<'v>;
 
     /// Lets all threads read the memory: a barrier, then `code` with a shared view, then another barrier (`__syncthreads`).
     ///
@@ -48,10 +48,11 @@ pub unsafe trait Synced: Sized {
     fn synced<const X: u32, const Y: u32, const Z: u32, R>(
         self,
         block: &Block<X, Y, Z>,
-        code: impl FnOnce(Self::View) -> R,
+        code: impl for<'v> FnOnce(Self::View<'v>) -> R,
     ) -> R {
         block.barrier();
-        // SAFETY: barriers stand before and after.
+        // SAFETY: barriers stand before and after. `code` is called with a lifetime that it does not know, so that neither its result nor what
+        // it captures keeps the view beyond the second barrier.
         let result = code(unsafe { self.view() });
         block.barrier();
         result
@@ -59,11 +60,11 @@ pub unsafe trait Synced: Sized {
 }
 
 // SAFETY: the memory is borrowed mutably, so no thread writes it while the view exists.
-unsafe impl<'a, T: SharedType> Synced for &'a mut Shared<T> {
-    type View = &'a T;
+unsafe impl<T: SharedType> Synced for &mut Shared<T> {
+    type View<'v> = &'v T;
 
     #[inline(always)]
-    unsafe fn view(self) -> &'a T {
+    unsafe fn view<'v>(self) -> &'v T {
         // SAFETY: any bytes are a `T`, and nobody writes them while they are borrowed.
         unsafe { &*self.as_ptr() }
     }
@@ -73,11 +74,11 @@ macro_rules! tuples {
     ($($memory:ident)*) => {
         // SAFETY: each part upholds the contract.
         unsafe impl<$($memory: Synced),*> Synced for ($($memory,)*) {
-            type View = ($($memory::View,)*);
+            type View<'v> = ($($memory::View<'v>,)*);
 
             #[inline(always)]
             #[allow(non_snake_case, reason = "the names are those of the types")]
-            unsafe fn view(self) -> Self::View {
+            unsafe fn view<'v>(self) -> Self::View<'v> {
                 let ($($memory,)*) = self;
                 // SAFETY: the caller upholds the same contract.
                 ($(unsafe { $memory.view() },)*)

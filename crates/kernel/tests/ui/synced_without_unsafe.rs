@@ -5,9 +5,9 @@ use curium_kernel::prelude::*;
 pub struct Mine;
 
 impl Synced for Mine {
-    type View = ();
+    type View<'v> = ();
 
-    unsafe fn view(self) {}
+    unsafe fn view<'v>(self) {}
 }
 
 fn main() {}
