@@ -11,12 +11,14 @@
 //!    needed, and never duplicates the others.
 //! 5. Names that begin with `curium.` are instructions and kernels of the device crate. No other crate defines them.
 //! 6. Panics are recognized by symbols of the real `core` ([`panic`]).
-//! 7. An error names the item.
+//! 7. An expression has one value, whether LLVM computes it or the device: remainders are calls of a function that is exact ([`remainder`]).
+//! 8. An error names the item.
 
 mod allow;
 mod instruction;
 mod names;
 mod panic;
+mod remainder;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ use std::fmt::Write as _;
 
 use self::names::{Names, readable};
 use self::panic::Panic;
+use self::remainder::Remainder;
 use self::table::{Table, Word};
 use crate::ir::{
     Call, Callee, Function, Global, Instruction, Line, Module, Token, bytes, lex, name,
@@ -40,6 +43,10 @@ const TABLE: &str = "curium.meta.";
 /// The section of the tables, and of statics in shared memory.
 const TABLE_SECTION: &str = ".curium.kernel";
 const SHARED_SECTION: &str = ".curium.shared";
+
+/// The constraints of `core::hint::black_box`, and those with a register for pointers of the device.
+const BLACK_BOX: &str = "asm sideeffect \"\", \"r,~{memory}\"(ptr ";
+const BLACK_BOX_OF_POINTERS: &str = "asm sideeffect \"\", \"l,~{memory}\"(ptr ";
 
 /// The function that a panic with a message calls.
 const PANIC_FUNCTION: &str = "panic_with_message";
@@ -510,6 +517,7 @@ struct Printer<'a, 'b> {
     messages: BTreeMap<Vec<u8>, String>,
     /// Metadata that mentions functions, such as a list of possible callees. It would have to be rewritten, and is left out.
     dropped_metadata: HashSet<&'a str>,
+    has_remainders: bool,
 }
 
 impl<'a, 'b> Printer<'a, 'b> {
@@ -517,8 +525,9 @@ impl<'a, 'b> Printer<'a, 'b> {
         let mut used = Names::default();
         let mut names = HashMap::new();
         let mut errors = Vec::new();
-        for runtime in ["vprintf", "malloc", "free", "__assertfail", PANIC_FUNCTION] {
-            used.reserve(runtime);
+        let runtime = ["vprintf", "malloc", "free", "__assertfail", PANIC_FUNCTION];
+        for name in runtime.into_iter().chain(remainder::FUNCTIONS) {
+            used.reserve(name);
         }
         for kernel in rewrite.tables.keys() {
             if !used.reserve(kernel) {
@@ -574,6 +583,7 @@ impl<'a, 'b> Printer<'a, 'b> {
                 .iter()
                 .filter_map(|line| mentioning_metadata(line))
                 .collect(),
+            has_remainders: false,
         };
         printer.name_constants(&constants, &mut used);
         if errors.is_empty() {
@@ -666,6 +676,9 @@ impl<'a, 'b> Printer<'a, 'b> {
                 }
             };
             out += &text;
+        }
+        if self.has_remainders {
+            out += &remainder::definitions();
         }
         if !self.messages.is_empty() {
             out += &self.message_functions(declared.contains("__assertfail"));
@@ -771,7 +784,17 @@ impl<'a, 'b> Printer<'a, 'b> {
 
     fn instruction(&mut self, instruction: &Instruction<'a>) -> String {
         let Some(call) = &instruction.call else {
-            return self.replace(instruction.text);
+            let is_remainder = instruction.opcode == remainder::OPCODE;
+            if let (true, Some(remainder)) = (is_remainder, Remainder::parse(instruction)) {
+                self.has_remainders = true;
+                return remainder.call();
+            }
+            return self.replace(
+                instruction
+                    .text
+                    .replacen(BLACK_BOX, BLACK_BOX_OF_POINTERS, 1)
+                    .as_str(),
+            );
         };
         if let Some(message) = self.rewrite.panic_message(instruction) {
             return self.panic_call(instruction, message);

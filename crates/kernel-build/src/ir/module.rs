@@ -386,6 +386,9 @@ impl<'a> Function<'a> {
     }
 }
 
+/// The beginning of `core::hint::black_box`: inline assembly without instructions. Other inline assembly is unknown.
+const BLACK_BOX: &str = "call void asm sideeffect \"\", \"r,~{memory}\"(ptr ";
+
 impl<'a> Instruction<'a> {
     fn parse(text: &'a str) -> Result<Self> {
         let lexemes = lex(text);
@@ -406,7 +409,7 @@ impl<'a> Instruction<'a> {
             at += 1;
         }
         let opcode = word(at).ok_or_else(error)?;
-        let call = if opcode == "call" {
+        let call = if opcode == "call" && !text[lexemes[at].start..].starts_with(BLACK_BOX) {
             Some(Call::parse(text, &lexemes, at + 1).ok_or_else(error)?)
         } else {
             None
@@ -523,6 +526,18 @@ mod tests {
     fn inline_assembly_is_unknown() {
         let text = "define void @f() {\n  call void asm sideeffect \"bar.sync 0;\", \"\"()\n  ret void\n}\n";
         assert!(Module::parse(text).is_err());
+    }
+
+    /// Inline assembly without instructions is `core::hint::black_box`.
+    #[test]
+    fn black_boxes_are_instructions() -> Result {
+        let text = "define void @f(ptr %x) {\n  call void asm sideeffect \"\", \"r,~{memory}\"(ptr %x), !dbg !7\n  ret void\n}\n";
+        let module = Module::parse(text)?;
+        let Some([Line::Instruction(instruction), _]) = module.functions[0].body.as_deref() else {
+            return Err("two instructions".to_owned());
+        };
+        assert!(instruction.opcode == "call" && instruction.call.is_none());
+        Ok(())
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Instructions and functions that kernels may use. Everything else is refused, so that a new form of rustc's output cannot bypass a rule
 //! of the device crate.
 
+use super::remainder::{self, Remainder};
 use crate::ir::Instruction;
 
 /// Instructions that compute, access memory without synchronization, and branch.
@@ -24,7 +25,6 @@ const OPCODES: &[&str] = &[
     "fptoui",
     "fptrunc",
     "freeze",
-    "frem",
     "fsub",
     "getelementptr",
     "icmp",
@@ -139,6 +139,7 @@ pub(crate) fn refuse(instruction: &Instruction<'_>) -> Option<&'static str> {
         "invoke" | "landingpad" | "resume" | "cleanuppad" | "catchpad" => {
             Some("unwinds, but kernels cannot unwind")
         }
+        remainder::OPCODE if Remainder::parse(instruction).is_some() => None,
         opcode if OPCODES.contains(&opcode) => None,
         _ => Some("uses an instruction that kernels cannot use"),
     }
