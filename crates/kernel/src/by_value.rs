@@ -14,6 +14,9 @@
 /// }
 /// ```
 ///
+/// On the host, the derive also implements `curium::driver::ByValue`, so that the same struct is an argument of kernels in CUDA C++ and PTX
+/// (`kernels!`).
+///
 /// # Safety
 ///
 /// - The type is `repr(C)` or `repr(transparent)` and has no padding.
@@ -39,6 +42,8 @@ pub unsafe trait ByValue: Copy + Send + Sync {
         size_of::<Self>()
     };
 }
+
+// The trait is not the driver's: `impl Parameter for &[T]` needs a trait of this crate, which no other crate can implement for slices.
 
 macro_rules! by_value {
     ($($ty:ty)*) => {

@@ -12,7 +12,7 @@ mod launch;
 mod load;
 
 pub use curium_driver::{
-    Context, Device, Error, Kernel, LaunchAttributes, Library, Result, Stream, Untyped,
+    ByValue, Context, Device, Error, Kernel, LaunchAttributes, Library, Result, Stream, Untyped,
 };
 
 pub use self::argument::{Argument, PreparedArgument, RowMajor, Words};

@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
-use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type};
+use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type, parse_quote};
 
 /// Returns the `impl` for `item` of the trait in `default_crate`, and the checks of its guarantees.
 ///
@@ -31,6 +31,24 @@ pub(crate) fn implementation(item: &DeriveInput, default_crate: Path) -> Result<
         }
         // Fails if there is padding. An associated constant is evaluated only where it is used.
         const _: usize = <#name as #driver::ByValue>::SIZE;
+    })
+}
+
+/// Returns the `impl` of `curium_kernel::ByValue`, and on the host also that of the driver's trait, so that the struct can be passed to
+/// kernels of either kind.
+pub(crate) fn kernel_implementation(item: &DeriveInput) -> Result<TokenStream> {
+    let default_crate: Path = parse_quote!(::curium_kernel);
+    let name = &item.ident;
+    let bounds = &item.generics.where_clause;
+    let kernel = trait_crate(item, default_crate.clone())?;
+    let implementation = implementation(item, default_crate)?;
+    Ok(quote! {
+        #implementation
+        #kernel::__host! {
+            // SAFETY: `curium_kernel::ByValue` has all requirements of this trait.
+            #[automatically_derived]
+            unsafe impl #kernel::host::ByValue for #name #bounds {}
+        }
     })
 }
 

@@ -209,7 +209,7 @@ fn on_device_only(function: &ItemFn) -> TokenStream {
     quote! {
         #inline
         #[cfg_attr(not(target_arch = "nvptx64"), allow(dead_code))]
-        #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
+        #[allow(unreachable_pub, clippy::too_many_arguments, clippy::needless_pass_by_value)]
         #function
     }
 }
@@ -390,7 +390,7 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
             #(#documentation)*
             #[doc = ""]
             #[doc = #note]
-            #[allow(non_camel_case_types)]
+            #[allow(non_camel_case_types, unreachable_pub)]
             #[derive(::core::clone::Clone, ::core::fmt::Debug)]
             #vis struct #name {
                 __function: ::curium_kernel::host::Function<Self>,
@@ -407,7 +407,7 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
             }
 
             #(#configuration)*
-            #[allow(clippy::too_many_arguments)]
+            #[allow(unreachable_pub, clippy::too_many_arguments)]
             impl #name {
                 /// Launches the kernel on the stream, and returns without waiting for it to run.
                 ///

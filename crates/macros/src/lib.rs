@@ -50,12 +50,13 @@ pub fn by_value(item: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Implements `curium_kernel::ByValue`. `curium-kernel` re-exports this macro under the name `ByValue`.
+/// Implements `curium_kernel::ByValue` and, on the host, the trait of the macro [`ByValue`](macro@ByValue). `curium-kernel` re-exports this macro
+/// under the name `ByValue`.
 #[doc(hidden)]
 #[proc_macro_derive(KernelByValue, attributes(by_value))]
 pub fn kernel_by_value(item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as DeriveInput);
-    by_value::implementation(&item, parse_quote!(::curium_kernel))
+    by_value::kernel_implementation(&item)
         .unwrap_or_else(Error::into_compile_error)
         .into()
 }
