@@ -58,7 +58,7 @@ struct BuildOptions {
     /// What a panic does
     #[arg(long, value_enum, default_value_t = PanicChoice::Message, value_name = "CHOICE")]
     panics: PanicChoice,
-    /// Round `a * b + c` once where the compiler decides to
+    /// Round `a * b + c` once where the compiler decides to. Unsound if code of a block branches on such a value
     #[arg(long)]
     contract: bool,
     /// A dependency of the package that the module uses (repeatable)
@@ -106,12 +106,15 @@ fn build(options: &BuildOptions) -> Result<()> {
     };
     kernels = kernels
         .targets([])
-        .contract(options.contract)
         .dependencies(options.dependencies.iter().map(String::as_str))
         .panics(match options.panics {
             PanicChoice::Message => Panics::Message,
             PanicChoice::Trap => Panics::Trap,
         });
+    if options.contract {
+        // SAFETY: the help of the option states the condition to the user.
+        kernels = unsafe { kernels.contract(true) };
+    }
     for name in &options.targets {
         let mut target = Target::new(name)?;
         if let Some((major, minor)) = options.ptx {

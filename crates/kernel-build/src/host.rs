@@ -26,7 +26,7 @@ pub(crate) fn render(
         let (major, minor) = target.compute_capability();
         let _ = writeln!(
             text,
-            "        {{ target: \"{target}\", major: {major}, minor: {minor}, suffix: {:?}, ptx: include_str!({:?}) }},",
+            "        {{ target: \"{target}\", major: {major}, minor: {minor}, suffix: {:?}, ptx: {:?} }},",
             target.suffix(),
             path.display().to_string()
         );

@@ -183,10 +183,13 @@ impl Kernels {
     /// Allows the compiler to round `a * b + c` once, as CUDA C++ does by default. Default: `false`, as everywhere in Rust; `mul_add` rounds
     /// once in either case.
     ///
-    /// The compiler decides at each place. A floating-point value of the code of a block may therefore differ between threads in its last
-    /// bit, and a branch on it is not uniform: compare such values in the code of one thread only.
+    /// # Safety
+    ///
+    /// The compiler decides at each place, also in copies of one expression. A floating-point value of the code of a block or a warp can
+    /// therefore differ between threads in its last bit. No branch of such code depends on a value that was computed from a product and a
+    /// sum: compare such values in the code of one thread only.
     #[must_use]
-    pub fn contract(mut self, contract: bool) -> Self {
+    pub unsafe fn contract(mut self, contract: bool) -> Self {
         self.contract = contract;
         self
     }
@@ -359,7 +362,10 @@ impl Kernels {
     }
 
     fn read_prebuilt(&self, package: &Path, root: &mut Option<Root>) -> Result<Compiled> {
-        // The package is read without cargo, so a library is in its usual place.
+        // The package is read without cargo, so its crates are in their usual places.
+        for root in ["src/lib.rs", "src/main.rs"] {
+            source::check_crate_names(&package.join(root))?;
+        }
         let source = self
             .source
             .read(package, Some(&package.join("src/lib.rs")))?;

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::program;
+use crate::source;
 use crate::toolchain::Toolchain;
 
 /// The device crate, which every crate of kernels uses.
@@ -58,6 +59,9 @@ impl Package {
                     manifest.display()
                 ))
             })?;
+        for target in package["targets"].as_array().into_iter().flatten() {
+            source::check_crate_names(Path::new(target["src_path"].as_str().unwrap_or_default()))?;
+        }
         let targets = package["targets"].as_array();
         let library = targets.into_iter().flatten().find(|target| {
             let kinds = target["kind"].as_array().into_iter().flatten();
@@ -112,6 +116,13 @@ impl Package {
         }
         for dependency in normal {
             let name = key(dependency);
+            if name == DEVICE_CRATE && dependency["name"] != DEVICE_CRATE {
+                return Err(Error::Source(format!(
+                    "package `{}`: the dependency `{DEVICE_CRATE}` is the package {}, by another name; `#[kernel]` refers to the device crate by \
+                     this name",
+                    self.name, dependency["name"]
+                )));
+            }
             let is_optional = dependency["optional"].as_bool().unwrap_or(false);
             let is_named = name == DEVICE_CRATE || names.iter().any(|listed| listed == name);
             if is_named || (is_whole && !is_optional && dependency["target"].is_null()) {

@@ -525,7 +525,14 @@ impl<'a, 'b> Printer<'a, 'b> {
         let mut used = Names::default();
         let mut names = HashMap::new();
         let mut errors = Vec::new();
-        let runtime = ["vprintf", "malloc", "free", "__assertfail", PANIC_FUNCTION];
+        let runtime = [
+            "vprintf",
+            "malloc",
+            "free",
+            "__assertfail",
+            PANIC_FUNCTION,
+            instruction::DYNAMIC_SHARED,
+        ];
         for name in runtime.into_iter().chain(remainder::FUNCTIONS) {
             used.reserve(name);
         }

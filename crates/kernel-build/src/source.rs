@@ -276,6 +276,40 @@ fn collect_kernels(
     Ok(())
 }
 
+/// The name by which the macros of the device crate refer to it.
+const DEVICE_CRATE: &str = "curium_kernel";
+
+/// Refuses another crate under the name of the device crate in the root of a crate: the macros' `unsafe` code trusts it.
+///
+/// Only an item can give a crate that name, and no macro: rustc does not let an expansion shadow a dependency.
+pub(crate) fn check_crate_names(root: &Path) -> Result<()> {
+    let Ok(text) = fs::read_to_string(root) else {
+        return Ok(());
+    };
+    if !text.contains(DEVICE_CRATE) || !text.contains("extern") {
+        return Ok(());
+    }
+    // rustc reports errors of syntax.
+    let Ok(syntax) = syn::parse_file(&text) else {
+        return Ok(());
+    };
+    for item in &syntax.items {
+        if let syn::Item::ExternCrate(item) = item
+            && let Some((_, name)) = &item.rename
+            && name == DEVICE_CRATE
+            && item.ident != DEVICE_CRATE
+        {
+            return Err(Error::Source(format!(
+                "{}:{}: the crate `{}` is called `{DEVICE_CRATE}`, by which `#[kernel]` refers to the device crate",
+                root.display(),
+                item.ident.span().start().line,
+                item.ident
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn is_kernel_attribute(attribute: &syn::Attribute) -> bool {
     let segments = &attribute.path().segments;
     segments
@@ -364,6 +398,25 @@ mod tests {
         };
         assert_eq!(module.read(folder.path(), None)?.kernels, expected);
         Ok(())
+    }
+
+    /// The macros trust the crate `curium_kernel`.
+    #[test]
+    fn other_crates_are_not_called_like_the_device_crate() -> Result {
+        let folder = tempfile::tempdir()?;
+        let root = folder.path().join("lib.rs");
+        for (text, is_allowed) in [
+            ("extern crate self as curium_kernel;", false),
+            ("extern crate mine\n    as curium_kernel;", false),
+            ("extern crate curium_kernel;", true),
+            ("extern crate curium_kernel as kernel;", true),
+            ("// extern crate self as curium_kernel;", true),
+            ("mod a { extern crate self as curium_kernel; }", true),
+        ] {
+            fs::write(&root, text)?;
+            assert_eq!(check_crate_names(&root).is_ok(), is_allowed, "{text}");
+        }
+        Ok(check_crate_names(&folder.path().join("missing.rs"))?)
     }
 
     #[test]

@@ -41,20 +41,30 @@ pub unsafe trait ByValue: Copy + Send + Sync {
         );
         size_of::<Self>()
     };
+
+    /// A number for the types of all fields, in order. Host and device compare it, because types of one size can have different values.
+    #[doc(hidden)]
+    const FORM: u64 = size_of::<Self>() as u64;
 }
 
 // The trait is not the driver's: `impl Parameter for &[T]` needs a trait of this crate, which no other crate can implement for slices.
 
 macro_rules! by_value {
-    ($($ty:ty)*) => {
-        // SAFETY: a scalar.
-        $(unsafe impl ByValue for $ty {})*
+    ($($ty:ty = $form:literal)*) => {
+        $(
+            // SAFETY: a scalar.
+            unsafe impl ByValue for $ty {
+                const FORM: u64 = $form;
+            }
+        )*
     };
 }
 
-by_value!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
+by_value!(bool = 0x101 u8 = 0x102 i8 = 0x103 u16 = 0x104 i16 = 0x105 u32 = 0x106 i32 = 0x107 f32 = 0x108);
+by_value!(u64 = 0x109 i64 = 0x10a usize = 0x10b isize = 0x10c f64 = 0x10d);
 
 // SAFETY: an array has no padding between its elements.
 unsafe impl<T: ByValue, const N: usize> ByValue for [T; N] {
     const SIZE_OF_FIELDS: usize = N * T::SIZE;
+    const FORM: u64 = (T::FORM ^ (N as u64).rotate_left(32)).wrapping_mul(0x0000_0100_0000_01b3);
 }

@@ -141,6 +141,10 @@ pub use crate::warp::{Lane, Lanes, PerWarp, Warp};
 /// Items that the macros use. Not part of the interface.
 #[doc(hidden)]
 pub mod __private {
+    /// Macros by paths that no macro of a user's crate can shadow.
+    pub use core::primitive::usize;
+    pub use core::{assert, compile_error, concat, env, include, include_str, stringify};
+
     #[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
     pub use crate::host::{
         Call, HostKernel, HostScope, is_same_table, launch, load_library, select_image,
@@ -168,13 +172,41 @@ macro_rules! __host {
     ($($code:tt)*) => {};
 }
 
+/// Implements the driver's `ByValue` for a type with that of this crate, which has all of its requirements.
+#[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __driver_by_value {
+    ($name:ident) => {
+        // SAFETY: the type is `ByValue` of this crate.
+        #[automatically_derived]
+        unsafe impl $crate::host::ByValue for $name {
+            const SIZE_OF_FIELDS: $crate::__private::usize =
+                <$name as $crate::ByValue>::SIZE_OF_FIELDS;
+        }
+    };
+}
+
+/// Implements nothing without the driver.
+#[cfg(not(all(feature = "host", not(target_arch = "nvptx64"))))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __driver_by_value {
+    ($name:ident) => {};
+}
+
 /// Declares the struct `Kernels`, with a field for each kernel of a module that the build script compiled.
 ///
 /// `include_kernels!("kernels")` declares the kernels of the module `kernels`. `Kernels::load` loads their code on a device.
 #[macro_export]
 macro_rules! include_kernels {
     ($name:literal) => {
-        include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
+        $crate::__private::include!($crate::__private::concat!(
+            $crate::__private::env!("OUT_DIR"),
+            "/",
+            $name,
+            ".rs"
+        ));
     };
 }
 

@@ -137,7 +137,7 @@ pub struct Description {
     pub(crate) size: u32,
     /// The alignment of an element in bytes.
     pub(crate) align: u32,
-    /// The constants of the type, such as the rows and columns of a tile.
+    /// The constants of the type, such as the rows and columns of a tile, or a number for the fields of a value.
     pub(crate) sizes: [u32; 3],
 }
 
@@ -198,6 +198,7 @@ unsafe impl<T: ByValue> Parameter for T {
             Kind::Value,
             [Word::value::<T>(), Word::ABSENT, Word::ABSENT],
         )
+        .with_sizes([T::FORM as u32, (T::FORM >> 32) as u32, 0])
     };
 
     #[inline(always)]

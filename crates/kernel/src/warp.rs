@@ -14,14 +14,30 @@ pub struct Warp {
 }
 
 /// A value of each warp of a block. Only code of warps reads it.
-#[derive(Clone, Copy)]
+#[derive(Copy)]
 #[repr(transparent)]
 pub struct PerWarp<T>(pub(crate) T);
 
+// Not derived: that would run `T::clone` of a user in code of the block, with a value that differs between warps.
+impl<T: Copy> Clone for PerWarp<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
 /// The values of the lanes of a warp, in registers. Code of the warp moves them as a whole; only code of lanes reads them.
-#[derive(Clone, Copy)]
+#[derive(Copy)]
 #[repr(transparent)]
 pub struct Lanes<T>(pub(crate) T);
+
+// Not derived: that would run `T::clone` of a user in code of the warp, with a value that differs between lanes.
+impl<T: Copy> Clone for Lanes<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
 
 /// A lane of a warp: one of its threads.
 pub struct Lane {

@@ -12,43 +12,52 @@ use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type,
 /// in the struct. The code uses no name but the path of the trait, because other names, even `::core`, can have another meaning in the
 /// caller's crate.
 pub(crate) fn implementation(item: &DeriveInput, default_crate: Path) -> Result<TokenStream> {
+    let path = trait_crate(item, default_crate)?;
+    implementation_with(item, &path, &TokenStream::new())
+}
+
+/// Returns the `impl` of `curium_kernel::ByValue`, and on the host also that of the driver's trait, so that the struct can be passed to
+/// kernels of either kind.
+///
+/// The second `impl` is a macro's of `curium-kernel`, to which no `unsafe` is passed: the attribute can name a module with another macro.
+pub(crate) fn kernel_implementation(item: &DeriveInput) -> Result<TokenStream> {
+    let name = &item.ident;
+    let path = trait_crate(item, parse_quote!(::curium_kernel))?;
+    let form = fields(item)?.into_iter().fold(quote!(0_u64), |form, field| {
+        quote!((#form ^ <#field as #path::ByValue>::FORM).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(5))
+    });
+    let implementation = implementation_with(item, &path, &quote!(const FORM: u64 = #form;))?;
+    Ok(quote! {
+        #implementation
+        #path::__driver_by_value! { #name }
+    })
+}
+
+/// Returns the `impl` of the trait `ByValue` of a crate with further constants.
+fn implementation_with(
+    item: &DeriveInput,
+    path: &Path,
+    constants: &TokenStream,
+) -> Result<TokenStream> {
     let name = &item.ident;
     let fields = fields(item)?;
-    let driver = trait_crate(item, default_crate)?;
     let sizes = fields.iter().map(|field| {
         // The span makes the compiler report a field that is not `ByValue` at the field, like an error in a macro
         // expansion.
         let span = Span::call_site().located_at(field.span());
-        let driver = placed(&driver, span);
-        quote_spanned!(span=> <#field as #driver::ByValue>::SIZE)
+        let path = placed(path, span);
+        quote_spanned!(span=> <#field as #path::ByValue>::SIZE)
     });
     let bounds = &item.generics.where_clause;
     Ok(quote! {
         // SAFETY: the struct has the layout of C without padding, and each field is `ByValue`, which the constants check.
         #[automatically_derived]
-        unsafe impl #driver::ByValue for #name #bounds {
+        unsafe impl #path::ByValue for #name #bounds {
             const SIZE_OF_FIELDS: usize = 0 #(+ #sizes)*;
+            #constants
         }
         // Fails if there is padding. An associated constant is evaluated only where it is used.
-        const _: usize = <#name as #driver::ByValue>::SIZE;
-    })
-}
-
-/// Returns the `impl` of `curium_kernel::ByValue`, and on the host also that of the driver's trait, so that the struct can be passed to
-/// kernels of either kind.
-pub(crate) fn kernel_implementation(item: &DeriveInput) -> Result<TokenStream> {
-    let default_crate: Path = parse_quote!(::curium_kernel);
-    let name = &item.ident;
-    let bounds = &item.generics.where_clause;
-    let kernel = trait_crate(item, default_crate.clone())?;
-    let implementation = implementation(item, default_crate)?;
-    Ok(quote! {
-        #implementation
-        #kernel::__host! {
-            // SAFETY: `curium_kernel::ByValue` has all requirements of this trait.
-            #[automatically_derived]
-            unsafe impl #kernel::host::ByValue for #name #bounds {}
-        }
+        const _: usize = <#name as #path::ByValue>::SIZE;
     })
 }
 

@@ -23,7 +23,7 @@ pub(crate) const PREFIX: &str = "curium.";
 pub(crate) const INTRINSIC: &str = "curium.llvm.";
 
 /// The name of dynamic shared memory in the PTX.
-const DYNAMIC_SHARED: &str = "curium_dynamic_shared";
+pub(crate) const DYNAMIC_SHARED: &str = "curium_dynamic_shared";
 
 /// The scopes of atomics and fences, as `SCOPE` and in LLVM's spelling.
 const SCOPES: &[(&str, &str)] = &[

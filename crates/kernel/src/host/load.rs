@@ -197,14 +197,14 @@ macro_rules! __kernels {
         $crate::__kernels! { @struct $($rest)* }
     };
     (@expect_unsafe $($rest:tt)*) => {
-        ::core::compile_error!("the invocation begins with `unsafe`, which states that the images were compiled from these kernels");
+        $crate::__private::compile_error!("the invocation begins with `unsafe`, which states that the images were compiled from these kernels");
     };
     (@struct $unsafe:tt $images:tt $({ name: $name:ident, path: [$path:path], table: [$($byte:literal),* $(,)?] $(,)? })*) => {
         /// The kernels, loaded on a device.
         #[derive(::core::clone::Clone, ::core::fmt::Debug)]
         pub struct Kernels {
             $(
-                #[doc = concat!("The kernel `", stringify!($name), "`.")]
+                #[doc = $crate::__private::concat!("The kernel `", $crate::__private::stringify!($name), "`.")]
                 pub $name: $path,
             )*
         }
@@ -233,22 +233,28 @@ macro_rules! __kernels {
             /// `CUDA_ERROR_NOT_FOUND` with the nearest names if a kernel is missing.
             pub unsafe fn from_library(library: &$crate::host::Library) -> $crate::host::Result<Self> {
                 ::core::result::Result::Ok(Self {
-                    $($name: $crate::__kernels!(@function $path, library, stringify!($name)),)*
+                    $($name: $crate::__kernels!(@function $path, library, $crate::__private::stringify!($name)),)*
                 })
             }
         }
 
         $(
-            const _: () = ::core::assert!(
+            const _: () = $crate::__private::assert!(
                 $crate::__private::is_same_table(&<$path as $crate::__private::HostKernel>::TABLE, &[$($byte),*]),
-                ::core::concat!(
-                    "the kernel `", stringify!($name), "` was compiled from other code for the device: its source or the layout of its parameters differs"
+                $crate::__private::concat!(
+                    "the kernel `", $crate::__private::stringify!($name), "` was compiled from other code for the device: its source or the layout of its parameters differs"
                 )
             );
         )*
     };
-    (@images [$({ target: $target:literal, major: $major:literal, minor: $minor:literal, suffix: $suffix:literal, ptx: $ptx:expr $(,)? })*]) => {
-        [$($crate::host::Image { target: $target, major: $major, minor: $minor, suffix: $suffix, ptx: $ptx }),*]
+    (@images [$({ target: $target:literal, major: $major:literal, minor: $minor:literal, suffix: $suffix:literal, ptx: $ptx:literal $(,)? })*]) => {
+        [$($crate::host::Image {
+            target: $target,
+            major: $major,
+            minor: $minor,
+            suffix: $suffix,
+            ptx: $crate::__private::include_str!($ptx),
+        }),*]
     };
     (@proven [$unsafe:tt] $operation:expr) => {
         // SAFETY: the author of the invocation guarantees with `unsafe` that the images were compiled from these kernels.
