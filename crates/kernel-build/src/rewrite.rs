@@ -11,7 +11,8 @@
 //!    needed, and never duplicates the others.
 //! 5. Names that begin with `curium.` are instructions and kernels of the device crate. No other crate defines them.
 //! 6. Panics are recognized by symbols of the real `core` ([`panic`]).
-//! 7. An expression has one value, whether LLVM computes it or the device: remainders are calls of a function that is exact ([`remainder`]).
+//! 7. An expression has one value, whether LLVM computes it or the device, except for the bits of NaN: remainders are calls of a function that
+//!    is exact ([`remainder`]), and there are no fast-math flags.
 //! 8. An error names the item.
 
 mod allow;
@@ -781,7 +782,7 @@ impl<'a, 'b> Printer<'a, 'b> {
                     let _ = writeln!(out, "{text}");
                 }
                 Line::Instruction(instruction) => {
-                    let text = self.instruction(instruction);
+                    let text = without_fast_math(self.instruction(instruction));
                     let _ = writeln!(out, "  {}", self.without_dropped_metadata(text));
                 }
             }
@@ -955,6 +956,30 @@ impl<'a, 'b> Printer<'a, 'b> {
         }
         out + &text[copied..]
     }
+}
+
+/// Removes the flags that let LLVM choose between values. rustc sets `nsz` for `f32::max`, whose result may be either zero: without it, the
+/// instruction is the same, and `max(-0.0, 0.0)` is 0.0 wherever LLVM computes it.
+fn without_fast_math(mut text: String) -> String {
+    const FLAGS: [&str; 8] = [
+        " nsz ",
+        " nnan ",
+        " ninf ",
+        " arcp ",
+        " contract ",
+        " afn ",
+        " reassoc ",
+        " fast ",
+    ];
+    // Texts of inline assembly are no flags.
+    if !text.contains('"') {
+        for flag in FLAGS {
+            if text.contains(flag) {
+                text = text.replace(flag, " ");
+            }
+        }
+    }
+    text
 }
 
 /// Returns the number of a metadata node that mentions a function or a global.

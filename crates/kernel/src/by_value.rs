@@ -68,3 +68,48 @@ unsafe impl<T: ByValue, const N: usize> ByValue for [T; N] {
     const SIZE_OF_FIELDS: usize = N * T::SIZE;
     const FORM: u64 = (T::FORM ^ (N as u64).rotate_left(32)).wrapping_mul(0x0000_0100_0000_01b3);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameter::Parameter;
+
+    #[derive(Clone, Copy, curium_macros::KernelByValue)]
+    #[repr(C)]
+    struct Numbers {
+        first: u8,
+        second: u8,
+    }
+
+    #[derive(Clone, Copy, curium_macros::KernelByValue)]
+    #[repr(C)]
+    struct NumberAndFlag {
+        first: u8,
+        second: bool,
+    }
+
+    #[derive(Clone, Copy, curium_macros::KernelByValue)]
+    #[repr(C)]
+    struct FlagAndNumber {
+        first: bool,
+        second: u8,
+    }
+
+    /// Host and device have different tables if a field of one size has another type or place.
+    #[test]
+    fn fields_of_values_are_compared() {
+        let numbers = <Numbers as Parameter>::DESCRIPTION.extents();
+        let flag_last = <NumberAndFlag as Parameter>::DESCRIPTION.extents();
+        let flag_first = <FlagAndNumber as Parameter>::DESCRIPTION.extents();
+        assert_ne!(numbers, flag_last);
+        assert_ne!(flag_last, flag_first);
+        assert_ne!(
+            <[u8; 4] as Parameter>::DESCRIPTION.extents(),
+            <[[u8; 2]; 2] as Parameter>::DESCRIPTION.extents()
+        );
+        assert_ne!(
+            <[bool; 4] as Parameter>::DESCRIPTION.extents(),
+            <[u8; 4] as Parameter>::DESCRIPTION.extents()
+        );
+    }
+}

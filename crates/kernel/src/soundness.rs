@@ -24,7 +24,10 @@
 //! 3. **What differs between threads leaves their code only in an opaque value.** The closures are `Fn + Sync`, so they cannot write to what
 //!    they capture, unless it is `Sync`; and everything `Sync` that can change needs a thread to read it (rule 4). Their results are
 //!    [`Registers`](crate::Registers), [`Lanes`](crate::Lanes) or [`PerWarp`](crate::PerWarp), whose fields are private, and which
-//!    implement nothing but `Copy`. Parts of operands are created by `unsafe` methods of the operand traits only.
+//!    implement nothing but `Copy`: `Clone` requires it too, so that no `clone` of a user runs in code of a block. A destructor does, where the
+//!    value of a thread is dropped, and is code of a thread: it reaches what the closure could return, which contains no token, because the
+//!    closure receives tokens with a lifetime that it does not know, and can capture none. Parts of operands are created by `unsafe` methods
+//!    of the operand traits only. (`registers_cloned`, `drops_in_code_of_the_block`)
 //!    (`rank_leaks_by_a_variable`, `rank_leaks_by_a_cell`, `registers_as_a_condition`, `registers_opened`,
 //!    `operand_part_in_code_of_the_block`)
 //! 4. **Operations whose result differs between threads require a `&Thread` or a `&Lane`.** Safe code creates neither; both are neither
@@ -69,10 +72,14 @@
 //!     the spelling only to choose the trait that a type must implement, and no type implements two of them. (`alias_of_shared`,
 //!     `names_do_not_collide`)
 //! 14. **Host and device agree.** Both evaluate the same table: the kind, size, alignment and constants of each parameter, the block, and a hash
-//!     of the function's tokens. The host compares them at compile time, so `cfg(target_arch)`, other versions of a dependency, or a stale PTX
-//!     are errors. (`table_differs`)
+//!     of the function's tokens. Of a value that is passed, the table also has the types of the fields in order, because types of one size can
+//!     have different values (`bool` and `u8`); elements of buffers are any bytes (rule 10). The host compares the tables at compile time, so
+//!     `cfg(target_arch)`, other versions of a dependency, or a stale PTX are errors. (`table_differs`, `fields_of_values_are_compared`)
 //! 15. **A launcher launches its own code.** The struct of a kernel holds a `Function<Self>`, which only `unsafe` code creates; the macro that
-//!     `include_kernels!` expands to has the token `unsafe` of the build script. (`function_of_another_kernel`, `kernels_without_unsafe`)
+//!     `include_kernels!` expands to has the token `unsafe` of the build script. Macros call those of `core` by paths of this crate, because a
+//!     user's macro of the same name would be called instead (`stringify!` names the function), and pass no `unsafe` to a macro whose path a
+//!     user writes. The build script refuses another crate that is called `curium_kernel`. (`function_of_another_kernel`,
+//!     `kernels_without_unsafe`, `launcher_of_another_kernel`, `crate_of_by_value`, `other_crates_are_not_called_like_the_device_crate`)
 //! 16. **Grids divide outputs.** `launch` checks that a grid is along x, or along x and y for [`PerBlockTile`](crate::PerBlockTile); the
 //!     dimensions of the block are those of the type, and `.reqntid` of the kernel. An empty grid enqueues nothing.
 //!     (`wrong_grids_are_errors`, `empty_launch`)
@@ -85,7 +92,9 @@
 //! 18. Barriers, shuffles and votes are convergent at every call, direct or not, so that no pass duplicates them or moves them into a branch.
 //!     (`indirect_barriers`)
 //! 19. Floating-point expressions are not contracted by default: `a * b + c` rounds twice, as on the host. Contraction happens after code was
-//!     duplicated, and could give one uniform expression two values. Kernels call [`Float::mul_add`](crate::Float::mul_add).
+//!     duplicated, and could give one uniform expression two values; allowing it is `unsafe`. For the same reason there are no fast-math flags,
+//!     and remainders are exact, which those of LLVM are for constants only. Kernels call [`Float::mul_add`](crate::Float::mul_add).
+//!     (`arithmetic_is_exact`, `remainders`)
 //! 20. Code of a kernel contains no atomics of `core`, no statics that can change, and no special registers except through this crate. A kernel
 //!     of blocks allocates no memory: addresses and failures would differ between threads.
 //! 21. Memory that threads of a block exchange is not `noalias`; inputs, and outputs whose elements one thread accesses, are.

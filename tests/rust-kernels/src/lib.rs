@@ -9,6 +9,7 @@
 
 pub mod algorithms;
 pub mod model;
+pub mod soundness;
 pub mod tensor_cores;
 
 #[cfg(not(target_arch = "nvptx64"))]

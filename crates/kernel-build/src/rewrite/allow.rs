@@ -2,7 +2,7 @@
 //! of the device crate.
 
 use super::remainder::{self, Remainder};
-use crate::ir::Instruction;
+use crate::ir::{Callee, Instruction, Token, lex};
 
 /// Instructions that compute, access memory without synchronization, and branch.
 const OPCODES: &[&str] = &[
@@ -139,10 +139,30 @@ pub(crate) fn refuse(instruction: &Instruction<'_>) -> Option<&'static str> {
         "invoke" | "landingpad" | "resume" | "cleanuppad" | "catchpad" => {
             Some("unwinds, but kernels cannot unwind")
         }
+        _ if converts_wide_integers(instruction) => Some(
+            "converts between a floating-point number and an integer of 128 bits, for which LLVM has no code; convert a half of the integer",
+        ),
         remainder::OPCODE if Remainder::parse(instruction).is_some() => None,
         opcode if OPCODES.contains(&opcode) => None,
         _ => Some("uses an instruction that kernels cannot use"),
     }
+}
+
+/// Returns `true` for a conversion that LLVM calls a library for, which the device does not have.
+fn converts_wide_integers(instruction: &Instruction<'_>) -> bool {
+    let is_conversion = match (instruction.opcode, &instruction.call) {
+        ("fptosi" | "fptoui" | "sitofp" | "uitofp", _) => true,
+        (_, Some(call)) => match &call.callee {
+            Callee::Direct(name) => name.starts_with("llvm.fpto") && name.contains(".i128."),
+            Callee::Indirect => false,
+        },
+        _ => false,
+    };
+    let is_wide = |token| matches!(token, Token::Word("i128"));
+    is_conversion
+        && lex(instruction.text)
+            .iter()
+            .any(|lexeme| is_wide(lexeme.token))
 }
 
 /// Returns `true` for an intrinsic of LLVM that rustc may call.
@@ -186,6 +206,37 @@ pub(crate) fn is_runtime_function(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// LLVM ends with a fatal error that names nothing.
+    #[test]
+    fn conversions_of_wide_integers_are_refused() -> Result<(), String> {
+        let refusal = |code: &str| {
+            let text = format!("define void @f() {{\n  {code}\n}}\n");
+            let module = crate::ir::Module::parse(&text)?;
+            match module.functions[0].body.as_deref() {
+                Some([crate::ir::Line::Instruction(instruction)]) => Ok(refuse(instruction)),
+                _ => Err(format!("no instruction: {code}")),
+            }
+        };
+        for code in [
+            "%1 = uitofp i128 %x to float",
+            "%1 = fptosi double %x to i128",
+            "%1 = call i128 @llvm.fptoui.sat.i128.f32(float %x)",
+        ] {
+            assert!(
+                refusal(code)?.is_some_and(|problem| problem.contains("128 bits")),
+                "{code}"
+            );
+        }
+        for code in [
+            "%1 = uitofp i64 %x to float",
+            "%1 = call i64 @llvm.fptoui.sat.i64.f32(float %x)",
+            "%1 = udiv i128 %x, %y",
+        ] {
+            assert_eq!(refusal(code)?, None, "{code}");
+        }
+        Ok(())
+    }
 
     /// The name of one intrinsic is never the beginning of another.
     #[test]

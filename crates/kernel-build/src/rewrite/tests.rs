@@ -247,6 +247,31 @@ fn hashes_of_crates_do_not_matter() -> TestResult {
     Ok(())
 }
 
+/// An expression has one value in all copies, on the device and in the compiler.
+#[test]
+fn arithmetic_is_exact() -> TestResult {
+    let code = "%m = call nsz contract float @llvm.maximumnum.f32(float %a, float 0.0)\n  %n = fmul fast float %a, %a\n  \
+                %o = frem nsz float %a, 3.0\n  ret void";
+    for corpus in RELEASES {
+        let text = corpus.calls.replacen("ret void", code, 1)
+            + "declare float @llvm.maximumnum.f32(float, float)\n";
+        let ir = rewrite_with(&text, Panics::Message)
+            .map_err(|errors| errors.join("\n"))?
+            .ir;
+        require(
+            &ir,
+            "%m = call float @llvm.maximumnum.f32(float %a, float 0.0)\n",
+        )?;
+        require(&ir, "%n = fmul float %a, %a\n")?;
+        require(
+            &ir,
+            "%o = call float @curium_remainder_f32(float %a, float 3.0)\n",
+        )?;
+        require(&ir, "define internal float @curium_remainder_f32(")?;
+    }
+    Ok(())
+}
+
 /// Metadata lists functions that may not be kept, since Rust 1.100.
 #[test]
 fn metadata_that_mentions_functions_is_left_out() -> TestResult {
