@@ -15,6 +15,15 @@ use crate::source::{Root, RootFile, Source};
 use crate::target::Target;
 use crate::toolchain::{DEVICE, Toolchain, lock, write};
 
+/// The passes of `opt`. Facts of conditions are used once more at the end, because many bounds checks have their final form only after
+/// indices were simplified.
+const PASSES: &str =
+    "globaldce,default<O3>,function(constraint-elimination,instcombine,simplifycfg)";
+
+/// The maximum size in instructions of a loop with a constant number of rounds that is unrolled. LLVM's 300 leaves arrays of registers in
+/// local memory, if a loop indexes them: nvcc has such loops unrolled by pragmas.
+const UNROLL_THRESHOLD: u32 = 1200;
+
 /// The result of a build.
 #[derive(Debug)]
 pub(crate) struct Compiled {
@@ -327,7 +336,8 @@ impl Build<'_> {
         program::run(
             self.toolchain
                 .tool("opt")
-                .arg("-passes=globaldce,default<O3>")
+                .arg(format!("-passes={PASSES}"))
+                .arg(format!("-unroll-threshold={UNROLL_THRESHOLD}"))
                 .args([&cpu, &features])
                 .arg(device)
                 .arg("-o")

@@ -737,10 +737,12 @@ impl<'a, 'b> Printer<'a, 'b> {
         let mut parameters = Vec::new();
         for (parameter, word) in function.parameters.iter().zip(&table.words) {
             parameters.push(match word {
-                Word::ReadOnly => parameter.replacen("ptr", "ptr noalias readonly", 1),
-                Word::Exclusive => parameter.replacen("ptr", "ptr noalias", 1),
+                // The launcher passes no null, also for empty memory.
+                Word::ReadOnly => parameter.replacen("ptr", "ptr noalias nonnull readonly", 1),
+                Word::Exclusive => parameter.replacen("ptr", "ptr noalias nonnull", 1),
+                Word::Pointer => parameter.replacen("ptr", "ptr nonnull", 1),
                 Word::GridConstant => parameter.replacen("ptr", "ptr \"nvvm.grid_constant\"", 1),
-                Word::Value | Word::Pointer => (*parameter).to_owned(),
+                Word::Value => (*parameter).to_owned(),
             });
         }
         let mut attributes = String::from("convergent");

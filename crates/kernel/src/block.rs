@@ -203,7 +203,7 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     unsafe fn warp(&self) -> Warp {
         const { assert!(Self::WARPS > 0) };
         // SAFETY: the caller guarantees it.
-        unsafe { Warp::new(self.index_in_block() / 32) }
+        unsafe { Warp::new(self.index_in_block()) }
     }
 
     /// Returns the index of the running thread. The caller must not pass it to code of the block.

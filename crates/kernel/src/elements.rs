@@ -62,7 +62,7 @@ impl<'a, T> Elements<'a, T> {
         let rounds = if self.is_constant {
             self.len.div_ceil(self.step)
         } else {
-            self.len.saturating_sub(self.first).div_ceil(self.step)
+            0
         };
         ElementsIter {
             start: self.start,
@@ -70,7 +70,7 @@ impl<'a, T> Elements<'a, T> {
             index: self.first,
             step: self.step,
             rounds,
-            is_checked: self.is_constant && !self.len.is_multiple_of(self.step),
+            is_constant: self.is_constant,
             _elements: PhantomData,
             _not_sync: ThreadCodeOnly::NEW,
         }
@@ -93,11 +93,31 @@ pub struct ElementsIter<'a, T> {
     len: usize,
     index: usize,
     step: usize,
+    /// The number of rounds, if the length is a constant.
     rounds: usize,
-    /// `true` if the last round can be out of bounds.
-    is_checked: bool,
+    is_constant: bool,
     _elements: PhantomData<&'a mut [T]>,
     _not_sync: ThreadCodeOnly,
+}
+
+impl<T> ElementsIter<'_, T> {
+    /// Returns the next index of the thread. It is in bounds.
+    #[inline(always)]
+    fn next_index(&mut self) -> Option<usize> {
+        let index = self.index;
+        // Both are constants or neither is.
+        let is_multiple = self.is_constant && self.len.is_multiple_of(self.step);
+        if self.is_constant {
+            // A constant number of rounds, so that loops are unrolled. The last one can be out of bounds.
+            self.rounds = self.rounds.checked_sub(1)?;
+        }
+        if !is_multiple && index >= self.len {
+            return None;
+        }
+        // SAFETY: the index is in bounds of memory and the step at most 2⁴², so the sum does not overflow.
+        self.index = unsafe { index.unchecked_add(self.step) };
+        Some(index)
+    }
 }
 
 impl<'a, T> Iterator for ElementsIter<'a, T> {
@@ -105,17 +125,19 @@ impl<'a, T> Iterator for ElementsIter<'a, T> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rounds == 0 {
-            return None;
-        }
-        self.rounds -= 1;
-        let index = self.index;
-        // The step is at most 2⁴², so the sum does not overflow before the end of memory.
-        self.index = index.wrapping_add(self.step);
-        if self.is_checked && index >= self.len {
-            return None;
-        }
+        let index = self.next_index()?;
         // SAFETY: the index is in bounds, belongs to the thread, and is returned once.
         Some((index, unsafe { self.start.get_mut(index) }))
+    }
+
+    /// Without an `Option` of a reference, which is null for the compiler: it does not infer that an address of shared memory is not.
+    #[inline(always)]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut code: F) -> B {
+        let mut result = init;
+        while let Some(index) = self.next_index() {
+            // SAFETY: the index is in bounds, belongs to the thread, and is returned once.
+            result = code(result, (index, unsafe { self.start.get_mut(index) }));
+        }
+        result
     }
 }

@@ -12,7 +12,7 @@ use crate::parameter::{Description, GridRule, Kind, Parameter, Word};
 use crate::scope::Launch;
 use crate::shared::{Shared, slice_memory};
 use crate::thread::{Thread, block_index, coordinates, index_in_block};
-use crate::warp::{Lanes, Warp, lane_index};
+use crate::warp::{Lanes, Warp};
 
 /// A buffer of which each thread of a grid along x owns the elements `index_in_grid`, `index_in_grid + threads_in_grid`, …
 ///
@@ -368,25 +368,29 @@ impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> 
         let mut part = unsafe { operands.thread_part() };
         // SAFETY: the block has these dimensions.
         let [x, y, _] = unsafe { coordinates::<X, Y, Z>() };
-        // A block index is below 2³¹ and a size at most 2²⁰, so the sums do not overflow.
-        let first_row = block.index_y() * ROWS;
-        let first_column = block.index_x() * COLUMNS;
-        for i in 0..ROWS / Y as usize {
-            let row_in_tile = y as usize + i * Y as usize;
-            let row = first_row + row_in_tile;
-            for j in 0..COLUMNS / X as usize {
-                let column_in_tile = x as usize + j * X as usize;
-                let column = first_column + column_in_tile;
-                if row < self.rows() && column < self.columns() {
+        // SAFETY: the launcher checked that the grid's tiles have at most 2³² rows.
+        let first_row = unsafe { (block.index_y() as u32).unchecked_mul(ROWS as u32) };
+        // SAFETY: the launcher checked that the grid's tiles have at most 2³² columns.
+        let first_column = unsafe { (block.index_x() as u32).unchecked_mul(COLUMNS as u32) };
+        for i in 0..ROWS as u32 / Y {
+            let row_in_tile = y + i * Y;
+            // SAFETY: the row is in the tile, whose rows are below 2³².
+            let row = unsafe { first_row.unchecked_add(row_in_tile) };
+            for j in 0..COLUMNS as u32 / X {
+                let column_in_tile = x + j * X;
+                // SAFETY: the column is in the tile, whose columns are below 2³².
+                let column = unsafe { first_column.unchecked_add(column_in_tile) };
+                if row < self.rows && column < self.columns {
+                    let index = row as usize * self.columns() + column as usize;
                     // SAFETY: the element is in bounds, and belongs to this thread.
-                    let element = unsafe { self.start.get_mut(row * self.columns() + column) };
+                    let element = unsafe { self.start.get_mut(index) };
                     let position = Position {
-                        row,
-                        column,
-                        row_in_tile,
-                        column_in_tile,
-                        i,
-                        j,
+                        row: row as usize,
+                        column: column as usize,
+                        row_in_tile: row_in_tile as usize,
+                        column_in_tile: column_in_tile as usize,
+                        i: i as usize,
+                        j: j as usize,
                     };
                     code(position, element, &mut part);
                 }
@@ -466,9 +470,9 @@ impl<const COLUMNS: usize> WarpTile<'_, f32, 16, COLUMNS> {
     ///
     /// If the columns are out of bounds.
     #[inline(always)]
-    pub fn store_accumulators(&self, _: &Warp, n: usize, values: &Lanes<[f32; 4]>) {
+    pub fn store_accumulators(&self, warp: &Warp, n: usize, values: &Lanes<[f32; 4]>) {
         assert!(n < COLUMNS / 8, "the columns are out of bounds");
-        let lane = lane_index() as usize;
+        let lane = warp.lane_index() as usize;
         for half in 0..2 {
             let row = self.first_row + lane / 4 + 8 * half;
             if row < self.rows {

@@ -11,7 +11,7 @@ use crate::registers::Registers;
 use crate::scope::Launch;
 use crate::shared::{Shared, SharedStatic, StaticShared};
 use crate::thread::sealed;
-use crate::warp::{ALL, Lanes, WHOLE_WARP, Warp, lane_index};
+use crate::warp::{ALL, Lanes, WHOLE_WARP, Warp};
 
 /// Numbers that the lanes of a warp exchange. The trait is sealed.
 pub trait Shuffle: sealed::Sealed + Copy + Send + Sync + AnyBitPattern {
@@ -65,23 +65,20 @@ const MAX_WARPS: usize = 32;
 
 /// Shared memory of the operations on the values of all threads, such as [`Block::reduce`]. Only they access it.
 ///
-/// An operation writes the value of each warp, has a barrier, combines the values in the first warp, writes the results, and has
-/// another barrier, after which all threads read the results. The values of the next operation are other memory than the results,
-/// and its results are written after its first barrier, when all threads have read the previous ones.
+/// An operation writes a value of each warp, has a barrier, and reads the values of all warps. The next operation writes other memory,
+/// and the one after it the same memory again: a barrier after the reads stands between them.
 pub struct Scratch<T> {
     memory: Shared<ScratchMemory<T>>,
+    /// Selects the values of the next operation.
+    is_odd: bool,
 }
 
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct ScratchMemory<T> {
-    /// A value of each warp.
-    warps: [T; MAX_WARPS],
-    /// A result of each warp.
-    results: [T; MAX_WARPS],
-    /// The result of the block.
-    total: T,
+    /// A value of each warp, for even and for odd operations.
+    warps: [[T; MAX_WARPS]; 2],
 }
 
 // SAFETY: the only access to the static is through the result, and any bytes are a value of `T`.
@@ -93,35 +90,41 @@ unsafe impl<T: Shuffle> StaticShared for Scratch<T> {
         Self {
             // SAFETY: the caller guarantees it.
             memory: unsafe { Shared::new(memory.get()) },
+            is_odd: false,
         }
     }
 }
 
-/// The addresses of scratch memory.
-struct Addresses<T> {
-    warps: Address<T>,
-    results: Address<T>,
-    total: Address<T>,
-}
-
-impl<T> Scratch<T> {
+impl<T: Copy> Scratch<T> {
+    /// Passes a value of each warp to all threads. One barrier.
+    ///
+    /// The values of the warps are at the address, in order. They are not written until two more calls.
     #[inline(always)]
-    fn addresses(&mut self) -> Addresses<T> {
-        let memory = self.memory.as_ptr();
-        Addresses {
-            // SAFETY: the memory is valid, and this is the address of a field.
-            warps: Address(unsafe { &raw mut (*memory).warps }.cast()),
-            // SAFETY: the memory is valid, and this is the address of a field.
-            results: Address(unsafe { &raw mut (*memory).results }.cast()),
-            // SAFETY: the memory is valid, and this is the address of a field.
-            total: Address(unsafe { &raw mut (*memory).total }),
+    fn exchange<const X: u32, const Y: u32, const Z: u32>(
+        &mut self,
+        block: &Block<X, Y, Z>,
+        warp: &Warp,
+        lane: usize,
+        value: T,
+    ) -> Address<T> {
+        let first = if self.is_odd { MAX_WARPS } else { 0 };
+        self.is_odd = !self.is_odd;
+        let memory: Address<T> = Address(self.memory.as_ptr().cast());
+        // SAFETY: the index is in bounds.
+        let warps = unsafe { memory.add(first) };
+        if warp.lane_index() as usize == lane {
+            // SAFETY: the index is in bounds. Reads of the previous value were before the barrier of the previous call, and no other thread
+            // writes it.
+            unsafe { warps.write(warp.index(), value) };
         }
+        block.barrier();
+        warps
     }
 }
 
 impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
-    /// Combines the values of all threads, in unspecified order and grouping. All threads receive the result of one of them.
-    /// Two barriers, or none if the block is a single warp.
+    /// Combines the values of all threads, in unspecified order and grouping. All threads receive the same result.
+    /// One barrier, or none if the block is a single warp.
     #[inline(always)]
     pub fn reduce<T: Shuffle>(
         &self,
@@ -130,44 +133,32 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
         combine: impl Fn(T, T) -> T + Sync,
     ) -> T {
         // SAFETY: all lanes of each warp get here.
-        let warp = unsafe { Warp::new(self.index_in_block() / 32) };
+        let warp = unsafe { Warp::new(self.index_in_block()) };
         let of_warp = warp.butterfly(values.0, &combine);
         if Self::WARPS == 1 {
             return warp.broadcast(&Lanes(of_warp), 0);
         }
-        let memory = scratch.addresses();
-        if lane_index() == 0 {
-            // SAFETY: the index is in bounds. Only this thread accesses the value before the barrier.
-            unsafe { memory.warps.write(warp.index(), of_warp) };
-        }
-        self.barrier();
-        if warp.index() == 0 {
-            let lane = lane_index() as usize;
-            // The lanes above the number of warps repeat values, but lane 0 combines each once if the number is a power of two.
-            let total = if Self::WARPS.is_power_of_two() {
+        let warps = scratch.exchange(self, &warp, 0, of_warp);
+        // Each warp combines the values of all warps, by the same instructions. The lanes combine in different orders, so lane 0 decides.
+        let total = if Self::WARPS.is_power_of_two() {
+            // The lanes above the number of warps repeat values, but lane 0 combines each once.
+            let lane = warp.lane_index() as usize;
+            // SAFETY: the index is in bounds, and the value was written before the barrier.
+            let value = unsafe { warps.read(lane % Self::WARPS) };
+            self.combine_lanes(value, &combine)
+        } else {
+            // SAFETY: the value was written before the barrier.
+            let mut total = unsafe { warps.read(0) };
+            for index in 1..Self::WARPS {
                 // SAFETY: the index is in bounds, and the value was written before the barrier.
-                let value = unsafe { memory.warps.read(lane % Self::WARPS) };
-                self.combine_lanes(value, &combine)
-            } else {
-                // SAFETY: the value was written before the barrier.
-                let mut total = unsafe { memory.warps.read(0) };
-                for index in 1..Self::WARPS {
-                    // SAFETY: the index is in bounds, and the value was written before the barrier.
-                    total = combine(total, unsafe { memory.warps.read(index) });
-                }
-                total
-            };
-            if lane == 0 {
-                // SAFETY: only this thread accesses the result before the barrier.
-                unsafe { memory.total.write(0, total) };
+                total = combine(total, unsafe { warps.read(index) });
             }
-        }
-        self.barrier();
-        // SAFETY: the result was written before the barrier, and is written again only after the next one.
-        unsafe { memory.total.read(0) }
+            total
+        };
+        warp.broadcast(&Lanes(total), 0)
     }
 
-    /// Returns the sum of the values of all threads. Two barriers, or none if the block is a single warp.
+    /// Returns the sum of the values of all threads. One barrier, or none if the block is a single warp.
     #[inline(always)]
     pub fn sum<T: Shuffle + Add<Output = T>>(
         &self,
@@ -178,7 +169,7 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     }
 
     /// Returns for each thread the combination of the values of all threads before it, in order and starting with `identity`,
-    /// and the combination of all. Two barriers.
+    /// and the combination of all. One barrier.
     #[inline(always)]
     pub fn exclusive_scan<T: Shuffle>(
         &self,
@@ -188,44 +179,21 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
         combine: impl Fn(T, T) -> T + Sync,
     ) -> (Registers<T>, T) {
         // SAFETY: all lanes of each warp get here.
-        let warp = unsafe { Warp::new(self.index_in_block() / 32) };
-        let lane = lane_index() as usize;
+        let warp = unsafe { Warp::new(self.index_in_block()) };
+        let lane = warp.lane_index() as usize;
         let inclusive = warp.inclusive_scan(&Lanes(values.0), &combine).0;
-        let memory = scratch.addresses();
-        if lane == 31 {
-            // SAFETY: the index is in bounds. Only this thread accesses the value before the barrier.
-            unsafe { memory.warps.write(warp.index(), inclusive) };
-        }
-        self.barrier();
-        if warp.index() == 0 {
-            let value = if lane < Self::WARPS {
-                // SAFETY: the index is in bounds, and the value was written before the barrier.
-                unsafe { memory.warps.read(lane) }
-            } else {
-                identity
-            };
-            let of_warps = warp.inclusive_scan(&Lanes(value), &combine).0;
-            let before = warp.shuffle_up(&Lanes(of_warps), 1).0;
-            if lane < Self::WARPS {
-                let before = if lane == 0 {
-                    identity
-                } else {
-                    combine(identity, before)
-                };
-                // SAFETY: the index is in bounds. Only this thread accesses the result before the barrier.
-                unsafe { memory.results.write(lane, before) };
+        let warps = scratch.exchange(self, &warp, 31, inclusive);
+        // Each warp combines the values of all warps, by the same instructions.
+        let mut total = identity;
+        let mut before_warp = identity;
+        for index in 0..Self::WARPS {
+            if index == warp.index() {
+                before_warp = total;
             }
-            if lane == Self::WARPS - 1 {
-                let total = combine(identity, of_warps);
-                // SAFETY: only this thread accesses the result before the barrier.
-                unsafe { memory.total.write(0, total) };
-            }
+            // SAFETY: the index is in bounds, and the value was written before the barrier.
+            total = combine(total, unsafe { warps.read(index) });
         }
-        self.barrier();
-        // SAFETY: the index is in bounds, and the result was written before the barrier.
-        let before_warp = unsafe { memory.results.read(warp.index()) };
-        // SAFETY: the result was written before the barrier.
-        let total = unsafe { memory.total.read(0) };
+        let total = warp.broadcast(&Lanes(total), 0);
         let before_lane = warp.shuffle_up(&Lanes(inclusive), 1).0;
         let exclusive = if lane == 0 {
             before_warp
@@ -241,7 +209,7 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
         let mut mask = Self::WARPS / 2;
         while mask > 0 {
             let other = value.map_words(|word| {
-                // SAFETY: all lanes of the first warp get here.
+                // SAFETY: all lanes get here.
                 unsafe { device::shuffle_xor(ALL, word, mask as u32, WHOLE_WARP) }
             });
             value = combine(value, other);

@@ -234,9 +234,9 @@ impl<T: AnyBitPattern, const N: usize> Shared<[T; N]> {
         value: impl Fn(&Thread, usize) -> T + Sync,
     ) {
         block.threads_with(self, |t, elements| {
-            for (index, element) in elements {
-                *element = value(t, index);
-            }
+            elements
+                .into_iter()
+                .for_each(|(index, element)| *element = value(t, index));
         });
     }
 
@@ -247,10 +247,11 @@ impl<T: AnyBitPattern, const N: usize> Shared<[T; N]> {
         block: &Block<X, Y, Z>,
         code: impl FnOnce(&mut Pairs<'_, T, X, Y, Z>),
     ) {
+        const { assert!(N <= 1 << 31, "an array of pairs has at most 2^31 elements") };
         block.barrier();
         code(&mut Pairs {
             start: Address(self.as_ptr().cast()),
-            len: N,
+            len: N as u32,
             block,
         });
     }
@@ -340,9 +341,9 @@ impl<T: AtomicNumber, S: MemoryScope, const N: usize> Shared<[Atomic<T, S>; N]> 
         value: impl Fn(&Thread, usize) -> T + Sync,
     ) {
         block.threads_with(self, |t, numbers| {
-            for (index, number) in numbers {
-                *number.get_mut() = value(t, index);
-            }
+            numbers
+                .into_iter()
+                .for_each(|(index, number)| *number.get_mut() = value(t, index));
         });
     }
 }
@@ -350,7 +351,7 @@ impl<T: AtomicNumber, S: MemoryScope, const N: usize> Shared<[Atomic<T, S>; N]> 
 /// Steps on pairs of elements of an array, as in a sorting network. See `Shared::pairs`.
 pub struct Pairs<'a, T, const X: u32, const Y: u32, const Z: u32> {
     start: Address<T>,
-    len: usize,
+    len: u32,
     block: &'a Block<X, Y, Z>,
 }
 
@@ -363,19 +364,29 @@ impl<T, const X: u32, const Y: u32, const Z: u32> Pairs<'_, T, X, Y, Z> {
     #[inline(always)]
     pub fn step(&mut self, stride: usize, code: impl Fn(usize, &mut T, &mut T) + Sync) {
         assert!(stride.is_power_of_two(), "the stride is a power of two");
-        let threads = Block::<X, Y, Z>::THREADS;
-        let thread = self.block.index_in_block();
-        for round in 0..(self.len / 2).div_ceil(threads) {
-            let pair = thread + round * threads;
-            // Inserts a zero at the bit `stride`. No pair has an index in common with another.
-            let low = 2 * pair - (pair & (stride - 1));
-            let high = low + stride;
-            if high < self.len {
-                // SAFETY: the index is in bounds, and no other pair has it.
-                let low_element = unsafe { self.start.get_mut(low) };
-                // SAFETY: the index is in bounds, no other pair has it, and it is not `low`.
-                let high_element = unsafe { self.start.get_mut(high) };
-                code(low, low_element, high_element);
+        if stride < self.len as usize {
+            // The stride is a power of two, so it and the indices are at most 2³¹.
+            let stride = stride as u32;
+            let threads = Block::<X, Y, Z>::THREADS as u32;
+            let thread = self.block.index_in_block() as u32;
+            for round in 0..(self.len / 2).div_ceil(threads) {
+                let pair = thread + round * threads;
+                // Inserts a zero at the bit `stride`. No pair has an index in common with another.
+                let low = 2 * pair - (pair & (stride - 1));
+                let high = low + stride;
+                let is_in_bounds = if self.len.is_power_of_two() {
+                    // A zero that is inserted into a number below half of the length.
+                    (self.len / 2).is_multiple_of(threads) || pair < self.len / 2
+                } else {
+                    high < self.len
+                };
+                if is_in_bounds {
+                    // SAFETY: the index is in bounds, and no other pair has it.
+                    let low_element = unsafe { self.start.get_mut(low as usize) };
+                    // SAFETY: the index is in bounds, no other pair has it, and it is not `low`.
+                    let high_element = unsafe { self.start.get_mut(high as usize) };
+                    code(low as usize, low_element, high_element);
+                }
             }
         }
         self.block.barrier();

@@ -10,6 +10,8 @@ use crate::thread::{SingleThread, sealed};
 /// The 32 threads of a warp, which execute the same code with the same values.
 pub struct Warp {
     index: usize,
+    /// The index of the running lane. Only code of lanes receives it.
+    lane: u32,
     _not_sync: BlockCodeOnly,
 }
 
@@ -80,24 +82,17 @@ impl<T> PerWarp<Lanes<T>> {
     }
 }
 
-/// Returns the index of the running lane.
-#[inline(always)]
-pub(crate) fn lane_index() -> u32 {
-    // SAFETY: reads a special register.
-    let index = unsafe { device::laneid() };
-    // SAFETY: a warp has 32 lanes.
-    unsafe { core::hint::assert_unchecked(index < 32) };
-    index
-}
-
 impl Warp {
+    /// Returns the warp of the thread with this index in its block. Consecutive threads are in a warp.
+    ///
     /// # Safety
     ///
-    /// All lanes of the warp with this index in its block run the code that receives it.
+    /// All lanes of the warp run the code that receives it, and this is the index of the running thread.
     #[inline(always)]
-    pub(crate) unsafe fn new(index: usize) -> Self {
+    pub(crate) unsafe fn new(thread: usize) -> Self {
         Self {
-            index,
+            index: thread / 32,
+            lane: thread as u32 % 32,
             _not_sync: BlockCodeOnly::NEW,
         }
     }
@@ -109,12 +104,26 @@ impl Warp {
         self.index
     }
 
+    /// Returns the index of the running lane. The caller must not pass it to code of the warp.
+    #[inline(always)]
+    pub(crate) fn lane_index(&self) -> u32 {
+        self.lane
+    }
+
+    #[inline(always)]
+    fn lane(&self) -> Lane {
+        Lane {
+            index: self.lane,
+            _not_sync: ThreadCodeOnly::NEW,
+        }
+    }
+
     /// Runs code in each lane.
     ///
     /// The closure is `Fn + Sync`, so that nothing that differs between lanes reaches code of the warp, except in [`Lanes`].
     #[inline(always)]
     pub fn lanes<R>(&self, code: impl Fn(&Lane) -> R + Sync) -> Lanes<R> {
-        Lanes(code(&lane()))
+        Lanes(code(&self.lane()))
     }
 
     /// Runs code in each lane, which receives its part of the operands: `&Lanes<T>`, `&mut Lanes<T>`, and tuples of them.
@@ -126,7 +135,7 @@ impl Warp {
     ) -> Lanes<R> {
         // SAFETY: the part is passed to code of this lane.
         let part = unsafe { operands.lane_part() };
-        Lanes(code(&lane(), part))
+        Lanes(code(&self.lane(), part))
     }
 
     /// Returns the value of lane `lane % 32`.
@@ -235,12 +244,11 @@ impl Warp {
         values: &Lanes<T>,
         combine: impl Fn(T, T) -> T + Sync,
     ) -> Lanes<T> {
-        let index = lane_index();
         let mut result = values.0;
         let mut delta = 1;
         while delta < 32 {
             let other = self.shuffle_up(&Lanes(result), delta).0;
-            if index as usize >= delta {
+            if self.lane as usize >= delta {
                 result = combine(other, result);
             }
             delta *= 2;
@@ -261,14 +269,5 @@ impl Warp {
             mask /= 2;
         }
         value
-    }
-}
-
-/// Returns the running lane.
-#[inline(always)]
-fn lane() -> Lane {
-    Lane {
-        index: lane_index(),
-        _not_sync: ThreadCodeOnly::NEW,
     }
 }

@@ -138,6 +138,7 @@ pub fn softmax(
         return;
     };
     let Some(mut y) = y.row(&block) else { return };
+    let x = &x[..y.len()];
     let max = block.threads(|t| {
         t.block_stride(x.len())
             .fold(f32::NEG_INFINITY, |max, i| max.max(x[i]))
@@ -229,15 +230,14 @@ pub fn sort(block: Block<512>, mut tile: Shared<[u32; 1024]>, x: &[u32], mut y: 
     let start = block.index() * 1024;
     tile.fill(&block, |_, i| x.get(start + i).copied().unwrap_or(u32::MAX));
     tile.pairs(&block, |pairs| {
-        for size in (1..=10).map(|bits| 1 << bits) {
-            let mut stride = size / 2;
-            while stride > 0 {
+        for bits in 1..11 {
+            let size = 1 << bits;
+            for stride in (0..bits).rev().map(|bit| 1 << bit) {
                 pairs.step(stride, |i, low, high| {
                     if (*low > *high) == (i & size == 0) {
                         core::mem::swap(low, high);
                     }
                 });
-                stride /= 2;
             }
         }
     });
@@ -322,11 +322,12 @@ pub fn stencil(block: Block<32, 8>, x: Matrix<f32>, rate: f32, mut y: PerBlockTi
     y.for_each(&block, |position, y| {
         let (r, c) = (position.row, position.column);
         let is_inside = r > 0 && r + 1 < x.rows() && c > 0 && c + 1 < x.columns();
-        *y = x[(r, c)];
-        if is_inside {
+        *y = if is_inside {
             let neighbors = x[(r - 1, c)] + x[(r + 1, c)] + x[(r, c - 1)] + x[(r, c + 1)];
-            *y = rate.mul_add(4.0_f32.mul_add(-x[(r, c)], neighbors), x[(r, c)]);
-        }
+            rate.mul_add(4.0_f32.mul_add(-x[(r, c)], neighbors), x[(r, c)])
+        } else {
+            x[(r, c)]
+        };
     });
 }
 

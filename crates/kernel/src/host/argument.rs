@@ -231,6 +231,14 @@ pub struct MatrixView<V> {
     columns: u32,
 }
 
+/// Returns the address that a kernel receives. Empty memory has none, but a slice is never null.
+fn non_null<T>(address: u64) -> usize {
+    if address == 0 {
+        return align_of::<T>();
+    }
+    address as usize
+}
+
 /// Returns an error unless the memory is aligned for `T`.
 fn check_alignment<T>(address: u64) -> Result<(), String> {
     if address.is_multiple_of(align_of::<T>() as u64) {
@@ -303,7 +311,7 @@ macro_rules! linear {
             unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<$parameter>> {
                 Ok(Words {
                     // SAFETY: the caller upholds the same contract.
-                    first: unsafe { View::bind(&mut self.0, guard) }? as usize as _,
+                    first: non_null::<$element>(unsafe { View::bind(&mut self.0, guard) }?) as _,
                     second: View::len(&self.0),
                     third: (),
                 })
@@ -353,7 +361,7 @@ macro_rules! matrix {
             unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<$parameter>> {
                 Ok(Words {
                     // SAFETY: the caller upholds the same contract.
-                    first: unsafe { View::bind(&mut self.view, guard) }? as usize as _,
+                    first: non_null::<T>(unsafe { View::bind(&mut self.view, guard) }?) as _,
                     second: self.rows,
                     third: self.columns,
                 })

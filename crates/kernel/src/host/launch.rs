@@ -56,7 +56,18 @@ impl<'a> Call<'a> {
             match parameter.grid {
                 GridRule::Any => {}
                 GridRule::Line if grid.y == 1 && grid.z == 1 => {}
-                GridRule::Plane if grid.z == 1 => allowed = GridRule::Plane,
+                GridRule::Plane if grid.z == 1 => {
+                    allowed = GridRule::Plane;
+                    let [rows, columns, _] = parameter.sizes;
+                    let limit =
+                        |blocks: u32, size: u32| u64::from(blocks) * u64::from(size) <= 1 << 32;
+                    if !limit(grid.y, rows) || !limit(grid.x, columns) {
+                        let reason = format!(
+                            "the tiles of {rows} rows and {columns} columns of a grid {grid} have more than 2^32 rows or columns"
+                        );
+                        return Err(self.argument_error(index, &reason));
+                    }
+                }
                 rule => {
                     let expected = if rule == GridRule::Line {
                         "along x"
