@@ -29,6 +29,9 @@ const NEED_SOURCES: &[&str] = &[
 /// The benchmarks that run on a real driver.
 const BENCHES: &[&str] = &["open", "staging", "wake"];
 
+/// The benchmark of the kernels in Rust beside CUDA C++. It also checks them, so the script always runs it with small sizes.
+const KERNELS: &str = "beside_cuda";
+
 /// Examples whose instructions are counted. They take arguments, and run on a driver that does nothing.
 const COUNTED: &[&str] = &[
     "allocation_cost",
@@ -135,7 +138,8 @@ fn released() -> Result<(Vec<Artifact>, Vec<Artifact>, Vec<Artifact>)> {
         "curium",
     ];
     arguments.extend(["--features", "curium-cli/full"]);
-    arguments.extend(BENCHES.iter().flat_map(|name| ["--bench", *name]));
+    let benches = BENCHES.iter().chain([&KERNELS]);
+    arguments.extend(benches.flat_map(|name| ["--bench", *name]));
     let mut built = cargo::build(&arguments, &[])?;
     let mut of_kind = |kind| {
         built
@@ -371,6 +375,29 @@ mod tests {
             let line = format!("ran run --ranks {}", launched.replace("PATH", &path));
             assert!(log.lines().any(|known| known == line), "{line}\n{log}");
         }
+    }
+
+    /// Without a checker or a benchmark, the kernels run once with small sizes.
+    #[test]
+    fn script_runs_kernels_beside_cuda() {
+        let programs = [
+            ("tests/contract", GOOD),
+            ("benches/beside_cuda", "echo figures of $*; exit 1"),
+            ("benches/open", "exit 1"),
+            ("bin/curium", "true"),
+        ];
+        let folder = bundle(&programs);
+        let (success, text) = run_bundle(&folder, &[]);
+        assert!(!success, "{text}");
+        assert_eq!(row(&text, "kernels"), ["0", "1", "FAILED"], "{text}");
+        assert!(text.contains("figures of --gpu --small"), "{text}");
+        let (_, text) = run_bundle(&folder, &["--kernels"]);
+        let out = folder.path().join("out").display().to_string();
+        assert!(
+            text.contains(&format!("figures of --bench --output {out}")),
+            "{text}"
+        );
+        assert!(!text.contains("contract"), "{text}");
     }
 
     #[test]

@@ -381,10 +381,12 @@ impl<T, const X: u32, const Y: u32, const Z: u32> Pairs<'_, T, X, Y, Z> {
                     high < self.len
                 };
                 if is_in_bounds {
+                    // SAFETY: the index is in bounds.
+                    let first = unsafe { self.start.add(low as usize) };
                     // SAFETY: the index is in bounds, and no other pair has it.
-                    let low_element = unsafe { self.start.get_mut(low as usize) };
-                    // SAFETY: the index is in bounds, no other pair has it, and it is not `low`.
-                    let high_element = unsafe { self.start.get_mut(high as usize) };
+                    let low_element = unsafe { first.get_mut(0) };
+                    // SAFETY: this is the index `high`, which is in bounds, no other pair has, and is not `low`.
+                    let high_element = unsafe { first.get_mut(stride as usize) };
                     code(low as usize, low_element, high_element);
                 }
             }

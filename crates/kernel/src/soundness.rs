@@ -17,10 +17,12 @@
 //!    launch; `blockIdx` and `gridDim`; memory that nobody writes at that time (rules 6 and 9); and results of this crate that one thread
 //!    computes and all others receive (rule 2). By induction every value and every branch is uniform, so all threads of a block reach the
 //!    same barriers in the same order. (`early_returns`, `branch_on_a_sum`)
-//! 2. **Every value that code of a block or a warp receives from threads is broadcast.** `reduce`, `sum`, `exclusive_scan` and `Warp::reduce`
-//!    return what one thread wrote or shuffled, without exception: a symmetric combination is not enough, because lanes combine in different
-//!    orders, and because the compiler may evaluate equal expressions differently. Votes return one result by definition of the instruction.
-//!    (`reductions_of_three_warps`, `branch_on_a_sum`)
+//! 2. **Every value that code of a block or a warp receives from threads is broadcast.** `Warp::reduce` returns what one lane shuffled: a
+//!    symmetric combination is not enough, because lanes combine in different orders. `reduce`, `sum` and `exclusive_scan` of a block share
+//!    one value of each warp through memory; then every warp combines these same values, and broadcasts the result of its lane 0. The
+//!    results of the warps are equal: lane 0 of each executes the same instructions on the same values, because a barrier stands before and
+//!    a shuffle behind, both convergent, so that no pass gives one warp another copy of the code in between. Votes return one result by
+//!    definition of the instruction. (`reductions_of_three_warps`, `branch_on_a_sum`)
 //! 3. **What differs between threads leaves their code only in an opaque value.** The closures are `Fn + Sync`, so they cannot write to what
 //!    they capture, unless it is `Sync`; and everything `Sync` that can change needs a thread to read it (rule 4). Their results are
 //!    [`Registers`](crate::Registers), [`Lanes`](crate::Lanes) or [`PerWarp`](crate::PerWarp), whose fields are private, and which
@@ -51,7 +53,8 @@
 //!    methods they use. Other partitions ([`Pairs`](crate::Pairs), scratch memory) have barriers around them and borrow the memory mutably.
 //! 8. **Index arithmetic does not wrap.** Indices are 64 bits wide. A thread of a grid is below 2⁴² (2³¹ blocks of 1024 threads), and the
 //!    constants of types are limited to 2²⁰ by assertions at compile time, so products stay below 2⁶². Rows and columns are 32 bits wide, and
-//!    the launch checks that their product is the length of the buffer. Lengths are 64 bits wide. (examples below)
+//!    the launch checks that their product is the length of the buffer, and that the tiles of a grid have at most 2³² rows and columns.
+//!    Lengths are 64 bits wide. (`grid_of_too_many_rows`, and examples below)
 //! 9. **Inputs are not written.** The launcher borrows the buffer of a `&[T]` or a [`Matrix`](crate::Matrix), and buffers of outputs mutably:
 //!    two arguments of one launch cannot overlap unless both are inputs, and hazard tracking orders the launch with all other work on
 //!    the buffers. (`one_buffer_for_input_and_output`, `one_buffer_for_two_outputs`)

@@ -175,14 +175,14 @@ pub fn layer_norm(
         return;
     };
     let Some(mut y) = y.row(&block) else { return };
-    let gain = &gain[..x.len()];
-    let bias = &bias[..x.len()];
+    let x = &x[..y.len()];
+    let gain = &gain[..y.len()];
+    let bias = &bias[..y.len()];
     let sum = block.threads(|t| t.block_stride(x.len()).map(|i| x[i]).sum::<f32>());
     let mean = block.sum(&sum, &mut scratch) / x.len() as f32;
     let squares = block.threads(|t| {
         t.block_stride(x.len())
-            .map(|i| (x[i] - mean) * (x[i] - mean))
-            .sum::<f32>()
+            .fold(0.0, |sum, i| (x[i] - mean).mul_add(x[i] - mean, sum))
     });
     let scale = (block.sum(&squares, &mut scratch) / x.len() as f32 + epsilon).fast_rsqrt();
     block.threads_with(&mut y, |_, y| {

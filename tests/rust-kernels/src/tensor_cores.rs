@@ -65,8 +65,8 @@ pub fn attention(
             });
             max = new_max;
             warp.lanes_with((&mut *first, &mut *second, &new_max), |_, (a, b, max)| {
-                *a = core::array::from_fn(|i| (a[i] * scale - max[i / 2]).exp());
-                *b = core::array::from_fn(|i| (b[i] * scale - max[i / 2]).exp());
+                *a = core::array::from_fn(|i| a[i].mul_add(scale, -max[i / 2]).exp());
+                *b = core::array::from_fn(|i| b[i].mul_add(scale, -max[i / 2]).exp());
             });
             let row_sum = warp.lanes_with((&*first, &*second), |_, (a, b)| {
                 [a[0] + a[1] + b[0] + b[1], a[2] + a[3] + b[2] + b[3]]

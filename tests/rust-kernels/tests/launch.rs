@@ -92,6 +92,46 @@ fn wrong_grids_are_errors() -> Result<()> {
     })
 }
 
+/// Rows and columns of tiles are numbered with 32 bits.
+#[test]
+fn grid_of_too_many_rows() -> Result<()> {
+    curium_sim::test(|device: Device| {
+        let stream = device.primary_context()?.stream()?;
+        let kernels = Kernels::load(&device)?;
+        let x = DeviceBuffer::<f32>::zeroed(&stream, 12)?;
+        let mut y = DeviceBuffer::<f32>::zeroed(&stream, 12)?;
+        let launch = kernels.stencil.launch(
+            &stream,
+            Blocks::new((1 << 28, 1)),
+            RowMajor::new(&x, 3, 4),
+            0.5,
+            RowMajor::new(&mut y, 3, 4),
+        );
+        assert_error(
+            launch,
+            &["stencil", "`y`", "tiles of 8 rows and 32 columns", "2^32"],
+        );
+        Ok(())
+    })
+}
+
+/// A slice is never null, also of an empty buffer.
+#[test]
+fn empty_views_are_not_null() -> Result<()> {
+    curium_sim::test(|device: Device| {
+        let stream = device.primary_context()?.stream()?;
+        let kernels = Kernels::load(&device)?;
+        let data = DeviceBuffer::<u8>::zeroed(&stream, 1)?;
+        let mut bins = DeviceBuffer::<u32>::zeroed(&stream, 256)?;
+        let empty = data.slice(1..1)?;
+        kernels
+            .histogram
+            .launch(&stream, Blocks::new(2), empty, &mut bins)?;
+        assert_eq!(bins.to_vec()?, [0; 256]);
+        Ok(())
+    })
+}
+
 /// Attributes that let later work start early are refused; others are passed on.
 #[test]
 fn attributes() -> Result<()> {

@@ -3,11 +3,12 @@
 #
 #   --sanitize   also runs the contract tests and the demo under compute-sanitizer: memcheck, initcheck, racecheck
 #   --bench      also runs the benchmarks
+#   --kernels    runs only the kernels in Rust beside CUDA C++: the small sizes, also under compute-sanitizer with --sanitize, and the benchmark
 #   --nccl       runs only the tests, the benchmark and the examples of NCCL, with a rank for each GPU
 #   --simulator  runs everything on the simulator instead of the GPU: a dry run of this script
 #
-# The log, the demo's picture, the results of the instruction forms, and the list of the called functions (for xtask/gpu-tested.txt) go
-# to $OUT, by default `out` beside this file. Exits with 1 if anything failed.
+# The log, the demo's picture, the results of the instruction forms, the figures of the kernels (beside_cuda.json), and the list of the
+# called functions (for xtask/gpu-tested.txt) go to $OUT, by default `out` beside this file. Exits with 1 if anything failed.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,6 +19,7 @@ failures=0
 sanitize=false
 bench=false
 nccl=false
+kernels=false
 device=gpu
 # The time limit of a program in seconds.
 limit=900
@@ -27,6 +29,7 @@ for argument in "$@"; do
         --sanitize) sanitize=true ;;
         --bench) bench=true ;;
         --nccl) nccl=true ;;
+        --kernels) kernels=true ;;
         --simulator) device=sim ;;
         *) echo "unknown argument $argument" >&2; exit 2 ;;
     esac
@@ -77,6 +80,40 @@ verdict() {
     fi
 }
 
+# show NAME: prints what the program logged last.
+show() {
+    sed -n "/^=== $1:/,\$p" "$log"
+}
+
+# summary: prints the table of the programs, and returns whether all passed.
+summary() {
+    {
+        printf '%-32s %7s %7s %11s\n' program passed failed time
+        printf '%s\n' "${rows[@]}"
+        echo "programs that failed: $failures"
+    } | tee -a "$log"
+    ((failures == 0))
+}
+
+# The kernels in Rust, with small sizes.
+small_kernels=("$here/benches/beside_cuda" "--$device" --small)
+
+# measure_kernels: prints the kernels in Rust beside CUDA C++.
+measure_kernels() {
+    local options=(--bench)
+    if [[ $device == sim ]]; then options=(--simulator); fi
+    run "kernels beside CUDA C++" "$here/benches/beside_cuda" "${options[@]}" --output "$out"
+    show "kernels beside CUDA C++"
+}
+
+# check_kernels: runs the kernels under each tool of compute-sanitizer.
+check_kernels() {
+    local tool
+    for tool in memcheck initcheck racecheck synccheck; do
+        run "$tool kernels" compute-sanitizer --tool "$tool" --target-processes application-only --error-exitcode 99 "${small_kernels[@]}"
+    done
+}
+
 if command -v nvidia-smi >/dev/null; then
     nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader | tee -a "$log"
 fi
@@ -97,6 +134,14 @@ launch() {
     shift 2
     run "$name" "$here/bin/curium" run --ranks "$ranks" -- "$@"
 }
+
+if $kernels; then
+    run kernels "${small_kernels[@]}"
+    if $sanitize; then check_kernels; fi
+    measure_kernels
+    summary
+    exit
+fi
 
 for program in "$here"/tests/* "$here"/examples/*; do
     [[ -x $program ]] || continue
@@ -130,6 +175,7 @@ for program in "$here"/tests/* "$here"/examples/*; do
     esac
 done
 if ! $nccl; then
+    if [[ -x ${small_kernels[0]} ]]; then run kernels "${small_kernels[@]}"; fi
     run demo "${demo[@]}" "$out/demo.png"
     run doctor "$here/bin/curium" doctor --device "$device" --save "$out/machine.json"
     run info "$here/bin/curium" info --device "$device" --json
@@ -170,6 +216,7 @@ if $sanitize; then
             run "$tool contract" "${checked[@]}" "$here/tests/contract" --test-threads 1 "${contract[@]}" "${unsupported[@]}"
             run "$tool demo" "${checked[@]}" "${demo[@]}" "$(mktemp -u --suffix .png)"
         done
+        if [[ -x ${small_kernels[0]} ]]; then check_kernels; fi
     else
         rows+=("compute-sanitizer is not on PATH")
         failures=$((failures + 1))
@@ -179,16 +226,12 @@ fi
 if $bench; then
     for program in "$here"/benches/*; do
         [[ -x $program ]] || continue
+        if [[ $(basename "$program") == beside_cuda ]]; then measure_kernels; continue; fi
         run "$(basename "$program")" "$program" --bench
-        sed -n "/^=== $(basename "$program"):/,\$p" "$log"
+        show "$(basename "$program")"
     done
     run "curium bench" "$here/bin/curium" bench --device "$device" --svg "$out"
-    sed -n "/^=== curium bench:/,\$p" "$log"
+    show "curium bench"
 fi
 
-{
-    printf '%-32s %7s %7s %11s\n' program passed failed time
-    printf '%s\n' "${rows[@]}"
-    echo "programs that failed: $failures"
-} | tee -a "$log"
-((failures == 0))
+summary

@@ -61,7 +61,7 @@ impl Options {
                 // Passed by `cargo bench`.
                 "--bench" | "--gpu" => options.is_simulator = false,
                 "--small" => options.is_small = true,
-                "--simulator" => options.is_simulator = true,
+                "--simulator" | "--sim" => options.is_simulator = true,
                 "--cuda" => options.with_cuda = Some(true),
                 "--no-cuda" => options.with_cuda = Some(false),
                 "--output" => {
