@@ -61,10 +61,15 @@ intrinsics! {
     ceil_f64 = "curium.llvm.ceil.f64"(x: f64) -> f64;
     trunc_f32 = "curium.llvm.trunc.f32"(x: f32) -> f32;
     trunc_f64 = "curium.llvm.trunc.f64"(x: f64) -> f64;
+    round_f32 = "curium.llvm.round.f32"(x: f32) -> f32;
+    round_f64 = "curium.llvm.round.f64"(x: f64) -> f64;
     round_ties_even_f32 = "curium.llvm.roundeven.f32"(x: f32) -> f32;
     round_ties_even_f64 = "curium.llvm.roundeven.f64"(x: f64) -> f64;
     rsqrt_approx_f32 = "curium.llvm.nvvm.rsqrt.approx.f"(x: f32) -> f32;
     exp2_approx_f32 = "curium.llvm.nvvm.ex2.approx.f"(x: f32) -> f32;
+    exp2_approx_ftz_f32 = "curium.asm|ex2.approx.ftz.f32 $0, $1;|=f,f|pure"(x: f32) -> f32;
+    fma_saturated_f32 = "curium.asm|fma.rn.sat.f32 $0, $1, $2, $3;|=f,f,f,f|pure"(a: f32, b: f32, c: f32) -> f32;
+    fma_252_down_f32 = "curium.asm|fma.rm.f32 $0, $1, 0f437C0000, $2;|=f,f,f|pure"(a: f32, c: f32) -> f32;
     log2_approx_f32 = "curium.llvm.nvvm.lg2.approx.f"(x: f32) -> f32;
     sin_approx_f32 = "curium.llvm.nvvm.sin.approx.f"(x: f32) -> f32;
     cos_approx_f32 = "curium.llvm.nvvm.cos.approx.f"(x: f32) -> f32;

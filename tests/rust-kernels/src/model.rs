@@ -331,7 +331,7 @@ pub fn functions(t: Thread, x: &[f32], mut y: PerThreadChunk<f32, 14>) {
         Float::ceil(x),
         Float::trunc(x),
         Float::round_ties_even(x),
-        FastMath::exp(x),
+        Float::exp(x),
         x.fast_exp(),
         x.fast_exp2(),
         x.fast_ln(),
