@@ -6,6 +6,7 @@
 )]
 
 mod bindings;
+mod build_times;
 mod cargo;
 mod ci;
 mod compare;
@@ -45,6 +46,8 @@ enum Command {
     Kernels(kernels::Options),
     /// Bundle tests, benchmarks and the program for a machine with a GPU and without Rust.
     Gpu,
+    /// Measure how long builds of kernels in Rust take.
+    BuildTimes,
     /// Count the instructions of a launch, and compare them with those of C.
     Cost,
     /// Compare Curium's speed with that of other CUDA crates.
@@ -78,6 +81,7 @@ fn run(command: Command) -> Result<()> {
         Command::Bindings(command) => bindings::run(command),
         Command::Kernels(options) => kernels::run(&options),
         Command::Gpu => gpu::run(),
+        Command::BuildTimes => build_times::run(),
         Command::Cost => cost::run(),
         Command::Compare(options) => compare::run(&options),
         Command::Sim(options) => sim::run(&options),

@@ -20,6 +20,9 @@ use crate::toolchain::{DEVICE, Toolchain, lock, write};
 const PASSES: &str =
     "globaldce,default<O3>,function(constraint-elimination,instcombine,simplifycfg)";
 
+/// Loops that copy or set words stay loops: the back end would replace the call of `memcpy` or `memset` by a loop over bytes.
+const KEEP_LOOPS: [&str; 2] = ["-disable-loop-idiom-memcpy", "-disable-loop-idiom-memset"];
+
 /// The maximum size in instructions of a loop with a constant number of rounds that is unrolled. LLVM's 300 leaves arrays of registers in
 /// local memory, if a loop indexes them: nvcc has such loops unrolled by pragmas.
 const UNROLL_THRESHOLD: u32 = 1200;
@@ -338,6 +341,7 @@ impl Build<'_> {
                 .tool("opt")
                 .arg(format!("-passes={PASSES}"))
                 .arg(format!("-unroll-threshold={UNROLL_THRESHOLD}"))
+                .args(KEEP_LOOPS)
                 .args([&cpu, &features])
                 .arg(device)
                 .arg("-o")

@@ -14,8 +14,10 @@
 //! 7. An expression has one value, whether LLVM computes it or the device, except for the bits of NaN: remainders are calls of a function that
 //!    is exact ([`remainder`]), and there are no fast-math flags.
 //! 8. An error names the item.
+//! 9. Copies of unknown length move the largest words that their alignment allows ([`copy`]).
 
 mod allow;
+mod copy;
 mod instruction;
 mod names;
 mod panic;
@@ -27,6 +29,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 
+use self::copy::Copy;
 use self::names::{Names, readable};
 use self::panic::Panic;
 use self::remainder::Remainder;
@@ -516,6 +519,8 @@ struct Printer<'a, 'b> {
     shared: HashSet<&'a str>,
     /// Constants with messages, by text.
     messages: BTreeMap<Vec<u8>, String>,
+    /// The functions that copy memory.
+    copies: BTreeSet<Copy>,
     /// Metadata that mentions functions, such as a list of possible callees. It would have to be rewritten, and is left out.
     dropped_metadata: HashSet<&'a str>,
     has_remainders: bool,
@@ -534,7 +539,11 @@ impl<'a, 'b> Printer<'a, 'b> {
             PANIC_FUNCTION,
             instruction::DYNAMIC_SHARED,
         ];
-        for name in runtime.into_iter().chain(remainder::FUNCTIONS) {
+        for name in runtime
+            .into_iter()
+            .chain(remainder::FUNCTIONS)
+            .chain(copy::FUNCTIONS)
+        {
             used.reserve(name);
         }
         for kernel in rewrite.tables.keys() {
@@ -585,6 +594,7 @@ impl<'a, 'b> Printer<'a, 'b> {
             names,
             shared,
             messages: BTreeMap::new(),
+            copies: BTreeSet::new(),
             dropped_metadata: rewrite
                 .module
                 .metadata
@@ -690,6 +700,9 @@ impl<'a, 'b> Printer<'a, 'b> {
         }
         if !self.messages.is_empty() {
             out += &self.message_functions(declared.contains("__assertfail"));
+        }
+        for copy in &self.copies {
+            out += &copy.define();
         }
         for group in &module.attribute_groups {
             let _ = writeln!(out, "{}", without_processor(group));
@@ -809,6 +822,15 @@ impl<'a, 'b> Printer<'a, 'b> {
         if let Some(message) = self.rewrite.panic_message(instruction) {
             return self.panic_call(instruction, message);
         }
+        if let Some(copy) = Copy::parse(call) {
+            self.copies.insert(copy);
+            let arguments = self.replace(&copy::arguments(call));
+            return format!(
+                "call void @{}({arguments}){}",
+                copy.function(),
+                debug_location(instruction)
+            );
+        }
         if !self.is_convergent(call) {
             return self.replace(instruction.text);
         }
@@ -846,10 +868,7 @@ impl<'a, 'b> Printer<'a, 'b> {
 
     /// Replaces a call that panics.
     fn panic_call(&mut self, instruction: &Instruction<'a>, default: &str) -> String {
-        let debug = instruction
-            .text
-            .rfind(", !dbg ")
-            .map_or("", |start| &instruction.text[start..]);
+        let debug = debug_location(instruction);
         let panic = Panic::parse(instruction);
         if self.rewrite.options.panics == Panics::Trap {
             return format!("call void @llvm.trap(){debug}");
@@ -982,6 +1001,12 @@ fn without_fast_math(mut text: String) -> String {
         }
     }
     text
+}
+
+/// Returns the source location of an instruction, as the end of its text.
+fn debug_location<'a>(instruction: &Instruction<'a>) -> &'a str {
+    let text = instruction.text;
+    text.rfind(", !dbg ").map_or("", |start| &text[start..])
 }
 
 /// Returns the number of a metadata node that mentions a function or a global.

@@ -1,6 +1,7 @@
 //! Matrices that a kernel reads.
 
 use core::ops::Index;
+use core::ptr::NonNull;
 
 use bytemuck::AnyBitPattern;
 
@@ -12,7 +13,8 @@ use crate::scope::Launch;
 /// `matrix[(row, column)]` is an element, and panics if it is out of bounds. The compiler removes the two comparisons if the code has made
 /// them. A launch passes a `RowMajor`.
 pub struct Matrix<T> {
-    start: *const T,
+    // Not null, so that the compiler does not compare it where a `None` is excluded.
+    start: NonNull<T>,
     rows: u32,
     columns: u32,
 }
@@ -48,7 +50,8 @@ unsafe impl<T: AnyBitPattern> Parameter for Matrix<T> {
     #[inline(always)]
     unsafe fn from_words(_: &Launch, start: *const T, rows: u32, columns: u32) -> Matrix<T> {
         Matrix {
-            start,
+            // SAFETY: the launcher passes no null.
+            start: unsafe { NonNull::new_unchecked(start.cast_mut()) },
             rows,
             columns,
         }
@@ -73,19 +76,20 @@ impl<T> Matrix<T> {
     /// Returns the address of the first element.
     #[inline(always)]
     pub(crate) fn as_ptr(&self) -> *const T {
-        self.start
+        self.start.as_ptr()
     }
 
     /// Returns an element, unless it is out of bounds.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, row: usize, column: usize) -> Option<&T> {
-        if row >= self.rows() || column >= self.columns() {
+        // A single branch, so that the compiler sees that the result of the comparisons is that of a later comparison with `None`.
+        if (row >= self.rows()) | (column >= self.columns()) {
             return None;
         }
         // The launcher checked that the product of the sizes is the number of elements, so the sum does not overflow.
         // SAFETY: the element is in bounds.
-        let element = unsafe { self.start.add(row * self.columns() + column) };
+        let element = unsafe { self.as_ptr().add(row * self.columns() + column) };
         // SAFETY: the element is in bounds, and nobody writes it.
         Some(unsafe { &*element })
     }
@@ -98,7 +102,7 @@ impl<T> Matrix<T> {
             return None;
         }
         // SAFETY: the row is in bounds.
-        let start = unsafe { self.start.add(row * self.columns()) };
+        let start = unsafe { self.as_ptr().add(row * self.columns()) };
         // SAFETY: the row is in bounds.
         Some(unsafe { core::slice::from_raw_parts(start, self.columns()) })
     }

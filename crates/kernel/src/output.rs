@@ -7,6 +7,7 @@ use bytemuck::AnyBitPattern;
 use crate::address::Address;
 use crate::block::{Block, BlockCodeOnly};
 use crate::elements::{Elements, ElementsIter};
+use crate::intrinsics as device;
 use crate::operand::{ThreadOperand, WarpOperand};
 use crate::parameter::{Description, GridRule, Kind, Parameter, Word};
 use crate::scope::Launch;
@@ -122,7 +123,7 @@ linear!(PerBlock [] [], PerBlock, exclusive, [0; 3]);
 linear!(PerWarpTile [const ROWS: usize, const COLUMNS: usize] [ROWS, COLUMNS], PerWarpTile, exclusive, [size(ROWS), size(COLUMNS), 0]);
 
 macro_rules! matrix {
-    ($output:ident [$($constants:tt)*] [$($names:tt)*], $word:ident, $grid:ident, $sizes:expr) => {
+    ($output:ident [$($constants:tt)*] [$($names:tt)*], $word:ident, $grid:ident, $sizes:expr, $limit:expr) => {
         // SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed mutably, so that only this launch accesses it,
         // and a grid in which blocks have different indices.
         unsafe impl<T: AnyBitPattern, $($constants)*> Parameter for $output<T, $($names)*> {
@@ -138,6 +139,7 @@ macro_rules! matrix {
 
             #[inline(always)]
             unsafe fn from_words<'k>(_: &'k Launch, start: *mut T, rows: u32, columns: u32) -> Self::In<'k> {
+                $limit;
                 $output {
                     start: Address(start),
                     rows,
@@ -166,8 +168,25 @@ macro_rules! matrix {
 }
 
 // Other threads of the block can read a row after a barrier, so its accesses alias.
-matrix!(PerBlockRow [] [], pointer, Line, [0; 3]);
-matrix!(PerBlockTile [const ROWS: usize, const COLUMNS: usize] [ROWS, COLUMNS], exclusive, Plane, [size(ROWS), size(COLUMNS), 0]);
+matrix!(PerBlockRow [] [], pointer, Line, [0; 3], ());
+matrix!(PerBlockTile [const ROWS: usize, const COLUMNS: usize] [ROWS, COLUMNS], exclusive, Plane, [size(ROWS), size(COLUMNS), 0],
+    // SAFETY: the launcher checked the grid.
+    unsafe { assume_tiles(ROWS, COLUMNS) });
+
+/// Lets the compiler compute the rows and columns of tiles with 32 bits.
+///
+/// # Safety
+///
+/// The grid's tiles of these sizes have at most 2³¹ rows and 2³¹ columns.
+#[inline(always)]
+unsafe fn assume_tiles(rows: usize, columns: usize) {
+    // SAFETY: reads a special register.
+    let x = unsafe { device::ctaid_x() } as usize;
+    // SAFETY: reads a special register.
+    let y = unsafe { device::ctaid_y() } as usize;
+    // SAFETY: an index is below the number of blocks, and the caller guarantees the products.
+    unsafe { core::hint::assert_unchecked(x < (1 << 31) / columns && y < (1 << 31) / rows) };
+}
 
 /// Converts a constant of a type, which is limited so that products of an index and a constant do not overflow.
 const fn size(size: usize) -> u32 {
@@ -368,17 +387,17 @@ impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> 
         let mut part = unsafe { operands.thread_part() };
         // SAFETY: the block has these dimensions.
         let [x, y, _] = unsafe { coordinates::<X, Y, Z>() };
-        // SAFETY: the launcher checked that the grid's tiles have at most 2³² rows.
+        // SAFETY: the launcher checked that the grid's tiles have at most 2³¹ rows.
         let first_row = unsafe { (block.index_y() as u32).unchecked_mul(ROWS as u32) };
-        // SAFETY: the launcher checked that the grid's tiles have at most 2³² columns.
+        // SAFETY: the launcher checked that the grid's tiles have at most 2³¹ columns.
         let first_column = unsafe { (block.index_x() as u32).unchecked_mul(COLUMNS as u32) };
         for i in 0..ROWS as u32 / Y {
             let row_in_tile = y + i * Y;
-            // SAFETY: the row is in the tile, whose rows are below 2³².
+            // SAFETY: the row is in the tile, whose rows are below 2³¹.
             let row = unsafe { first_row.unchecked_add(row_in_tile) };
             for j in 0..COLUMNS as u32 / X {
                 let column_in_tile = x + j * X;
-                // SAFETY: the column is in the tile, whose columns are below 2³².
+                // SAFETY: the column is in the tile, whose columns are below 2³¹.
                 let column = unsafe { first_column.unchecked_add(column_in_tile) };
                 if row < self.rows && column < self.columns {
                     let index = row as usize * self.columns() + column as usize;

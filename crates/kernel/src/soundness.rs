@@ -53,7 +53,7 @@
 //!    methods they use. Other partitions ([`Pairs`](crate::Pairs), scratch memory) have barriers around them and borrow the memory mutably.
 //! 8. **Index arithmetic does not wrap.** Indices are 64 bits wide. A thread of a grid is below 2⁴² (2³¹ blocks of 1024 threads), and the
 //!    constants of types are limited to 2²⁰ by assertions at compile time, so products stay below 2⁶². Rows and columns are 32 bits wide, and
-//!    the launch checks that their product is the length of the buffer, and that the tiles of a grid have at most 2³² rows and columns.
+//!    the launch checks that their product is the length of the buffer, and that the tiles of a grid have at most 2³¹ rows and columns.
 //!    Lengths are 64 bits wide. (`grid_of_too_many_rows`, and examples below)
 //! 9. **Inputs are not written.** The launcher borrows the buffer of a `&[T]` or a [`Matrix`](crate::Matrix), and buffers of outputs mutably:
 //!    two arguments of one launch cannot overlap unless both are inputs, and hazard tracking orders the launch with all other work on

@@ -143,21 +143,21 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     /// element is 4, 8 or 16 bytes.
     ///
     /// The tile is borrowed until the copies have completed, so that no thread reads them earlier. With two tiles, one is copied while
-    /// the other is used:
+    /// the other is used. Exchange the tiles by value: behind references or `mem::swap`, loads would be generic instead of loads of
+    /// shared memory.
     ///
     /// ```
     /// # use curium_kernel::prelude::*;
     /// #[kernel]
     /// pub fn row_sums(
     ///     block: Block<32, 8>,
-    ///     mut even: Shared<Tile<f32, 8, 32>>,
-    ///     mut odd: Shared<Tile<f32, 8, 32>>,
+    ///     mut current: Shared<Tile<f32, 8, 32>>,
+    ///     mut next: Shared<Tile<f32, 8, 32>>,
     ///     x: Matrix<f32>,
     ///     mut y: PerBlockTile<f32, 8, 32>,
     /// ) {
     ///     let first_row = block.index_y() * 8;
     ///     let mut sums = Registers::new(0.0_f32);
-    ///     let (mut current, mut next) = (&mut even, &mut odd);
     ///     current.copy_during(&block, &x, (first_row, 0), || ());
     ///     for column in (0..x.columns()).step_by(32) {
     ///         next.copy_during(&block, &x, (first_row, column + 32), || {
@@ -165,7 +165,7 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     ///                 block.threads_with(&mut sums, |t, sum| *sum += tile[t.y()].iter().sum::<f32>());
     ///             });
     ///         });
-    ///         core::mem::swap(&mut current, &mut next);
+    ///         (current, next) = (next, current);
     ///     }
     ///     y.for_each_with(&block, &sums, |_, y, sum| *y = **sum);
     /// }

@@ -72,6 +72,60 @@ EXTERN __launch_bounds__(256) matmul(const float* __restrict__ a, const float* _
     }
 }
 
+// Copies 4 bytes, or sets them to zero.
+__device__ inline void copy_async(float* target, const float* source, bool is_inside) {
+  asm volatile("{ .reg .u64 to, from; cvta.to.shared.u64 to, %0; cvta.to.global.u64 from, %1; cp.async.ca.shared.global [to], [from], 4, %2; }"
+      :: "l"(target), "l"(source), "r"(is_inside ? 4 : 0) : "memory");
+}
+
+EXTERN __launch_bounds__(256) matmul_async(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, unsigned rows, unsigned columns, unsigned k) {
+  __shared__ float a_tile[2][64][17];
+  __shared__ float b_tile[2][16][64];
+  unsigned row0 = blockIdx.y * 64, column0 = blockIdx.x * 64, tid = threadIdx.y * 16 + threadIdx.x;
+  float sums[4][4] = {};
+  auto copy = [&](unsigned stage, unsigned k0) {
+#pragma unroll
+    for (unsigned round = 0; round < 4; round++) {
+      unsigned i = tid + 256 * round, r = i / 16, cc = i % 16;
+      bool is_inside = row0 + r < rows && k0 + cc < k;
+      copy_async(&a_tile[stage][r][cc], is_inside ? &a[(row0 + r) * k + k0 + cc] : a, is_inside);
+    }
+#pragma unroll
+    for (unsigned round = 0; round < 4; round++) {
+      unsigned i = tid + 256 * round, r = i / 64, cc = i % 64;
+      bool is_inside = k0 + r < k && column0 + cc < columns;
+      copy_async(&b_tile[stage][r][cc], is_inside ? &b[(k0 + r) * columns + column0 + cc] : b, is_inside);
+    }
+  };
+  copy(0, 0);
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  for (unsigned k0 = 0, stage = 0; k0 < k; k0 += 16, stage ^= 1) {
+    copy(stage ^ 1, k0 + 16);
+    __syncthreads();
+#pragma unroll
+    for (int kk = 0; kk < 16; kk++) {
+      float av[4], bv[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) av[i] = a_tile[stage][threadIdx.y + 16 * i][kk];
+#pragma unroll
+      for (int j = 0; j < 4; j++) bv[j] = b_tile[stage][kk][threadIdx.x + 16 * j];
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) sums[i][j] += av[i] * bv[j];
+    }
+    __syncthreads();
+    asm volatile("cp.async.wait_all;" ::: "memory");
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      unsigned row = row0 + threadIdx.y + 16 * i, column = column0 + threadIdx.x + 16 * j;
+      if (row < rows && column < columns) c[(size_t)row * columns + column] = sums[i][j];
+    }
+}
+
 EXTERN __launch_bounds__(256) histogram(const unsigned char* __restrict__ data, unsigned n, unsigned* total) {
   __shared__ unsigned bins[256];
   bins[threadIdx.x] = 0;

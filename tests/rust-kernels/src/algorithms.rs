@@ -67,10 +67,10 @@ pub fn matmul(
 #[kernel]
 pub fn matmul_async(
     block: Block<16, 16>,
-    mut a_even: Shared<Tile<f32, 64, 16, 1>>,
-    mut a_odd: Shared<Tile<f32, 64, 16, 1>>,
-    mut b_even: Shared<Tile<f32, 16, 64>>,
-    mut b_odd: Shared<Tile<f32, 16, 64>>,
+    mut a_now: Shared<Tile<f32, 64, 16, 1>>,
+    mut a_next: Shared<Tile<f32, 64, 16, 1>>,
+    mut b_now: Shared<Tile<f32, 16, 64>>,
+    mut b_next: Shared<Tile<f32, 16, 64>>,
     a: Matrix<f32>,
     b: Matrix<f32>,
     mut c: PerBlockTile<f32, 64, 64>,
@@ -78,14 +78,12 @@ pub fn matmul_async(
     let first_row = block.index_y() * 64;
     let first_column = block.index_x() * 64;
     let mut sums = Registers::new([[0.0_f32; 4]; 4]);
-    let (mut a_now, mut a_next) = (&mut a_even, &mut a_odd);
-    let (mut b_now, mut b_next) = (&mut b_even, &mut b_odd);
     a_now.copy_during(&block, &a, (first_row, 0), || ());
     b_now.copy_during(&block, &b, (0, first_column), || ());
     for k in (0..a.columns()).step_by(16) {
         a_next.copy_during(&block, &a, (first_row, k + 16), || {
             b_next.copy_during(&block, &b, (k + 16, first_column), || {
-                (&mut *a_now, &mut *b_now).synced(&block, |(a, b)| {
+                (&mut a_now, &mut b_now).synced(&block, |(a, b)| {
                     block.threads_with(&mut sums, |t, sums| {
                         for k in 0..16 {
                             let a: [f32; 4] = core::array::from_fn(|i| a[t.y() + 16 * i][k]);
@@ -100,8 +98,8 @@ pub fn matmul_async(
                 });
             });
         });
-        core::mem::swap(&mut a_now, &mut a_next);
-        core::mem::swap(&mut b_now, &mut b_next);
+        (a_now, a_next) = (a_next, a_now);
+        (b_now, b_next) = (b_next, b_now);
     }
     c.for_each_with(&block, &sums, |position, element, sums| {
         *element = sums[position.i][position.j];

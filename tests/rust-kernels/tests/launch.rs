@@ -109,7 +109,7 @@ fn grid_of_too_many_rows() -> Result<()> {
         );
         assert_error(
             launch,
-            &["stencil", "`y`", "tiles of 8 rows and 32 columns", "2^32"],
+            &["stencil", "`y`", "tiles of 8 rows and 32 columns", "2^31"],
         );
         Ok(())
     })

@@ -43,8 +43,7 @@ const CASES: [Case; 6] = [
     Case {
         name: "block_sum",
         run: block_sum,
-        // Only the thread that computed the sum uses it.
-        redundant: &[1],
+        redundant: &[],
     },
     Case {
         name: "scan",

@@ -80,9 +80,9 @@ fn kernels_become_entries() -> TestResult {
         |ir| {
             require(
                 ir,
-                "define ptx_kernel void @reverse(ptr noalias readonly noundef",
+                "define ptx_kernel void @reverse(ptr noalias nonnull readonly noundef",
             )?;
-            require(ir, ", ptr noalias noundef")?;
+            require(ir, ", ptr noalias nonnull noundef")?;
             require(ir, "\"nvvm.reqntid\"=\"64,1,1\" \"nvvm.minctasm\"=\"2\"")?;
             require(ir, "call noundef i32 @llvm.nvvm.read.ptx.sreg.tid.x()")?;
             if ir.contains("curium.") || ir.contains("target-cpu") {

@@ -60,10 +60,10 @@ impl<'a> Call<'a> {
                     allowed = GridRule::Plane;
                     let [rows, columns, _] = parameter.sizes;
                     let limit =
-                        |blocks: u32, size: u32| u64::from(blocks) * u64::from(size) <= 1 << 32;
+                        |blocks: u32, size: u32| u64::from(blocks) * u64::from(size) <= 1 << 31;
                     if !limit(grid.y, rows) || !limit(grid.x, columns) {
                         let reason = format!(
-                            "the tiles of {rows} rows and {columns} columns of a grid {grid} have more than 2^32 rows or columns"
+                            "the tiles of {rows} rows and {columns} columns of a grid {grid} have more than 2^31 rows or columns"
                         );
                         return Err(self.argument_error(index, &reason));
                     }

@@ -1,9 +1,10 @@
 //! The kernels of `algorithms` and `tensor_cores`.
 
-use curium_driver::ArgumentList;
+use curium_driver::{ArgumentList, Kernel, Stream, Untyped};
 use curium_kernel::F32x4;
 use curium_kernel::host::{Blocks, RowMajor};
 use curium_memory::DeviceBuffer;
+use curium_test_kernels::Kernels;
 use curium_test_kernels::algorithms::View;
 
 use super::Entry;
@@ -28,6 +29,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         name: "matmul",
         source: SOURCE,
         run: matmul,
+    },
+    Entry {
+        name: "matmul_async",
+        source: SOURCE,
+        run: matmul_async,
     },
     Entry {
         name: "histogram",
@@ -151,6 +157,40 @@ fn block_sum(bench: &Bench, entry: &Entry) -> Result<Row> {
 }
 
 fn matmul(bench: &Bench, entry: &Entry) -> Result<Row> {
+    multiply(
+        bench,
+        entry,
+        &|kernels| kernels.matmul.kernel(),
+        &|kernels, stream, grid, a, b, c| kernels.matmul.launch(stream, grid, a, b, c),
+    )
+}
+
+fn matmul_async(bench: &Bench, entry: &Entry) -> Result<Row> {
+    multiply(
+        bench,
+        entry,
+        &|kernels| kernels.matmul_async.kernel(),
+        &|kernels, stream, grid, a, b, c| kernels.matmul_async.launch(stream, grid, a, b, c),
+    )
+}
+
+type Factor<'a> = RowMajor<&'a DeviceBuffer<f32>>;
+type Product<'a> = RowMajor<&'a mut DeviceBuffer<f32>>;
+
+/// Compares kernels that multiply matrices by tiles of 64 × 64 elements.
+fn multiply(
+    bench: &Bench,
+    entry: &Entry,
+    kernel: &dyn Fn(&Kernels) -> &Kernel<Untyped>,
+    launch: &dyn Fn(
+        &Kernels,
+        &Stream,
+        Blocks,
+        Factor<'_>,
+        Factor<'_>,
+        Product<'_>,
+    ) -> curium_driver::Result<()>,
+) -> Result<Row> {
     let (rows, columns, inner) = if bench.is_small {
         (70, 90, 37)
     } else {
@@ -166,9 +206,10 @@ fn matmul(bench: &Bench, entry: &Entry) -> Result<Row> {
             outputs: c,
             tolerance: Tolerance::Relative(1e-4),
             prepare: &nothing,
-            kernel: &|kernels| kernels.matmul.kernel(),
+            kernel,
             rust: &|kernels, stream, c| {
-                kernels.matmul.launch(
+                launch(
+                    kernels,
                     stream,
                     Blocks::new(grid),
                     RowMajor::new(&a, rows, inner),
