@@ -70,6 +70,7 @@ pub(crate) fn compile(
     let symbols = toolchain.library_symbols()?;
     let options = rewrite::Options {
         panics: build.options.panics,
+        targets: &build.options.targets,
         library_symbols: &symbols,
     };
     let Rewritten { ir, kernels } = rewrite::rewrite(&text, &options).map_err(Error::Refused)?;

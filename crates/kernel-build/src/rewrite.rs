@@ -37,6 +37,7 @@ use self::table::{Table, Word};
 use crate::ir::{
     Call, Callee, Function, Global, Instruction, Line, Module, Token, bytes, lex, name,
 };
+use crate::target::Target;
 
 pub use self::panic::Panics;
 
@@ -60,6 +61,7 @@ const SHARED_ALIGNMENT: u32 = 16;
 
 pub(crate) struct Options<'a> {
     pub(crate) panics: Panics,
+    pub(crate) targets: &'a [Target],
     /// The symbols that `core` and `alloc` define.
     pub(crate) library_symbols: &'a HashSet<String>,
 }
@@ -375,6 +377,7 @@ impl<'a> Rewrite<'a> {
         let function = self.functions[name];
         match self.role(function) {
             Role::Kernel | Role::Ordinary => {}
+            Role::Instruction => return self.check_target(name).into_iter().collect(),
             Role::Intrinsic if !allow::is_intrinsic(name) => {
                 return vec![format!("intrinsic `{name}`: kernels cannot use it")];
             }
@@ -395,6 +398,19 @@ impl<'a> Rewrite<'a> {
             .into_iter()
             .map(|problem| format!("function `{}` {problem}", readable(name)))
             .collect()
+    }
+
+    /// Returns why the targets cannot execute an instruction.
+    fn check_target(&self, name: &str) -> Option<String> {
+        let required = instruction::required_target(name)?;
+        let older = self.options.targets.iter().find(|target| {
+            let (major, minor) = target.compute_capability();
+            major * 10 + minor < required
+        })?;
+        let template = instruction::template(name).unwrap_or(name);
+        Some(format!(
+            "inline PTX `{template}`: it needs sm_{required}, and the kernels are compiled for {older}; set newer targets in the build script"
+        ))
     }
 
     /// Returns why kernels must not use a global.

@@ -77,7 +77,8 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// `{0}`, `{1}`, … are the operands: first the outputs, then the inputs. A brace is written as `{{` or `}}`. An operand
 /// is `out(class) place` or `in(class) value`, where the register class is `h`, `r`, `l`, `f` or `d`: 16, 32 or 64 bits,
-/// `f32` or `f64`. The option `pure` after the operands states that the result depends on the operands only.
+/// `f32` or `f64`. The option `pure` after the operands states that the result depends on the operands only, and `target(89)` that the
+/// instruction needs compute capability 8.9: the compiler of kernels refuses older targets.
 #[proc_macro]
 pub fn ptx(input: TokenStream) -> TokenStream {
     let instruction = parse_macro_input!(input as ptx::Instruction);

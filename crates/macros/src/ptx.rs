@@ -6,7 +6,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, Expr, Ident, LitStr, Result, Token, Type, parenthesized, parse_quote};
+use syn::{Error, Expr, Ident, LitInt, LitStr, Result, Token, Type, parenthesized, parse_quote};
 
 /// The operands of an instruction.
 pub(crate) struct Instruction {
@@ -14,6 +14,8 @@ pub(crate) struct Instruction {
     outputs: Vec<Operand>,
     inputs: Vec<Operand>,
     is_pure: bool,
+    /// The compute capability that the instruction needs, such as 89.
+    target: Option<u32>,
 }
 
 /// A place or a value in a register.
@@ -30,6 +32,7 @@ impl Parse for Instruction {
             outputs: Vec::new(),
             inputs: Vec::new(),
             is_pure: false,
+            target: None,
         };
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
@@ -44,6 +47,12 @@ impl Parse for Instruction {
             let keyword: Ident = input.parse()?;
             match keyword.to_string().as_str() {
                 "pure" => instruction.is_pure = true,
+                "target" => {
+                    let content;
+                    parenthesized!(content in input);
+                    let target: LitInt = content.parse()?;
+                    instruction.target = Some(target.base10_parse()?);
+                }
                 "out" if instruction.inputs.is_empty() => {
                     instruction.outputs.push(input.parse()?);
                 }
@@ -51,7 +60,12 @@ impl Parse for Instruction {
                     let problem = "the outputs stand before the inputs, as in the template";
                     return Err(Error::new(keyword.span(), problem));
                 }
-                _ => return Err(Error::new(keyword.span(), "expected `in`, `out` or `pure`")),
+                _ => {
+                    return Err(Error::new(
+                        keyword.span(),
+                        "expected `in`, `out`, `pure` or `target`",
+                    ));
+                }
             }
         }
         if instruction.is_pure && instruction.outputs.is_empty() {
@@ -100,7 +114,10 @@ pub(crate) fn expand(instruction: &Instruction) -> Result<TokenStream> {
         .iter()
         .map(|input| input.class.to_string());
     let constraints: Vec<String> = outputs.chain(inputs).collect();
-    let flags = if instruction.is_pure { "pure" } else { "" };
+    let is_pure = instruction.is_pure.then(|| "pure".to_owned());
+    let target = instruction.target.map(|target| format!("sm_{target}"));
+    let flags: Vec<String> = is_pure.into_iter().chain(target).collect();
+    let flags = flags.join(",");
     let symbol = format!("curium.asm|{template}|{}|{flags}", constraints.join(","));
 
     let places = instruction

@@ -10,6 +10,8 @@
 //! | `curium.fence\|SCOPE\|ORDER` | a fence |
 //! | `curium.shared.dynamic` | the address of dynamic shared memory |
 //!
+//! `FLAGS` are an effect (`pure`, `nomem` or nothing) and the compute capability that the instruction needs (`sm_89`), separated by a comma.
+//!
 //! Names of atomics may have a further field, which distinguishes declarations of different types.
 
 use std::fmt::Write as _;
@@ -133,6 +135,18 @@ pub(crate) fn define(function: &Function<'_>, name: &str) -> Result<String, Stri
     ))
 }
 
+/// Returns the compute capability that inline PTX needs: its last flag is `sm_NN`.
+pub(crate) fn required_target(name: &str) -> Option<u32> {
+    let flags = name.strip_prefix("curium.asm|")?.rsplit('|').next()?;
+    let flag = flags.rsplit(',').next()?;
+    flag.strip_prefix("sm_")?.parse().ok()
+}
+
+/// Returns the template of inline PTX.
+pub(crate) fn template(name: &str) -> Option<&str> {
+    name.strip_prefix("curium.asm|")?.rsplitn(3, '|').nth(2)
+}
+
 fn numbered(types: &[&str]) -> String {
     let parameters: Vec<String> = types
         .iter()
@@ -188,11 +202,16 @@ fn define_assembly(function: &Function<'_>, operands: &str, name: &str) -> Resul
                 .ok_or_else(|| error("the constraints are `h`, `r`, `l`, `q`, `f` and `d`"))?,
         );
     }
-    let (effect, attributes, clobbers_memory) = match flags {
+    let effects = match flags.split_once(',') {
+        Some((effects, _)) => effects,
+        None if required_target(&function.name).is_some() => "",
+        None => flags,
+    };
+    let (effect, attributes, clobbers_memory) = match effects {
         "" => ("sideeffect ", "convergent nounwind", true),
         "nomem" => ("sideeffect ", "convergent nounwind", false),
         "pure" => ("", "nounwind memory(none)", false),
-        _ => return Err(error("the flags are `pure` and `nomem`")),
+        _ => return Err(error("the flags are `pure`, `nomem` and `sm_NN`")),
     };
     let mut constraints = constraints.to_owned();
     if clobbers_memory {
@@ -231,7 +250,7 @@ fn define_assembly(function: &Function<'_>, operands: &str, name: &str) -> Resul
         arguments.join(", ")
     );
     // Stores through the parameters are effects of the function, though not of the instruction.
-    let function_attributes = match flags {
+    let function_attributes = match effects {
         "pure" if is_by_value => "nounwind memory(none)",
         "pure" => "nounwind",
         _ => "convergent nounwind",

@@ -28,6 +28,10 @@ macro_rules! corpus {
 const RELEASES: &[Corpus] = corpus!("1.97" "1.98" "beta");
 
 fn rewrite_with(text: &str, panics: Panics) -> Result<Rewritten, Vec<String>> {
+    rewrite_for(text, panics, &[])
+}
+
+fn rewrite_for(text: &str, panics: Panics, targets: &[Target]) -> Result<Rewritten, Vec<String>> {
     // The mangled functions that the crates only declare are those of `core`. Those that format are defined in it.
     let lines = text
         .lines()
@@ -48,6 +52,7 @@ fn rewrite_with(text: &str, panics: Panics) -> Result<Rewritten, Vec<String>> {
         &text,
         &Options {
             panics,
+            targets,
             library_symbols: &library_symbols,
         },
     )
@@ -307,6 +312,30 @@ fn debug_information_is_source_lines_only() -> TestResult {
             .map_err(|errors| errors.join("\n"))?
             .ir;
         require(&ir, &unit("DebugDirectivesOnly"))?;
+    }
+    Ok(())
+}
+
+/// An instruction that the oldest target lacks is an error that names both.
+#[test]
+fn instructions_need_targets() -> TestResult {
+    let sm_80 = Target::new("sm_80").map_err(|error| error.to_string())?;
+    let sm_90 = Target::new("sm_90").map_err(|error| error.to_string())?;
+    for corpus in RELEASES {
+        let text = corpus.calls.replace("|=r,=r,l|pure", "|=r,=r,l|pure,sm_89");
+        let rewritten = rewrite_for(&text, Panics::Message, std::slice::from_ref(&sm_90));
+        let rewritten = rewritten.map_err(|errors| errors.join("\n"))?;
+        require(&rewritten.ir, "asm \"mov.b64 {$0, $1}, $2;\", \"=r,=r,l\"")?;
+        let targets = [sm_90.clone(), sm_80.clone()];
+        let Err(errors) = rewrite_for(&text, Panics::Message, &targets) else {
+            return Err("an instruction for sm_89 is accepted for sm_80".to_owned());
+        };
+        let errors = errors.join("\n");
+        require(
+            &errors,
+            "inline PTX `mov.b64 {$0, $1}, $2;`: it needs sm_89, and the kernels are compiled for sm_80",
+        )?;
+        require(&errors, "kernel ")?;
     }
     Ok(())
 }
