@@ -196,7 +196,7 @@ pub use self::tensor_map::{
 #[cfg(feature = "textures")]
 pub use self::texture::{
     AddressMode, FilterMode, Pitch2d, Texture, TextureFlags, TextureObject, TextureOptions,
-    TextureView,
+    TextureShape, TextureView,
 };
 pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
 #[cfg(feature = "virtual-memory")]

@@ -79,6 +79,13 @@ impl<T> Surface<T> {
         &self.array
     }
 
+    /// Returns a number that textures and surfaces of the same array have in common.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn array_identity(&self) -> usize {
+        Arc::as_ptr(self.array.uses()).cast::<()>().addr()
+    }
+
     /// Returns the raw handle without giving up ownership.
     #[must_use]
     pub fn as_raw(&self) -> CUsurfObject {

@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use curium_driver::extend::release;
 use curium_driver::hazard::AccessGuard;
-use curium_driver::sys::{CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUtexObject};
+use curium_driver::sys::{
+    CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourceViewFormat, CUresourcetype, CUtexObject,
+};
 use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Returned, Stream, call};
 
 pub use self::options::{AddressMode, FilterMode, TextureFlags, TextureOptions};
 pub use self::view::TextureView;
 use crate::array::{ArrayHandle, MipmappedHandle, Uses};
-use crate::{Array, DeviceBuffer, MipmappedArray, Texel, wait};
+use crate::{Array, ArrayShape, DeviceBuffer, MipmappedArray, Texel, wait};
 
 /// The kernel parameter type of a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,6 +36,9 @@ struct TextureHandle {
     context: Context,
     /// The memory that the texture reads.
     source: Arc<dyn Kept>,
+    flags: TextureFlags,
+    /// `true` if a view changes the format of the elements.
+    has_view_format: bool,
 }
 
 /// Memory that a texture reads and keeps alive.
@@ -47,6 +52,19 @@ enum Source<T> {
     Array(Arc<Array<T>>),
     Mipmapped(Arc<MipmappedArray<T>>),
     Buffer(Arc<DeviceBuffer<T>>),
+    Pitch2d(Arc<DeviceBuffer<T>>),
+}
+
+/// The memory that a texture reads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum TextureShape {
+    /// A buffer, which kernels read by integer index.
+    Linear,
+    /// A two-dimensional region of a buffer.
+    Pitch2d,
+    /// An array, with or without mipmap levels.
+    Array(ArrayShape),
 }
 
 /// A two-dimensional region of a buffer (`CU_RESOURCE_TYPE_PITCH2D`).
@@ -192,7 +210,7 @@ impl<T: Texel> Texture<T> {
             &resource,
             options,
             None,
-            Source::Buffer(Arc::clone(buffer)),
+            Source::Pitch2d(Arc::clone(buffer)),
         )
     }
 }
@@ -202,6 +220,38 @@ impl<T> Texture<T> {
     #[must_use]
     pub fn as_raw(&self) -> CUtexObject {
         self.handle.raw
+    }
+
+    /// Returns the memory that the texture reads.
+    #[must_use]
+    pub fn shape(&self) -> TextureShape {
+        match &self.source {
+            Source::Array(array) => TextureShape::Array(array.shape()),
+            Source::Mipmapped(array) => TextureShape::Array(array.shape()),
+            Source::Buffer(_) => TextureShape::Linear,
+            Source::Pitch2d(_) => TextureShape::Pitch2d,
+        }
+    }
+
+    /// Returns the flags.
+    #[must_use]
+    pub fn flags(&self) -> TextureFlags {
+        self.handle.flags
+    }
+
+    /// Returns `true` if a [`TextureView`] changes the format of the elements, so that they are not of type `T`.
+    #[must_use]
+    pub fn has_view_format(&self) -> bool {
+        self.handle.has_view_format
+    }
+
+    /// Returns a number that textures and surfaces of the same array have in common, or `None` for a texture of a buffer.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn array_identity(&self) -> Option<usize> {
+        self.source
+            .uses()
+            .map(|uses| Arc::as_ptr(uses).cast::<()>().addr())
     }
 
     /// Returns the driver.
@@ -262,6 +312,9 @@ impl<T: Texel> Texture<T> {
         view: Option<&TextureView>,
         source: Source<T>,
     ) -> Result<Self> {
+        let flags = options.flags;
+        let has_view_format =
+            view.is_some_and(|view| view.format != CUresourceViewFormat::CU_RES_VIEW_FORMAT_NONE);
         let (options, view) = (options.to_raw(), view.map(TextureView::to_raw).transpose()?);
         let view = view.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let raw = context.entered(|driver| {
@@ -274,6 +327,8 @@ impl<T: Texel> Texture<T> {
             raw,
             context: context.clone(),
             source: source.kept(),
+            flags,
+            has_view_format,
         };
         Ok(Self {
             handle: Arc::new(handle),
@@ -323,7 +378,7 @@ impl<T: Texel> Source<T> {
                 Arc::new((Arc::clone(array.uses()), Arc::clone(array.handle()))) as _
             }
             Self::Mipmapped(array) => Arc::clone(array.handle()) as _,
-            Self::Buffer(buffer) => Arc::clone(buffer) as _,
+            Self::Buffer(buffer) | Self::Pitch2d(buffer) => Arc::clone(buffer) as _,
         }
     }
 }
@@ -333,7 +388,7 @@ impl<T> Source<T> {
         match self {
             Self::Array(array) => Some(array.uses()),
             Self::Mipmapped(array) => Some(array.uses()),
-            Self::Buffer(_) => None,
+            Self::Buffer(_) | Self::Pitch2d(_) => None,
         }
     }
 }
@@ -346,7 +401,7 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
         expect_known("texture", &self.handle.context, guard.stream())?;
         guard.keep(&self.handle);
         match &self.source {
-            Source::Buffer(buffer) => {
+            Source::Buffer(buffer) | Source::Pitch2d(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;
                 // SAFETY: `launched` records the access, and the buffer is not used in between.
                 unsafe { Argument::<&[T]>::bind(&mut buffer, guard) }?;
@@ -360,7 +415,7 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
 
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         match &self.source {
-            Source::Buffer(buffer) => {
+            Source::Buffer(buffer) | Source::Pitch2d(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;
                 // SAFETY: the buffer was bound to this stream by `bind`.
                 unsafe { Argument::<&[T]>::launched(&mut buffer, guard) };

@@ -160,6 +160,16 @@ impl ArrayShape {
         }
     }
 
+    /// Returns the number of dimensions, without that of layers: 1, 2 or 3.
+    #[must_use]
+    pub const fn dimensions(&self) -> u32 {
+        match self.kind {
+            _ if self.is_line() => 1,
+            ArrayKind::Regular if self.depth > 0 => 3,
+            _ => 2,
+        }
+    }
+
     /// Returns the kind.
     #[must_use]
     pub const fn kind(&self) -> ArrayKind {
