@@ -8,6 +8,7 @@
 
 mod argument;
 mod grid;
+mod image;
 mod launch;
 mod load;
 
@@ -15,7 +16,8 @@ pub use curium_driver::{
     ByValue, Context, Device, Error, Kernel, LaunchAttributes, Library, Result, Stream, Untyped,
 };
 
-pub use self::argument::{Argument, PreparedArgument, RowMajor, Words};
+pub use self::argument::{Argument, ImageAccess, PreparedArgument, RowMajor, Words};
 pub use self::grid::{Blocks, HostScope, Threads};
+pub use self::image::{Conversion, ReadAs};
 pub use self::launch::{Arguments, Call, launch};
 pub use self::load::{Function, HostKernel, Image, is_same_table, load_library, select_image};

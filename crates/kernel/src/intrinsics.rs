@@ -37,6 +37,8 @@ intrinsics! {
     laneid = "curium.llvm.nvvm.read.ptx.sreg.laneid"() -> u32;
     clock64 = "curium.asm|mov.u64 $0, %clock64;|=l|nomem"() -> u64;
     globaltimer = "curium.asm|mov.u64 $0, %globaltimer;|=l|nomem"() -> u64;
+    smid = "curium.asm|mov.u32 $0, %smid;|=r|nomem"() -> u32;
+    nanosleep = "curium.asm|nanosleep.u32 $0;|r|nomem"(nanoseconds: u32);
 
     barrier = "curium.llvm.nvvm.barrier.cta.sync.aligned.all"(barrier: u32);
     barrier_or = "curium.asm|{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.or.aligned.pred q, 0, p; selp.u32 $0, 1, 0, q; }|=r,r|"(condition: u32) -> u32;

@@ -81,7 +81,11 @@ mod address;
 mod atomic;
 mod block;
 mod by_value;
+mod cache;
 mod elements;
+mod fp8;
+mod half;
+mod halo;
 #[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
 pub mod host;
 mod integer;
@@ -94,15 +98,19 @@ mod output;
 #[cfg(target_arch = "nvptx64")]
 mod panic;
 mod parameter;
+mod pipeline;
 mod print;
 mod random;
 mod reduce;
 mod registers;
+mod ring;
 mod scope;
 mod shared;
+mod small_float;
 pub mod soundness;
 mod synced;
 mod table;
+mod texture;
 mod thread;
 mod tile;
 mod vector;
@@ -117,9 +125,17 @@ pub use crate::atomic::{
 };
 pub use crate::block::Block;
 pub use crate::by_value::ByValue;
+pub use crate::cache::{LoadPolicy, LoadWith, StorePolicy, StoreWith};
 pub use crate::elements::Elements;
-pub use crate::integer::{dot4_i8, dot4_u8, permute_bytes};
-pub use crate::math::{FastMath, Float};
+pub use crate::fp8::{E4m3, E4m3x2, E5m2, E5m2x2};
+pub use crate::half::{Bf16, Bf16x2, F16, F16x2};
+pub use crate::halo::{Border, HaloCells, HaloRow, HaloTile};
+pub use crate::integer::{
+    Divisor, MulHigh, dot4_i8, dot4_u8, extract_bits_i32, extract_bits_u32, find_nth_set,
+    funnel_shift_left, funnel_shift_right, insert_bits, logic3, mul24_low_i32, mul24_low_u32,
+    permute_bytes, sum_abs_diff_i32, sum_abs_diff_u32,
+};
+pub use crate::math::{FastMath, Float, Rounded, Rounding};
 pub use crate::matrix::Matrix;
 pub use crate::mma::{pack_bf16, pack_f16, unpack_bf16, unpack_f16};
 pub use crate::operand::{LaneOperand, ThreadOperand, WarpOperand};
@@ -127,12 +143,18 @@ pub use crate::output::{
     BlockRow, PerBlock, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk, PerWarpTile,
     Position, WarpTile,
 };
+pub use crate::pipeline::{Slot, Stages};
 pub use crate::print::print;
 pub use crate::random::Philox;
 pub use crate::reduce::{Scratch, Shuffle};
 pub use crate::registers::Registers;
+pub use crate::ring::RingSlot;
 pub use crate::shared::{Counters, DynamicShared, Pairs, Shared, SharedType};
 pub use crate::synced::Synced;
+pub use crate::texture::{
+    Component, Sample, Surface2D, Texture1D, Texture1DArray, Texture2D, Texture2DArray, Texture3D,
+    TextureCube,
+};
 pub use crate::thread::{SingleThread, Thread};
 pub use crate::tile::Tile;
 pub use crate::vector::{F32x2, F32x4, U32x2, U32x4};

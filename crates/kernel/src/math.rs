@@ -140,7 +140,7 @@ pub trait Float: sealed::Sealed + Copy {
     #[must_use]
     fn sinh(self) -> Self;
 
-    /// Returns the hyperbolic cosine: 2 ulp, 2 ulp.
+    /// Returns the hyperbolic cosine: 3 ulp, 2 ulp.
     #[doc(alias = "coshf")]
     #[must_use]
     fn cosh(self) -> Self;

@@ -94,6 +94,39 @@ impl<T> Matrix<T> {
         Some(unsafe { &*element })
     }
 
+    /// Returns an element.
+    ///
+    /// # Safety
+    ///
+    /// The row and the column are in bounds.
+    #[inline(always)]
+    pub(crate) unsafe fn get_unchecked(&self, row: usize, column: usize) -> T
+    where
+        T: Copy,
+    {
+        // SAFETY: the caller guarantees that the element is in bounds.
+        let element = unsafe { self.start.add(row * self.columns() + column) };
+        // SAFETY: the element is in bounds, and nobody writes it.
+        unsafe { *element }
+    }
+
+    /// Returns the rows from `index * rows` on as a matrix of `rows` rows, unless some of them are out of bounds: a plane of a
+    /// three-dimensional array, which is stored plane by plane.
+    #[inline(always)]
+    #[must_use]
+    pub fn plane(&self, index: usize, rows: usize) -> Option<Self> {
+        let first = index.checked_mul(rows)?;
+        if rows > self.rows() || first > self.rows() - rows {
+            return None;
+        }
+        Some(Self {
+            // SAFETY: the row is in bounds, or the end of the matrix.
+            start: unsafe { self.start.add(first * self.columns()) },
+            rows: rows as u32,
+            columns: self.columns,
+        })
+    }
+
     /// Returns a row, unless it is out of bounds.
     #[inline(always)]
     #[must_use]

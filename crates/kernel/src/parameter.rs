@@ -16,6 +16,7 @@ use crate::scope::Launch;
     message = "`{Self}` cannot be a parameter of a kernel",
     label = "not a parameter type",
     note = "inputs: `ByValue` types such as `f32`, slices `&[T]` and `Matrix<T>` of types that are `AnyBitPattern`",
+    note = "textures: `Texture1D<T>`, `Texture2D<T>`, `Texture3D<T>`, `Texture1DArray<T>`, `Texture2DArray<T>`, `TextureCube<T>`, and `Surface2D<T>`",
     note = "outputs: `PerThread<T>`, `PerThreadChunk<T, N>`, `PerBlock<T>`, `PerBlockRow<T>`, `PerBlockTile<T, ROWS, COLUMNS>`, `PerWarpTile<T, ROWS, COLUMNS>`, `&[Atomic<T>]`",
     note = "shared memory: `Shared<T>`, `Counters<N>`, `Scratch<T>` under these names, or `DynamicShared<T>`"
 )]
@@ -61,6 +62,8 @@ pub(crate) enum Kind {
     PerBlockTile,
     PerWarpTile,
     DynamicShared,
+    Texture,
+    Surface,
 }
 
 /// The grids for which a parameter divides its memory correctly.

@@ -102,6 +102,41 @@
 //!     of blocks allocates no memory: addresses and failures would differ between threads.
 //! 21. Memory that threads of a block exchange is not `noalias`; inputs, and outputs whose elements one thread accesses, are.
 //!
+//! # Tiles, pipelines, textures
+//!
+//! 33. **Halo tiles are divided as other tiles are**: by the number of the cell, modulo the number of threads (rule 7). An index is checked
+//!     against the bounds of the tile with its border; the compiler removes comparisons that it can decide.
+//!     (`halo_read_without_a_barrier`, `stencils_with_all_borders`)
+//! 34. **A stage of a pipeline has one writer for each element, or readers.** [`Block::pipeline`](crate::Block::pipeline) borrows the memory. In each
+//!     step, every thread waits for its own copies of that stage (`cp.async.wait_group`), because each step ends one group of copies; then
+//!     a barrier makes them visible to all. The stage of the step before is loaded again after that barrier, when all threads have left it.
+//!     Loading consumes the [`Slot`](crate::Slot), so a stage is divided between threads in one way. Slots and views have a lifetime that
+//!     the closures do not know, so neither leaves them. A barrier stands before the first copy, because owners of elements may have written
+//!     them in another partition, and one after the last step. Copies of other code in between only make a wait longer.
+//!     (`slot_copied_twice`, `slot_escapes`, `pipeline_view_escapes`, `pipeline_memory_used_meanwhile`, `pipelines_of_matrices`)
+//! 35. **Asynchronous copies read global memory that nobody writes.** A [`Matrix`](crate::Matrix) is a parameter of the kernel (rule 9). The address of
+//!     a slice is tested, and other memory is copied synchronously. A copy of 16 bytes is made only if both addresses are aligned, and if
+//!     the rows of the source consist of whole groups, so that it reads no element beyond them. (`pipelines_of_slices`)
+//! 36. **A cache policy is a hint.** Loads and stores with a policy are weak accesses of a borrowed element; the instructions that accept global
+//!     memory only are executed for addresses in it. (`cache_policies`)
+//! 37. **A texture is an input.** The launcher checks its dimensions and that its elements are returned as the type of the parameter, and hazard
+//!     tracking records a read. Arrays are shared (`Arc`), so that a texture and a surface of one array can be passed to a launch: it is
+//!     refused if one of them is written. (`texture_of_another_type`, `surfaces`)
+//! 38. **A cell of a surface has one owner**: the thread with its coordinates, in a grid along x and y (rule 16) of blocks without threads along
+//!     z. The methods consume the surface, so that no thread reads what it wrote through a cache. Stores beyond the array have no effect
+//!     (`.zero`; `.clamp` would write a cell of another thread), and coordinates are below 2²⁰, so that their positions in bytes do not wrap.
+//!     (`surface_written_twice`, `surface_in_code_of_a_thread`, `surfaces`)
+//! 39. **A function of numbers is a function**: instructions without effects depend on their operands only, so equal operands give equal results in
+//!     all threads. Those that depend on more (`%smid`, clocks) need a `&Thread` (rule 4). (`multiprocessor_in_code_of_the_block`)
+//! 40. **Code has the instructions of its target.** Inline PTX states the compute capability that it needs, and the compiler of kernels refuses older
+//!     targets. (`instructions_need_targets`)
+//!
+//! 41. **A slot of a ring buffer has producers or consumers.** [`Block::ring`](crate::Block::ring) decides the roles by the index of the warp, and runs
+//!     the same number of steps in all warps, so that all of them reach the barriers of each step; the closures cannot leave the loop. A
+//!     barrier counts all threads of the block: producers arrive and consumers wait, or the other way round. It completes in step `s + N`
+//!     only after it has in step `s`, because producers wait for the consumers of step `s` in between. Elements of a slot are divided between
+//!     the lanes of the producers; slots and views have a lifetime that the closures do not know. (`ring_slot_escapes`, `ring_buffers`)
+//!
 //! # Questions
 //!
 //! - **Addresses**: local variables have the same address in all threads, because each thread has its own local memory behind the same

@@ -153,6 +153,23 @@ impl Thread {
         // SAFETY: reads a special register.
         unsafe { device::globaltimer() }
     }
+
+    /// Returns the number of the multiprocessor that runs the thread (`%smid`).
+    #[doc(alias = "smid")]
+    #[inline(always)]
+    #[must_use]
+    pub fn multiprocessor(&self) -> u32 {
+        // SAFETY: reads a special register.
+        unsafe { device::smid() }
+    }
+
+    /// Suspends the thread for about that many nanoseconds, at most 2 ms (`nanosleep`). Needs compute capability 7.0.
+    #[doc(alias = "__nanosleep")]
+    #[inline(always)]
+    pub fn sleep(&self, nanoseconds: u32) {
+        // SAFETY: the instruction has no effect but time.
+        unsafe { device::nanosleep(nanoseconds) };
+    }
 }
 
 /// The indices `next`, `next + step`, … below `len`.

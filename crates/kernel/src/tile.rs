@@ -206,7 +206,7 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
 ///
 /// The element is in shared memory and the source in global memory. The thread does not access the element before it has waited.
 #[inline(always)]
-unsafe fn copy_async<T>(element: *mut T, source: *const T, bytes: usize) {
+pub(crate) unsafe fn copy_async<T>(element: *mut T, source: *const T, bytes: usize) {
     const {
         assert!(
             matches!(size_of::<T>(), 4 | 8 | 16) && align_of::<T>() == size_of::<T>(),
@@ -234,7 +234,7 @@ unsafe fn copy_async<T>(element: *mut T, source: *const T, bytes: usize) {
         // SAFETY: the caller guarantees the memory, and the size is that of an element.
         _ => unsafe {
             ptx!(
-                "{{ .reg .b64 to, from; cvta.to.shared.u64 to, {0}; cvta.to.global.u64 from, {1}; cp.async.ca.shared.global [to], [from], 16, {2}; }}",
+                "{{ .reg .b64 to, from; cvta.to.shared.u64 to, {0}; cvta.to.global.u64 from, {1}; cp.async.cg.shared.global [to], [from], 16, {2}; }}",
                 in(l) target, in(l) source, in(r) bytes
             );
         },

@@ -29,6 +29,8 @@ pub struct Words<P: Parameter> {
 /// | `PerThread<T>`, `PerThreadChunk<T, N>`, `PerBlock<T>`, `PerWarpTile<…>`, `&[Atomic<T>]` | `&mut buffer`, or a mutable view |
 /// | `Matrix<T>` | [`RowMajor`] of what `&[T]` takes |
 /// | `PerBlockRow<T>`, `PerBlockTile<…>` | [`RowMajor`] of what `PerThread<T>` takes |
+/// | `Texture2D<T>`, … | `&Texture` |
+/// | `Surface2D<T>` | `&Surface` |
 /// | `DynamicShared<T>` | the number of elements in each block, as `usize` |
 ///
 /// # Safety
@@ -76,6 +78,19 @@ pub unsafe trait PreparedArgument<P: Parameter> {
     fn shared_bytes(&self) -> u32 {
         0
     }
+
+    /// The array behind a texture or a surface.
+    fn image(&self) -> Option<ImageAccess> {
+        None
+    }
+}
+
+/// An array behind a texture or a surface. Arrays are shared, so that the borrow does not show that two arguments are of the same.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct ImageAccess {
+    pub(crate) array: usize,
+    pub(crate) is_written: bool,
 }
 
 /// A buffer or view with `rows * columns` elements, stored row by row: the argument for matrices.

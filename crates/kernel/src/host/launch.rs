@@ -9,7 +9,7 @@ use curium_driver::{
     Arguments as DriverArguments, Error, LaunchAttributes, LaunchConfig, Result, Stream, Untyped,
 };
 
-use super::argument::{Argument, PreparedArgument};
+use super::argument::{Argument, ImageAccess, PreparedArgument};
 use super::grid::HostScope;
 use super::load::Function;
 use crate::parameter::{Description, GridRule, Parameter};
@@ -51,7 +51,6 @@ impl<'a> Call<'a> {
     /// Checks that the grid divides the memory of each parameter correctly.
     fn check_grid(&self, config: &LaunchConfig, parameters: &[Description]) -> Result<()> {
         let grid = config.grid;
-        let mut allowed = GridRule::Line;
         for (index, parameter) in parameters.iter().enumerate() {
             match parameter.grid {
                 GridRule::Any => {}
@@ -80,10 +79,23 @@ impl<'a> Call<'a> {
                 }
             }
         }
-        if allowed == GridRule::Line && (grid.y != 1 || grid.z != 1) {
-            let reason =
-                format!("the grid is {grid}; a kernel without a `PerBlockTile` has a grid along x");
-            return Err(Error::argument(self.operation, reason));
+        Ok(())
+    }
+
+    /// Checks that no array is written through a surface and accessed through another argument.
+    fn check_images(&self, images: &[Option<ImageAccess>]) -> Result<()> {
+        for (index, image) in images.iter().enumerate() {
+            let Some(image) = image else { continue };
+            for (other_index, other) in images.iter().enumerate().skip(index + 1) {
+                let Some(other) = other else { continue };
+                if other.array == image.array && (image.is_written || other.is_written) {
+                    let reason = format!(
+                        "it is of the same array as the parameter `{}`, and one of them is written",
+                        self.parameters[index]
+                    );
+                    return Err(self.argument_error(other_index, &reason));
+                }
+            }
         }
         Ok(())
     }
@@ -216,7 +228,9 @@ macro_rules! tuples {
 
             #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has nothing to prepare")]
             fn prepare(self, call: &Call<'_>) -> Result<Self::Prepared> {
-                Ok(($(self.$index.prepare().map_err(|reason| call.argument_error($index, &reason))?,)*))
+                let prepared = ($(self.$index.prepare().map_err(|reason| call.argument_error($index, &reason))?,)*);
+                call.check_images(&[$(prepared.$index.image()),*])?;
+                Ok(prepared)
             }
 
             #[allow(unused_variables, reason = "the empty tuple has no shared memory")]

@@ -293,7 +293,12 @@ fn sin_core(x: f32) -> f32 {
     // sin x = x + x³ q(x²), with an error of 2^-32.
     let q = polynomial(
         square,
-        [-0.166_666_67, 0.008_333_379, -0.000_198_530_67, 2.832_604_4e-6],
+        [
+            -0.166_666_67,
+            0.008_333_379,
+            -0.000_198_530_67,
+            2.832_604_4e-6,
+        ],
     );
     // The addition of 0 keeps the sign of zero.
     fma(q, fma(square, x, 0.0), x)
@@ -385,7 +390,13 @@ fn asin_core(x: f32, square: f32) -> f32 {
     // asin x = x + x³ q(x²), with an error of 2^-27.
     let q = polynomial(
         square,
-        [0.166_667_54, 0.074_952_5, 0.045_476_76, 0.024_146_09, 0.042_226_3],
+        [
+            0.166_667_54,
+            0.074_952_5,
+            0.045_476_76,
+            0.024_146_09,
+            0.042_226_3,
+        ],
     );
     fma(q, square * x, x)
 }
@@ -444,7 +455,11 @@ fn atan_core(x: f32) -> f32 {
 pub(super) fn atan(x: f32) -> f32 {
     let absolute = x.abs();
     let is_inverted = absolute > 1.0;
-    let angle = atan_core(if is_inverted { 1.0 / absolute } else { absolute });
+    let angle = atan_core(if is_inverted {
+        1.0 / absolute
+    } else {
+        absolute
+    });
     let angle = if is_inverted {
         (FRAC_PI_2 - angle) + FRAC_PI_2_LOW
     } else {
@@ -513,7 +528,13 @@ pub(super) fn tanh(x: f32) -> f32 {
         // tanh x = x + x³ q(x²), with an error of 2^-28.
         let q = polynomial(
             square,
-            [-0.333_333, 0.133_319_36, -0.053_784_717, 0.020_798_624, -0.005_897_961],
+            [
+                -0.333_333,
+                0.133_319_36,
+                -0.053_784_717,
+                0.020_798_624,
+                -0.005_897_961,
+            ],
         );
         return fma(q, fma(square, x, 0.0), x);
     }
@@ -692,7 +713,11 @@ pub(super) fn cbrt(x: f32) -> f32 {
     // A step of Newton's method.
     let difference = fma(scaled, -rcp_approx(root * root), root);
     let root = fma(difference, -1.0 / 3.0, root);
-    let root = if is_subnormal { root * (1.0 / 256.0) } else { root };
+    let root = if is_subnormal {
+        root * (1.0 / 256.0)
+    } else {
+        root
+    };
     root.copysign(x)
 }
 
