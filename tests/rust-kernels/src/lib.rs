@@ -8,6 +8,7 @@
 )]
 
 pub mod algorithms;
+pub mod features;
 pub mod model;
 pub mod soundness;
 pub mod tensor_cores;

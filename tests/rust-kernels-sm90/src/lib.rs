@@ -1,0 +1,13 @@
+//! Kernels with instructions of newer GPUs, for tests on the simulator.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![allow(
+    missing_docs,
+    reason = "the kernels have comments, and their launchers are private to the tests"
+)]
+
+pub mod small_numbers;
+
+#[cfg(not(target_arch = "nvptx64"))]
+curium_kernel::include_kernels!("kernels");
