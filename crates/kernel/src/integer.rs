@@ -1,7 +1,7 @@
 //! Integer instructions that `core` lacks.
 //!
-//! Methods of `core` become single instructions where there are some: `saturating_add` of `i32` (`add.sat.s32`), `count_ones` (`popc`),
-//! `leading_zeros` (`clz`), `reverse_bits` (`brev`), `rotate_left` (`shf.l.wrap`), `abs_diff`, `min` and `max`.
+//! These methods of `core` become single instructions: `count_ones` (`popc`), `leading_zeros` (`clz`), `reverse_bits` (`brev`),
+//! `rotate_left` (`shf.l.wrap`), `min` and `max`.
 
 use crate::intrinsics::intrinsics;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -53,6 +53,8 @@ intrinsics! {
     mul_high_i32 = "curium.asm|mul.hi.s32 $0, $1, $2;|=r,r,r|pure"(a: i32, b: i32) -> i32;
     mul_high_u64 = "curium.asm|mul.hi.u64 $0, $1, $2;|=l,l,l|pure"(a: u64, b: u64) -> u64;
     mul_high_i64 = "curium.asm|mul.hi.s64 $0, $1, $2;|=l,l,l|pure"(a: i64, b: i64) -> i64;
+    add_sat_i32 = "curium.asm|add.sat.s32 $0, $1, $2;|=r,r,r|pure"(a: i32, b: i32) -> i32;
+    sub_sat_i32 = "curium.asm|sub.sat.s32 $0, $1, $2;|=r,r,r|pure"(a: i32, b: i32) -> i32;
     sad_u32 = "curium.asm|sad.u32 $0, $1, $2, $3;|=r,r,r,r|pure"(a: u32, b: u32, c: u32) -> u32;
     sad_i32 = "curium.asm|sad.s32 $0, $1, $2, $3;|=r,r,r,r|pure"(a: i32, b: i32, c: u32) -> u32;
     mul24_u32 = "curium.asm|mul24.lo.u32 $0, $1, $2;|=r,r,r|pure"(a: u32, b: u32) -> u32;
@@ -119,6 +121,11 @@ macro_rules! functions {
 }
 
 functions! {
+    /// Returns the sum, limited to the numbers of the type, by one instruction (`add.sat.s32`). `saturating_add` of `core` takes several.
+    add_saturating(a: i32, b: i32) -> i32 = add_sat_i32;
+    /// Returns the difference, limited to the numbers of the type, by one instruction (`sub.sat.s32`). `saturating_sub` of `core` takes
+    /// several.
+    sub_saturating(a: i32, b: i32) -> i32 = sub_sat_i32;
     /// Returns `|a - b| + c` (`sad.u32`).
     #[doc(alias = "__usad")]
     sum_abs_diff_u32(a: u32, b: u32, c: u32) -> u32 = sad_u32;

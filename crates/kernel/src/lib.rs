@@ -131,9 +131,9 @@ pub use crate::fp8::{E4m3, E4m3x2, E5m2, E5m2x2};
 pub use crate::half::{Bf16, Bf16x2, F16, F16x2};
 pub use crate::halo::{Border, HaloCells, HaloRow, HaloTile};
 pub use crate::integer::{
-    Divisor, MulHigh, dot4_i8, dot4_u8, extract_bits_i32, extract_bits_u32, find_nth_set,
-    funnel_shift_left, funnel_shift_right, insert_bits, logic3, mul24_low_i32, mul24_low_u32,
-    permute_bytes, sum_abs_diff_i32, sum_abs_diff_u32,
+    Divisor, MulHigh, add_saturating, dot4_i8, dot4_u8, extract_bits_i32, extract_bits_u32,
+    find_nth_set, funnel_shift_left, funnel_shift_right, insert_bits, logic3, mul24_low_i32,
+    mul24_low_u32, permute_bytes, sub_saturating, sum_abs_diff_i32, sum_abs_diff_u32,
 };
 pub use crate::math::{FastMath, Float, Rounded, Rounding};
 pub use crate::matrix::Matrix;

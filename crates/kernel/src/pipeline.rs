@@ -291,23 +291,20 @@ unsafe fn copy_group<T: Pod, const IS_GROUP: bool>(
     any: *const T,
 ) {
     if IS_GROUP {
-        match source {
-            // SAFETY: the caller guarantees the memory and the alignment.
-            Some(source) => unsafe { copy_async(target.cast::<U32x4>(), source.cast(), 16) },
-            // SAFETY: as for a source, of which nothing is read.
-            None => unsafe { copy_async(target.cast::<U32x4>(), any.cast(), 0) },
-        }
+        // SAFETY: the caller upholds the same contract, and a group has 16 bytes.
+        unsafe { copy_element::<T, U32x4>(target, source, any) };
         return;
     }
-    let size = size_of::<T>();
-    if matches!(size, 4 | 8 | 16) && align_of::<T>() == size {
-        match source {
-            // SAFETY: the caller guarantees the memory.
-            Some(source) => unsafe { copy_async(target, source, size) },
-            // SAFETY: as for a source, of which nothing is read.
-            None => unsafe { copy_async(target, any, 0) },
+    if align_of::<T>() == size_of::<T>() {
+        match size_of::<T>() {
+            // SAFETY: the caller upholds the same contract, and the size is that of the element.
+            4 => return unsafe { copy_element::<T, u32>(target, source, any) },
+            // SAFETY: the caller upholds the same contract, and the size is that of the element.
+            8 => return unsafe { copy_element::<T, u64>(target, source, any) },
+            // SAFETY: the caller upholds the same contract, and the size is that of the element.
+            16 => return unsafe { copy_element::<T, U32x4>(target, source, any) },
+            _ => {}
         }
-        return;
     }
     let value = match source {
         // SAFETY: the caller guarantees the memory.
@@ -316,6 +313,22 @@ unsafe fn copy_group<T: Pod, const IS_GROUP: bool>(
     };
     // SAFETY: the caller guarantees the memory.
     unsafe { target.write(value) };
+}
+
+/// Starts a copy of the size of `W`.
+///
+/// # Safety
+///
+/// As for [`copy_group`], for a group of the size and alignment of `W`.
+#[inline(always)]
+unsafe fn copy_element<T, W>(target: *mut T, source: Option<*const T>, any: *const T) {
+    let (source, bytes) = match source {
+        Some(source) => (source, size_of::<W>()),
+        // Nothing is read.
+        None => (any, 0),
+    };
+    // SAFETY: the caller guarantees the memory and the alignment.
+    unsafe { copy_async(target.cast::<W>(), source.cast(), bytes) };
 }
 
 impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>

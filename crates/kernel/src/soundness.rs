@@ -135,7 +135,8 @@
 //!     the same number of steps in all warps, so that all of them reach the barriers of each step; the closures cannot leave the loop. A
 //!     barrier counts all threads of the block: producers arrive and consumers wait, or the other way round. It completes in step `s + N`
 //!     only after it has in step `s`, because producers wait for the consumers of step `s` in between. Elements of a slot are divided between
-//!     the lanes of the producers; slots and views have a lifetime that the closures do not know. (`ring_slot_escapes`, `ring_buffers`)
+//!     the lanes of the producers; slots and views have a lifetime that the closures do not know. (`ring_slot_escapes`, `ring_view_escapes`,
+//!     `ring_buffers`)
 //!
 //! # Questions
 //!

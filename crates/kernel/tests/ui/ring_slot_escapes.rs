@@ -1,4 +1,4 @@
-//! A slot of a ring buffer is filled in its step.
+//! A slot of a ring buffer is filled by code of the warp that received it.
 
 use curium_kernel::prelude::*;
 
@@ -8,11 +8,10 @@ pub fn kernel(block: Block<64>, mut slots: Shared<[[u32; 32]; 2]>) {
         &mut slots,
         4,
         |warp, _, slot| {
-            let kept = block.warps(|_| slot);
-            let _ = (warp, kept);
+            warp.lanes(|_| slot.fill(warp, |_, i| i as u32));
         },
-        |_| None,
-        |_, _, part, kept: &mut Option<&[u32; 32]>| *kept = Some(part),
+        |_| (),
+        |_, _, _, _| (),
     );
 }
 
