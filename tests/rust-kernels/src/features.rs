@@ -4,12 +4,12 @@ use curium_kernel::prelude::*;
 use curium_kernel::{
     Bf16, Bf16x2, Border, Divisor, E4m3x2, E5m2x2, F16, F16x2, HaloRow, HaloTile, LoadPolicy,
     LoadWith, MulHigh, Rounded, Rounding, StorePolicy, StoreWith, Surface2D, Texture1D, Texture2D,
-    Texture2DArray, Texture3D, extract_bits_i32, extract_bits_u32, find_nth_set, funnel_shift_left,
-    funnel_shift_right, insert_bits, logic3, mul24_low_i32, mul24_low_u32, sum_abs_diff_i32,
-    sum_abs_diff_u32,
+    Texture2DArray, Texture3D, add_saturating, extract_bits_i32, extract_bits_u32, find_nth_set,
+    funnel_shift_left, funnel_shift_right, insert_bits, logic3, mul24_low_i32, mul24_low_u32,
+    sub_saturating, sum_abs_diff_i32, sum_abs_diff_u32,
 };
 
-/// The number of functions in [`functions_of_f32`] and [`functions_of_f64`].
+/// The number of functions in [`functions_of_f32`].
 pub const FUNCTIONS: usize = 34;
 
 /// All functions of one number, and those of two with the second one 1.7.
@@ -19,11 +19,33 @@ pub fn functions_of_f32(t: Thread, x: &[f32], mut y: PerThreadChunk<f32, FUNCTIO
     y.get(&t).copy_from_slice(&all_functions(x, 1.7));
 }
 
-/// As [`functions_of_f32`].
+/// The number of functions in [`functions_of_f64`].
+pub const WIDE_FUNCTIONS: usize = 12;
+
+/// Some functions of `f64`.
 #[kernel]
-pub fn functions_of_f64(t: Thread, x: &[f64], mut y: PerThreadChunk<f64, FUNCTIONS>) {
+pub fn functions_of_f64(t: Thread, x: &[f64], mut y: PerThreadChunk<f64, WIDE_FUNCTIONS>) {
     let Some(&x) = x.get(t.index()) else { return };
-    y.get(&t).copy_from_slice(&all_functions(x, 1.7));
+    y.get(&t).copy_from_slice(&wide_functions(x));
+}
+
+/// The functions, which the test also calls on the host.
+#[inline(always)]
+pub fn wide_functions(x: f64) -> [f64; WIDE_FUNCTIONS] {
+    [
+        Float::exp(x),
+        Float::ln(x),
+        Float::sin(x),
+        Float::tanh(x),
+        Float::cbrt(x),
+        Float::erf(x),
+        Float::normcdf(x),
+        Float::tgamma(x),
+        Float::powf(x, 1.7),
+        Float::powi(x, -3),
+        Float::sqrt(x),
+        Float::rsqrt(x),
+    ]
 }
 
 /// The functions, which the test also calls on the host.
@@ -441,8 +463,8 @@ pub fn integers(
         logic3::<0x96>(a, b, 0x5555_5555),
         quotient,
         remainder,
-        signed_a.saturating_add(signed_b).cast_unsigned(),
-        signed_a.saturating_sub(signed_b).cast_unsigned(),
+        add_saturating(signed_a, signed_b).cast_unsigned(),
+        sub_saturating(signed_a, signed_b).cast_unsigned(),
         a.abs_diff(b),
         a.rotate_left(b % 32),
         a.reverse_bits().leading_zeros(),
@@ -466,11 +488,14 @@ pub fn clocks(t: Thread, mut y: PerThreadChunk<u64, 3>) {
     let before = t.global_time();
     t.sleep(100);
     let after = t.global_time();
-    y.get(&t).copy_from_slice(&[
+    let values = [
         u64::from(after >= before),
         u64::from(t.multiprocessor()),
         u64::from(t.clock() > 0),
-    ]);
+    ];
+    for (y, value) in y.get(&t).iter_mut().zip(values) {
+        *y = value;
+    }
 }
 
 /// Blocks and grids of three dimensions, with an element for each thread of the block in shared memory.
