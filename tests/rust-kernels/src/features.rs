@@ -634,3 +634,92 @@ pub fn ring_of_two_producers(
         }
     });
 }
+
+/// c = a * b like `algorithms::matmul_async`, in three stages and by copies of 16 bytes.
+#[kernel]
+pub fn matmul_stages(
+    block: Block<16, 16>,
+    mut a_stages: Shared<[Tile<f32, 64, 16, 4>; 3]>,
+    mut b_stages: Shared<[Tile<f32, 16, 64>; 3]>,
+    a: Matrix<f32>,
+    b: Matrix<f32>,
+    mut c: PerBlockTile<f32, 64, 64>,
+) {
+    let first_row = block.index_y() * 64;
+    let first_column = block.index_x() * 64;
+    let mut sums = Registers::new([[0.0_f32; 4]; 4]);
+    block.pipeline(
+        (&mut a_stages, &mut b_stages),
+        a.columns().div_ceil(16),
+        |step, (a_slot, b_slot)| {
+            a_slot.copy(&block, &a, (first_row, step * 16));
+            b_slot.copy(&block, &b, (step * 16, first_column));
+        },
+        |_, (a, b)| {
+            block.threads_with(&mut sums, |t, sums| {
+                for k in 0..16 {
+                    let a: [f32; 4] = core::array::from_fn(|i| a[t.y() + 16 * i][k]);
+                    let b: [f32; 4] = core::array::from_fn(|j| b[k][t.x() + 16 * j]);
+                    for i in 0..4 {
+                        for j in 0..4 {
+                            sums[i][j] = a[i].mul_add(b[j], sums[i][j]);
+                        }
+                    }
+                }
+            });
+        },
+    );
+    c.for_each_with(&block, &sums, |position, element, sums| {
+        *element = sums[position.i][position.j];
+    });
+}
+
+/// A weighted sum of 5 × 5 elements, with the nearest ones beyond the edges.
+#[kernel]
+pub fn filter_5x5(
+    block: Block<32, 8>,
+    mut tile: Shared<HaloTile<f32, 32, 32, 2>>,
+    x: Matrix<f32>,
+    weights: [f32; 25],
+    mut y: PerBlockTile<f32, 32, 32>,
+) {
+    let first = (block.index_y() * 32, block.index_x() * 32);
+    tile.fill_from(&block, &x, first, Border::Clamp);
+    tile.synced(&block, |tile| {
+        y.for_each(&block, |position, y| {
+            let (row, column) = position.cell();
+            let mut sum = 0.0;
+            for i in 0..5 {
+                for j in 0..5 {
+                    let cell = tile[(row + i as isize - 2, column + j as isize - 2)];
+                    sum = cell.mul_add(weights[5 * i + j], sum);
+                }
+            }
+            *y = sum;
+        });
+    });
+}
+
+/// Accurate functions of each element.
+#[kernel]
+pub fn special_functions(t: Thread, x: &[f32], mut y: PerThread<f32>) {
+    if let Some(y) = y.get(&t) {
+        let x = x[t.index()];
+        let square = x * x;
+        *y = x.sin() * x.exp()
+            + (square + 1.0).ln()
+            + Float::erf(x)
+            + x.tanh()
+            + square.powf(1.3)
+            + x.atan();
+    }
+}
+
+/// y = 2 x + 1, for data that passes through the caches once.
+#[kernel]
+pub fn streaming(t: Thread, x: &[F32x4], mut y: PerThread<F32x4>) {
+    if let Some(y) = y.get(&t) {
+        let x = x.load_streaming(t.index());
+        y.store_streaming(x * 2.0 + F32x4::new(1.0, 1.0, 1.0, 1.0));
+    }
+}

@@ -3,6 +3,7 @@
 //! A table of entries is a module of this folder, which [`all`] lists. [`SOURCES`] lists the files in CUDA C++.
 
 mod algorithms;
+mod features;
 
 use crate::Result;
 use crate::bench::Bench;
@@ -22,9 +23,12 @@ pub(crate) struct Entry {
 pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("algorithms.cu", include_str!("../../cuda/algorithms.cu")),
     ("attention.cu", include_str!("../../cuda/attention.cu")),
+    ("features.cu", include_str!("../../cuda/features.cu")),
 ];
 
 /// Returns all entries, in the order of the table.
 pub(crate) fn all() -> impl Iterator<Item = &'static Entry> {
-    [algorithms::ENTRIES].into_iter().flatten()
+    [algorithms::ENTRIES, features::ENTRIES]
+        .into_iter()
+        .flatten()
 }
