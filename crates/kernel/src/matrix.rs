@@ -107,7 +107,7 @@ impl<T> Matrix<T> {
         // SAFETY: the caller guarantees that the element is in bounds.
         let element = unsafe { self.start.add(row * self.columns() + column) };
         // SAFETY: the element is in bounds, and nobody writes it.
-        unsafe { *element }
+        unsafe { element.read() }
     }
 
     /// Returns the rows from `index * rows` on as a matrix of `rows` rows, unless some of them are out of bounds: a plane of a

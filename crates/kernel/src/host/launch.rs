@@ -56,7 +56,6 @@ impl<'a> Call<'a> {
                 GridRule::Any => {}
                 GridRule::Line if grid.y == 1 && grid.z == 1 => {}
                 GridRule::Plane if grid.z == 1 => {
-                    allowed = GridRule::Plane;
                     let [rows, columns, _] = parameter.sizes;
                     let limit =
                         |blocks: u32, size: u32| u64::from(blocks) * u64::from(size) <= 1 << 31;
