@@ -55,7 +55,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 22] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     ("curium-sys", &[]),
     ("curium-ptx", &[]),
     ("curium-sim", &["curium-ptx", "curium-sys"]),
@@ -69,6 +69,15 @@ const ARROWS: [(&str, &[&str]); 22] = [
     (
         "curium-test-kernels",
         &["curium-kernel", "curium-kernel-build"],
+    ),
+    (
+        "curium-test-kernels-random",
+        &[
+            "curium-driver",
+            "curium-kernel-build",
+            "curium-memory",
+            "curium-sim",
+        ],
     ),
     (
         "curium-example-saxpy",

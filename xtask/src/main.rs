@@ -14,6 +14,7 @@ mod cost;
 mod gpu;
 mod grammar;
 mod kernels;
+mod kernels_random;
 mod nvrtc;
 mod outside;
 mod package;
@@ -44,6 +45,8 @@ enum Command {
     Bindings(bindings::Command),
     /// Compile the test kernels to PTX.
     Kernels(kernels::Options),
+    /// Compare random kernels in Rust with an interpreter.
+    KernelsRandom(kernels_random::Options),
     /// Bundle tests, benchmarks and the program for a machine with a GPU and without Rust.
     Gpu,
     /// Measure how long builds of kernels in Rust take.
@@ -80,6 +83,7 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Bindings(command) => bindings::run(command),
         Command::Kernels(options) => kernels::run(&options),
+        Command::KernelsRandom(options) => kernels_random::run(&options),
         Command::Gpu => gpu::run(),
         Command::BuildTimes => build_times::run(),
         Command::Cost => cost::run(),

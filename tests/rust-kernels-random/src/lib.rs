@@ -15,4 +15,4 @@ mod shrink;
 mod value;
 mod wrong;
 
-pub use search::{Figures, Options, Verdict, run};
+pub use search::{Figures, Options, Progress, Verdict, run};

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use curium_test_kernels_random::{Figures, Options, Verdict, run};
+use curium_test_kernels_random::{Figures, Options, Progress, Verdict, run};
 
 /// Compares random kernels with an interpreter.
 #[derive(Parser)]
@@ -47,8 +47,14 @@ fn main() -> Result<ExitCode> {
         work: std::path::absolute(arguments.work)?,
     };
     let start = Instant::now();
-    let verdict = run(&options, |figures| {
-        println!("{:6.1} s: {}", start.elapsed().as_secs_f64(), show(figures));
+    let verdict = run(&options, |progress| {
+        let seconds = start.elapsed().as_secs_f64();
+        match progress {
+            Progress::Figures(figures) => println!("{seconds:6.1} s: {}", show(figures)),
+            Progress::Failure { seed, outcome } => {
+                println!("{seconds:6.1} s: program {seed}: {outcome}");
+            }
+        }
     })?;
     match verdict {
         Verdict::Missing(message) => bail!("{message}"),

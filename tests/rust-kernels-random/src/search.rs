@@ -62,6 +62,20 @@ pub enum Verdict {
     Missing(String),
 }
 
+/// What a search reports while it runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// The figures after some more programs.
+    Figures(&'a Figures),
+    /// A program has failed, and is reduced next.
+    Failure {
+        /// Its seed.
+        seed: u64,
+        /// How it failed.
+        outcome: &'a str,
+    },
+}
+
 /// A program that failed.
 struct Failure {
     seed: u64,
@@ -81,7 +95,7 @@ pub(crate) fn spread(seed: u64) -> u64 {
 /// # Errors
 ///
 /// If a file or a folder cannot be written.
-pub fn run(options: &Options, mut progress: impl FnMut(&Figures)) -> Result<Verdict> {
+pub fn run(options: &Options, mut progress: impl FnMut(Progress<'_>)) -> Result<Verdict> {
     let compiler = Compiler::new(&options.work)?;
     let mut figures = Figures::default();
     let mut texts = Vec::new();
@@ -101,9 +115,13 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Figures)) -> Result<Verd
             Err(missing) => return Ok(Verdict::Missing(missing)),
         };
         for failure in failures {
+            progress(Progress::Failure {
+                seed: failure.seed,
+                outcome: &format!("{:?}", failure.outcome),
+            });
             texts.push(describe(&compiler, options, failure)?);
         }
-        progress(&figures);
+        progress(Progress::Figures(&figures));
         seed = next;
     }
     if options.wrong > 0 {
@@ -115,7 +133,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Figures)) -> Result<Verd
             }
             Err(missing) => return Ok(Verdict::Missing(missing)),
         }
-        progress(&figures);
+        progress(Progress::Figures(&figures));
     }
     Ok(Verdict::Finished(figures, texts))
 }

@@ -1,5 +1,7 @@
 //! Reduces programs that fail: statements and expressions are left out for as long as the program still fails in the same way.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 
 use crate::compile::Compiler;
@@ -13,8 +15,8 @@ use crate::value::Value;
 /// The number of candidates that are compiled together.
 const BATCH: usize = 48;
 
-/// The number of compilations after which a program is small enough.
-const MAX_ROUNDS: usize = 60;
+/// The time after which a program is small enough.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Returns the smallest program that fails in the same way, and how.
 pub(crate) fn reduce(
@@ -25,7 +27,8 @@ pub(crate) fn reduce(
 ) -> Result<(Program, Outcome)> {
     let mut first = 0;
     let mut is_reduced = false;
-    for _ in 0..MAX_ROUNDS {
+    let start = Instant::now();
+    while start.elapsed() < TIMEOUT {
         let mut candidates = Vec::new();
         let mut edit = first;
         let mut is_last = false;

@@ -99,14 +99,6 @@ impl Type {
         matches!(self, Self::F32 | Self::F64)
     }
 
-    pub(crate) fn is_integer(self) -> bool {
-        !self.is_float() && self != Self::Bool
-    }
-
-    pub(crate) fn is_signed(self) -> bool {
-        matches!(self, Self::I32 | Self::I64)
-    }
-
     /// The size in bytes.
     pub(crate) fn size(self) -> usize {
         match self {

@@ -1,24 +1,12 @@
 //! The algorithms, on the simulator with all checks, against references on the host.
-#![cfg(not(miri))]
 
-use curium_driver::{Device, Result, Stream};
+use curium_driver::Result;
 use curium_kernel::F32x4;
 use curium_kernel::host::{Blocks, RowMajor, Threads};
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
-use curium_test_kernels::Kernels;
 use curium_test_kernels::algorithms::View;
 
-/// Runs a body for several orders of execution, with all checks.
-fn on_device(body: impl Fn(&Kernels, &Stream) -> Result<()>) -> Result<()> {
-    for seed in 0..3 {
-        curium_sim::test_with(Config::new().with_seed(seed), |device: Device| {
-            let stream = device.primary_context()?.stream()?;
-            body(&Kernels::load(&device)?, &stream)
-        })?;
-    }
-    Ok(())
-}
+use crate::common::on_device;
 
 /// Returns numbers from -0.5 to 0.5.
 fn noise(len: usize, seed: u64) -> Vec<f32> {

@@ -1,5 +1,4 @@
 //! Launches: errors, streams, captures, views and attributes.
-#![cfg(not(miri))]
 
 use curium_driver::{Device, Driver, Graph, LaunchAttributes, Result};
 use curium_kernel::host::{Blocks, RowMajor, Threads};

@@ -1,23 +1,11 @@
 //! The parts of the model, on the simulator with all checks.
-#![cfg(not(miri))]
 
-use curium_driver::{Device, Result, Stream};
+use curium_driver::Result;
 use curium_kernel::Philox;
 use curium_kernel::host::{Blocks, RowMajor};
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
-use curium_test_kernels::Kernels;
 
-/// Runs a body for several orders of execution, with all checks.
-fn on_device(body: impl Fn(&Kernels, &Stream) -> Result<()>) -> Result<()> {
-    for seed in 0..3 {
-        curium_sim::test_with(Config::new().with_seed(seed), |device: Device| {
-            let stream = device.primary_context()?.stream()?;
-            body(&Kernels::load(&device)?, &stream)
-        })?;
-    }
-    Ok(())
-}
+use crate::common::on_device;
 
 #[test]
 fn reverse_through_shared_memory() -> Result<()> {

@@ -1,4 +1,4 @@
-//! Kernels in Rust: their prebuilt PTX, and the compiler with other releases of Rust.
+//! Kernels in Rust: their prebuilt PTX, random kernels, mutants, and the compiler with other releases of Rust.
 //!
 //! The plain tests use prebuilt PTX, so that they need nothing but cargo. This step installs the toolchain's parts that compile kernels.
 
@@ -51,6 +51,11 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             .args(PACKAGES),
     )?;
     test_compiler(None)?;
+    run_all(cargo().env("CURIUM_KERNELS", "build").args([
+        "test",
+        "-p",
+        "curium-test-kernels-random",
+    ]))?;
     if options.thorough {
         for release in RELEASES {
             run_all(
@@ -74,6 +79,12 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             "--exact",
         ]);
         run_all(parallel.arg("parallel_builds_share_one_core"))?;
+        run_all(
+            cargo()
+                .env("CURIUM_KERNELS", "build")
+                .env("CURIUM_TEST_MUTANTS", "all")
+                .args(["test", "-p", "curium-test-kernels", "mutants"]),
+        )?;
     }
     Ok(Outcome::Passed)
 }

@@ -1,0 +1,24 @@
+//! The tests of the kernels, in one program: mutants run its tests with other code.
+#![cfg(not(miri))]
+
+mod algorithms;
+mod common;
+mod launch;
+mod model;
+mod mutants;
+mod mutation;
+
+/// The files in this folder are modules of this program; a file that is not would not be compiled.
+#[test]
+fn all_files_are_modules() -> std::io::Result<()> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let module = name.strip_suffix(".rs").unwrap_or(&name);
+        assert!(
+            module == "all" || include_str!("all.rs").contains(&format!("mod {module};")),
+            "all.rs has no module {module}"
+        );
+    }
+    Ok(())
+}
