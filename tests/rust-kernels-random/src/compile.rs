@@ -31,11 +31,12 @@ pub(crate) enum Compiled {
 }
 
 impl Compiler {
-    /// `work` is a folder in which dependencies remain compiled.
-    pub(crate) fn new(work: &Path) -> Result<Self> {
+    /// `work` is a folder in which dependencies remain compiled, and `kernel_crate` a copy of `curium-kernel`.
+    pub(crate) fn new(work: &Path, kernel_crate: Option<&Path>) -> Result<Self> {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let package = tempfile::tempdir()?;
-        let device = repository.join("crates/kernel").canonicalize()?;
+        let device = kernel_crate.map_or_else(|| repository.join("crates/kernel"), Path::to_owned);
+        let device = device.canonicalize()?;
         let manifest = format!(
             "[package]\nname = \"{NAME}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\ncurium-kernel = {{ path = {:?} }}\n\n[workspace]\n",
             device.display().to_string()

@@ -1667,7 +1667,8 @@ impl Generator {
                 let len = self.expr(scope, Type::U32, 2);
                 let var = self.var(VarKind::Number, Type::U32);
                 let is_grid = self.chance(50);
-                let limit = self.rng.u32(2..300);
+                // A thread has few indices, also in a small block.
+                let limit = self.rng.u32(2..2 * self.program.threads() as u32 + 8);
                 let body = self.thread_nested(scope, result, |inner| {
                     inner.readable.push(var);
                     inner.is_in_loop = true;

@@ -54,7 +54,7 @@ pub(crate) struct Undefined(pub(crate) &'static str);
 type Result<T> = std::result::Result<T, Undefined>;
 
 /// The number of expressions and statements after which a program is given up.
-const MAX_STEPS: u64 = 200_000_000;
+const MAX_STEPS: u64 = 50_000_000;
 
 /// Executes a program, and returns the arguments after the launch.
 pub(crate) fn run(program: &Program, input: &Input) -> Result<Vec<Argument>> {

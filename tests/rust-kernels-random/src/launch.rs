@@ -12,6 +12,9 @@ use crate::interpret::{Argument, Input, Undefined};
 use crate::program::{MemoryKind, Param, Program};
 use crate::value::{Type, Value};
 
+/// The limit of dynamic shared memory, which no program needs.
+const MAX_DYNAMIC_SHARED: u32 = 32 << 10;
+
 /// The result of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
@@ -42,6 +45,7 @@ pub(crate) struct Machine<'a> {
 
 struct Loaded {
     simulator: Simulator,
+    device: Device,
     stream: Stream,
     library: Library,
 }
@@ -98,6 +102,7 @@ impl Loaded {
         let stream = device.primary_context()?.stream()?;
         Ok(Self {
             simulator,
+            device,
             stream,
             library,
         })
@@ -153,6 +158,10 @@ impl Loaded {
                 }
                 Argument::None => list,
             };
+        }
+        if config.shared_bytes > 0 {
+            // The simulator counts the static shared memory of all kernels of a module.
+            kernel.set_max_dynamic_shared_bytes(&self.device, MAX_DYNAMIC_SHARED)?;
         }
         // SAFETY: the arguments are those of the kernel, and the simulator checks each access.
         unsafe { kernel.launch(&self.stream, config, list) }?;

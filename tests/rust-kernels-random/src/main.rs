@@ -33,6 +33,9 @@ struct Arguments {
     /// A folder in which dependencies remain compiled.
     #[arg(long, default_value = "target/kernels-random")]
     work: PathBuf,
+    /// Another copy of `curium-kernel`, such as one with a fault that the search should find.
+    #[arg(long)]
+    kernel_crate: Option<PathBuf>,
 }
 
 fn main() -> Result<ExitCode> {
@@ -45,6 +48,7 @@ fn main() -> Result<ExitCode> {
         shrink: !arguments.no_shrink,
         max_failures: arguments.max_failures,
         work: std::path::absolute(arguments.work)?,
+        kernel_crate: arguments.kernel_crate,
     };
     let start = Instant::now();
     let verdict = run(&options, |progress| {

@@ -28,6 +28,8 @@ pub struct Options {
     pub max_failures: usize,
     /// A folder in which dependencies remain compiled.
     pub work: PathBuf,
+    /// Another copy of `curium-kernel`, such as one with a fault that the search should find.
+    pub kernel_crate: Option<PathBuf>,
 }
 
 /// The figures of a search.
@@ -96,7 +98,7 @@ pub(crate) fn spread(seed: u64) -> u64 {
 ///
 /// If a file or a folder cannot be written.
 pub fn run(options: &Options, mut progress: impl FnMut(Progress<'_>)) -> Result<Verdict> {
-    let compiler = Compiler::new(&options.work)?;
+    let compiler = Compiler::new(&options.work, options.kernel_crate.as_deref())?;
     let mut figures = Figures::default();
     let mut texts = Vec::new();
     let end = options.seed.saturating_add(options.count);

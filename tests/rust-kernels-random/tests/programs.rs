@@ -18,6 +18,7 @@ fn random_kernels() -> anyhow::Result<()> {
         shrink: true,
         max_failures: 2,
         work: PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
+        kernel_crate: None,
     };
     match run(&options, |_| ())? {
         Verdict::Missing(message) => {

@@ -126,11 +126,11 @@ pub fn warp_operations(block: Block<64>, mut y: PerBlockRow<u32>) {
 
 /// Votes of a block.
 #[kernel]
-pub fn votes(block: Block<96>, limit: u32, mut y: PerBlock<[u32; 3]>) {
-    let is_below = block.threads(|t| (t.index_in_block() as u32) < limit);
-    let any = u32::from(block.any(&is_below));
-    let all = u32::from(block.all(&is_below));
-    let count = block.count(&is_below) as u32;
+pub fn votes(block: Block<96>, first: u32, end: u32, mut y: PerBlock<[u32; 3]>) {
+    let is_between = block.threads(|t| (first..end).contains(&(t.index_in_block() as u32)));
+    let any = u32::from(block.any(&is_between));
+    let all = u32::from(block.all(&is_between));
+    let count = block.count(&is_between) as u32;
     y.set(&block, [any, all, count]);
 }
 

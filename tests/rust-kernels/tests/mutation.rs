@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The environment variable with the path of the PTX that tests load instead of their own.
 pub(crate) const PTX_VARIABLE: &str = "CURIUM_TEST_PTX";
 
-/// The environment variable that selects the mutants: `all`, or only those of barriers, fences and waits.
+/// The environment variable that leaves out all mutants except those of barriers, fences and waits, if it is `quick`.
 const SELECTION: &str = "CURIUM_TEST_MUTANTS";
 
 /// The time after which a test of a mutant is stopped. A mutant can loop forever.
@@ -52,6 +52,12 @@ pub(crate) enum Change {
     Lane,
     /// An atomic operation is a load, an operation and a store.
     Weakened,
+}
+
+impl Change {
+    fn is_quick(self) -> bool {
+        matches!(self, Self::Removed | Self::OwnVote)
+    }
 }
 
 /// A mutant that is equivalent to the original, with the reason.
@@ -138,12 +144,11 @@ impl Suite {
     /// If a mutant is not noticed and not listed as equivalent, or if a listed one is noticed or does not exist.
     pub(crate) fn run(&self) -> Figures {
         let functions = functions(self.ptx);
-        let is_thorough = std::env::var(SELECTION).is_ok_and(|selection| selection == "all");
+        let is_quick = std::env::var(SELECTION).is_ok_and(|selection| selection == "quick");
         let mut mutants = Vec::new();
         for function in &functions {
             for mutant in mutants_of(self.ptx, function) {
-                let is_quick = matches!(mutant.change, Change::Removed | Change::OwnVote);
-                if is_thorough || is_quick {
+                if !is_quick || mutant.change.is_quick() {
                     mutants.push(mutant);
                 }
             }
@@ -178,7 +183,7 @@ impl Suite {
             }
         });
         let outcomes = outcomes.into_inner().expect("no panic");
-        self.judge(&mutants, &outcomes, is_thorough)
+        self.judge(&mutants, &outcomes, is_quick)
     }
 
     fn outcome(
@@ -207,7 +212,7 @@ impl Suite {
     }
 
     /// Compares the outcomes with the list of equivalent mutants.
-    fn judge(&self, mutants: &[Mutant], outcomes: &[Outcome], is_thorough: bool) -> Figures {
+    fn judge(&self, mutants: &[Mutant], outcomes: &[Outcome], is_quick: bool) -> Figures {
         let mut figures = Figures {
             mutants: mutants.len(),
             ..Figures::default()
@@ -251,9 +256,7 @@ impl Suite {
             }
         }
         for (entry, used) in self.equivalent.iter().zip(used) {
-            let is_selected =
-                is_thorough || matches!(entry.change, Change::Removed | Change::OwnVote);
-            if !used && is_selected {
+            if !used && (!is_quick || entry.change.is_quick()) {
                 problems.push(format!(
                     "the list has an entry that no mutant uses: {}, {:?}: `{}`",
                     entry.kernel, entry.change, entry.instruction
@@ -286,12 +289,7 @@ impl Suite {
                     names.push(format!("{module}::{name}"));
                 }
             }
-            let has_mutants = !kernel.body.is_empty();
-            assert!(
-                !names.is_empty() || !has_mutants,
-                "no test launches the kernel {}",
-                kernel.name
-            );
+            assert!(!names.is_empty(), "no test launches {}", kernel.name);
             tests.insert(kernel.name.to_owned(), names);
         }
         // A function is a part of the kernels that use it, also by another function.
@@ -312,9 +310,31 @@ impl Suite {
                 }
             }
             if !is_changed {
-                return tests;
+                break;
             }
         }
+        // A function that only tables of functions name is a part of the kernels that call through pointers.
+        let mut indirect = Vec::new();
+        for function in functions {
+            if function.body.contains("prototype_") {
+                indirect.extend(tests[function.name].iter().cloned());
+            }
+        }
+        indirect.sort();
+        indirect.dedup();
+        for function in functions {
+            let has_mutants = !mutants_of(self.ptx, function).is_empty();
+            let names = tests.entry(function.name.to_owned()).or_default();
+            if names.is_empty() {
+                names.clone_from(&indirect);
+            }
+            assert!(
+                !names.is_empty() || !has_mutants,
+                "no test launches {}",
+                function.name
+            );
+        }
+        tests
     }
 }
 
@@ -522,7 +542,8 @@ fn changes(code: &str, is_predicated: bool) -> Vec<(Change, String)> {
             Change::Lane,
             match lane.parse::<u32>() {
                 Ok(lane) => {
-                    let other = lane ^ 1;
+                    // The own value, or that of lane 1.
+                    let other = u32::from(lane == 0);
                     format!("{name} {target}, {value}, {other}, {clamp}, {mask};")
                 }
                 Err(_) => format!(
