@@ -343,6 +343,9 @@ impl Build<'_> {
                 .arg(format!("-passes={PASSES}"))
                 .arg(format!("-unroll-threshold={UNROLL_THRESHOLD}"))
                 .args(KEEP_LOOPS)
+                // Otherwise all threads load shared memory before a loop in which one of them writes it: the value is not used, but the
+                // accesses are a race.
+                .arg("-disable-licm-promotion")
                 .args([&cpu, &features])
                 .arg(device)
                 .arg("-o")

@@ -154,7 +154,9 @@
 //! - **Zero-sized and over-aligned types**: an array of zero-sized elements has no memory to race on. The launch checks that addresses have the
 //!   alignment of the element type.
 //! - **NaN**: `core` leaves the sign and payload of a computed NaN unspecified, so the compiler may choose them differently in two copies of one
-//!   expression. Code of a block that branches on the *bits* of a computed NaN is the one known way to a value that is not uniform.
+//!   expression. The same holds for the sign of a zero that `min` or `max` returns. Code of a block that branches on the *bits* of a
+//!   computed NaN, or on the sign of such a zero, is the one known way to a value that is not uniform.
+//! - **Early loads**: the compiler does not load shared memory before a loop in which its owner writes it (`single_owner_of_an_element`).
 //!
 //! # What remains `unsafe`
 //!

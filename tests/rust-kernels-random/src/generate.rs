@@ -453,7 +453,7 @@ impl Generator {
         self.make_stages(&scope);
         let mut body = Body::default();
         self.variables(&mut scope, &mut body);
-        self.budget = self.rng.i32(6..36);
+        self.budget = self.rng.i32(4..24);
         let mut fills = Vec::new();
         for index in 0..scope.memories.len() {
             // Some are initialized later, or not at all.

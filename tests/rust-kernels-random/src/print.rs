@@ -1239,8 +1239,8 @@ fn apply(operator: Binary, a: &str, b: &str, ty: Option<Type>) -> String {
         Binary::Sub if is_float => format!("({a} - {b})"),
         Binary::Mul if is_float => format!("({a} * {b})"),
         Binary::Div if is_float => format!("({a} / {b})"),
-        Binary::Min if is_float => format!("({a} + 0.0).min({b} + 0.0)"),
-        Binary::Max if is_float => format!("({a} + 0.0).max({b} + 0.0)"),
+        Binary::Min if is_float => format!("({a}.min({b}) + 0.0)"),
+        Binary::Max if is_float => format!("({a}.max({b}) + 0.0)"),
         // Overflow wraps in kernels.
         Binary::Add => format!("({a} + {b})"),
         Binary::Sub => format!("({a} - {b})"),

@@ -356,9 +356,9 @@ macro_rules! float {
                 Binary::Sub => a - b,
                 Binary::Mul => a * b,
                 Binary::Div => a / b,
-                // The sum with zero has no negative zero, of which the sign of a minimum is not specified.
-                Binary::Min => (a + 0.0).min(b + 0.0),
-                Binary::Max => (a + 0.0).max(b + 0.0),
+                // The sign of a zero that `min` returns is not specified. The sum with zero is positive.
+                Binary::Min => a.min(b) + 0.0,
+                Binary::Max => a.max(b) + 0.0,
                 Binary::Equal => return Value::Bool(a == b),
                 Binary::NotEqual => return Value::Bool(a != b),
                 Binary::Less => return Value::Bool(a < b),

@@ -283,9 +283,29 @@ pub fn thread_returns(block: Block<64>, mut scratch: Scratch<u32>, mut y: PerBlo
         if t.index_in_block() % 3 == 0 {
             return 0;
         }
-        1
+        t.index_in_block() as u32
     });
     y.set(&block, block.sum(&value, &mut scratch));
+}
+
+/// One thread owns the only element. The others must not load it, even if they do not use the value.
+#[kernel]
+pub fn single_owner(
+    block: Block<64>,
+    mut tile: Shared<[f64; 1]>,
+    rounds: u32,
+    mut y: PerBlock<f64>,
+) {
+    tile.fill(&block, |_, _| 1.0);
+    for _ in 0..rounds {
+        block.threads_with(&mut tile, |_, tile| {
+            if let Some(element) = tile.first() {
+                *element *= 5.0;
+            }
+        });
+    }
+    let product = tile.synced(&block, |tile| tile[0]);
+    y.set(&block, product);
 }
 
 /// Numbers of Philox, one sequence for each thread.

@@ -123,8 +123,12 @@ fn warp_operations() -> Result<()> {
 #[test]
 fn votes_of_a_block() -> Result<()> {
     on_device(|kernels, stream| {
-        for (first, end, expected) in [(0, 0, [0, 0, 0]), (8, 40, [1, 0, 32]), (0, 96, [1, 1, 96])]
-        {
+        for (first, end, expected) in [
+            (0, 0, [0, 0, 0]),
+            (8, 40, [1, 0, 32]),
+            (0, 40, [1, 0, 40]),
+            (0, 96, [1, 1, 96]),
+        ] {
             let mut y = DeviceBuffer::uninit(stream, 1)?;
             kernels
                 .votes
@@ -168,6 +172,18 @@ fn reductions_of_three_warps() -> Result<()> {
     })
 }
 
+/// The result of `branch_on_sum` for a block, except for rounding.
+fn expected_sum(x: &[f32], block: usize) -> f32 {
+    let mut sum: f32 = (0..128).map(|t| x[128 * block + t] * x[t]).sum();
+    for _ in 0..8 {
+        if sum <= 1.0 {
+            break;
+        }
+        sum = x[..128].iter().map(|x| sum * x).sum::<f32>() / 128.0;
+    }
+    sum
+}
+
 /// All threads of a block have the same sum, and take the same branches.
 #[test]
 fn branch_on_a_sum() -> Result<()> {
@@ -179,7 +195,13 @@ fn branch_on_a_sum() -> Result<()> {
         kernels
             .branch_on_sum
             .launch(stream, Blocks::new(2), &device_x, &mut y)?;
-        for block in y.to_vec()?.chunks(128) {
+        for (index, block) in y.to_vec()?.chunks(128).enumerate() {
+            let expected = expected_sum(&x, index);
+            assert!(
+                (block[0] - expected).abs() < 1e-3 * expected.abs(),
+                "{} and not {expected}",
+                block[0]
+            );
             assert!(
                 block.iter().all(|sum| sum.to_bits() == block[0].to_bits()),
                 "{block:?}"
@@ -226,7 +248,20 @@ fn early_returns() -> Result<()> {
         kernels
             .thread_returns
             .launch(stream, Blocks::new(1), &mut y)?;
-        assert_eq!(y.to_vec()?, [42]);
+        assert_eq!(y.to_vec()?, [(0..64).filter(|i| i % 3 != 0).sum::<u32>()]);
+        Ok(())
+    })
+}
+
+/// The compiler does not load shared memory earlier than the source does.
+#[test]
+fn single_owner_of_an_element() -> Result<()> {
+    on_device(|kernels, stream| {
+        let mut y = DeviceBuffer::uninit(stream, 2)?;
+        kernels
+            .single_owner
+            .launch(stream, Blocks::new(2), 4, &mut y)?;
+        assert_eq!(y.to_vec()?, [625.0, 625.0]);
         Ok(())
     })
 }

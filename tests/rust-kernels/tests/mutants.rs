@@ -1,7 +1,7 @@
 //! Barriers, fences, waits, masks, lanes and atomic operations are necessary: without one of them, the simulator reports an error, or a
 //! test has another result.
 
-use crate::mutation::{Equivalent, Suite};
+use crate::mutation::{Change, Equivalent, Suite};
 
 const SUITE: Suite = Suite {
     ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels.sm_80.ptx")),
@@ -13,7 +13,105 @@ const SUITE: Suite = Suite {
     folder: env!("CARGO_TARGET_TMPDIR"),
 };
 
-const EQUIVALENT: &[Equivalent] = &[];
+/// The last barrier of `synced` separates reads from later writes.
+const NOTHING_FOLLOWS: &str = "no thread writes the memory after the last barrier";
+const OWN_RESULT: &str = "only the thread that computed the result of the block uses it";
+const NO_ORDER: &str =
+    "each operation is of one element, and its result does not depend on the order of the threads";
+const ANOTHER_WAIT: &str = "another wait follows before the copies are used";
+const FEW_WARPS: &str = "the block has so few warps that the result of these lanes is not used";
+
+const EQUIVALENT: &[Equivalent] = &[
+    removed("atomics", "fence", &[], NO_ORDER),
+    weakened(
+        "atomics",
+        "ld.relaxed",
+        "compare-and-exchange checks the loaded value",
+    ),
+    weakened("atomics", "st.relaxed", "one thread stores"),
+    removed("block_sum", "bar.sync", &[1], OWN_RESULT),
+    removed(
+        "branch_on_sum",
+        "bar.sync",
+        &[4],
+        "the barrier of the sum follows before the tile is written again",
+    ),
+    removed(
+        "curium_test_kernels_model_Double_as_curium_test_kernels_model_Step_run",
+        "bar.sync",
+        &[],
+        NO_READER,
+    ),
+    removed(
+        "curium_test_kernels_model_double",
+        "bar.sync",
+        &[],
+        NO_READER,
+    ),
+    removed("early_return", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("matmul_async", "cp.async.wait_all", &[], ANOTHER_WAIT),
+    removed("matmul_async", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("reductions", "bar.sync", &[1, 3], OWN_RESULT),
+    removed("reverse", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("reverse_dynamic", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed(
+        "sort",
+        "bar.sync",
+        &[2, 3],
+        "a barrier precedes, and nothing follows",
+    ),
+    removed("thread_returns", "bar.sync", &[1], OWN_RESULT),
+    removed("transpose", "bar.sync", &[1], NOTHING_FOLLOWS),
+    lane("reductions", "shfl.sync.up.b32", FEW_WARPS),
+    lane("scan", ", 8, 0, -1", FEW_WARPS),
+    lane("scan", ", 16, 0, -1", FEW_WARPS),
+    lane(
+        "warp_operations",
+        "shfl.sync.idx",
+        "all lanes have the same sum of integers",
+    ),
+];
+
+const NO_READER: &str = "no thread reads elements of others between the barriers";
+
+const fn removed(
+    kernel: &'static str,
+    instruction: &'static str,
+    numbers: &'static [usize],
+    reason: &'static str,
+) -> Equivalent {
+    Equivalent {
+        kernel,
+        change: Change::Removed,
+        instruction,
+        numbers,
+        reason,
+    }
+}
+
+const fn weakened(
+    kernel: &'static str,
+    instruction: &'static str,
+    reason: &'static str,
+) -> Equivalent {
+    Equivalent {
+        kernel,
+        change: Change::Weakened,
+        instruction,
+        numbers: &[],
+        reason,
+    }
+}
+
+const fn lane(kernel: &'static str, instruction: &'static str, reason: &'static str) -> Equivalent {
+    Equivalent {
+        kernel,
+        change: Change::Lane,
+        instruction,
+        numbers: &[],
+        reason,
+    }
+}
 
 /// Each mutant is noticed, or is listed with a reason.
 #[test]

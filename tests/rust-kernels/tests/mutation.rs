@@ -97,6 +97,12 @@ struct Mutant {
     replacement: String,
 }
 
+impl Mutant {
+    fn opcode(&self) -> &str {
+        self.instruction.split(' ').next().unwrap_or_default()
+    }
+}
+
 /// How a mutant was noticed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Outcome {
@@ -220,7 +226,13 @@ impl Suite {
         let mut numbers: BTreeMap<(usize, &str), usize> = BTreeMap::new();
         let mut used = vec![false; self.equivalent.len()];
         let mut problems = Vec::new();
+        let mut counts: BTreeMap<(&str, Change, &str), usize> = BTreeMap::new();
         for (mutant, outcome) in mutants.iter().zip(outcomes) {
+            let count = counts
+                .entry((&mutant.function, mutant.change, mutant.opcode()))
+                .or_default();
+            let number = *count;
+            *count += 1;
             let entry = self.equivalent.iter().enumerate().find(|(index, entry)| {
                 let is_like = (entry.kernel == "*" || entry.kernel == mutant.function)
                     && entry.change == mutant.change
@@ -241,8 +253,11 @@ impl Suite {
             match (entry, *outcome) {
                 (Some((index, _)), Outcome::Unnoticed) => used[index] = true,
                 (None, Outcome::Unnoticed) => problems.push(format!(
-                    "not noticed: {}, {:?}: `{}`",
-                    mutant.function, mutant.change, mutant.instruction
+                    "not noticed: {}, {:?}, number {number} of {}: `{}`",
+                    mutant.function,
+                    mutant.change,
+                    mutant.opcode(),
+                    mutant.instruction
                 )),
                 // An entry for any number also matches mutants that are noticed.
                 (Some((index, entry)), outcome) if !entry.numbers.is_empty() => {
