@@ -106,7 +106,7 @@ impl Build<'_> {
     fn front_end(&self, linked: &Path) -> Result<Vec<PathBuf>> {
         let source = self.work.join("src/lib.rs");
         let root = match &self.root.file {
-            RootFile::Generated(text) => {
+            RootFile::Generated(text) | RootFile::Declaration(text) => {
                 write(&source, text)?;
                 PathBuf::from("src/lib.rs")
             }
@@ -321,6 +321,7 @@ impl Build<'_> {
     /// Flags for the crate itself. Warnings are those of the outer build.
     fn root_flags(&self) -> Vec<String> {
         let mut prefixes = vec![(self.package.folder.clone(), String::new())];
+        // Two files with one name are one for rustc, which would read the declaration of a module in place of the module.
         if matches!(self.root.file, RootFile::Generated(_)) {
             let shown = self.root.shown.display().to_string();
             prefixes.push((PathBuf::from("src/lib.rs"), shown.clone()));

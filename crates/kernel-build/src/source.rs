@@ -22,7 +22,7 @@ pub(crate) enum Source {
 /// The source, as the root of a crate for the device.
 #[derive(Debug)]
 pub(crate) struct Root {
-    /// The file of the crate's root: a generated text, or a file of the package.
+    /// The file of the crate's root.
     pub(crate) file: RootFile,
     /// The file that the user wrote, relative to the package.
     pub(crate) shown: PathBuf,
@@ -34,7 +34,11 @@ pub(crate) struct Root {
 
 #[derive(Debug)]
 pub(crate) enum RootFile {
+    /// A text with the module, on its lines of the user's file.
     Generated(String),
+    /// A text that declares the module, whose file is that of the package.
+    Declaration(String),
+    /// A file of the package.
     Existing(PathBuf),
 }
 
@@ -133,7 +137,7 @@ fn read_module(package: &Path, file: &Path, name: &str) -> Result<Root> {
         return Ok(Root {
             // The module is a child of an inline module with the folder of its parent, so that its own submodules are found where the host
             // finds them.
-            file: RootFile::Generated(format!(
+            file: RootFile::Declaration(format!(
                 "#![no_std]\n#[path = {:?}]\nmod {SOURCE} {{\n    {}pub mod {name};\n}}\npub use {SOURCE}::*;\n",
                 folder.display().to_string(),
                 path_attribute(module)

@@ -453,6 +453,42 @@ fn errors_have_their_line() -> TestResult {
     Ok(())
 }
 
+/// A module in a file of its own, with a module in another file. Messages name the files as the host does.
+#[test]
+fn modules_are_compiled_from_files() -> TestResult {
+    let package = Package::new("files", "")?;
+    let source = package.folder.path().join("src");
+    fs::write(source.join("main.rs"), "mod kernels;\nfn main() {}\n")?;
+    let module = "#![allow(unused)]\nuse curium_kernel::*;\nmod linear;\nfn check(n: usize) { assert!(n != 7) }\n";
+    fs::write(source.join("kernels.rs"), module)?;
+    fs::create_dir(source.join("kernels"))?;
+    let kernel = SAXPY.replace("3 *", "{ super::check(x.len()); 3 } *");
+    fs::write(
+        source.join("kernels/linear.rs"),
+        format!("use curium_kernel::*;\n{kernel}"),
+    )?;
+    let result = package.build();
+    if is_skipped(&result) {
+        return Ok(());
+    }
+    let ptx = &result?.images[0].ptx;
+    assert!(ptx.contains(".visible .entry saxpy("), "{ptx}");
+    for file in ["src/kernels.rs", "src/kernels/linear.rs"] {
+        assert!(ptx.contains(file), "{file}: {ptx}");
+    }
+    fs::write(
+        source.join("kernels.rs"),
+        format!("{module}fn wrong() -> u32 {{ \"text\" }}\n"),
+    )?;
+    let Err(Error::Compile(diagnostics)) = package.build() else {
+        return Err("an error of rustc".into());
+    };
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+    assert_eq!(diagnostics[0].file, "src/kernels.rs");
+    assert_eq!(diagnostics[0].line, 5);
+    Ok(())
+}
+
 #[test]
 fn constant_assertions_are_errors() -> TestResult {
     let module = r#"
