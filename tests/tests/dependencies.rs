@@ -81,7 +81,12 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ),
     (
         "curium-example-saxpy",
-        &["curium", "curium-kernel", "curium-kernel-build"],
+        &[
+            "curium",
+            "curium-kernel",
+            "curium-kernel-build",
+            "curium-sim",
+        ],
     ),
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),
@@ -120,6 +125,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
         &[
             "curium",
             "curium-bench",
+            "curium-kernel",
             "curium-kernel-build",
             "curium-sim",
         ],

@@ -13,9 +13,6 @@ use crate::stale;
 /// The folders whose `.cu` files are compiled.
 const FOLDERS: &[&str] = &["crates/curium/examples/kernels", "tests/kernels"];
 
-/// Kernels that a crate embeds, with the folder of that crate: a published crate contains only its own files.
-const COPIES: &[(&str, &str)] = &[("tests/kernels/mandelbrot.cu", "crates/cli/kernels")];
-
 /// The oldest architecture that every toolkit from 11.8 to 13 supports; newer GPUs run its PTX too.
 const ARCHITECTURE: &str = "--gpu-architecture=compute_75";
 
@@ -49,18 +46,6 @@ fn render(nvrtc: &Nvrtc) -> Result<BTreeMap<PathBuf, String>> {
         for source in sources(&crate::root().join(folder))? {
             files.insert(source.with_extension("ptx"), compile(nvrtc, &source)?);
         }
-    }
-    for (source, folder) in COPIES {
-        let source = crate::root().join(source);
-        let copy = crate::root()
-            .join(folder)
-            .join(source.file_name().context("a kernel has a file name")?);
-        let ptx = files
-            .get(&source.with_extension("ptx"))
-            .context("a copied kernel is compiled")?
-            .clone();
-        files.insert(copy.with_extension("ptx"), ptx);
-        files.insert(copy, fs::read_to_string(&source)?);
     }
     Ok(files)
 }

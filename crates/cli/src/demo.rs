@@ -1,6 +1,7 @@
-//! `curium demo`: a picture of the Mandelbrot set, computed by a kernel.
+//! `curium demo`: a picture of the Mandelbrot set, computed by a kernel in Rust.
 
 mod check;
+mod kernels;
 mod palette;
 mod picture;
 mod render;
@@ -22,10 +23,12 @@ use self::view::View;
 use crate::place::DeviceChoice;
 use crate::terminal::ColorChoice;
 
+curium_kernel::include_kernels!("kernels");
+
 /// The longest side of a picture, in pixels.
 const MAX_SIDE: i64 = u16::MAX as i64;
 
-/// Compute a picture with a CUDA kernel, on a GPU or the simulator
+/// Compute a picture with a kernel in Rust, on a GPU or the simulator
 ///
 /// The picture of the Mandelbrot set is compared with the CPU's result and written as PNG. Without a GPU, the kernel runs on the
 /// simulator.

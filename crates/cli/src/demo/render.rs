@@ -5,19 +5,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use curium::prelude::*;
 
+use curium_kernel::host::{Blocks, RowMajor};
+
+use crate::demo::Kernels;
 use crate::demo::stage::Stage;
 use crate::demo::view::View;
 use crate::progress::Progress;
 use crate::terminal::Colors;
 
-/// `mandelbrot.cu`, compiled for every GPU that CUDA 11.8 and newer support.
-const PTX: &str = include_str!("../../kernels/mandelbrot.ptx");
-
-/// The block size: a warp covers a piece of a row.
-const BLOCK: (u32, u32) = (32, 8);
-
-/// Iterations, width, height, center (x and y), pixel size, iteration limit.
-type Mandelbrot = (&'static mut [u32], u32, u32, f64, f64, f64, u32);
+/// The columns and rows of the tile that a block of the kernel computes.
+const TILE: (u32, u32) = (32, 8);
 
 /// The computed picture, on the host.
 pub(super) struct Rendering {
@@ -34,7 +31,7 @@ pub(super) struct Rendering {
 /// The kernel with its stream and events.
 struct Renderer {
     stream: Stream,
-    kernel: Kernel<Mandelbrot>,
+    kernels: Kernels,
     begin: Event,
     computed: Event,
     copied: Event,
@@ -86,11 +83,11 @@ pub(super) fn render(stage: &Stage, view: &View, colors: Colors) -> Result<Rende
 
 impl Renderer {
     fn new(context: &Context) -> Result<Self> {
-        let module = Module::from_ptx(context, PTX).context("the kernel cannot be loaded")?;
+        let kernels = Kernels::load(context.device()).context("the kernel cannot be loaded")?;
         let event = || Event::new(context, EventFlags::empty());
         Ok(Self {
             stream: context.stream()?,
-            kernel: module.kernel("mandelbrot")?,
+            kernels,
             begin: event()?,
             computed: event()?,
             copied: event()?,
@@ -121,18 +118,15 @@ impl Renderer {
             pixel,
             max_iterations,
         } = *band;
-        let config = LaunchConfig::new((width.div_ceil(BLOCK.0), height.div_ceil(BLOCK.1)), BLOCK);
-        let arguments = (
-            iterations,
-            width,
-            height,
+        self.kernels.mandelbrot.launch(
+            &self.stream,
+            Blocks::new((width.div_ceil(TILE.0), height.div_ceil(TILE.1))),
             center_x,
             center_y,
             pixel,
             max_iterations,
-        );
-        // SAFETY: the kernel writes one count for each pixel of the band, and `iterations` has that many elements.
-        unsafe { self.kernel.launch(&self.stream, config, arguments) }?;
+            RowMajor::new(iterations, height as usize, width as usize),
+        )?;
         Ok(())
     }
 }

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use anyhow::{Result, ensure};
 
+use crate::demo::kernels;
+
 /// A rectangle of the complex plane, its size in pixels, and the iteration limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct View {
@@ -61,21 +63,11 @@ impl View {
 
     /// Returns the number of iterations of z = z² + c until |z| > 2 for the center c of a pixel, at most `max_iterations`.
     ///
-    /// The operations and their order are the kernel's, so that the counts are identical: neither side
-    /// contracts a multiplication and an addition to a fused multiply-add.
+    /// The operations and their order are the kernel's, so that the counts are identical.
     pub(crate) fn iterations_at(&self, column: u32, row: u32) -> u32 {
         let c_x = self.center_x + (f64::from(column) - 0.5 * f64::from(self.width)) * self.pixel;
         let c_y = self.center_y - (f64::from(row) - 0.5 * f64::from(self.height)) * self.pixel;
-        let (mut x, mut y) = (0.0, 0.0);
-        for count in 0..self.max_iterations {
-            let (xx, yy) = (x * x, y * y);
-            if xx + yy > 4.0 {
-                return count;
-            }
-            y = 2.0 * (x * y) + c_y;
-            x = xx - yy + c_x;
-        }
-        self.max_iterations
+        kernels::iterations(c_x, c_y, self.max_iterations)
     }
 
     fn band(&self, rows: Range<u32>) -> View {
