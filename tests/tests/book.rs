@@ -88,18 +88,7 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
     blocks.map(str::to_owned).collect()
 }
 
-/// The code of the quick start, as a reader pastes it.
-#[expect(clippy::print_stdout, reason = "the program prints its result")]
-mod quick_start {
-    include!("../quick_start/main.rs");
-
-    #[test]
-    fn program_of_the_quick_start_runs() -> curium::Result<()> {
-        main()
-    }
-}
-
-/// The second program of the quick start.
+/// The program with `kernels!` of the quick start, as a reader pastes it.
 mod quick_start_kernels {
     include!("../quick_start/kernels.rs");
 
@@ -120,40 +109,32 @@ mod quick_start_kernels {
     }
 }
 
-/// The code of the front page, as a reader pastes it.
-#[expect(
-    dead_code,
-    clippy::print_stdout,
-    reason = "`main` needs a GPU, and prints its result"
-)]
-mod readme {
-    include!("../quick_start/readme.rs");
-
-    #[test]
-    fn saxpy_runs_on_the_oldest_driver() -> curium::Result<()> {
-        let result = curium_sim::test_with(super::oldest_driver(), |device: Device| saxpy(&device));
-        assert_eq!(result?, [12.0, 24.0, 36.0]);
-        Ok(())
-    }
-}
-
 /// Returns a simulator with the oldest driver that the front page promises.
 fn oldest_driver() -> curium_sim::Config {
     curium_sim::Config::new().with_driver_version(curium::driver::CudaVersion::OLDEST_SUPPORTED)
 }
 
+/// The front page and the quick start have the code of the example `saxpy`, which its own test runs.
 #[test]
 fn code_that_readers_paste_is_the_code_that_is_run() {
+    let example = |file: &str| read(&root().join("crates/kernel/examples/saxpy").join(file));
     let pasted = |file: &str| read(&root().join("tests/quick_start").join(file));
     assert_eq!(
+        blocks("README.md", "rust"),
+        [example("src/main.rs"), example("build.rs")]
+    );
+    assert_eq!(
         blocks("docs/book/src/quick-start.md", "rust,ignore"),
-        [pasted("main.rs"), pasted("kernels.rs")]
+        [
+            example("build.rs"),
+            example("src/main.rs"),
+            pasted("kernels.rs")
+        ]
     );
     assert_eq!(
         blocks("docs/book/src/quick-start.md", "text"),
         [pasted("scale.ptx")]
     );
-    assert_eq!(blocks("README.md", "rust").join("\n"), pasted("readme.rs"));
 }
 
 #[test]

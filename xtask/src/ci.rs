@@ -92,6 +92,7 @@ const STEPS: &[Step] = &[
     Step::new("support", |_| {
         run_all(xtask()?.args(["support", "--check"]))
     }),
+    Step::new("map", |_| run_all(xtask()?.args(["map", "--check"]))),
     Step::new("kernels", |_| {
         run_all(xtask()?.args(["kernels", "--check"]))
     }),

@@ -15,6 +15,7 @@ mod gpu;
 mod grammar;
 mod kernels;
 mod kernels_random;
+mod map;
 mod nvrtc;
 mod outside;
 mod package;
@@ -63,6 +64,8 @@ enum Command {
     Grammar(grammar::Options),
     /// Generate or check the support table of driver functions.
     Support(support::Options),
+    /// Draw or check the picture of the crates.
+    Map(map::Options),
     /// Run the tests on other platforms, under emulators.
     Targets(targets::Options),
     /// Run every check that a change must pass.
@@ -92,6 +95,7 @@ fn run(command: Command) -> Result<()> {
         Command::Outside(options) => outside::run(&options),
         Command::Grammar(options) => grammar::run(&options),
         Command::Support(options) => support::run(&options),
+        Command::Map(options) => map::run(&options),
         Command::Targets(options) => targets::run(&options),
         Command::Ci(options) => ci::run(&options),
     }
