@@ -39,7 +39,7 @@ fn build_error(release: &str) -> Result<String, Box<dyn std::error::Error>> {
 fn missing_components_are_named_with_a_command() -> TestResult {
     let error = build_error("1.98.0")?;
     assert!(
-        error.contains("`rustup component add llvm-tools --toolchain stable`"),
+        error.contains("`rustup component add llvm-tools rust-src --toolchain stable`"),
         "{error}"
     );
     Ok(())

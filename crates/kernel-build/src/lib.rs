@@ -10,15 +10,15 @@
 //!
 //! # Requirements
 //!
-//! A stable Rust toolchain of version 1.97 or newer with the component `llvm-tools`, and `core` for the device:
+//! A stable Rust toolchain of version 1.97 or newer with two components:
 //!
 //! ```text
-//! rustup component add llvm-tools
-//! rustup target add nvptx64-nvidia-cuda
+//! rustup component add llvm-tools rust-src
 //! ```
 //!
-//! Where that target is not to be had, `rustup component add rust-src` is enough: `core` is then built once for each toolchain, in half a
-//! minute, in the folder `CURIUM_KERNELS_CACHE` or `curium/kernels` of the user's cache folder. Nothing of NVIDIA is needed.
+//! `core` is built for the GPU from `rust-src` once for each toolchain, in half a minute, in the folder `CURIUM_KERNELS_CACHE` or
+//! `curium/kernels` of the user's cache folder. Where `rustup target add nvptx64-nvidia-cuda` finds that target, it takes the place of
+//! `rust-src`. Nothing of NVIDIA is needed.
 //!
 //! `CURIUM_KERNELS_TOOLCHAIN` names another toolchain of rustup for the kernels, such as `stable`, if that of the package is too old.
 //!

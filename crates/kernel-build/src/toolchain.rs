@@ -65,10 +65,22 @@ impl Toolchain {
             let path = env::var_os(variable).filter(|_| name.is_none());
             path.map_or_else(|| PathBuf::from(default), PathBuf::from)
         };
+        let cargo = program("CARGO", "cargo");
+        let rustc = program("RUSTC", "rustc");
+        Self::from_programs(cargo, rustc, name, folder)
+    }
+
+    /// Finds the parts of the toolchain with this `cargo` and `rustc`.
+    fn from_programs(
+        cargo: PathBuf,
+        rustc: PathBuf,
+        name: Option<OsString>,
+        folder: &Path,
+    ) -> Result<Self> {
         let mut toolchain = Self {
-            cargo: program("CARGO", "cargo"),
-            rustc: program("RUSTC", "rustc"),
-            name: name.clone(),
+            cargo,
+            rustc,
+            name,
             folder: folder.to_owned(),
             version: String::new(),
             host: String::new(),
@@ -97,14 +109,7 @@ impl Toolchain {
             .join("lib/rustlib")
             .join(&toolchain.host)
             .join("bin");
-        for tool in ["llvm-link", "llvm-nm", "opt", "llc"] {
-            if !toolchain.tools.join(executable(tool)).exists() {
-                return Err(toolchain.missing(
-                    &format!("LLVM's program `{tool}` is missing"),
-                    "component add llvm-tools",
-                ));
-            }
-        }
+        toolchain.check_parts()?;
         toolchain.device_sysroot = if library_folder(&toolchain.sysroot).exists() {
             toolchain.sysroot.clone()
         } else {
@@ -113,25 +118,45 @@ impl Toolchain {
         Ok(toolchain)
     }
 
-    fn missing(&self, problem: &str, command: &str) -> Error {
-        let toolchain = self
-            .sysroot
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        let option = if self
-            .sysroot
-            .parent()
-            .is_some_and(|parent| parent.ends_with("toolchains"))
-        {
-            format!(" --toolchain {toolchain}")
-        } else {
-            String::new()
+    /// Returns an error that names all missing parts, and the command that installs them.
+    fn check_parts(&self) -> Result<()> {
+        let missing_tool = ["llvm-link", "llvm-nm", "opt", "llc"]
+            .into_iter()
+            .find(|tool| !self.tools.join(executable(tool)).exists());
+        let has_core = library_folder(&self.sysroot).exists() || self.source_of_core().exists();
+        let option = self.rustup_option();
+        let version = &self.version;
+        let problem = match (missing_tool, has_core) {
+            (None, true) => return Ok(()),
+            (Some(tool), true) => format!(
+                "LLVM's program `{tool}` is missing in {version}; run `rustup component add llvm-tools{option}`"
+            ),
+            (Some(tool), false) => format!(
+                "LLVM's program `{tool}` and `core` for the GPU are missing in {version}; run `rustup component add llvm-tools rust-src{option}`"
+            ),
+            (None, false) => format!(
+                "`core` for the GPU is missing in {version}; run `rustup component add rust-src{option}`, or \
+                 `rustup target add {DEVICE}{option}` where that target is to be had"
+            ),
         };
-        Error::Toolchain(format!(
-            "{problem} in {}; run `rustup {command}{option}`",
-            self.version
-        ))
+        Err(Error::Toolchain(problem))
+    }
+
+    /// Returns the option with which rustup changes this toolchain, or nothing if it is none of rustup's.
+    fn rustup_option(&self) -> String {
+        let folder = self.sysroot.parent();
+        match self.sysroot.file_name() {
+            Some(name) if folder.is_some_and(|folder| folder.ends_with("toolchains")) => {
+                format!(" --toolchain {}", name.to_string_lossy())
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The manifest of `core` in the component `rust-src`.
+    fn source_of_core(&self) -> PathBuf {
+        self.sysroot
+            .join("lib/rustlib/src/rust/library/core/Cargo.toml")
     }
 
     pub(crate) fn cargo(&self) -> Command {
@@ -228,16 +253,6 @@ impl Toolchain {
 
     /// Returns a sysroot with `core` built from its sources, once for each toolchain.
     fn core(&self) -> Result<PathBuf> {
-        if !self
-            .sysroot
-            .join("lib/rustlib/src/rust/library/core/Cargo.toml")
-            .exists()
-        {
-            return Err(self.missing(
-                "`core` for the device is missing",
-                "target add nvptx64-nvidia-cuda` or, where that target is not to be had, `rustup component add rust-src",
-            ));
-        }
         let cache = cache_folder()?;
         let name = format!(
             "core-{CORE_REVISION}-{}",
@@ -405,5 +420,98 @@ mod tests {
                 "{release}"
             );
         }
+    }
+
+    /// Finds a toolchain whose rustc is a script. Its sysroot has these empty files.
+    #[cfg(unix)]
+    fn find_with(
+        release: &str,
+        files: &[&str],
+    ) -> std::result::Result<Result<Toolchain>, Box<dyn std::error::Error>> {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir()?;
+        let sysroot = folder.path().join("toolchains/1.98.0-host");
+        for file in files {
+            let path = sysroot.join("lib/rustlib").join(file);
+            fs::create_dir_all(path.parent().unwrap_or(&path))?;
+            fs::write(&path, "")?;
+        }
+        let rustc = folder.path().join("rustc");
+        let script = format!(
+            "#!/bin/sh\nif [ $1 = -vV ]; then\nprintf 'rustc {release}\\nhost: host\\ncommit-hash: 0123456789abcdef\\nrelease: {release}\\n'\nelse\necho {}\nfi\n",
+            sysroot.display()
+        );
+        fs::write(&rustc, script)?;
+        fs::set_permissions(&rustc, fs::Permissions::from_mode(0o755))?;
+        let cargo = PathBuf::from("cargo");
+        let name = Some(OsString::from("test"));
+        Ok(Toolchain::from_programs(cargo, rustc, name, folder.path()))
+    }
+
+    /// An error names all parts that are missing, and one command that installs them.
+    #[cfg(unix)]
+    #[test]
+    fn missing_parts_are_named() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        const TOOLS: [&str; 4] = [
+            "host/bin/llvm-link",
+            "host/bin/llvm-nm",
+            "host/bin/opt",
+            "host/bin/llc",
+        ];
+        const TARGET: &str = "nvptx64-nvidia-cuda/lib/libcore-1.rlib";
+        const SOURCE: &str = "src/rust/library/core/Cargo.toml";
+        let [link, nm, opt, _] = TOOLS;
+        for (files, texts) in [
+            (
+                &[][..],
+                &[
+                    "`llvm-link` and `core`",
+                    "rustc 1.98.0",
+                    "`rustup component add llvm-tools rust-src --toolchain 1.98.0-host`",
+                ][..],
+            ),
+            (
+                &[TARGET, link, nm, opt],
+                &[
+                    "`llc` is missing",
+                    "`rustup component add llvm-tools --toolchain 1.98.0-host`",
+                ],
+            ),
+            (&[SOURCE, link], &["`llvm-nm` is missing"]),
+            (
+                &TOOLS,
+                &[
+                    "`core` for the GPU is missing",
+                    "`rustup component add rust-src --toolchain 1.98.0-host`",
+                    "`rustup target add nvptx64-nvidia-cuda --toolchain 1.98.0-host`",
+                ],
+            ),
+        ] {
+            let Err(error) = find_with("1.98.0", files)? else {
+                return Err(format!("no error with {files:?}").into());
+            };
+            let message = error.to_string();
+            for text in texts {
+                assert!(message.contains(text), "{text} is missing in: {message}");
+            }
+        }
+        let complete = [&TOOLS[..], &[TARGET]].concat();
+        assert!(find_with("1.98.0", &complete)?.is_ok());
+        // The release counts first: nothing that is installed for it would help.
+        for files in [&[][..], &complete] {
+            let Err(error) = find_with("1.95.0", files)? else {
+                return Err("an old release".into());
+            };
+            let message = error.to_string();
+            for text in [
+                "Rust 1.97 or newer",
+                "Rust 1.95.0",
+                "`rustup update stable`",
+            ] {
+                assert!(message.contains(text), "{text} is missing in: {message}");
+            }
+        }
+        Ok(())
     }
 }
