@@ -9,6 +9,7 @@
 
 pub mod algorithms;
 pub mod features;
+pub mod launching;
 pub mod model;
 pub mod soundness;
 pub mod tensor_cores;

@@ -106,6 +106,8 @@ mod resource;
 mod resource_adaptor;
 mod resource_table;
 mod returned;
+#[cfg(not(miri))]
+mod rust_kernel;
 mod schedule;
 mod snapshot;
 mod soak;
