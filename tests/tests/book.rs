@@ -137,6 +137,28 @@ fn code_that_readers_paste_is_the_code_that_is_run() {
     );
 }
 
+/// The documentation of `curium` has the beginning of the example.
+#[test]
+fn code_of_the_documentation_is_that_of_the_example() {
+    let example = read(&root().join("crates/kernel/examples/saxpy/src/main.rs"));
+    let library = read(&root().join("crates/curium/src/lib.rs"));
+    let code = library
+        .split("//! ```ignore\n")
+        .nth(1)
+        .and_then(|rest| rest.split("//! ```").next())
+        .unwrap_or_default();
+    let code: String = code
+        .lines()
+        .map(|line| {
+            line.trim_start_matches("//!")
+                .trim_start_matches(' ')
+                .to_owned()
+        })
+        .collect();
+    let beginning: String = example.lines().map(str::trim_start).collect();
+    assert!(code.len() > 500 && beginning.starts_with(&code), "{code}");
+}
+
 #[test]
 fn code_on_cudarc_is_that_of_the_example() {
     let example = read(&root().join("tests/examples/cudarc_interop.rs"));

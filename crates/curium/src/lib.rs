@@ -14,7 +14,8 @@
 //! | `nccl` (feature `nccl`) | `curium-nccl` | several GPUs, processes and machines with NCCL |
 //! | `ByValue` (feature `derive`) | `curium-macros` | a derive macro for structs that are passed to kernels by value |
 //!
-//! Kernels in safe Rust are written with the crate `curium-kernel`, and compiled by `curium-kernel-build`.
+//! Kernels in safe Rust are written with the crate `curium-kernel`, and compiled by `curium-kernel-build` in the build script. This crate does not
+//! re-export them: `curium-kernel` is also compiled for the GPU, so a package with kernels depends on it.
 //!
 //! No CUDA installation is needed to compile or start a program: the driver is loaded by
 //! [`Device::first`](driver::Device::first) or [`Driver::load`](driver::Driver::load). One program works with every
@@ -48,54 +49,37 @@
 //!
 //! # Example
 //!
-//! ```
+//! A kernel in Rust and its launch. The build script compiles the module, and `Kernels` is a struct with its kernels:
+//!
+//! ```ignore
 //! use curium::prelude::*;
 //!
-//! const SAXPY: &str = "
-//! .version 7.8
-//! .target sm_75
-//! .address_size 64
-//! .visible .entry saxpy(.param .f32 a, .param .u64 x, .param .u64 y, .param .u32 n)
-//! {
-//!     .reg .pred %out; .reg .b32 %i, %n, %block, %size; .reg .b64 %x, %y, %at; .reg .f32 %a, %u, %v;
-//!     mov.u32 %block, %ctaid.x;
-//!     mov.u32 %size, %ntid.x;
-//!     mov.u32 %i, %tid.x;
-//!     mad.lo.s32 %i, %block, %size, %i;
-//!     ld.param.u32 %n, [n];
-//!     setp.ge.u32 %out, %i, %n;
-//!     @%out ret;
-//!     ld.param.f32 %a, [a];
-//!     ld.param.u64 %x, [x];
-//!     ld.param.u64 %y, [y];
-//!     mul.wide.u32 %at, %i, 4;
-//!     add.s64 %x, %x, %at;
-//!     add.s64 %y, %y, %at;
-//!     ld.global.f32 %u, [%x];
-//!     ld.global.f32 %v, [%y];
-//!     fma.rn.f32 %v, %a, %u, %v;
-//!     st.global.f32 [%y], %v;
-//!     ret;
-//! }";
+//! mod kernels {
+//!     use curium_kernel::prelude::*;
 //!
-//! # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
-//! # let device = driver.device(0)?;
-//! # /*
-//! let device = Device::first()?;
-//! # */
-//! let stream = device.primary_context()?.stream()?;
-//! let library = Library::from_ptx(&device, SAXPY)?;
-//! let saxpy = library.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")?;
+//!     /// y = a * x + y
+//!     #[kernel]
+//!     pub fn saxpy(t: Thread, a: f32, x: &[f32], mut y: PerThread<f32>) {
+//!         if let Some(y) = y.get(&t) {
+//!             *y = a * x[t.index()] + *y;
+//!         }
+//!     }
+//! }
+//! curium_kernel::include_kernels!("kernels");
 //!
-//! let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
-//! let mut y = DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0])?;
-//! // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both.
-//! unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), (2.0, &x, &mut y, 3)) }?;
-//! assert_eq!(y.to_vec()?, [12.0, 24.0, 36.0]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! /// Returns 2 * x + y.
+//! fn saxpy(device: &Device) -> curium::Result<Vec<f32>> {
+//!     let stream = device.primary_context()?.stream()?;
+//!     let kernels = Kernels::load(device)?;
+//!     let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
+//!     let mut y = DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0])?;
+//!     kernels.saxpy.launch(&stream, y.len(), 2.0, &x, &mut y)?; // safe: borrows and checks its arguments
+//!     y.to_vec() // waits for the kernel
+//! }
 //! ```
 //!
-//! [`kernels!`] declares kernels whose code is embedded in the program or, with the feature `nvrtc`, compiled at run time.
+//! [`kernels!`] declares kernels in PTX and CUDA C++, whose code is embedded in the program or, with the feature `nvrtc`, compiled at run
+//! time.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -65,6 +65,7 @@ impl Layout {
         for name in graph.keys() {
             depth(graph, name, &mut depths);
         }
+        raise_leaves(graph, &mut depths);
         let last = depths.values().copied().max().unwrap_or(0);
         let mut items = Vec::new();
         let mut indices = BTreeMap::new();
@@ -151,6 +152,17 @@ fn depth(
     let depth = below.unwrap_or(0);
     depths.insert(name.to_owned(), depth);
     depth
+}
+
+/// Moves nodes that depend on nothing to the layer below their users, which shortens edges.
+fn raise_leaves(graph: &BTreeMap<String, BTreeSet<String>>, depths: &mut BTreeMap<String, usize>) {
+    for (leaf, dependencies) in graph {
+        let users = graph.iter().filter(|(_, used)| used.contains(leaf));
+        let lowest = users.map(|(user, _)| depths[user]).min();
+        if let (true, Some(lowest)) = (dependencies.is_empty(), lowest) {
+            depths.insert(leaf.clone(), lowest - 1);
+        }
+    }
 }
 
 /// Connects two nodes, with an item in each layer between them, and returns all of these items.
