@@ -55,7 +55,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 29] = [
     ("curium-sys", &[]),
     ("curium-ptx", &[]),
     ("curium-sim", &["curium-ptx", "curium-sys"]),
@@ -87,6 +87,34 @@ const ARROWS: [(&str, &[&str]); 23] = [
             "curium-kernel-build",
             "curium-sim",
         ],
+    ),
+    (
+        "curium-example-dot-product",
+        &["curium", "curium-kernel", "curium-kernel-build"],
+    ),
+    (
+        "curium-example-histogram",
+        &["curium", "curium-kernel", "curium-kernel-build"],
+    ),
+    (
+        "curium-example-stencil",
+        &["curium", "curium-kernel", "curium-kernel-build"],
+    ),
+    (
+        "curium-example-matmul",
+        &["curium", "curium-kernel", "curium-kernel-build"],
+    ),
+    (
+        "curium-example-primes",
+        &["curium", "curium-kernel", "curium-kernel-build"],
+    ),
+    (
+        "curium-example-option-price",
+        &["curium", "curium-kernel", "curium-kernel-build"],
+    ),
+    (
+        "curium-example-transformer",
+        &["curium", "curium-kernel", "curium-kernel-build"],
     ),
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),

@@ -140,15 +140,36 @@ fn released() -> Result<(Vec<Artifact>, Vec<Artifact>, Vec<Artifact>)> {
     arguments.extend(["--features", "curium-cli/full"]);
     let benches = BENCHES.iter().chain([&KERNELS]);
     arguments.extend(benches.flat_map(|name| ["--bench", *name]));
+    let programs = kernel_examples()?;
+    arguments.extend(programs.iter().flat_map(|name| ["--bin", name.as_str()]));
     let mut built = cargo::build(&arguments, &[])?;
     let mut of_kind = |kind| {
         built
             .extract_if(.., |artifact| artifact.kind == kind)
             .collect::<Vec<_>>()
     };
-    let (benches, mut examples, program) = (of_kind("bench"), of_kind("example"), of_kind("bin"));
+    let benches = of_kind("bench");
+    let mut examples = of_kind("example");
+    let mut program = of_kind("bin");
     examples.retain(|artifact| !COUNTED.contains(&name(&artifact.file).as_str()));
+    examples.extend(program.extract_if(.., |artifact| programs.contains(&name(&artifact.file))));
     Ok((benches, examples, program))
+}
+
+/// Returns the names of the packages of the folder `examples`, each of which is a program.
+fn kernel_examples() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(crate::root().join("examples"))? {
+        let manifest = entry?.path().join("Cargo.toml");
+        if !manifest.exists() {
+            continue;
+        }
+        let text = fs::read_to_string(&manifest)?;
+        let name = text.lines().find_map(|line| line.strip_prefix("name = "));
+        let name = name.with_context(|| format!("{} has no name", manifest.display()))?;
+        names.push(name.trim_matches('"').to_owned());
+    }
+    Ok(names)
 }
 
 /// Copies a program without symbols under its name without cargo's hash, and returns its size.
@@ -197,6 +218,17 @@ fn name(file: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn examples_of_kernels_are_programs() -> Result<()> {
+        let names = kernel_examples()?;
+        assert!(
+            names.contains(&"curium-example-saxpy".to_owned()),
+            "{names:?}"
+        );
+        assert!(names.len() >= 8, "{names:?}");
+        Ok(())
+    }
 
     #[test]
     fn name_of_a_program_has_no_hash() {
