@@ -117,7 +117,7 @@ fn oldest_driver() -> curium_sim::Config {
 /// The front page and the quick start have the code of the example `saxpy`, which its own test runs.
 #[test]
 fn code_that_readers_paste_is_the_code_that_is_run() {
-    let example = |file: &str| read(&root().join("crates/kernel/examples/saxpy").join(file));
+    let example = |file: &str| read(&root().join("examples/01_saxpy").join(file));
     let pasted = |file: &str| read(&root().join("tests/quick_start").join(file));
     assert_eq!(
         blocks("README.md", "rust"),
@@ -140,7 +140,7 @@ fn code_that_readers_paste_is_the_code_that_is_run() {
 /// The documentation of `curium` has the beginning of the example.
 #[test]
 fn code_of_the_documentation_is_that_of_the_example() {
-    let example = read(&root().join("crates/kernel/examples/saxpy/src/main.rs"));
+    let example = read(&root().join("examples/01_saxpy/src/main.rs"));
     let library = read(&root().join("crates/curium/src/lib.rs"));
     let code = library
         .split("//! ```ignore\n")

@@ -19,6 +19,7 @@ mod map;
 mod nvrtc;
 mod outside;
 mod package;
+mod repeat;
 mod sim;
 mod stale;
 mod support;
@@ -64,6 +65,8 @@ enum Command {
     Grammar(grammar::Options),
     /// Generate or check the support table of driver functions.
     Support(support::Options),
+    /// Run the tests of kernels in Rust many times, from clean and in parallel.
+    Repeat(repeat::Options),
     /// Draw or check the picture of the crates.
     Map(map::Options),
     /// Run the tests on other platforms, under emulators.
@@ -95,6 +98,7 @@ fn run(command: Command) -> Result<()> {
         Command::Outside(options) => outside::run(&options),
         Command::Grammar(options) => grammar::run(&options),
         Command::Support(options) => support::run(&options),
+        Command::Repeat(options) => repeat::run(&options),
         Command::Map(options) => map::run(&options),
         Command::Targets(options) => targets::run(&options),
         Command::Ci(options) => ci::run(&options),

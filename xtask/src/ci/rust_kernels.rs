@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
-use super::{Options, Outcome, run_all};
+use super::{Options, Outcome, run_all, xtask};
 use crate::cargo::cargo;
 
 /// The target of kernels.
@@ -85,6 +85,11 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
                 .env("CURIUM_TEST_MUTANTS", "all")
                 .args(["test", "-p", "curium-test-kernels", "mutants"]),
         )?;
+        run_all(
+            xtask()?
+                .env("CURIUM_KERNELS", "build")
+                .args(["repeat", "--times=50"]),
+        )?;
     }
     Ok(Outcome::Passed)
 }
@@ -99,5 +104,10 @@ fn test_compiler(release: Option<&str>) -> Result<Outcome> {
         command.env("CURIUM_KERNELS_TOOLCHAIN", release);
     }
     run_all(&mut command)?;
-    run_all(command.args(["--test=build_script", "--", "--ignored"]))
+    run_all(command.args([
+        "--test=build_script",
+        "--test=new_package",
+        "--",
+        "--ignored",
+    ]))
 }
