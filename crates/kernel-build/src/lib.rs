@@ -349,7 +349,7 @@ impl Kernels {
             Err(missing @ (Error::Toolchain(_) | Error::Program { .. })) if mode.is_empty() => {
                 return self.read_prebuilt(package, root).map_err(|stale| {
                     Error::Toolchain(format!(
-                        "{missing}\nwithout it, prebuilt PTX is used: {stale}"
+                        "{missing}\na build without these parts needs prebuilt PTX: {stale}"
                     ))
                 });
             }

@@ -19,6 +19,7 @@
 mod allow;
 mod copy;
 mod instruction;
+mod location;
 mod names;
 mod panic;
 mod remainder;
@@ -30,6 +31,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 
 use self::copy::Copy;
+use self::location::{Location, Locations};
 use self::names::{Names, readable};
 use self::panic::Panic;
 use self::remainder::Remainder;
@@ -220,7 +222,7 @@ impl<'a> Rewrite<'a> {
                 Entity::Global(name) => self.check_global(name).into_iter().collect(),
             };
             for problem in problems {
-                let path = reached.path(*entity).unwrap_or_default();
+                let path = self.describe(&reached.steps(*entity));
                 self.errors.push(format!("{problem} ({path})"));
             }
         }
@@ -464,7 +466,9 @@ impl<'a> Rewrite<'a> {
             };
             let reached = self.reach_from(vec![root]);
             for allocator in allow::ALLOCATOR {
-                if let Some(path) = reached.path(Entity::Function(allocator)) {
+                let steps = reached.steps(Entity::Function(allocator));
+                if !steps.is_empty() {
+                    let path = self.describe(&steps);
                     self.errors.push(format!(
                         "kernel `{kernel}` allocates memory ({path}); addresses would differ between the threads of the block; only \
                          element-wise kernels can allocate"
@@ -473,6 +477,58 @@ impl<'a> Rewrite<'a> {
                 }
             }
         }
+    }
+}
+
+impl<'a> Rewrite<'a> {
+    /// Describes the way from a kernel to an entity: `kernel → function → …`, and the line of the user's code.
+    fn describe(&self, steps: &[Entity<'a>]) -> String {
+        let mut names = Vec::new();
+        for Entity::Function(name) | Entity::Global(name) in steps.iter().copied() {
+            // Constants have no names that say something.
+            if !name.starts_with("anon.") {
+                names.push(match name.strip_prefix(KERNEL) {
+                    Some(kernel) => format!("kernel {kernel}"),
+                    None => readable(name),
+                });
+            }
+        }
+        let path = names.join(" → ");
+        match self.locate(steps) {
+            Some(Location { file, line }) => format!("{path}, at {file}:{line}"),
+            None => path,
+        }
+    }
+
+    /// Returns the line of the user's code that is nearest to the last of the steps. Files of the user are in the folder of the kernel's.
+    fn locate(&self, steps: &[Entity<'a>]) -> Option<Location<'a>> {
+        let locations = Locations::new(&self.module.metadata);
+        let mut lines = Vec::new();
+        for (index, step) in steps.iter().enumerate() {
+            let Entity::Function(name) = step else {
+                continue;
+            };
+            let is_wanted = |instruction: &Instruction<'_>| match steps.get(index + 1) {
+                None => allow::refuse(instruction).is_some(),
+                Some(Entity::Function(next) | Entity::Global(next)) => {
+                    let mut names = Vec::new();
+                    collect_names(instruction.text, &mut names);
+                    names.iter().any(|name| name == next)
+                }
+            };
+            let body = self.functions[name].body.iter().flatten();
+            let instruction = body.into_iter().find_map(|line| match line {
+                Line::Instruction(instruction) if is_wanted(instruction) => Some(instruction),
+                _ => None,
+            });
+            let chain = instruction.map(|instruction| locations.chain(instruction.text));
+            lines.extend(chain.into_iter().flatten().rev());
+        }
+        let folder = lines.first()?.folder();
+        lines
+            .iter()
+            .rfind(|location| location.folder() == folder)
+            .copied()
     }
 }
 
@@ -504,26 +560,16 @@ impl<'a> Reached<'a> {
         true
     }
 
-    /// Returns the way from a kernel to an entity: `kernel → function → …`.
-    fn path(&self, entity: Entity<'_>) -> Option<String> {
-        let (mut current, _) = self.parents.get_key_value(&entity)?;
+    /// Returns the way from a kernel to an entity, or nothing if no kernel reaches it.
+    fn steps(&self, entity: Entity<'a>) -> Vec<Entity<'a>> {
         let mut steps = Vec::new();
-        loop {
-            let (Entity::Function(name) | Entity::Global(name)) = *current;
-            // Constants have no names that say something.
-            if !name.starts_with("anon.") {
-                steps.push(match name.strip_prefix(KERNEL) {
-                    Some(kernel) => format!("kernel {kernel}"),
-                    None => readable(name),
-                });
-            }
-            match &self.parents[current] {
-                Some(parent) => current = parent,
-                None => break,
-            }
+        let mut next = self.parents.get_key_value(&entity);
+        while let Some((step, parent)) = next {
+            steps.push(*step);
+            next = parent.and_then(|parent| self.parents.get_key_value(&parent));
         }
         steps.reverse();
-        Some(steps.join(" → "))
+        steps
     }
 }
 

@@ -236,10 +236,15 @@ fn atomics_of_core_are_refused() -> TestResult {
             y[0] = count(&n);
         });
     "#;
+    // The line of the user's code, and not that of `core`.
     refuse(
         "core-atomics",
         module,
-        &["uses an atomic of `core`", "curium_kernel"],
+        &[
+            "uses an atomic of `core`",
+            "curium_kernel",
+            ", at src/main.rs:6)",
+        ],
     )?;
     let module = r#"
         use core::sync::atomic::*;

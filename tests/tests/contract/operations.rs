@@ -88,6 +88,8 @@ const OPERATIONS: &[&[Operation]] = &[
     crate::profiler::operations::OPERATIONS,
     crate::resource::operations::OPERATIONS,
     crate::resource_adaptor::operations::OPERATIONS,
+    #[cfg(not(miri))]
+    crate::rust_kernel::operations::OPERATIONS,
     crate::stream::operations::OPERATIONS,
     crate::stream_attribute::operations::OPERATIONS,
     crate::stream_raw::operations::OPERATIONS,

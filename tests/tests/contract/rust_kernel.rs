@@ -459,3 +459,39 @@ fn kernels_run_on_the_oldest_driver() {
         });
     });
 }
+
+/// Launchers call functions of the driver crate, whose names they have here.
+pub(crate) mod operations {
+    use curium_driver::LaunchAttributes;
+    use curium_kernel::host::Threads;
+    use curium_test_kernels::Kernels;
+
+    use crate::operations::{LEN, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Library::from_ptx", |fixture| {
+            made(Kernels::load(&fixture.device)?)
+        }),
+        ("Kernel::launch", |fixture| {
+            let kernels = Kernels::load(&fixture.device)?;
+            made(
+                kernels
+                    .visitors
+                    .launch(&fixture.other, LEN, &mut fixture.buffer)?,
+            )
+        }),
+        ("Kernel::launch_with", |fixture| {
+            let kernels = Kernels::load(&fixture.device)?;
+            made(kernels.visitors.launch_with(
+                &fixture.other,
+                Threads(LEN),
+                &LaunchAttributes::new().with_priority(0),
+                &mut fixture.buffer,
+            )?)
+        }),
+        ("Kernel::max_active_blocks", |fixture| {
+            let kernels = Kernels::load(&fixture.device)?;
+            made(kernels.visitors.suggested_blocks(&fixture.context, 0)?)
+        }),
+    ];
+}
