@@ -26,6 +26,13 @@ chapters! {
     comparison = "comparison.md";
     found_bugs = "found-bugs.md";
     kernels = "kernels.md";
+    kernels_model = "kernels-model.md";
+    kernels_from_cuda = "kernels-from-cuda.md";
+    kernels_patterns = "kernels-patterns.md";
+    kernels_unsafe = "kernels-unsafe.md";
+    kernels_debugging = "kernels-debugging.md";
+    kernels_limits = "kernels-limits.md";
+    from_kernel_crates = "from-kernel-crates.md";
     graphs = "graphs.md";
     blas = "blas.md";
     libraries = "libraries.md";

@@ -1,5 +1,8 @@
 //! The book: all of its code is compiled and run.
 
+#[path = "book/kernels.rs"]
+mod kernels;
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,5 @@
+//! Compiles the kernels of this package.
+
+fn main() {
+    curium_kernel_build::Kernels::package().compile();
+}

@@ -1,0 +1,109 @@
+//! The kernels of the book: each is quoted from code that is compiled for the device and run on the simulator.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{blocks, chapters, read, root};
+
+/// Returns the source files with kernels that are compiled and tested.
+fn sources() -> Vec<PathBuf> {
+    let mut files = vec![
+        // The documentation is a kernel whose code is too large to be committed.
+        root().join("crates/kernel/src/print.rs"),
+        root().join("tests/book-kernels/src/lib.rs"),
+    ];
+    let folders = [
+        root().join("tests/rust-kernels/src"),
+        root().join("examples"),
+    ];
+    for folder in folders {
+        for entry in fs::read_dir(folder).expect("the folder exists") {
+            let path = entry.expect("it can be read").path();
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            } else if path.join("src/main.rs").exists() {
+                files.push(path.join("src/main.rs"));
+            }
+        }
+    }
+    files
+}
+
+/// Returns the lines of code without indentation.
+fn trimmed(text: &str) -> Vec<&str> {
+    let lines = text
+        .lines()
+        .map(|line| line.trim().trim_start_matches("/// "));
+    lines.collect()
+}
+
+/// Returns the parts of a block of code between empty lines at the outermost level, without lines that readers do not see.
+fn items(code: &str) -> Vec<String> {
+    let mut items = vec![String::new()];
+    for line in code.lines() {
+        let is_hidden = line == "#" || line.starts_with("# ");
+        if is_hidden || line.starts_with("use ") {
+            continue;
+        }
+        let begins = line.starts_with(|letter: char| !letter.is_whitespace() && letter != '}');
+        let last = items.last_mut().expect("there is one");
+        if begins && last.ends_with("\n\n") {
+            items.push(format!("{line}\n"));
+        } else {
+            *last += line;
+            *last += "\n";
+        }
+    }
+    items.retain(|item| !item.trim().is_empty());
+    items
+}
+
+fn is_quoted(item: &str, sources: &[Vec<&str>]) -> bool {
+    let item = trimmed(item.trim());
+    sources
+        .iter()
+        .any(|source| source.windows(item.len()).any(|lines| lines == item))
+}
+
+#[test]
+fn kernels_are_quoted_from_code_that_is_run() {
+    let texts: Vec<String> = sources().iter().map(|path| read(Path::new(path))).collect();
+    let sources: Vec<Vec<&str>> = texts.iter().map(|text| trimmed(text)).collect();
+    let mut count = 0;
+    for chapter in chapters() {
+        let is_about_kernels =
+            chapter.starts_with("kernels-") || chapter == "from-kernel-crates.md";
+        if !is_about_kernels {
+            continue;
+        }
+        for code in blocks(&format!("docs/book/src/{chapter}"), "rust") {
+            if !code.contains("#[kernel]") {
+                continue;
+            }
+            for item in items(&code) {
+                assert!(
+                    is_quoted(&item, &sources),
+                    "{chapter}: no example and no test has this code:\n{item}"
+                );
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 30, "{count}");
+}
+
+#[test]
+fn items_are_separated_by_empty_lines() {
+    let code = "# use a;\n/// One\nfn one() {\n    1\n\n}\n\nstruct Two;\n";
+    assert_eq!(
+        items(code),
+        ["/// One\nfn one() {\n    1\n\n}\n\n", "struct Two;\n"]
+    );
+}
+
+#[test]
+fn changed_code_is_no_quotation() {
+    let sources = [trimmed("    fn one() {\n        1\n    }\n")];
+    assert!(is_quoted("fn one() {\n    1\n}\n", &sources));
+    assert!(!is_quoted("fn one() {\n    2\n}\n", &sources));
+}
