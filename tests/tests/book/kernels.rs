@@ -33,7 +33,7 @@ fn sources() -> Vec<PathBuf> {
 fn trimmed(text: &str) -> Vec<&str> {
     let lines = text
         .lines()
-        .map(|line| line.trim().trim_start_matches("/// "));
+        .map(|line| line.trim().trim_start_matches("/// ").trim());
     lines.collect()
 }
 
