@@ -23,11 +23,11 @@ pub(crate) fn is_global<T>(address: *const T) -> bool {
 /// The cache policy of a load.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoadPolicy {
-    /// Data that is read once, and is evicted first (`ld.cs`, `__ldcs`).
+    /// Data that is read once, and is evicted first (`ld.global.cs`, `__ldcs`).
     Streaming,
-    /// Data that is not needed after this load (`ld.lu`, `__ldlu`).
+    /// Data that is not needed after this load (`ld.global.lu`, `__ldlu`).
     LastUse,
-    /// Data that is cached in L2 only (`ld.cg`, `__ldcg`).
+    /// Data that is cached in L2 only (`ld.global.cg`, `__ldcg`).
     SkipL1,
     /// Data that is evicted from L1 first (`ld.global.L1::evict_first`).
     EvictFirst,
@@ -37,19 +37,12 @@ pub enum LoadPolicy {
     Prefetch128,
 }
 
-impl LoadPolicy {
-    /// Returns `true` for a policy whose instruction needs an address in global memory.
-    const fn is_for_global_memory(self) -> bool {
-        matches!(self, Self::EvictFirst | Self::EvictLast | Self::Prefetch128)
-    }
-}
-
 /// The cache policy of a store.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StorePolicy {
-    /// Data that is not read again soon, and is evicted first (`st.cs`, `__stcs`).
+    /// Data that is not read again soon, and is evicted first (`st.global.cs`, `__stcs`).
     Streaming,
-    /// Data that is cached in L2 only (`st.cg`, `__stcg`).
+    /// Data that is cached in L2 only (`st.global.cg`, `__stcg`).
     SkipL1,
     /// Data that is evicted from L1 first (`st.global.L1::evict_first`).
     EvictFirst,
@@ -57,14 +50,8 @@ pub enum StorePolicy {
     EvictLast,
 }
 
-impl StorePolicy {
-    /// Returns `true` for a policy whose instruction needs an address in global memory.
-    const fn is_for_global_memory(self) -> bool {
-        matches!(self, Self::EvictFirst | Self::EvictLast)
-    }
-}
-
-/// Loads of elements with a cache policy. Elements of 8 and 16 bytes are loaded by one instruction, larger ones by several.
+/// Loads of elements with a cache policy. Elements of 8 and 16 bytes are loaded by one instruction, larger ones by several. Elements that are
+/// not in global memory are loaded as usual.
 ///
 /// Inputs need no policy to be loaded through the read-only cache: the compiler uses `ld.global.nc` (`__ldg`) for `&[T]` and
 /// [`Matrix`](crate::Matrix), which nobody writes during a launch.
@@ -111,7 +98,7 @@ pub trait LoadWith<T> {
     fn prefetch_l1(&self, index: usize);
 }
 
-/// Stores to an element with a cache policy.
+/// Stores to an element with a cache policy. An element that is not in global memory is stored as usual.
 pub trait StoreWith: Pod {
     /// Stores a value with a policy.
     fn store_with(&mut self, value: Self, policy: StorePolicy);
@@ -159,21 +146,21 @@ impl<T: Pod> StoreWith for T {
 }
 
 intrinsics! {
-    load_1_streaming = "curium.asm|ld.cs.u8 $0, [$1];|=h,l|"(address: u64) -> u16;
-    load_2_streaming = "curium.asm|ld.cs.u16 $0, [$1];|=h,l|"(address: u64) -> u16;
-    load_4_streaming = "curium.asm|ld.cs.u32 $0, [$1];|=r,l|"(address: u64) -> u32;
-    load_8_streaming = "curium.asm|ld.cs.u64 $0, [$1];|=l,l|"(address: u64) -> u64;
-    load_16_streaming = "curium.asm|ld.cs.v4.u32 {$0, $1, $2, $3}, [$4];|=r,=r,=r,=r,l|"(a: *mut u32, b: *mut u32, c: *mut u32, d: *mut u32, address: u64);
-    load_1_last_use = "curium.asm|ld.lu.u8 $0, [$1];|=h,l|"(address: u64) -> u16;
-    load_2_last_use = "curium.asm|ld.lu.u16 $0, [$1];|=h,l|"(address: u64) -> u16;
-    load_4_last_use = "curium.asm|ld.lu.u32 $0, [$1];|=r,l|"(address: u64) -> u32;
-    load_8_last_use = "curium.asm|ld.lu.u64 $0, [$1];|=l,l|"(address: u64) -> u64;
-    load_16_last_use = "curium.asm|ld.lu.v4.u32 {$0, $1, $2, $3}, [$4];|=r,=r,=r,=r,l|"(a: *mut u32, b: *mut u32, c: *mut u32, d: *mut u32, address: u64);
-    load_1_skip_l1 = "curium.asm|ld.cg.u8 $0, [$1];|=h,l|"(address: u64) -> u16;
-    load_2_skip_l1 = "curium.asm|ld.cg.u16 $0, [$1];|=h,l|"(address: u64) -> u16;
-    load_4_skip_l1 = "curium.asm|ld.cg.u32 $0, [$1];|=r,l|"(address: u64) -> u32;
-    load_8_skip_l1 = "curium.asm|ld.cg.u64 $0, [$1];|=l,l|"(address: u64) -> u64;
-    load_16_skip_l1 = "curium.asm|ld.cg.v4.u32 {$0, $1, $2, $3}, [$4];|=r,=r,=r,=r,l|"(a: *mut u32, b: *mut u32, c: *mut u32, d: *mut u32, address: u64);
+    load_1_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.cs.u8 $0, [a]; }|=h,l|"(address: u64) -> u16;
+    load_2_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.cs.u16 $0, [a]; }|=h,l|"(address: u64) -> u16;
+    load_4_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.cs.u32 $0, [a]; }|=r,l|"(address: u64) -> u32;
+    load_8_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.cs.u64 $0, [a]; }|=l,l|"(address: u64) -> u64;
+    load_16_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $4; ld.global.cs.v4.u32 {$0, $1, $2, $3}, [a]; }|=r,=r,=r,=r,l|"(a: *mut u32, b: *mut u32, c: *mut u32, d: *mut u32, address: u64);
+    load_1_last_use = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.lu.u8 $0, [a]; }|=h,l|"(address: u64) -> u16;
+    load_2_last_use = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.lu.u16 $0, [a]; }|=h,l|"(address: u64) -> u16;
+    load_4_last_use = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.lu.u32 $0, [a]; }|=r,l|"(address: u64) -> u32;
+    load_8_last_use = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.lu.u64 $0, [a]; }|=l,l|"(address: u64) -> u64;
+    load_16_last_use = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $4; ld.global.lu.v4.u32 {$0, $1, $2, $3}, [a]; }|=r,=r,=r,=r,l|"(a: *mut u32, b: *mut u32, c: *mut u32, d: *mut u32, address: u64);
+    load_1_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.cg.u8 $0, [a]; }|=h,l|"(address: u64) -> u16;
+    load_2_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.cg.u16 $0, [a]; }|=h,l|"(address: u64) -> u16;
+    load_4_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.cg.u32 $0, [a]; }|=r,l|"(address: u64) -> u32;
+    load_8_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.cg.u64 $0, [a]; }|=l,l|"(address: u64) -> u64;
+    load_16_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $4; ld.global.cg.v4.u32 {$0, $1, $2, $3}, [a]; }|=r,=r,=r,=r,l|"(a: *mut u32, b: *mut u32, c: *mut u32, d: *mut u32, address: u64);
     load_1_evict_first = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L1::evict_first.u8 $0, [a]; }|=h,l|"(address: u64) -> u16;
     load_2_evict_first = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L1::evict_first.u16 $0, [a]; }|=h,l|"(address: u64) -> u16;
     load_4_evict_first = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L1::evict_first.u32 $0, [a]; }|=r,l|"(address: u64) -> u32;
@@ -184,21 +171,21 @@ intrinsics! {
     load_4_evict_last = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L1::evict_last.u32 $0, [a]; }|=r,l|"(address: u64) -> u32;
     load_8_evict_last = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L1::evict_last.u64 $0, [a]; }|=l,l|"(address: u64) -> u64;
     load_16_evict_last = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $4; ld.global.L1::evict_last.v4.u32 {$0, $1, $2, $3}, [a]; }|=r,=r,=r,=r,l|"(a: *mut u32, b: *mut u32, c: *mut u32, d: *mut u32, address: u64);
-    load_1_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L2::128B.u8 $0, [a]; }|=h,l|"(address: u64) -> u16;
-    load_2_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L2::128B.u16 $0, [a]; }|=h,l|"(address: u64) -> u16;
-    load_4_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L2::128B.u32 $0, [a]; }|=r,l|"(address: u64) -> u32;
-    load_8_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L2::128B.u64 $0, [a]; }|=l,l|"(address: u64) -> u64;
-    load_16_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $4; ld.global.L2::128B.v4.u32 {$0, $1, $2, $3}, [a]; }|=r,=r,=r,=r,l|"(a: *mut u32, b: *mut u32, c: *mut u32, d: *mut u32, address: u64);
-    store_1_streaming = "curium.asm|st.cs.u8 [$0], $1;|l,h|"(address: u64, value: u16);
-    store_2_streaming = "curium.asm|st.cs.u16 [$0], $1;|l,h|"(address: u64, value: u16);
-    store_4_streaming = "curium.asm|st.cs.u32 [$0], $1;|l,r|"(address: u64, value: u32);
-    store_8_streaming = "curium.asm|st.cs.u64 [$0], $1;|l,l|"(address: u64, value: u64);
-    store_16_streaming = "curium.asm|st.cs.v4.u32 [$0], {$1, $2, $3, $4};|l,r,r,r,r|"(address: u64, a: u32, b: u32, c: u32, d: u32);
-    store_1_skip_l1 = "curium.asm|st.cg.u8 [$0], $1;|l,h|"(address: u64, value: u16);
-    store_2_skip_l1 = "curium.asm|st.cg.u16 [$0], $1;|l,h|"(address: u64, value: u16);
-    store_4_skip_l1 = "curium.asm|st.cg.u32 [$0], $1;|l,r|"(address: u64, value: u32);
-    store_8_skip_l1 = "curium.asm|st.cg.u64 [$0], $1;|l,l|"(address: u64, value: u64);
-    store_16_skip_l1 = "curium.asm|st.cg.v4.u32 [$0], {$1, $2, $3, $4};|l,r,r,r,r|"(address: u64, a: u32, b: u32, c: u32, d: u32);
+    load_1_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L2::128B.u8 $0, [a]; }|=h,l|sm_75"(address: u64) -> u16;
+    load_2_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L2::128B.u16 $0, [a]; }|=h,l|sm_75"(address: u64) -> u16;
+    load_4_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L2::128B.u32 $0, [a]; }|=r,l|sm_75"(address: u64) -> u32;
+    load_8_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $1; ld.global.L2::128B.u64 $0, [a]; }|=l,l|sm_75"(address: u64) -> u64;
+    load_16_prefetch_128 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $4; ld.global.L2::128B.v4.u32 {$0, $1, $2, $3}, [a]; }|=r,=r,=r,=r,l|sm_75"(a: *mut u32, b: *mut u32, c: *mut u32, d: *mut u32, address: u64);
+    store_1_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cs.u8 [a], $1; }|l,h|"(address: u64, value: u16);
+    store_2_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cs.u16 [a], $1; }|l,h|"(address: u64, value: u16);
+    store_4_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cs.u32 [a], $1; }|l,r|"(address: u64, value: u32);
+    store_8_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cs.u64 [a], $1; }|l,l|"(address: u64, value: u64);
+    store_16_streaming = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cs.v4.u32 [a], {$1, $2, $3, $4}; }|l,r,r,r,r|"(address: u64, a: u32, b: u32, c: u32, d: u32);
+    store_1_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cg.u8 [a], $1; }|l,h|"(address: u64, value: u16);
+    store_2_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cg.u16 [a], $1; }|l,h|"(address: u64, value: u16);
+    store_4_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cg.u32 [a], $1; }|l,r|"(address: u64, value: u32);
+    store_8_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cg.u64 [a], $1; }|l,l|"(address: u64, value: u64);
+    store_16_skip_l1 = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.cg.v4.u32 [a], {$1, $2, $3, $4}; }|l,r,r,r,r|"(address: u64, a: u32, b: u32, c: u32, d: u32);
     store_1_evict_first = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.L1::evict_first.u8 [a], $1; }|l,h|"(address: u64, value: u16);
     store_2_evict_first = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.L1::evict_first.u16 [a], $1; }|l,h|"(address: u64, value: u16);
     store_4_evict_first = "curium.asm|{ .reg .b64 a; cvta.to.global.u64 a, $0; st.global.L1::evict_first.u32 [a], $1; }|l,r|"(address: u64, value: u32);
@@ -237,7 +224,8 @@ const fn width(align: usize, remaining: usize) -> usize {
 /// The address is valid for reads, and nobody writes the value at the same time.
 #[inline(always)]
 unsafe fn load<T: AnyBitPattern>(source: *const T, policy: LoadPolicy) -> T {
-    if policy.is_for_global_memory() && !is_global(source) {
+    // In local memory, a streaming load would discard what was written (`ld.lu`).
+    if !is_global(source) {
         // SAFETY: the caller upholds the same contract.
         return unsafe { *source };
     }
@@ -290,7 +278,7 @@ unsafe fn load<T: AnyBitPattern>(source: *const T, policy: LoadPolicy) -> T {
 /// The address is valid for writes, and no other thread accesses it at the same time.
 #[inline(always)]
 unsafe fn store<T: Pod>(target: *mut T, value: T, policy: StorePolicy) {
-    if policy.is_for_global_memory() && !is_global(target) {
+    if !is_global(target) {
         // SAFETY: the caller upholds the same contract.
         unsafe { *target = value };
         return;

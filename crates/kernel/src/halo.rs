@@ -335,6 +335,16 @@ impl<T: Pod, const LEN: usize, const RADIUS: usize> Shared<HaloRow<T, LEN, RADIU
     ) where
         T: Sync,
     {
+        if let Some(start) = inner_range(first, LEN, RADIUS, source.len()) {
+            // All cells are elements, as for most blocks.
+            let cells = &source[start..start + HaloRow::<T, LEN, RADIUS>::CELLS];
+            self.fill(block, |_, index| {
+                let number = (index + RADIUS.cast_signed()).cast_unsigned();
+                // SAFETY: the cell is in bounds.
+                unsafe { *cells.get_unchecked(number) }
+            });
+            return;
+        }
         self.fill(block, |_, index| {
             let index = border_index(&border, first, index, source.len());
             match (index, border) {
@@ -345,6 +355,15 @@ impl<T: Pod, const LEN: usize, const RADIUS: usize> Shared<HaloRow<T, LEN, RADIU
             }
         });
     }
+}
+
+/// Returns the index of the first cell of the border, if all cells are elements.
+#[inline(always)]
+fn inner_range(first: usize, cells: usize, radius: usize, len: usize) -> Option<usize> {
+    let start = first.checked_sub(radius)?;
+    // The sum does not overflow, because the sizes of a tile are at most 2²⁰.
+    let all = cells + 2 * radius;
+    (all <= len && start <= len - all).then_some(start)
 }
 
 /// Returns the index of the element for a cell, unless it has the value of the border.
@@ -386,6 +405,28 @@ impl<T: Pod + Sync, const R: usize, const C: usize, const RR: usize, const CR: u
         first: (usize, usize),
         border: Border<T>,
     ) {
+        let rows = inner_range(first.0, R, RR, source.rows());
+        let columns = inner_range(first.1, C, CR, source.columns());
+        if let (Some(first_row), Some(first_column)) = (rows, columns) {
+            // All cells are elements, as for most blocks.
+            // SAFETY: the first cell is in bounds.
+            let corner = unsafe {
+                source
+                    .as_ptr()
+                    .add(first_row * source.columns() + first_column)
+            };
+            let corner = Address(corner.cast_mut());
+            let stride = source.columns() as u32;
+            self.fill(block, |_, (row, column)| {
+                // The border has at most 2²⁰ cells, so the sums are not negative and have 32 bits.
+                let row = (row + RR.cast_signed()) as u32;
+                let column = (column + CR.cast_signed()) as u32;
+                let offset = u64::from(row) * u64::from(stride) + u64::from(column);
+                // SAFETY: the cell is in bounds, and nobody writes the matrix.
+                unsafe { corner.read(offset as usize) }
+            });
+            return;
+        }
         self.fill(block, |_, (row, column)| {
             let row = border_index(&border, first.0, row, source.rows());
             let column = border_index(&border, first.1, column, source.columns());

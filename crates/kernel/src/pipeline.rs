@@ -262,6 +262,12 @@ fn for_each_number<const X: u32, const Y: u32, const Z: u32>(
     }
 }
 
+/// Returns `true` if `count` elements from `first` on are among the first `len`.
+#[inline(always)]
+fn is_inside(first: usize, count: usize, len: usize) -> bool {
+    count <= len && first <= len - count
+}
+
 /// The number of elements that are copied at once: 16 bytes, if rows of `columns` elements at distances of `stride` elements consist of
 /// such groups, and otherwise one.
 const fn group<T>(columns: usize, stride: usize) -> usize {
@@ -347,19 +353,36 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
         source: &Matrix<T>,
         first: (usize, usize),
     ) {
+        const {
+            assert!(
+                ROWS <= 1 << 20 && COLUMNS <= 1 << 20,
+                "the sizes of a tile are at most 2^20"
+            );
+        };
         let group = const { group::<T>(COLUMNS, COLUMNS + PADDING) };
         let is_aligned = (source.as_ptr() as usize).is_multiple_of(16)
             && source.columns().is_multiple_of(group)
             && first.1.is_multiple_of(group);
-        if group > 1 && is_aligned {
-            self.copy_groups::<X, Y, Z, true>(block, source, first, group);
+        let is_inside = is_inside(first.0, ROWS, source.rows())
+            && is_inside(first.1, COLUMNS, source.columns());
+        if group == 1 || !is_aligned {
+            self.copy_groups::<X, Y, Z, false, false>(block, source, first, 1);
+        } else if is_inside {
+            self.copy_groups::<X, Y, Z, true, true>(block, source, first, group);
         } else {
-            self.copy_groups::<X, Y, Z, false>(block, source, first, 1);
+            self.copy_groups::<X, Y, Z, true, false>(block, source, first, group);
         }
     }
 
+    /// Copies groups of 16 bytes or elements. The whole tile is in the matrix if `IS_INSIDE`.
     #[inline(always)]
-    fn copy_groups<const X: u32, const Y: u32, const Z: u32, const IS_GROUP: bool>(
+    fn copy_groups<
+        const X: u32,
+        const Y: u32,
+        const Z: u32,
+        const IS_GROUP: bool,
+        const IS_INSIDE: bool,
+    >(
         self,
         block: &Block<X, Y, Z>,
         source: &Matrix<T>,
@@ -368,17 +391,28 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     ) {
         let target = self.memory.cast::<T>();
         let groups = COLUMNS / group;
+        // It is in bounds if the tile is.
+        let corner = source
+            .as_ptr()
+            .wrapping_add(first.0.wrapping_mul(source.columns()).wrapping_add(first.1));
         for_each_number(block, ROWS * groups, |number| {
             let row = number / groups;
             let column = number % groups * group;
             // SAFETY: the element is in bounds, and rows end with padding.
             let target = unsafe { target.add(row * (COLUMNS + PADDING) + column) };
-            let source_row = first.0.wrapping_add(row);
-            let source_column = first.1.wrapping_add(column);
-            // The matrix consists of whole groups, so a group is in bounds with its first element.
-            let element = source
-                .get(source_row, source_column)
-                .map(core::ptr::from_ref);
+            let element = if IS_INSIDE {
+                // The row and the number of columns have 32 bits.
+                let offset = u64::from(row as u32) * u64::from(source.columns() as u32);
+                // SAFETY: the tile is in the matrix.
+                Some(unsafe { corner.add(offset as usize + column) })
+            } else {
+                let source_row = first.0.wrapping_add(row);
+                let source_column = first.1.wrapping_add(column);
+                // The matrix consists of whole groups, so a group is in bounds with its first element.
+                source
+                    .get(source_row, source_column)
+                    .map(core::ptr::from_ref)
+            };
             // SAFETY: the group is in bounds, this thread alone writes it, and the stage is read after a barrier. Shared memory is aligned
             // to 16 bytes, and the rows and the stages are multiples of it if there are groups.
             unsafe { copy_group::<T, IS_GROUP>(target, element, source.as_ptr()) };

@@ -117,8 +117,8 @@
 //! 35. **Asynchronous copies read global memory that nobody writes.** A [`Matrix`](crate::Matrix) is a parameter of the kernel (rule 9). The address of
 //!     a slice is tested, and other memory is copied synchronously. A copy of 16 bytes is made only if both addresses are aligned, and if
 //!     the rows of the source consist of whole groups, so that it reads no element beyond them. (`pipelines_of_slices`)
-//! 36. **A cache policy is a hint.** Loads and stores with a policy are weak accesses of a borrowed element; the instructions that accept global
-//!     memory only are executed for addresses in it. (`cache_policies`)
+//! 36. **A cache policy is a hint.** Loads and stores with a policy are weak accesses of a borrowed element. They are executed for addresses in global
+//!     memory only: in local memory, a streaming load is a last use, which discards what the thread has written. (`cache_policies`)
 //! 37. **A texture is an input.** The launcher checks its dimensions and that its elements are returned as the type of the parameter, and hazard
 //!     tracking records a read. Arrays are shared (`Arc`), so that a texture and a surface of one array can be passed to a launch: it is
 //!     refused if one of them is written. (`texture_of_another_type`, `surfaces`)
