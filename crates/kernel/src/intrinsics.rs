@@ -15,7 +15,11 @@ macro_rules! intrinsics {
         }
         $(
             #[cfg(not(target_arch = "nvptx64"))]
-            #[allow(dead_code, reason = "the host only checks types")]
+            #[allow(
+                dead_code,
+                clippy::too_many_arguments,
+                reason = "the host only checks types, and the instructions have their operands"
+            )]
             pub(crate) unsafe fn $name($(_: $ty),*) $(-> $result)? {
                 only_on_the_device()
             }

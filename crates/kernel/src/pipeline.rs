@@ -272,11 +272,11 @@ fn is_inside(first: usize, count: usize, len: usize) -> bool {
 /// such groups, and otherwise one.
 const fn group<T>(columns: usize, stride: usize) -> usize {
     let size = size_of::<T>();
-    if size == 0 || size >= 16 || 16 % size != 0 {
+    if size == 0 || size >= 16 || !16_usize.is_multiple_of(size) {
         return 1;
     }
     let group = 16 / size;
-    if columns % group == 0 && stride % group == 0 {
+    if columns.is_multiple_of(group) && stride.is_multiple_of(group) {
         group
     } else {
         1

@@ -73,7 +73,7 @@ fn check(
             std::eprintln!("{text}");
         }
     }
-    if !(error <= limit) {
+    if error > limit || error.is_nan() {
         errors.push(text);
     }
 }
