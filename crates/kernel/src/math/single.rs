@@ -47,7 +47,13 @@ fn exponential(x: f32, high: f32, low: f32, extra: f32) -> (f32, f32) {
     let shifted = fma_252_down(limited, ROUNDER + 1.0);
     let whole = shifted - (ROUNDER + 127.0);
     let fraction = fma(x, high, -whole);
-    let fraction = fma(x, low, fraction) + extra;
+    // Without a low part, the compiler removes the operation.
+    let fraction = if low == 0.0 {
+        fraction
+    } else {
+        fma(x, low, fraction)
+    };
+    let fraction = fraction + extra;
     (
         exp2_approx_ftz(fraction),
         f32::from_bits(shifted.to_bits() << 23),
@@ -456,7 +462,7 @@ pub(super) fn atan(x: f32) -> f32 {
     let absolute = x.abs();
     let is_inverted = absolute > 1.0;
     let angle = atan_core(if is_inverted {
-        1.0 / absolute
+        rcp_approx(absolute)
     } else {
         absolute
     });
@@ -511,13 +517,13 @@ pub(super) fn sinh(x: f32) -> f32 {
         return fma(q, square * x, x);
     }
     let quarter = quarter_exp(absolute);
-    fma(quarter, 2.0, -0.125 / quarter).copysign(x)
+    fma(rcp_approx(quarter), -0.125, quarter * 2.0).copysign(x)
 }
 
 #[inline(always)]
 pub(super) fn cosh(x: f32) -> f32 {
     let quarter = quarter_exp(x.abs());
-    fma(quarter, 2.0, 0.125 / quarter)
+    fma(rcp_approx(quarter), 0.125, quarter * 2.0)
 }
 
 #[inline(always)]
