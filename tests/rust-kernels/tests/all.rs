@@ -3,6 +3,7 @@
 
 mod algorithms;
 mod common;
+mod features;
 mod launch;
 mod model;
 mod mutants;

@@ -1,7 +1,8 @@
 //! Single features, on the simulator with all checks.
-#![cfg(not(miri))]
 
-use curium_driver::{Device, Result, Stream};
+use std::sync::Arc;
+
+use curium_driver::Result;
 use curium_kernel::host::{Blocks, RowMajor};
 use curium_kernel::{
     Bf16, Bf16x2, Divisor, E4m3, E5m2, F16, F16x2, F32x2, F32x4, Float, MulHigh, Rounding,
@@ -10,21 +11,9 @@ use curium_memory::{
     Array, ArrayFlags, ArrayShape, DeviceBuffer, FilterMode, Surface, Texel, Texture, TextureFlags,
     TextureOptions,
 };
-use curium_sim::Config;
-use curium_test_kernels::Kernels;
 use curium_test_kernels::features::{FUNCTIONS, WIDE_FUNCTIONS, all_functions, wide_functions};
-use std::sync::Arc;
 
-/// Runs a body for several orders of execution, with all checks.
-fn on_device(body: impl Fn(&Kernels, &Stream) -> Result<()>) -> Result<()> {
-    for seed in 0..2 {
-        curium_sim::test_with(Config::new().with_seed(seed), |device: Device| {
-            let stream = device.primary_context()?.stream()?;
-            body(&Kernels::load(&device)?, &stream)
-        })?;
-    }
-    Ok(())
-}
+use crate::common::on_device;
 
 /// The functions compute on the device what they compute on the host, up to the errors of approximate instructions.
 #[test]
@@ -231,6 +220,35 @@ fn stencils_of_one_and_three_dimensions() -> Result<()> {
     })
 }
 
+/// A filter of 25 equal weights is a mean. The tile in the middle of the matrix has no border.
+#[test]
+fn filter_of_means() -> Result<()> {
+    let (rows, columns) = (100, 104);
+    let x: Vec<f32> = (0..rows * columns).map(|i| (i % 32) as f32).collect();
+    on_device(|kernels, stream| {
+        let device_x = DeviceBuffer::from_slice(stream, &x)?;
+        let mut y = DeviceBuffer::<f32>::uninit(stream, rows * columns)?;
+        kernels.filter_5x5.launch(
+            stream,
+            Blocks::new((4, 4)),
+            RowMajor::new(&device_x, rows, columns),
+            [0.25; 25],
+            RowMajor::new(&mut y, rows, columns),
+        )?;
+        for (i, result) in y.to_vec()?.into_iter().enumerate() {
+            let sum: f32 = (0..25)
+                .map(|k| {
+                    let row = (i / columns + k / 5).saturating_sub(2).min(rows - 1);
+                    let column = (i % columns + k % 5).saturating_sub(2).min(columns - 1);
+                    x[row * columns + column]
+                })
+                .sum();
+            assert_eq!(result, sum / 4.0, "element {i}");
+        }
+        Ok(())
+    })
+}
+
 /// Sizes with whole groups of 16 bytes, and others; fewer steps than stages, and none.
 #[test]
 fn pipelines_of_matrices() -> Result<()> {
@@ -248,6 +266,15 @@ fn pipelines_of_matrices() -> Result<()> {
                 RowMajor::new(&device_b, inner, columns),
                 RowMajor::new(&mut y, rows, columns),
             )?;
+            let mut z = DeviceBuffer::<f32>::uninit(stream, rows * columns)?;
+            kernels.matmul_stages.launch(
+                stream,
+                Blocks::new((columns.div_ceil(64) as u32, rows.div_ceil(64) as u32)),
+                RowMajor::new(&device_a, rows, inner),
+                RowMajor::new(&device_b, inner, columns),
+                RowMajor::new(&mut z, rows, columns),
+            )?;
+            assert_eq!(z.to_vec()?, y.to_vec()?);
             for (i, result) in y.to_vec()?.into_iter().enumerate() {
                 let (row, column) = (i / columns, i % columns);
                 let product = |k: usize| a[row * inner + k] * b[k * columns + column];

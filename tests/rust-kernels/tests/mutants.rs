@@ -7,6 +7,7 @@ const SUITE: Suite = Suite {
     ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels.sm_80.ptx")),
     modules: &[
         ("algorithms", include_str!("algorithms.rs")),
+        ("features", include_str!("features.rs")),
         ("model", include_str!("model.rs")),
     ],
     equivalent: EQUIVALENT,
@@ -15,6 +16,7 @@ const SUITE: Suite = Suite {
 
 /// The last barrier of `synced` separates reads from later writes.
 const NOTHING_FOLLOWS: &str = "no thread writes the memory after the last barrier";
+const NOTHING_BEFORE: &str = "no thread has written the memory before";
 const OWN_RESULT: &str = "only the thread that computed the result of the block uses it";
 const NO_ORDER: &str =
     "each operation is of one element, and its result does not depend on the order of the threads";
@@ -51,6 +53,32 @@ const EQUIVALENT: &[Equivalent] = &[
     removed("early_return", "bar.sync", &[1], NOTHING_FOLLOWS),
     removed("matmul_async", "cp.async.wait_all", &[], ANOTHER_WAIT),
     removed("matmul_async", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("stencil_constant", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("stencil_clamp", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("stencil_wrap", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("stencil_mirror", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("moving_sum", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("laplace", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("filter_5x5", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("three_dimensions", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("pipelined_matmul", "bar.sync", &[0], NOTHING_BEFORE),
+    removed("pipelined_matmul", "bar.sync", &[2], NOTHING_FOLLOWS),
+    removed("matmul_stages", "bar.sync", &[0], NOTHING_BEFORE),
+    removed("matmul_stages", "bar.sync", &[2], NOTHING_FOLLOWS),
+    removed("pipelined_sums", "bar.sync", &[0], NOTHING_BEFORE),
+    removed("pipelined_sums", "bar.sync", &[2], NOTHING_FOLLOWS),
+    removed("pipelined_values", "bar.sync", &[0], NOTHING_BEFORE),
+    removed("pipelined_values", "bar.sync", &[2], NOTHING_FOLLOWS),
+    removed(
+        "pipelined_values",
+        "cp.async.wait_group",
+        &[],
+        "the stages are computed and not copied",
+    ),
+    removed("ring", "bar.sync", &[0], NOTHING_BEFORE),
+    removed("ring", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("ring_of_two_producers", "bar.sync", &[0], NOTHING_BEFORE),
+    removed("ring_of_two_producers", "bar.sync", &[1], NOTHING_FOLLOWS),
     removed("reductions", "bar.sync", &[1, 3], OWN_RESULT),
     removed("reverse", "bar.sync", &[1], NOTHING_FOLLOWS),
     removed("reverse_dynamic", "bar.sync", &[1], NOTHING_FOLLOWS),
