@@ -154,14 +154,16 @@
 //! - **Zero-sized and over-aligned types**: an array of zero-sized elements has no memory to race on. The launch checks that addresses have the
 //!   alignment of the element type.
 //! - **NaN**: `core` leaves the sign and payload of a computed NaN unspecified, so the compiler may choose them differently in two copies of one
-//!   expression. The same holds for the sign of a zero that `min` or `max` returns. Code of a block that branches on the *bits* of a
-//!   computed NaN, or on the sign of such a zero, is the one known way to a value that is not uniform.
+//!   expression. Code of a block that branches on the *bits* of a computed NaN is the one known way to a value that is not uniform. The sign of
+//!   a zero that `min` or `max` returns is the same in all copies, because the compiler of kernels removes the flag that leaves it open (rule 19).
 //! - **Early loads**: the compiler does not load shared memory before a loop in which its owner writes it (`single_owner_of_an_element`).
 //!
 //! # What remains `unsafe`
 //!
 //! [`ptx!`](crate::ptx), because its text is arbitrary: it must be executed by all threads of a warp if it is a `.aligned` or `.sync` instruction,
-//! and must not write memory that others own. Declarations of extern functions. Launches of kernels from other sources (`kernels!`).
+//! and must not write memory that others own. Declarations of extern functions. Launches of kernels from other sources (`kernels!`). Contraction
+//! (rule 19). The attributes `no_mangle`, `export_name` and `link_section`, which editions before 2024 accept without the word `unsafe`: the
+//! linker prefers such a definition to that of the same name in `core`.
 //!
 //! # Constants
 //!
