@@ -61,8 +61,8 @@ impl<T, const ROWS: usize, const COLUMNS: usize, const PADDING: usize> Index<usi
 /// The elements of a tile that a thread owns.
 pub struct TileElements<'a, T, const ROWS: usize, const COLUMNS: usize, const PADDING: usize> {
     tile: &'a mut Shared<Tile<T, ROWS, COLUMNS, PADDING>>,
-    thread: usize,
-    threads: usize,
+    thread: u32,
+    threads: u32,
 }
 
 impl<T, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
@@ -71,13 +71,19 @@ impl<T, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     /// Passes each element of the thread with its row and column.
     #[inline(always)]
     pub fn for_each(&mut self, mut code: impl FnMut((usize, usize), &mut T)) {
-        let count = ROWS * COLUMNS;
+        const {
+            assert!(
+                ROWS <= 1 << 31 && COLUMNS <= 1 << 31 && ROWS as u64 * COLUMNS as u64 <= 1 << 31,
+                "a tile has at most 2^31 elements"
+            );
+        };
+        let count = (ROWS * COLUMNS) as u32;
         let rows = Address(self.tile.as_ptr().cast::<Row<T, COLUMNS, PADDING>>());
         for round in 0..count.div_ceil(self.threads) {
             let index = self.thread + round * self.threads;
             if count.is_multiple_of(self.threads) || index < count {
-                let row = index / COLUMNS;
-                let column = index % COLUMNS;
+                let row = (index / COLUMNS as u32) as usize;
+                let column = (index % COLUMNS as u32) as usize;
                 // SAFETY: the row is in bounds.
                 let row_address = unsafe { rows.add(row) };
                 // SAFETY: the row is in bounds, and this is the address of a field.
@@ -109,8 +115,8 @@ unsafe impl<
         TileElements {
             tile: self,
             // SAFETY: the caller guarantees the dimensions.
-            thread: unsafe { crate::thread::index_in_block::<X, Y, Z>() },
-            threads: Block::<X, Y, Z>::THREADS,
+            thread: unsafe { crate::thread::index_in_block::<X, Y, Z>() } as u32,
+            threads: Block::<X, Y, Z>::THREADS as u32,
         }
     }
 }
