@@ -1,4 +1,4 @@
-//! Kernels in Rust: their prebuilt PTX, random kernels, mutants, and the compiler with other releases of Rust.
+//! Kernels in Rust: their prebuilt PTX, random kernels, and the compiler with other releases of Rust.
 //!
 //! The plain tests use prebuilt PTX, so that they need nothing but cargo. This step installs the toolchain's parts that compile kernels.
 
@@ -79,12 +79,6 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             "--exact",
         ]);
         run_all(parallel.arg("parallel_builds_share_one_core"))?;
-        run_all(
-            cargo()
-                .env("CURIUM_KERNELS", "build")
-                .env("CURIUM_TEST_MUTANTS", "all")
-                .args(["test", "-p", "curium-test-kernels", "mutants"]),
-        )?;
         run_all(
             xtask()?
                 .env("CURIUM_KERNELS", "build")
