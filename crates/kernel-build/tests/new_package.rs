@@ -222,12 +222,6 @@ fn errors_appear_once_at_their_line() -> TestResult {
             "y: &mut [f32]",
             "`PerThread<T>`",
         ),
-        (
-            "a: f32,",
-            "a: String,",
-            "a: String",
-            "cannot be a parameter of a kernel",
-        ),
         // In a launch.
         (
             ", 2.0, &x, &mut y)",
