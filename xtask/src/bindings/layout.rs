@@ -110,10 +110,9 @@ impl Measure {
             .rsplit_once("::mem::")
             .map_or(text.as_str(), |(_, measure)| measure);
         let argument = |before: &str, after: &str| {
-            measure
-                .strip_prefix(before)?
-                .strip_suffix(after)
-                .map(str::to_owned)
+            // rustfmt adds a comma where it breaks a line.
+            let argument = measure.strip_prefix(before)?.strip_suffix(after)?;
+            Some(argument.trim_end_matches(',').to_owned())
         };
         let offset = || {
             let both = argument("offset_of!(", ")")?;
