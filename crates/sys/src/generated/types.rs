@@ -2034,32 +2034,86 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
             "CUdevice_attribute",
             self.0.into(),
             &[
-                (Self::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK"),
-                (Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X"),
-                (Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y"),
-                (Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z"),
-                (Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X"),
-                (Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y"),
-                (Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY.0 as i64, "CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY"),
-                (Self::CU_DEVICE_ATTRIBUTE_WARP_SIZE.0 as i64, "CU_DEVICE_ATTRIBUTE_WARP_SIZE"),
-                (Self::CU_DEVICE_ATTRIBUTE_MAX_PITCH.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_PITCH"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_WARP_SIZE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_WARP_SIZE",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_PITCH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_PITCH",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_CLOCK_RATE.0 as i64, "CU_DEVICE_ATTRIBUTE_CLOCK_RATE"),
-                (Self::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT.0 as i64, "CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT"),
-                (Self::CU_DEVICE_ATTRIBUTE_GPU_OVERLAP.0 as i64, "CU_DEVICE_ATTRIBUTE_GPU_OVERLAP"),
-                (Self::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT.0 as i64, "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT"),
-                (Self::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT.0 as i64, "CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT"),
-                (Self::CU_DEVICE_ATTRIBUTE_INTEGRATED.0 as i64, "CU_DEVICE_ATTRIBUTE_INTEGRATED"),
-                (Self::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY.0 as i64, "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY"),
-                (Self::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE.0 as i64, "CU_DEVICE_ATTRIBUTE_COMPUTE_MODE"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CLOCK_RATE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CLOCK_RATE",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_OVERLAP.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GPU_OVERLAP",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_INTEGRATED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_INTEGRATED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_COMPUTE_MODE",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH",
@@ -2096,24 +2150,54 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT.0 as i64, "CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT"),
-                (Self::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS.0 as i64, "CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS"),
-                (Self::CU_DEVICE_ATTRIBUTE_ECC_ENABLED.0 as i64, "CU_DEVICE_ATTRIBUTE_ECC_ENABLED"),
-                (Self::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_PCI_BUS_ID"),
-                (Self::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID"),
-                (Self::CU_DEVICE_ATTRIBUTE_TCC_DRIVER.0 as i64, "CU_DEVICE_ATTRIBUTE_TCC_DRIVER"),
-                (Self::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE.0 as i64, "CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_ECC_ENABLED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_ECC_ENABLED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_PCI_BUS_ID",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_TCC_DRIVER.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_TCC_DRIVER",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE.0 as i64, "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT.0 as i64, "CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT"),
-                (Self::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING.0 as i64, "CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH",
@@ -2122,7 +2206,10 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER.0 as i64, "CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH",
@@ -2136,14 +2223,18 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE",
                 ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT",
@@ -2153,11 +2244,13 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS",
                 ),
                 (
@@ -2209,11 +2302,13 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS",
                 ),
                 (
@@ -2237,7 +2332,8 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT",
                 ),
                 (
@@ -2265,15 +2361,22 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
                 ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY.0 as i64, "CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY"),
-                (Self::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD.0 as i64, "CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID",
@@ -2283,7 +2386,8 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO",
                 ),
                 (
@@ -2299,7 +2403,8 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM",
                 ),
                 (
@@ -2314,7 +2419,10 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH.0 as i64, "CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH",
@@ -2332,27 +2440,33 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES
+                        .0 as i64,
                     "CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
+                        .0 as i64,
                     "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED",
                 ),
                 (
@@ -2372,7 +2486,8 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED",
                 ),
                 (
@@ -2388,7 +2503,8 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED",
                 ),
                 (
@@ -2400,7 +2516,8 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
                 ),
                 (
@@ -2411,9 +2528,13 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     Self::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH.0 as i64, "CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH"),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED",
                 ),
                 (
@@ -2424,9 +2545,18 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED"),
-                (Self::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED"),
-                (Self::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT.0 as i64, "CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED",
@@ -2439,12 +2569,30 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     Self::CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_NUMA_CONFIG.0 as i64, "CU_DEVICE_ATTRIBUTE_NUMA_CONFIG"),
-                (Self::CU_DEVICE_ATTRIBUTE_NUMA_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_NUMA_ID"),
-                (Self::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED"),
-                (Self::CU_DEVICE_ATTRIBUTE_MPS_ENABLED.0 as i64, "CU_DEVICE_ATTRIBUTE_MPS_ENABLED"),
-                (Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID"),
-                (Self::CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_NUMA_CONFIG.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_NUMA_CONFIG",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_NUMA_ID.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_NUMA_ID",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MPS_ENABLED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MPS_ENABLED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED",
+                ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK",
@@ -2453,11 +2601,21 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     Self::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED"),
-                (Self::CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID"),
-                (Self::CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID"),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+                        .0 as i64,
                     "CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED",
                 ),
                 (
@@ -2473,7 +2631,8 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED",
                 ),
                 (
@@ -2481,16 +2640,21 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED",
                 ),
                 (
                     Self::CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED.0 as i64,
                     "CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED",
                 ),
-                (Self::CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT.0 as i64, "CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT"),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK",
                 ),
                 (
@@ -2502,27 +2666,33 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED
+                        .0 as i64,
                     "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES.0
+                        as i64,
                     "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES",
                 ),
                 (
@@ -2534,7 +2704,8 @@ impl ::core::fmt::Debug for CUdevice_attribute_enum {
                     "CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE",
                 ),
                 (
-                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED.0 as i64,
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED
+                        .0 as i64,
                     "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED",
                 ),
                 (Self::CU_DEVICE_ATTRIBUTE_MAX.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX"),
