@@ -361,6 +361,9 @@ impl Build<'_> {
             self.toolchain
                 .tool("llc")
                 .args(["-O3", "-asm-verbose=0", contraction, &cpu, &features])
+                // A value that is used behind a condition only would be computed there, one after another and with its operands in
+                // registers until then.
+                .arg("-disable-machine-sink")
                 .arg(&optimized)
                 .arg("-o")
                 .arg(&ptx),

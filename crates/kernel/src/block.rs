@@ -160,6 +160,16 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
         PerWarp(code(&unsafe { self.warp() }, part))
     }
 
+    /// Waits for all threads of the block (`__syncthreads()`). Their accesses before it happen before those after it.
+    ///
+    /// Memory that threads own or share needs no such barrier, because [`Synced::synced`](crate::Synced::synced) has them. Atomic numbers in
+    /// shared memory need it where all threads have to see what all have stored.
+    #[doc(alias = "__syncthreads")]
+    #[inline(always)]
+    pub fn sync(&self) {
+        self.barrier();
+    }
+
     /// Returns `true` if the condition holds in any thread. One barrier.
     #[doc(alias = "__syncthreads_or")]
     #[inline(always)]

@@ -48,6 +48,7 @@ intrinsics! {
     barrier_or = "curium.asm|{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.or.aligned.pred q, 0, p; selp.u32 $0, 1, 0, q; }|=r,r|"(condition: u32) -> u32;
     barrier_and = "curium.asm|{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.and.aligned.pred q, 0, p; selp.u32 $0, 1, 0, q; }|=r,r|"(condition: u32) -> u32;
     barrier_count = "curium.asm|{ .reg .pred p; setp.ne.u32 p, $1, 0; barrier.cta.red.popc.aligned.u32 $0, 0, p; }|=r,r|"(condition: u32) -> u32;
+    warp_sync = "curium.llvm.nvvm.bar.warp.sync"(mask: u32);
     shuffle_xor = "curium.llvm.nvvm.shfl.sync.bfly.i32"(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
     shuffle_up = "curium.llvm.nvvm.shfl.sync.up.i32"(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
     shuffle_down = "curium.llvm.nvvm.shfl.sync.down.i32"(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;

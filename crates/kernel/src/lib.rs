@@ -38,9 +38,12 @@
 //! | `__shared__ float tile[256]` | a parameter `Shared<[f32; 256]>` |
 //! | `extern __shared__ float tile[]` | a parameter `DynamicShared<f32>` |
 //! | `__syncthreads()` before and after reads | [`Synced::synced`] |
+//! | `__syncthreads()`, `__syncwarp()` between atomic accesses | [`Block::sync`], [`Warp::sync`] |
 //! | `__shfl_sync`, `__ballot_sync`, `__reduce_add_sync` | [`Warp::shuffle`], [`Warp::ballot`], [`Warp::reduce`] |
 //! | `atomicAdd(p, x)` | [`Atomic::fetch_add`] |
 //! | `mma.sync` | [`Warp::mma_bf16`] |
+//! | `#pragma unroll` | [`unroll!`] |
+//! | `ldmatrix` | [`Fragments::load`] |
 //! | `cp.async` | [`Shared::copy_during`](Shared#method.copy_during) |
 //!
 //! # Outputs
@@ -52,9 +55,12 @@
 //! | [`PerThread<T>`](PerThread) | thread of the grid | an element |
 //! | [`PerThreadChunk<T, N>`](PerThreadChunk) | thread of the grid | `N` adjacent elements |
 //! | [`PerBlock<T>`](PerBlock) | block | an element |
-//! | [`PerBlockRow<T>`](PerBlockRow) | block | a row of a matrix, usable like shared memory |
+//! | [`PerBlockChunk<T, N>`](PerBlockChunk) | block | `N` adjacent elements, usable like shared memory |
+//! | [`PerBlockRow<T>`](PerBlockRow) | block | rows of a matrix, usable like shared memory |
 //! | [`PerBlockTile<T, ROWS, COLUMNS>`](PerBlockTile) | block | a tile of a matrix |
-//! | [`PerWarpTile<T, ROWS, COLUMNS>`](PerWarpTile) | warp | a tile of a matrix |
+//! | [`PerWarpChunk<T, N>`](PerWarpChunk) | warp | `N` adjacent elements |
+//! | [`PerWarpTile<T, ROWS, COLUMNS>`](PerWarpTile) | warp | rows of a matrix |
+//! | [`PerWarpPlaneTile<T, ROWS, COLUMNS, ACROSS>`](PerWarpPlaneTile) | warp | a tile of a matrix |
 //! | `&[Atomic<T>]` | | nothing: all threads access it atomically |
 //!
 //! # Soundness
@@ -84,6 +90,7 @@ mod by_value;
 mod cache;
 mod elements;
 mod fp8;
+mod fragment;
 mod half;
 mod halo;
 #[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
@@ -113,6 +120,7 @@ mod table;
 mod texture;
 mod thread;
 mod tile;
+mod unroll;
 mod vector;
 mod warp;
 
@@ -128,6 +136,7 @@ pub use crate::by_value::ByValue;
 pub use crate::cache::{LoadPolicy, LoadWith, StorePolicy, StoreWith};
 pub use crate::elements::Elements;
 pub use crate::fp8::{E4m3, E4m3x2, E5m2, E5m2x2};
+pub use crate::fragment::{FragmentTile, Fragments};
 pub use crate::half::{Bf16, Bf16x2, F16, F16x2};
 pub use crate::halo::{Border, HaloCells, HaloRow, HaloTile};
 pub use crate::integer::{
@@ -140,8 +149,8 @@ pub use crate::matrix::Matrix;
 pub use crate::mma::{pack_bf16, pack_f16, unpack_bf16, unpack_f16};
 pub use crate::operand::{LaneOperand, ThreadOperand, WarpOperand};
 pub use crate::output::{
-    BlockRow, PerBlock, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk, PerWarpTile,
-    Position, WarpTile,
+    BlockRow, PerBlock, PerBlockChunk, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk,
+    PerWarpChunk, PerWarpPlaneTile, PerWarpTile, Position, WarpChunk, WarpPlaneTile, WarpTile,
 };
 pub use crate::pipeline::{Slot, Stages};
 pub use crate::print::print;
@@ -157,7 +166,7 @@ pub use crate::texture::{
 };
 pub use crate::thread::{SingleThread, Thread};
 pub use crate::tile::Tile;
-pub use crate::vector::{F32x2, F32x4, U32x2, U32x4};
+pub use crate::vector::{F32x2, F32x4, F64x2, U32x2, U32x4};
 pub use crate::warp::{Lane, Lanes, PerWarp, Warp};
 
 /// Items that the macros use. Not part of the interface.
@@ -239,8 +248,9 @@ pub mod prelude {
     #[doc(no_inline)]
     pub use crate::{
         AnyBitPattern, Atomic, Block, BlockScope, ByValue, Counters, DeviceScope, DynamicShared,
-        Elements, F32x2, F32x4, FastMath, Float, Lane, Lanes, Matrix, PerBlock, PerBlockRow,
-        PerBlockTile, PerThread, PerThreadChunk, PerWarp, PerWarpTile, Position, Registers,
-        Scratch, Shared, Synced, SystemScope, Thread, Tile, U32x2, U32x4, Warp, kernel, ptx,
+        Elements, F32x2, F32x4, F64x2, FastMath, Float, Lane, Lanes, Matrix, PerBlock,
+        PerBlockChunk, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk, PerWarp, PerWarpChunk,
+        PerWarpPlaneTile, PerWarpTile, Position, Registers, Scratch, Shared, Synced, SystemScope,
+        Thread, Tile, U32x2, U32x4, Warp, kernel, ptx, unroll,
     };
 }

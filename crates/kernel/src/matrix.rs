@@ -134,6 +134,24 @@ impl<T> Matrix<T> {
         })
     }
 
+    /// Returns a copy of an element, or `default` if it is out of bounds.
+    #[inline(always)]
+    #[must_use]
+    pub fn get_or(&self, row: usize, column: usize, default: T) -> T
+    where
+        T: Copy,
+    {
+        // Not by `get`, because an `Option<&T>` becomes a comparison of addresses.
+        if row < self.rows() && column < self.columns() {
+            // SAFETY: the element is in bounds, as in `get`.
+            let element = unsafe { self.start.add(row * self.columns() + column) };
+            // SAFETY: the element is in bounds, and nobody writes it.
+            unsafe { *element }
+        } else {
+            default
+        }
+    }
+
     /// Returns a row, unless it is out of bounds.
     #[inline(always)]
     #[must_use]

@@ -36,7 +36,7 @@ pub unsafe trait ThreadOperand<const X: u32, const Y: u32, const Z: u32> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not divided between the warps of this block",
     label = "not an operand of code of warps",
-    note = "operands are `&Registers<T>`, `&mut Registers<T>`, `&PerWarp<T>`, `&mut PerWarp<T>`, `&mut PerWarpTile<…>`, and tuples of them"
+    note = "operands are `&Registers<T>`, `&mut Registers<T>`, `&PerWarp<T>`, `&mut PerWarp<T>`, `&mut PerWarpChunk<T, N>`, `&mut PerWarpTile<…>`, and tuples of them"
 )]
 pub unsafe trait WarpOperand<const X: u32, const Y: u32, const Z: u32> {
     /// The part of a warp.
@@ -59,7 +59,7 @@ pub unsafe trait WarpOperand<const X: u32, const Y: u32, const Z: u32> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not divided between the lanes of a warp",
     label = "not an operand of code of lanes",
-    note = "operands are `&Lanes<T>`, `&mut Lanes<T>`, and tuples of them"
+    note = "operands are `&Lanes<T>`, `&mut Lanes<T>`, `&mut WarpChunk<T>`, and tuples of them"
 )]
 pub unsafe trait LaneOperand {
     /// The part of a lane.

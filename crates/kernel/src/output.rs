@@ -8,11 +8,13 @@ use crate::address::Address;
 use crate::block::{Block, BlockCodeOnly};
 use crate::elements::{Elements, ElementsIter};
 use crate::intrinsics as device;
-use crate::operand::{ThreadOperand, WarpOperand};
+use crate::operand::{LaneOperand, ThreadOperand, WarpOperand};
 use crate::parameter::{Description, GridRule, Kind, Parameter, Word};
+use crate::registers::Registers;
 use crate::scope::Launch;
 use crate::shared::{Shared, slice_memory};
-use crate::thread::{Thread, block_index, coordinates, index_in_block};
+use crate::thread::{Thread, block_index, block_index_y, coordinates, index_in_block};
+use crate::vector::F32x2;
 use crate::warp::{Lanes, Warp};
 
 /// A buffer of which each thread of a grid along x owns the elements `index_in_grid`, `index_in_grid + threads_in_grid`, …
@@ -42,7 +44,16 @@ pub struct PerBlock<T> {
     _not_sync: BlockCodeOnly,
 }
 
-/// A matrix of which each block of a grid along x owns the row with its index.
+/// A buffer of which each block of a grid along x owns `N` adjacent elements, from `N * blockIdx.x` on.
+///
+/// A launch passes `&mut buffer` or a mutable view. The last chunks can be shorter than `N` or empty.
+pub struct PerBlockChunk<T, const N: usize> {
+    start: Address<T>,
+    len: usize,
+    _not_sync: BlockCodeOnly,
+}
+
+/// A matrix of which each block of a grid along x owns the row with its index, and the rows at distances of the number of blocks.
 ///
 /// A launch passes a `RowMajor` of a mutable buffer or view.
 pub struct PerBlockRow<T> {
@@ -65,12 +76,34 @@ pub struct PerBlockTile<T, const ROWS: usize, const COLUMNS: usize> {
     _not_sync: BlockCodeOnly,
 }
 
+/// A buffer of which each warp of a grid along x owns `N` adjacent elements, and its lane `l` the elements `l`, `l + 32`, … of them.
+///
+/// A launch passes `&mut buffer` or a mutable view. The last chunks can be shorter than `N` or empty.
+pub struct PerWarpChunk<T, const N: usize> {
+    start: Address<T>,
+    len: usize,
+    _not_sync: BlockCodeOnly,
+}
+
 /// A matrix with `COLUMNS` columns, of which each warp of a grid along x owns `ROWS` rows.
 ///
 /// A launch passes `&mut buffer` or a mutable view; the number of rows follows from the length.
 pub struct PerWarpTile<T, const ROWS: usize, const COLUMNS: usize> {
     start: Address<T>,
     len: usize,
+    _not_sync: BlockCodeOnly,
+}
+
+/// A matrix of which each warp of a grid along x and y owns a tile of `ROWS` rows and `COLUMNS` columns.
+///
+/// In a block, `ACROSS` warps are next to each other: warp `w` has the tile in row `w / ACROSS` and column `w % ACROSS` of the block's
+/// tiles. The block with `blockIdx` (x, y) has the tiles in column x and row y of blocks.
+///
+/// A launch passes a `RowMajor` of a mutable buffer or view.
+pub struct PerWarpPlaneTile<T, const ROWS: usize, const COLUMNS: usize, const ACROSS: usize> {
+    start: Address<T>,
+    rows: u32,
+    columns: u32,
     _not_sync: BlockCodeOnly,
 }
 
@@ -120,6 +153,9 @@ macro_rules! linear {
 linear!(PerThread [] [], PerThread, exclusive, [0; 3]);
 linear!(PerThreadChunk [const N: usize] [N], PerThreadChunk, exclusive, [size(N), 0, 0]);
 linear!(PerBlock [] [], PerBlock, exclusive, [0; 3]);
+// Other threads of the block can read a chunk after a barrier, so its accesses alias.
+linear!(PerBlockChunk [const N: usize] [N], PerBlockChunk, pointer, [size(N), 0, 0]);
+linear!(PerWarpChunk [const N: usize] [N], PerWarpChunk, exclusive, [size(N), 0, 0]);
 linear!(PerWarpTile [const ROWS: usize, const COLUMNS: usize] [ROWS, COLUMNS], PerWarpTile, exclusive, [size(ROWS), size(COLUMNS), 0]);
 
 macro_rules! matrix {
@@ -172,6 +208,7 @@ matrix!(PerBlockRow [] [], pointer, Line, [0; 3], ());
 matrix!(PerBlockTile [const ROWS: usize, const COLUMNS: usize] [ROWS, COLUMNS], exclusive, Plane, [size(ROWS), size(COLUMNS), 0],
     // SAFETY: the launcher checked the grid.
     unsafe { assume_tiles(ROWS, COLUMNS) });
+matrix!(PerWarpPlaneTile [const ROWS: usize, const COLUMNS: usize, const ACROSS: usize] [ROWS, COLUMNS, ACROSS], exclusive, Plane, [size(ROWS), size(COLUMNS), size(ACROSS)], ());
 
 /// Lets the compiler compute the rows and columns of tiles with 32 bits.
 ///
@@ -313,7 +350,20 @@ impl<T: AnyBitPattern> PerBlockRow<T> {
         &mut self,
         block: &Block<X, Y, Z>,
     ) -> Option<BlockRow<'_, T>> {
-        let row = block.index_x();
+        self.nth_row(block, 0)
+    }
+
+    /// Returns the row `blockIdx.x + n * gridDim.x`, unless it is out of bounds. It is used like shared memory.
+    #[inline(always)]
+    #[must_use]
+    pub fn nth_row<const X: u32, const Y: u32, const Z: u32>(
+        &mut self,
+        block: &Block<X, Y, Z>,
+        n: usize,
+    ) -> Option<BlockRow<'_, T>> {
+        let row = n
+            .checked_mul(block.grid()[0])
+            .and_then(|first| first.checked_add(block.index_x()))?;
         if row >= self.rows() {
             return None;
         }
@@ -329,7 +379,30 @@ impl<T: AnyBitPattern> PerBlockRow<T> {
     }
 }
 
-/// A row of a [`PerBlockRow`], which is used like [`Shared`] memory.
+impl<T: AnyBitPattern, const N: usize> PerBlockChunk<T, N> {
+    /// Returns the elements of the block, which are used like shared memory. The last chunks of the buffer can be shorter than `N` or
+    /// empty.
+    #[inline(always)]
+    #[must_use]
+    pub fn chunk<const X: u32, const Y: u32, const Z: u32>(
+        &mut self,
+        block: &Block<X, Y, Z>,
+    ) -> BlockRow<'_, T> {
+        // The index is below 2³¹ and `N` at most 2²⁰, so the product does not overflow.
+        const { assert!(N > 0 && N <= 1 << 20) };
+        let first = (block.index_x() * N).min(self.len);
+        // SAFETY: the index is at most the length.
+        let start = unsafe { self.start.add(first) }.0;
+        let elements = core::ptr::slice_from_raw_parts_mut(start, (self.len - first).min(N));
+        BlockRow {
+            // SAFETY: the chunk is in bounds, only this block accesses it, and `self` is borrowed.
+            memory: unsafe { Shared::new(elements) },
+            _row: PhantomData,
+        }
+    }
+}
+
+/// A row of a [`PerBlockRow`] or a chunk of a [`PerBlockChunk`], which is used like [`Shared`] memory.
 pub struct BlockRow<'a, T> {
     memory: Shared<[T]>,
     _row: PhantomData<&'a mut [T]>,
@@ -367,6 +440,53 @@ impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> 
         self.for_each_with(block, (), |position, element, _: &mut ()| {
             code(position, element);
         });
+    }
+
+    /// Stores the values of each thread: `values[i][j]` to the element with these indices among those of the thread (see [`Position`]). No
+    /// barrier.
+    ///
+    /// The values are arrays of `ROWS / Y` rows and `COLUMNS / X` columns. Elements beyond the matrix are left out.
+    #[inline(always)]
+    pub fn store<const I: usize, const J: usize, const X: u32, const Y: u32, const Z: u32>(
+        &mut self,
+        block: &Block<X, Y, Z>,
+        values: &Registers<[[T; J]; I]>,
+    ) where
+        T: Copy,
+    {
+        const {
+            assert!(
+                Z == 1 && ROWS == I * Y as usize && COLUMNS == J * X as usize,
+                "the values of a thread are those of its elements: ROWS / Y rows and COLUMNS / X columns"
+            );
+        };
+        // A block index is below 2³¹ and a size at most 2²⁰, so the products do not overflow.
+        let first_row = block.index_y() * ROWS;
+        let first_column = block.index_x() * COLUMNS;
+        // SAFETY: the block has these dimensions.
+        let [x, y, _] = unsafe { coordinates::<X, Y, Z>() };
+        let row = first_row + y as usize;
+        let column = first_column + x as usize;
+        if first_row + ROWS <= self.rows() && first_column + COLUMNS <= self.columns() {
+            for (i, values) in values.0.iter().enumerate() {
+                for (j, value) in values.iter().enumerate() {
+                    let index = (row + i * Y as usize) * self.columns() + column + j * X as usize;
+                    // SAFETY: the whole tile is in bounds, and the element belongs to this thread.
+                    unsafe { self.start.write(index, *value) };
+                }
+            }
+            return;
+        }
+        for (i, values) in values.0.iter().enumerate() {
+            for (j, value) in values.iter().enumerate() {
+                let row = row + i * Y as usize;
+                let column = column + j * X as usize;
+                if row < self.rows() && column < self.columns() {
+                    // SAFETY: the element is in bounds, and belongs to this thread.
+                    unsafe { self.start.write(row * self.columns() + column, *value) };
+                }
+            }
+        }
     }
 
     /// Passes each element of the block's tile to the thread that owns it, with the thread's part of the operands. No barrier.
@@ -424,6 +544,52 @@ unsafe impl<const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y, Z> for
 
     #[inline(always)]
     unsafe fn thread_part(self) {}
+}
+
+/// The elements of a warp in a [`PerWarpChunk`]: an operand of [`Warp::lanes_with`].
+pub struct WarpChunk<'a, T> {
+    start: Address<T>,
+    len: usize,
+    /// The index of the running lane, which only code of lanes learns.
+    lane: u32,
+    _elements: PhantomData<&'a mut [T]>,
+    _not_sync: BlockCodeOnly,
+}
+
+// SAFETY: warps of a grid along x have different indices, and their chunks do not overlap. All lanes receive the same values.
+unsafe impl<'a, T, const N: usize, const X: u32, const Y: u32, const Z: u32> WarpOperand<X, Y, Z>
+    for &'a mut PerWarpChunk<T, N>
+{
+    type Part = WarpChunk<'a, T>;
+
+    #[inline(always)]
+    unsafe fn warp_part(self) -> Self::Part {
+        // SAFETY: the caller guarantees the dimensions.
+        let thread = unsafe { index_in_block::<X, Y, Z>() };
+        let warp = block_index() * Block::<X, Y, Z>::WARPS + thread / 32;
+        // The index is below 2³⁶ and `N` at most 2²⁰, so the product does not overflow.
+        const { assert!(N > 0 && N <= 1 << 20) };
+        let first = (warp * N).min(self.len);
+        WarpChunk {
+            // SAFETY: the index is at most the length.
+            start: unsafe { self.start.add(first) },
+            len: (self.len - first).min(N),
+            lane: thread as u32 % 32,
+            _elements: PhantomData,
+            _not_sync: BlockCodeOnly::NEW,
+        }
+    }
+}
+
+// SAFETY: lanes own different elements, by their index modulo 32.
+unsafe impl<'a, T> LaneOperand for &'a mut WarpChunk<'_, T> {
+    type Part = Elements<'a, T>;
+
+    #[inline(always)]
+    unsafe fn lane_part(self) -> Elements<'a, T> {
+        // SAFETY: the chunk is borrowed mutably, and other lanes own other elements.
+        unsafe { Elements::new(self.start.0, self.len, self.lane as usize, 32, false) }
+    }
 }
 
 /// The tile of a warp in a [`PerWarpTile`].
@@ -500,6 +666,101 @@ impl<const COLUMNS: usize> WarpTile<'_, f32, 16, COLUMNS> {
                     // SAFETY: the row and the columns are in bounds, and no other lane has these elements.
                     unsafe { self.start.write(first + i, values.0[2 * half + i]) };
                 }
+            }
+        }
+    }
+}
+
+/// The tile of a warp in a [`PerWarpPlaneTile`].
+pub struct WarpPlaneTile<'a, T, const ROWS: usize, const COLUMNS: usize> {
+    start: Address<T>,
+    first_row: usize,
+    first_column: usize,
+    rows: usize,
+    columns: usize,
+    _elements: PhantomData<&'a mut [T]>,
+    _not_sync: BlockCodeOnly,
+}
+
+// SAFETY: blocks of a grid along x and y have different indices, warps of a block have different tiles of the block, and tiles do not
+// overlap. All lanes receive the same values.
+unsafe impl<
+    'a,
+    T,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const ACROSS: usize,
+    const X: u32,
+    const Y: u32,
+    const Z: u32,
+> WarpOperand<X, Y, Z> for &'a mut PerWarpPlaneTile<T, ROWS, COLUMNS, ACROSS>
+{
+    type Part = WarpPlaneTile<'a, T, ROWS, COLUMNS>;
+
+    #[inline(always)]
+    unsafe fn warp_part(self) -> Self::Part {
+        const {
+            assert!(
+                ACROSS > 0 && Block::<X, Y, Z>::WARPS.is_multiple_of(ACROSS),
+                "a block has a multiple of the number of warps that are next to each other"
+            );
+        };
+        // SAFETY: the caller guarantees the dimensions.
+        let warp = unsafe { index_in_block::<X, Y, Z>() } / 32;
+        // A block index is below 2³¹, a block has at most 32 warps and a size is at most 2²⁰, so the products do not overflow.
+        let tile_row = block_index_y() * (Block::<X, Y, Z>::WARPS / ACROSS) + warp / ACROSS;
+        let tile_column = block_index() * ACROSS + warp % ACROSS;
+        WarpPlaneTile {
+            start: self.start,
+            first_row: tile_row * ROWS,
+            first_column: tile_column * COLUMNS,
+            rows: self.rows(),
+            columns: self.columns(),
+            _elements: PhantomData,
+            _not_sync: BlockCodeOnly::NEW,
+        }
+    }
+}
+
+impl<T, const ROWS: usize, const COLUMNS: usize> WarpPlaneTile<'_, T, ROWS, COLUMNS> {
+    /// Returns the first row of the tile, in the matrix. It can be beyond the end of the matrix.
+    #[inline(always)]
+    #[must_use]
+    pub fn first_row(&self) -> usize {
+        self.first_row
+    }
+
+    /// Returns the first column of the tile, in the matrix. It can be beyond the end of the matrix.
+    #[inline(always)]
+    #[must_use]
+    pub fn first_column(&self) -> usize {
+        self.first_column
+    }
+}
+
+impl<const ROWS: usize, const COLUMNS: usize> WarpPlaneTile<'_, F32x2, ROWS, COLUMNS> {
+    /// Stores the accumulators of [`Warp::mma_bf16`] to the rows `16 * m` to `16 * m + 15` and the pairs `4 * n` to `4 * n + 3` of columns of the
+    /// tile. Elements beyond the matrix are left out.
+    ///
+    /// It takes `&self`, because code of a warp is `Fn`; each lane writes elements of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the rows or the columns are out of the tile's bounds.
+    #[inline(always)]
+    pub fn store_accumulators(&self, warp: &Warp, m: usize, n: usize, values: &Lanes<[f32; 4]>) {
+        assert!(
+            m < ROWS / 16 && n < COLUMNS / 4,
+            "the fragment is out of bounds"
+        );
+        let lane = warp.lane_index() as usize;
+        let column = self.first_column + 4 * n + lane % 4;
+        for half in 0..2 {
+            let row = self.first_row + 16 * m + 8 * half + lane / 4;
+            if row < self.rows && column < self.columns {
+                let pair = F32x2::new(values.0[2 * half], values.0[2 * half + 1]);
+                // SAFETY: the element is in bounds, and no other lane has it.
+                unsafe { self.start.write(row * self.columns + column, pair) };
             }
         }
     }

@@ -64,6 +64,9 @@ pub(crate) enum Kind {
     DynamicShared,
     Texture,
     Surface,
+    PerBlockChunk,
+    PerWarpChunk,
+    PerWarpPlaneTile,
 }
 
 /// The grids for which a parameter divides its memory correctly.

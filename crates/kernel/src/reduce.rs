@@ -11,6 +11,7 @@ use crate::registers::Registers;
 use crate::scope::Launch;
 use crate::shared::{Shared, SharedStatic, StaticShared};
 use crate::thread::sealed;
+use crate::vector::{F32x2, F64x2, U32x2};
 use crate::warp::{ALL, Lanes, WHOLE_WARP, Warp};
 
 /// Numbers that the lanes of a warp exchange. The trait is sealed.
@@ -59,6 +60,20 @@ wide_shuffle! {
     usize: |value: usize| value as u64, |bits: u64| bits as usize;
     f64: f64::to_bits, f64::from_bits;
 }
+
+macro_rules! vector_shuffle {
+    ($($ty:ident)*) => {$(
+        impl sealed::Sealed for $ty {}
+        impl Shuffle for $ty {
+            #[inline(always)]
+            fn map_words(self, shuffle: impl Fn(u32) -> u32) -> Self {
+                Self::new(self.x.map_words(&shuffle), self.y.map_words(&shuffle))
+            }
+        }
+    )*};
+}
+
+vector_shuffle!(F32x2 F64x2 U32x2);
 
 /// The maximum number of warps in a block.
 const MAX_WARPS: usize = 32;

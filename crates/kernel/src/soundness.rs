@@ -50,7 +50,9 @@
 //!    `shared_filled_while_read`; every kernel runs under race checks)
 //! 7. **Each type of memory has one partition.** Element `i` belongs to the thread `i % THREADS` of the block, or of the grid for
 //!    [`PerThread`](crate::PerThread). Two accesses by owners without a barrier in between therefore never concern the same element, whatever
-//!    methods they use. Other partitions ([`Pairs`](crate::Pairs), scratch memory) have barriers around them and borrow the memory mutably.
+//!    methods they use. Elements of a [`PerBlockChunk`](crate::PerBlockChunk) and of rows at distances of the grid belong to a block, and in it to the
+//!    thread `i % THREADS`; those of a [`PerWarpChunk`](crate::PerWarpChunk) to a warp, and in it to the lane `i % 32`; those of a
+//!    [`PerWarpPlaneTile`](crate::PerWarpPlaneTile) are written by one method only. Other partitions ([`Pairs`](crate::Pairs), scratch memory) have barriers around them and borrow the memory mutably.
 //! 8. **Index arithmetic does not wrap.** Indices are 64 bits wide. A thread of a grid is below 2⁴² (2³¹ blocks of 1024 threads), and the
 //!    constants of types are limited to 2²⁰ by assertions at compile time, so products stay below 2⁶². Rows and columns are 32 bits wide, and
 //!    the launch checks that their product is the length of the buffer, and that the tiles of a grid have at most 2³¹ rows and columns.
@@ -68,6 +70,14 @@
 //! 12. **Atomic memory is accessed atomically for all threads that can reach it.** The scope is a part of the type. A slice of a buffer needs
 //!     a scope that includes the grid; [`BlockScope`](crate::BlockScope) is for shared memory. Non-atomic access needs `&mut`.
 //!     (`block_scope_in_a_buffer`)
+//!
+//! 42. **Fragments are in shared memory.** `ldmatrix` loads from addresses that lanes compute. [`Fragments`](crate::Fragments) exist between the
+//!     barriers of [`Synced::synced`](crate::Synced::synced) only, and are created from a `Shared<Tile<…>>`, which only static shared memory is: not
+//!     from a copy of a tile, and not from a row of a buffer. The position is the same in all lanes, and is checked against the tile.
+//!     (`fragments_without_a_barrier`, `fragments_returned`, `fragments_of_a_copy`)
+//! 43. **Barriers without memory synchronize atomics only.** [`Block::sync`](crate::Block::sync) and [`Warp::sync`](crate::Warp::sync) belong to code of a block
+//!     and of a warp (rules 1 and 5). They end no borrow, so memory that is not atomic changes its owner only by rule 6.
+//!     (`block_sync_in_code_of_a_thread`, `warp_sync_in_code_of_a_lane`)
 //!
 //! # The boundary to the host
 //!

@@ -202,6 +202,13 @@ pub(crate) fn block_index() -> usize {
     unsafe { device::ctaid_x() as usize }
 }
 
+/// Returns `blockIdx.y`.
+#[inline(always)]
+pub(crate) fn block_index_y() -> usize {
+    // SAFETY: reads a special register.
+    unsafe { device::ctaid_y() as usize }
+}
+
 /// Returns the index in a block of the thread with these coordinates.
 #[inline(always)]
 fn linear<const X: u32, const Y: u32>(x: u32, y: u32, z: u32) -> u32 {

@@ -31,6 +31,20 @@ macro_rules! vector {
             pub const fn new($($field: $number),*) -> Self {
                 Self { $($field),* }
             }
+
+            /// Applies a function to each component.
+            #[inline(always)]
+            #[must_use]
+            pub fn map(self, code: impl Fn($number) -> $number) -> Self {
+                Self { $($field: code(self.$field)),* }
+            }
+
+            /// Applies a function to each pair of components.
+            #[inline(always)]
+            #[must_use]
+            pub fn zip(self, other: Self, code: impl Fn($number, $number) -> $number) -> Self {
+                Self { $($field: code(self.$field, other.$field)),* }
+            }
         }
 
         impl Add for $name {
@@ -76,6 +90,10 @@ vector! {
 vector! {
     /// Four `f32` (CUDA's `float4`).
     F32x4, f32, 16, x y z w
+}
+vector! {
+    /// Two `f64` (CUDA's `double2`).
+    F64x2, f64, 16, x y
 }
 vector! {
     /// Two `u32` (CUDA's `uint2`).

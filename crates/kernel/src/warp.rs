@@ -118,6 +118,16 @@ impl Warp {
         }
     }
 
+    /// Waits for all lanes of the warp (`__syncwarp()`). Their accesses before it happen before those after it.
+    ///
+    /// Atomic numbers need it where lanes have to see what other lanes have stored.
+    #[doc(alias = "__syncwarp")]
+    #[inline(always)]
+    pub fn sync(&self) {
+        // SAFETY: all lanes get here.
+        unsafe { device::warp_sync(ALL) }
+    }
+
     /// Runs code in each lane.
     ///
     /// The closure is `Fn + Sync`, so that nothing that differs between lanes reaches code of the warp, except in [`Lanes`].

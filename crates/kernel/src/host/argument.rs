@@ -8,7 +8,10 @@ use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut
 use crate::atomic::{Atomic, AtomicNumber, GridScope};
 use crate::by_value::ByValue;
 use crate::matrix::Matrix;
-use crate::output::{PerBlock, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk, PerWarpTile};
+use crate::output::{
+    PerBlock, PerBlockChunk, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk, PerWarpChunk,
+    PerWarpPlaneTile, PerWarpTile,
+};
 use crate::parameter::Parameter;
 use crate::shared::DynamicShared;
 
@@ -26,9 +29,9 @@ pub struct Words<P: Parameter> {
 /// |---|---|
 /// | a [`ByValue`] type | exactly that type |
 /// | `&[T]` | `&buffer`, `&view`, or a view |
-/// | `PerThread<T>`, `PerThreadChunk<T, N>`, `PerBlock<T>`, `PerWarpTile<…>`, `&[Atomic<T>]` | `&mut buffer`, or a mutable view |
+/// | `PerThread<T>`, `PerThreadChunk<T, N>`, `PerBlock<T>`, `PerBlockChunk<T, N>`, `PerWarpChunk<T, N>`, `PerWarpTile<…>`, `&[Atomic<T>]` | `&mut buffer`, or a mutable view |
 /// | `Matrix<T>` | [`RowMajor`] of what `&[T]` takes |
-/// | `PerBlockRow<T>`, `PerBlockTile<…>` | [`RowMajor`] of what `PerThread<T>` takes |
+/// | `PerBlockRow<T>`, `PerBlockTile<…>`, `PerWarpPlaneTile<…>` | [`RowMajor`] of what `PerThread<T>` takes |
 /// | `Texture2D<T>`, … | `&Texture` |
 /// | `Surface2D<T>` | `&Surface` |
 /// | `DynamicShared<T>` | the number of elements in each block, as `usize` |
@@ -343,6 +346,8 @@ macro_rules! linear {
 linear!(['k, T: AnyBitPattern] &'k [T], T, rows of 1, DeviceSlice, AsDeviceSlice, as_device_slice, &'b);
 linear!([T: AnyBitPattern] PerThread<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 linear!([T: AnyBitPattern, const N: usize] PerThreadChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!([T: AnyBitPattern, const N: usize] PerBlockChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!([T: AnyBitPattern, const N: usize] PerWarpChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 linear!([T: AnyBitPattern] PerBlock<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 linear!(['k, T: AtomicNumber, S: GridScope] &'k [Atomic<T, S>], T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 
@@ -393,3 +398,4 @@ macro_rules! matrix {
 matrix!([T: AnyBitPattern] Matrix<T>, DeviceSlice, AsDeviceSlice, as_device_slice, &'b);
 matrix!([T: AnyBitPattern] PerBlockRow<T>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 matrix!([T: AnyBitPattern, const R: usize, const C: usize] PerBlockTile<T, R, C>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+matrix!([T: AnyBitPattern, const R: usize, const C: usize, const A: usize] PerWarpPlaneTile<T, R, C, A>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
