@@ -9,9 +9,15 @@
 
 pub mod algorithms;
 pub mod features;
+pub mod gemm;
 pub mod launching;
+pub mod learning;
 pub mod model;
+pub mod numeric;
+pub mod signal;
+pub mod sorting;
 pub mod soundness;
+pub mod sparse;
 pub mod tensor_cores;
 
 #[cfg(not(target_arch = "nvptx64"))]

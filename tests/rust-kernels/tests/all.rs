@@ -4,6 +4,7 @@
 mod algorithms;
 mod common;
 mod features;
+mod kernels;
 mod launch;
 mod model;
 mod mutants;

@@ -4,7 +4,7 @@ use curium_driver::{
     ArgumentList, Context, Device, Dimensions, Event, EventFlags, Kernel, LaunchConfig, Stream,
     Untyped,
 };
-use curium_kernel::F32x4;
+use curium_kernel::{F32x2, F32x4, F64x2, U32x4};
 use curium_memory::{AnyBitPattern, DeviceBuffer, NoUninit};
 use curium_test_kernels::Kernels;
 
@@ -118,10 +118,21 @@ impl Number for u64 {
     }
 }
 
-impl Number for F32x4 {
-    fn push(self, numbers: &mut Vec<f64>) {
-        numbers.extend([self.x, self.y, self.z, self.w].map(f64::from));
-    }
+macro_rules! vectors {
+    ($($ty:ident: $($field:ident)*;)*) => {$(
+        impl Number for $ty {
+            fn push(self, numbers: &mut Vec<f64>) {
+                numbers.extend([$(f64::from(self.$field)),*]);
+            }
+        }
+    )*};
+}
+
+vectors! {
+    F32x2: x y;
+    F32x4: x y z w;
+    F64x2: x y;
+    U32x4: x y z w;
 }
 
 /// The outputs of a kernel: a buffer, or a tuple of buffers.
