@@ -143,10 +143,8 @@ impl<T> Matrix<T> {
     {
         // Not by `get`, because an `Option<&T>` becomes a comparison of addresses.
         if row < self.rows() && column < self.columns() {
-            // SAFETY: the element is in bounds, as in `get`.
-            let element = unsafe { self.start.add(row * self.columns() + column) };
-            // SAFETY: the element is in bounds, and nobody writes it.
-            unsafe { *element }
+            // SAFETY: the element is in bounds.
+            unsafe { self.get_unchecked(row, column) }
         } else {
             default
         }
