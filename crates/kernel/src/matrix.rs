@@ -141,8 +141,10 @@ impl<T> Matrix<T> {
     where
         T: Copy,
     {
-        // Not by `get`, because an `Option<&T>` becomes a comparison of addresses.
-        if row < self.rows() && column < self.columns() {
+        // Not by `get`, because an `Option<&T>` becomes a comparison of addresses; and with one condition, so that the load is predicated
+        // and several loads overlap.
+        let is_inside = (row < self.rows()) & (column < self.columns());
+        if is_inside {
             // SAFETY: the element is in bounds.
             unsafe { self.get_unchecked(row, column) }
         } else {

@@ -325,6 +325,9 @@ fn select(warp: &Warp, row: &[f32], waiting: &[Atomic<u64, BlockScope>; 64]) -> 
 }
 
 /// Returns the 32 largest of 32 entries in descending order and 32 others, in descending order.
+///
+/// Not inlined, because the compiler would hold the directions of its steps in registers.
+#[inline(never)]
 fn merge(warp: &Warp, sorted: &Lanes<u64>, batch: &Lanes<u64>) -> Lanes<u64> {
     // Sorts the batch in ascending order (Batcher's bitonic network).
     let mut batch = *batch;

@@ -42,7 +42,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
 
 fn sum_f64(bench: &Bench, entry: &Entry) -> Result<Row> {
     let pairs = bench.size(1 << 25, 5000);
-    let blocks = u32(bench.size(1056, 4))?;
+    let blocks = u32(bench.size(528, 4))?;
     let pattern: Vec<F64x2> = super::noise(1 << 17, 1)
         .chunks(2)
         .map(|x| F64x2::new(x[0].into(), x[1].into()))
