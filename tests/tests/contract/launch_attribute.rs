@@ -2,8 +2,8 @@
 #![cfg(not(miri))]
 
 use curium_driver::{
-    AccessPolicyWindow, Carveout, Event, EventFlags, EventTrigger, Function, Kernel,
-    LaunchAttributes, LaunchConfig, Library, MemorySyncDomain, MemorySyncDomainMap,
+    AccessPolicyWindow, Carveout, Driver, Event, EventFlags, EventTrigger, Function, Kernel,
+    LaunchAttributes, LaunchConfig, Library, MemorySyncDomain, MemorySyncDomainMap, Result,
 };
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
@@ -195,6 +195,25 @@ fn launch_with_opt_in_shared_memory_is_an_error_with_a_hint() {
         unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect("it is requested");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
     });
+}
+
+/// The attribute belongs to a kernel on a device: the second device has its own.
+#[test]
+fn opt_in_shared_memory_of_the_second_device() -> Result<()> {
+    curium_sim::test_with(Config::new().with_devices(2), |driver: Driver| {
+        let device = driver.device(1)?;
+        let context = device.primary_context()?;
+        let stream = context.stream()?;
+        let fill: Kernel<Fill> = Library::from_ptx(&driver, kernels::FILL)?.kernel("fill")?;
+        let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+        fill.set_max_dynamic_shared_bytes(&device, 60 * 1024)?;
+        let config = LaunchConfig::for_elements(64).with_shared_bytes(60 * 1024);
+        // SAFETY: `fill` writes the first 64 words, which the buffer has.
+        unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }?;
+        assert!(fill.max_active_blocks(&context, 64, 60 * 1024)? > 0);
+        assert_eq!(buffer.to_vec()?, [5; 64]);
+        Ok(())
+    })
 }
 
 pub(crate) mod operations {

@@ -11,7 +11,7 @@ use curium_sys::{
 use crate::argument::Pointer;
 use crate::driver::image::Code;
 use crate::driver::retired::SetLaunch;
-use crate::driver::{Driver, Module, Result, State, kernel};
+use crate::driver::{Context, Driver, Module, Result, State, kernel};
 use crate::handle::{Id, Kind, Object};
 use curium_ptx::exec;
 
@@ -291,8 +291,21 @@ impl Driver {
 }
 
 impl State {
-    /// Returns the kernel of a handle of a function or of a library's kernel.
+    /// Returns the kernel of a handle, with the settings for the first device if it is a library's kernel. For queries of the code.
     pub(crate) fn subject(&self, raw: Pointer<CUfunc_st>) -> Result<Subject> {
+        self.subject_on(raw, 0)
+    }
+
+    /// Returns the kernel of a handle of a function or of a library's kernel, whose settings are those for the device of a context.
+    pub(crate) fn subject_in(
+        &self,
+        raw: Pointer<CUfunc_st>,
+        context: Id<Context>,
+    ) -> Result<Subject> {
+        self.subject_on(raw, self.usable(context)?.device)
+    }
+
+    fn subject_on(&self, raw: Pointer<CUfunc_st>, device: usize) -> Result<Subject> {
         let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
         if let Some(kernel) = self.kernels.get(Id::from_number(raw.address())) {
             let code = self
@@ -301,7 +314,7 @@ impl State {
                 .ok_or(invalid)?
                 .code
                 .clone();
-            let settings = kernel.settings.get(&0).copied().unwrap_or_default();
+            let settings = kernel.settings.get(&device).copied().unwrap_or_default();
             return Ok(Subject {
                 code,
                 index: kernel.index,

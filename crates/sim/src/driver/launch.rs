@@ -253,7 +253,8 @@ impl Driver {
             .get(module)
             .filter(|module| module.context == context)
             .ok_or(invalid)?;
-        Ok((state.subject(function)?, Arc::clone(&module.globals)))
+        let globals = Arc::clone(&module.globals);
+        Ok((state.subject_in(function, context)?, globals))
     }
 
     /// Checks that the device can run a kernel in this configuration.

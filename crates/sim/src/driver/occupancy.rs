@@ -29,8 +29,8 @@ impl Driver {
         dynamic_shared: usize,
     ) -> Result {
         let place = blocks.required()?;
-        let (state, _) = self.enter_current()?;
-        let subject = state.subject(function)?;
+        let (state, context) = self.enter_current()?;
+        let subject = state.subject_in(function, context)?;
         let block = u32::try_from(block)
             .ok()
             .filter(|block| *block > 0)
@@ -63,8 +63,8 @@ impl Driver {
         limit: i32,
     ) -> Result {
         let (grid, block) = (grid.required()?, block.required()?);
-        let (state, _) = self.enter_current()?;
-        let subject = state.subject(function)?;
+        let (state, context) = self.enter_current()?;
+        let subject = state.subject_in(function, context)?;
         // The caller's function runs without the driver's lock.
         drop(state);
         let warp = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
@@ -103,8 +103,8 @@ impl Driver {
         block: i32,
     ) -> Result {
         let place = bytes.required()?;
-        let (state, _) = self.enter_current()?;
-        let subject = state.subject(function)?;
+        let (state, context) = self.enter_current()?;
+        let subject = state.subject_in(function, context)?;
         let positive = |number: i32| u32::try_from(number).ok().filter(|number| *number > 0);
         let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
         let (blocks, block) = (
@@ -129,10 +129,10 @@ impl Driver {
     ) -> Result {
         let place = size.required()?;
         config.read()?;
-        let (state, _) = self.enter_current()?;
+        let (state, context) = self.enter_current()?;
         place.write(
             state
-                .subject(function)?
+                .subject_in(function, context)?
                 .most_blocks_in_cluster()
                 .cast_signed(),
         )
@@ -146,8 +146,8 @@ impl Driver {
     ) -> Result {
         let place = clusters.required()?;
         let config = config.read()?;
-        let (state, _) = self.enter_current()?;
-        let subject = state.subject(function)?;
+        let (state, context) = self.enter_current()?;
+        let subject = state.subject_in(function, context)?;
         // SAFETY: the configuration holds as many attributes as its count.
         let size = unsafe { cluster_size(&config) }?;
         if size > subject.most_blocks_in_cluster() {
