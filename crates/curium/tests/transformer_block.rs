@@ -24,8 +24,8 @@ const OF_GRADIENTS: f64 = 0.02;
 const SHAPE: Shape = Shape {
     batch: 2,
     sequence: 16,
-    width: 64,
-    heads: 4,
+    width: 128,
+    heads: 2,
     is_causal: true,
 };
 
@@ -143,12 +143,12 @@ fn gradients_of_two_ranks_are_averaged() {
 #[test]
 fn sequences_that_end_within_a_tile_agree_with_the_reference() {
     // Tiles have 128 and 64 positions; warps have bands of 16.
-    for (sequence, head) in [(1, 16), (17, 32), (130, 16), (200, 64), (65, 128)] {
+    for sequence in [1, 17, 65, 130] {
         for is_causal in [true, false] {
             let shape = Shape {
                 batch: 1,
                 sequence,
-                width: head,
+                width: 64,
                 heads: 1,
                 is_causal,
             };
@@ -159,18 +159,14 @@ fn sequences_that_end_within_a_tile_agree_with_the_reference() {
 
 #[test]
 fn heads_of_several_samples_agree_with_the_reference() {
-    for head in [32, 64] {
-        assert_agrees(
-            Shape {
-                batch: 3,
-                sequence: 33,
-                width: 2 * head,
-                heads: 2,
-                is_causal: true,
-            },
-            Tuning::Expected,
-        );
-    }
+    assert_agrees(
+        Shape {
+            batch: 3,
+            sequence: 33,
+            ..SHAPE
+        },
+        Tuning::Expected,
+    );
 }
 
 #[test]
@@ -179,8 +175,8 @@ fn rows_of_several_groups_of_elements_and_those_that_end_within_a_group_agree_wi
         Shape {
             batch: 1,
             sequence: 8,
-            width: 272,
-            heads: 17,
+            width: 320,
+            heads: 5,
             is_causal: true,
         },
         Tuning::Measured,
@@ -192,19 +188,19 @@ fn sizes_that_the_kernels_do_not_support_are_refused() {
     for (shape, part) in [
         (
             Shape { heads: 3, ..SHAPE },
-            "the width of a head must be one of [16, 32, 64, 128]",
+            "the width of a head must be 64",
         ),
         (
             Shape { heads: 8, ..SHAPE },
-            "the width of a head must be one of [16, 32, 64, 128]",
+            "the width of a head must be 64",
         ),
         (
             Shape {
-                width: 2112,
-                heads: 33,
+                width: 1088,
+                heads: 17,
                 ..SHAPE
             },
-            "at most 2048",
+            "at most 1024",
         ),
         (Shape { heads: 0, ..SHAPE }, "a size is 0"),
         (

@@ -5,7 +5,7 @@
 //!
 //! Without `--bench`, compares the output and all gradients with a reference on the CPU. With it, measures steps.
 //!
-//! Options: `--batch`, `--sequence`, `--width`, `--heads`; `--full` for attention without a causal mask; `--tune` to measure the algorithms
+//! Options: `--batch`, `--sequence`, `--width` and `--heads`, with 64 elements in each head; `--full` for attention without a causal mask; `--tune` to measure the algorithms
 //! of the products; `--device`.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -30,8 +30,8 @@ fn main() -> Result<()> {
     let shape = Shape {
         batch: number("--batch")?.unwrap_or(2),
         sequence: number("--sequence")?.unwrap_or(16),
-        width: number("--width")?.unwrap_or(64),
-        heads: number("--heads")?.unwrap_or(4),
+        width: number("--width")?.unwrap_or(128),
+        heads: number("--heads")?.unwrap_or(2),
         is_causal: !has("--full"),
     };
     let tuning = if has("--tune") {

@@ -135,13 +135,7 @@ __device__ void attention(const u16* qkv, u16* context, float* log_sums, u32 len
     store_rows<HEAD>(result, reciprocals, shared_memory + 2 * S::TILE_BYTES, context + of_head, width, first, length);
 }
 
-#define KERNELS(HEAD)                                                                                                 \
-    KERNEL attention_##HEAD(const u16* qkv, u16* context, float* log_sums, u32 length, float scale, u32 is_causal)    \
-    {                                                                                                                 \
-        attention<HEAD>(qkv, context, log_sums, length, scale, is_causal);                                            \
-    }
-
-KERNELS(16)
-KERNELS(32)
-KERNELS(64)
-KERNELS(128)
+KERNEL attention_64(const u16* qkv, u16* context, float* log_sums, u32 length, float scale, u32 is_causal)
+{
+    attention<64>(qkv, context, log_sums, length, scale, is_causal);
+}

@@ -193,19 +193,14 @@ __device__ void backward_keys(const u16* qkv, const u16* dy, const float* log_su
     store_rows<HEAD>(value_sums, ones, shared_memory + 3 * S::TILE_BYTES, gradients + 2 * HEAD, stride, first, length);
 }
 
-#define KERNELS(HEAD)                                                                                                                     \
-    KERNEL attention_backward_queries_##HEAD(const u16* qkv, const u16* context, const u16* dy, const float* log_sums, float* deltas,     \
-        u16* gradients, u32 length, float scale, u32 is_causal)                                                                           \
-    {                                                                                                                                     \
-        backward_queries<HEAD>(qkv, context, dy, log_sums, deltas, gradients, length, scale, is_causal);                                  \
-    }                                                                                                                                     \
-    KERNEL attention_backward_keys_##HEAD(const u16* qkv, const u16* dy, const float* log_sums, const float* deltas, u16* gradients,      \
-        u32 length, float scale, u32 is_causal)                                                                                           \
-    {                                                                                                                                     \
-        backward_keys<HEAD>(qkv, dy, log_sums, deltas, gradients, length, scale, is_causal);                                              \
-    }
+KERNEL attention_backward_queries_64(const u16* qkv, const u16* context, const u16* dy, const float* log_sums, float* deltas,
+    u16* gradients, u32 length, float scale, u32 is_causal)
+{
+    backward_queries<64>(qkv, context, dy, log_sums, deltas, gradients, length, scale, is_causal);
+}
 
-KERNELS(16)
-KERNELS(32)
-KERNELS(64)
-KERNELS(128)
+KERNEL attention_backward_keys_64(const u16* qkv, const u16* dy, const float* log_sums, const float* deltas, u16* gradients,
+    u32 length, float scale, u32 is_causal)
+{
+    backward_keys<64>(qkv, dy, log_sums, deltas, gradients, length, scale, is_causal);
+}

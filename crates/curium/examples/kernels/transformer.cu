@@ -213,20 +213,15 @@ extern "C" __global__ void __launch_bounds__(1024) sum_partial(const float* part
     }
 }
 
-// Rows of up to 256, 512, 1024 and 2048 elements.
+// Rows of up to 1024 elements.
 #define KERNEL extern "C" __global__ void __launch_bounds__(LANES * WARPS)
-#define KERNELS(VECTORS)                                                                                                              \
-    KERNEL layer_norm_##VECTORS(const u16* x, const u16* gain, const u16* bias, u16* y, float2* statistics, u32 rows, u32 width)      \
-    {                                                                                                                                 \
-        layer_norm<VECTORS>(x, gain, bias, y, statistics, rows, width);                                                               \
-    }                                                                                                                                 \
-    KERNEL layer_norm_backward_##VECTORS(const u16* dy, const u16* x, const float2* statistics, const u16* gain, const u16* residual, \
-        u16* dx, float* partial_gain, float* partial_bias, u32 rows, u32 width)                                                       \
-    {                                                                                                                                 \
-        layer_norm_backward<VECTORS>(dy, x, statistics, gain, residual, dx, partial_gain, partial_bias, rows, width);                 \
-    }
+KERNEL layer_norm_4(const u16* x, const u16* gain, const u16* bias, u16* y, float2* statistics, u32 rows, u32 width)
+{
+    layer_norm<4>(x, gain, bias, y, statistics, rows, width);
+}
 
-KERNELS(1)
-KERNELS(2)
-KERNELS(4)
-KERNELS(8)
+KERNEL layer_norm_backward_4(const u16* dy, const u16* x, const float2* statistics, const u16* gain, const u16* residual,
+    u16* dx, float* partial_gain, float* partial_bias, u32 rows, u32 width)
+{
+    layer_norm_backward<4>(dy, x, statistics, gain, residual, dx, partial_gain, partial_bias, rows, width);
+}

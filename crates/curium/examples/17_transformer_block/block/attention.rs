@@ -11,10 +11,12 @@ const BACKWARD: &str = include_str!("../../kernels/attention_backward.ptx");
 
 /// The number of threads of a block.
 const THREADS: u32 = 128;
-/// The widths of a head that have kernels.
-pub(super) const HEADS: [usize; 4] = [16, 32, 64, 128];
+/// The number of rows of a tile.
+const TILE_ROWS: u32 = 128;
+/// The width of a head.
+pub(super) const HEAD: usize = 64;
 
-/// The kernels for the width of a head.
+/// The kernels.
 pub(super) struct Attention {
     forward: Kernel<Forward>,
     backward_queries: Kernel<BackwardQueries>,
@@ -50,11 +52,10 @@ impl Attention {
         let [forward, backward] =
             [FORWARD, BACKWARD].map(|ptx| Library::from_ptx(stream.context(), ptx));
         let (forward, backward) = (forward?, backward?);
-        let name = |kernel: &str| format!("{kernel}_{}", shape.head());
         let attention = Self {
-            forward: forward.kernel(&name("attention"))?,
-            backward_queries: backward.kernel(&name("attention_backward_queries"))?,
-            backward_keys: backward.kernel(&name("attention_backward_keys"))?,
+            forward: forward.kernel("attention_64")?,
+            backward_queries: backward.kernel("attention_backward_queries_64")?,
+            backward_keys: backward.kernel("attention_backward_keys_64")?,
             shape,
         };
         let device = stream.device();
@@ -156,7 +157,7 @@ impl Attention {
 
     /// Returns the configuration with a block for each head of all samples and each tile of its rows.
     fn config(&self, shared_bytes: u32) -> Result<LaunchConfig> {
-        let tiles = self.shape.sequence.div_ceil(self.rows() as usize);
+        let tiles = self.shape.sequence.div_ceil(TILE_ROWS as usize);
         let grid = (
             u32::try_from(self.shape.all_heads())?,
             u32::try_from(tiles)?,
@@ -164,13 +165,8 @@ impl Attention {
         Ok(LaunchConfig::new(grid, THREADS).with_shared_bytes(shared_bytes))
     }
 
-    /// Returns the number of rows of a tile.
-    fn rows(&self) -> u32 {
-        if self.shape.head() <= 64 { 128 } else { 64 }
-    }
-
     fn tile_bytes(&self) -> u32 {
-        self.rows() * (self.shape.head() * size_of::<bf16>()) as u32
+        TILE_ROWS * (HEAD * size_of::<bf16>()) as u32
     }
 
     /// Returns the shared memory of a block with a tile of queries: two stages, and the tile.
@@ -180,6 +176,6 @@ impl Attention {
 
     /// Returns the shared memory of a block with a tile of keys and one of values, whose stages have two numbers for each query.
     fn column_bytes(&self) -> u32 {
-        4 * self.tile_bytes() + 2 * self.rows() * size_of::<f32>() as u32
+        4 * self.tile_bytes() + 2 * TILE_ROWS * size_of::<f32>() as u32
     }
 }

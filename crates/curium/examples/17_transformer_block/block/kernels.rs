@@ -12,15 +12,13 @@ const PTX: &str = include_str!("../../kernels/transformer.ptx");
 const LANES: u32 = 32;
 /// The number of rows that a block of threads processes at a time.
 const WARPS: u32 = 4;
-/// The number of elements that a warp accesses at a time.
-const ELEMENTS: usize = 256;
 /// The number of blocks for each multiprocessor that sum gradients of normalizations.
 const BLOCKS: u32 = 3;
 
 pub(super) type Read<T> = &'static [T];
 pub(super) type Write<T> = &'static mut [T];
 
-/// The kernels for the width of a block.
+/// The kernels.
 pub(super) struct Kernels {
     layer_norm: Kernel<LayerNorm>,
     layer_norm_backward: Kernel<LayerNormBackward>,
@@ -55,19 +53,13 @@ type LayerNormBackward = (
 impl Kernels {
     pub(super) fn load(stream: &Stream, shape: Shape) -> Result<Self> {
         let library = Library::from_ptx(stream.context(), PTX)?;
-        let name = |kernel: &str| {
-            format!(
-                "{kernel}_{}",
-                shape.width.div_ceil(ELEMENTS).next_power_of_two()
-            )
-        };
         let multiprocessors = stream
             .device()
             .attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)?;
         let blocks = u32::try_from(shape.rows())?.div_ceil(WARPS);
         Ok(Self {
-            layer_norm: library.kernel(&name("layer_norm"))?,
-            layer_norm_backward: library.kernel(&name("layer_norm_backward"))?,
+            layer_norm: library.kernel("layer_norm_4")?,
+            layer_norm_backward: library.kernel("layer_norm_backward_4")?,
             sum_partial: library.kernel("sum_partial")?,
             shape,
             partial_rows: blocks.min(BLOCKS * multiprocessors),

@@ -1,7 +1,7 @@
 //! The sizes of a block, and its parameters.
 
 use super::Result;
-use super::attention::HEADS;
+use super::attention::HEAD;
 
 /// The sizes of a block.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Shape {
 }
 
 /// The greatest width of a row that a warp keeps in registers.
-const WIDEST: usize = 2048;
+const WIDEST: usize = 1024;
 
 impl Shape {
     /// Returns the number of rows of activations.
@@ -69,10 +69,8 @@ impl Shape {
         if [batch, sequence, width, heads].contains(&0) {
             return Err(format!("block: a size is 0 ({self:?})").into());
         }
-        if !width.is_multiple_of(heads) || !HEADS.contains(&self.head()) {
-            return Err(
-                format!("block: the width of a head must be one of {HEADS:?} ({self:?})").into(),
-            );
+        if width != heads * HEAD {
+            return Err(format!("block: the width of a head must be {HEAD} ({self:?})").into());
         }
         if width > WIDEST {
             return Err(format!("block: the width is at most {WIDEST} ({self:?})").into());
