@@ -66,6 +66,61 @@ pub fn filter(t: Thread, weights: [f32; 5], x: &[f32], mut y: PerThread<f32>) {
     }
 }
 
+/// y = x transposed, by tiles of 32 × 32 elements in shared memory with padded rows.
+#[kernel]
+pub fn transpose(
+    block: Block<32, 8>,
+    mut tile: Shared<Tile<f32, 32, 32, 1>>,
+    x: Matrix<f32>,
+    mut y: PerBlockTile<f32, 32, 32>,
+) {
+    let first_row = block.index_x() * 32;
+    let first_column = block.index_y() * 32;
+    tile.fill(&block, |_, (row, column)| {
+        x.get(first_row + row, first_column + column)
+            .copied()
+            .unwrap_or(0.0)
+    });
+    tile.synced(&block, |tile| {
+        y.for_each(&block, |position, y| {
+            *y = tile[position.column_in_tile][position.row_in_tile];
+        });
+    });
+}
+
+/// exp(x - max) / sum, of each row.
+#[kernel]
+pub fn softmax(
+    block: Block<256>,
+    mut scratch: Scratch<f32>,
+    x: Matrix<f32>,
+    mut y: PerBlockRow<f32>,
+) {
+    let Some(x) = x.row(block.index()) else {
+        return;
+    };
+    let Some(mut y) = y.row(&block) else { return };
+    let max = block.threads(|t| {
+        t.block_stride(x.len())
+            .fold(f32::NEG_INFINITY, |max, i| max.max(x[i]))
+    });
+    let max = block.reduce(&max, &mut scratch, f32::max);
+    let sum = block.threads_with(&mut y, |_, y| {
+        let mut sum = 0.0;
+        for (i, y) in y {
+            *y = (x[i] - max).exp();
+            sum += *y;
+        }
+        sum
+    });
+    let scale = 1.0 / block.sum(&sum, &mut scratch);
+    block.threads_with(&mut y, |_, y| {
+        for (_, y) in y {
+            *y *= scale;
+        }
+    });
+}
+
 /// Returns the sum of the values of all threads, and of their squares.
 fn sums<T, const THREADS: u32>(
     block: &Block<THREADS>,

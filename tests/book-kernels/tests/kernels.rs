@@ -2,7 +2,7 @@
 #![cfg(not(miri))]
 
 use curium_driver::{Device, Driver, Result, Stream};
-use curium_kernel::host::Blocks;
+use curium_kernel::host::{Blocks, RowMajor};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Simulator};
 use curium_test_book::Kernels;
@@ -79,6 +79,50 @@ fn filter_of_five_weights() -> Result<()> {
             .launch(stream, 96, weights, &device_x, &mut y)?;
         let expected: Vec<f32> = (0..96_u16).map(|i| f32::from(i) + 1.5).collect();
         assert_eq!(y.to_vec()?, expected);
+        Ok(())
+    })
+}
+
+#[test]
+fn transposed_matrix() -> Result<()> {
+    let (rows, columns) = (40, 50);
+    let x: Vec<f32> = (0..2000_u16).map(f32::from).collect();
+    on_device(|kernels, stream| {
+        let device_x = DeviceBuffer::from_slice(stream, &x)?;
+        let mut y = DeviceBuffer::uninit(stream, rows * columns)?;
+        kernels.transpose.launch(
+            stream,
+            Blocks::new((2, 2)),
+            RowMajor::new(&device_x, rows, columns),
+            RowMajor::new(&mut y, columns, rows),
+        )?;
+        let element = |i: usize| x[i % rows * columns + i / rows];
+        let expected: Vec<f32> = (0..rows * columns).map(element).collect();
+        assert_eq!(y.to_vec()?, expected);
+        Ok(())
+    })
+}
+
+#[test]
+fn softmax_of_rows() -> Result<()> {
+    let (rows, columns) = (3, 300);
+    let x: Vec<f32> = (0..900_u16).map(|i| f32::from(i % 37) / 8.0).collect();
+    on_device(|kernels, stream| {
+        let device_x = DeviceBuffer::from_slice(stream, &x)?;
+        let mut y = DeviceBuffer::uninit(stream, rows * columns)?;
+        kernels.softmax.launch(
+            stream,
+            Blocks::new(rows as u32 + 1),
+            RowMajor::new(&device_x, rows, columns),
+            RowMajor::new(&mut y, rows, columns),
+        )?;
+        for (x, y) in x.chunks(columns).zip(y.to_vec()?.chunks(columns)) {
+            let weights: Vec<f32> = x.iter().map(|x| x.exp()).collect();
+            let total: f32 = weights.iter().sum();
+            for (weight, y) in weights.iter().zip(y) {
+                assert!((weight / total - y).abs() < 1e-6, "{} {y}", weight / total);
+            }
+        }
         Ok(())
     })
 }
