@@ -81,7 +81,7 @@ impl<T> Matrix<T> {
 
     /// Returns the index of an element that is in bounds.
     #[inline(always)]
-    fn index(&self, row: usize, column: usize) -> usize {
+    fn element_index(&self, row: usize, column: usize) -> usize {
         // Sizes have 32 bits, so the product is one instruction.
         (row as u32 as usize) * self.columns() + column
     }
@@ -96,7 +96,7 @@ impl<T> Matrix<T> {
         }
         // The launcher checked that the product of the sizes is the number of elements, so the sum does not overflow.
         // SAFETY: the element is in bounds.
-        let element = unsafe { self.as_ptr().add(self.index(row, column)) };
+        let element = unsafe { self.as_ptr().add(self.element_index(row, column)) };
         // SAFETY: the element is in bounds, and nobody writes it.
         Some(unsafe { &*element })
     }
