@@ -15,6 +15,8 @@
 //!    is exact ([`remainder`]), and there are no fast-math flags.
 //! 8. An error names the item.
 //! 9. Copies of unknown length move the largest words that their alignment allows ([`copy`]).
+//! 10. Every function is `sanitize_thread`, so that LLVM does not load memory where the source does not. Otherwise threads load elements of
+//!     shared memory that others own, and drop the value: a race.
 
 mod allow;
 mod copy;
@@ -820,7 +822,7 @@ impl<'a, 'b> Printer<'a, 'b> {
                 Word::Value => (*parameter).to_owned(),
             });
         }
-        let mut attributes = String::from("convergent");
+        let mut attributes = String::from("convergent sanitize_thread");
         if let Some([x, y, z]) = table.block {
             let _ = write!(attributes, " \"nvvm.reqntid\"=\"{x},{y},{z}\"");
         }
@@ -845,7 +847,7 @@ impl<'a, 'b> Printer<'a, 'b> {
         let (address, rest) = split_address(function.suffix);
         let body = self.body(function);
         format!(
-            "define internal {}@{name}({}) {address}convergent {rest} {{\n{body}}}\n",
+            "define internal {}@{name}({}) {address}convergent sanitize_thread {rest} {{\n{body}}}\n",
             function.result,
             function.parameters.join(", ")
         )

@@ -304,6 +304,13 @@ pub fn single_owner(
             }
         });
     }
+    block.threads_with(&mut tile, |_, tile| {
+        if let Some(element) = tile.first()
+            && *element < 1000.0
+        {
+            *element += 1.0;
+        }
+    });
     let product = tile.synced(&block, |tile| tile[0]);
     y.set(&block, product);
 }

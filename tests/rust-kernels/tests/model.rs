@@ -261,7 +261,7 @@ fn single_owner_of_an_element() -> Result<()> {
         kernels
             .single_owner
             .launch(stream, Blocks::new(2), 4, &mut y)?;
-        assert_eq!(y.to_vec()?, [625.0, 625.0]);
+        assert_eq!(y.to_vec()?, [626.0, 626.0]);
         Ok(())
     })
 }

@@ -131,7 +131,7 @@ pub(crate) fn define(function: &Function<'_>, name: &str) -> Result<String, Stri
     };
     let parameters = numbered(&types);
     Ok(format!(
-        "define internal {result} @{name}({parameters}) alwaysinline convergent nounwind {{\n{body}}}\n"
+        "define internal {result} @{name}({parameters}) alwaysinline convergent sanitize_thread nounwind {{\n{body}}}\n"
     ))
 }
 

@@ -137,6 +137,11 @@ fn every_call_is_convergent() -> TestResult {
                 .lines()
                 .filter(|line| line.starts_with("define ") && !line.contains("memory(none)"))
             {
+                // Instructions of the GPU are inlined, and panics load nothing that others write.
+                let is_without_loads = line.contains("alwaysinline") || line.contains("cold");
+                if !line.contains("sanitize_thread") && !is_without_loads {
+                    return Err(format!("loads early: {line}"));
+                }
                 if !line.contains("convergent") && !line.contains("i64 %2) alwaysinline nounwind") {
                     return Err(format!("not convergent: {line}"));
                 }
