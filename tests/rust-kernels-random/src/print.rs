@@ -318,9 +318,7 @@ impl Printer<'_> {
                 value,
             } => {
                 let pattern = match position {
-                    Position::Index(index) => {
-                        format!("{}", self.name(*index))
-                    }
+                    Position::Index(index) => self.name(*index),
                     Position::RowColumn(row, column) => {
                         format!("({}, {})", self.name(*row), self.name(*column))
                     }

@@ -82,6 +82,7 @@ const EQUIVALENT: &[Equivalent] = &[
     removed("reductions", "bar.sync", &[1, 3], OWN_RESULT),
     removed("reverse", "bar.sync", &[1], NOTHING_FOLLOWS),
     removed("reverse_dynamic", "bar.sync", &[1], NOTHING_FOLLOWS),
+    removed("single_owner", "bar.sync", &[1], NOTHING_FOLLOWS),
     removed(
         "sort",
         "bar.sync",
