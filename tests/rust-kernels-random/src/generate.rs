@@ -56,14 +56,13 @@ const COMMUTATIVE: &[Binary] = &[
 /// Operations whose result does not depend on the grouping of the operands.
 const ASSOCIATIVE: &[Binary] = &[
     Binary::Add,
-    Binary::Add,
     Binary::Mul,
     Binary::Min,
-    Binary::Max,
-    Binary::And,
-    Binary::Or,
     Binary::Xor,
+    // The order of the operands matters to these.
     Binary::Last,
+    Binary::Last,
+    Binary::First,
     Binary::First,
 ];
 
@@ -516,7 +515,7 @@ impl Generator {
         }
         if scope.has_warps {
             for ty in Type::NUMBERS {
-                if self.chance(30) {
+                if self.chance(40) {
                     self.param(Param::Scratch(ty));
                     scope.scratch.push(ty);
                 }
@@ -1101,8 +1100,8 @@ impl Generator {
             }
             33..55 => stmts.push(self.threads(scope)),
             55..70 if is_shallow => self.synced(scope, stmts),
-            70..76 => self.reduce(scope, stmts),
-            76..80 => self.scan(scope, stmts),
+            70..75 => self.reduce(scope, stmts),
+            75..80 => self.scan(scope, stmts),
             80..83 => {
                 let sources = self.registers_of(scope, Type::Bool);
                 let targets = self.vars_of(&scope.assignable, Type::U32);
