@@ -69,8 +69,9 @@ const ASSOCIATIVE: &[Binary] = &[
 /// Operations of atomic integers.
 const UPDATES: &[Binary] = &[
     Binary::Add,
-    Binary::Add,
     Binary::Min,
+    Binary::Min,
+    Binary::Max,
     Binary::Max,
     Binary::And,
     Binary::Or,
@@ -363,11 +364,11 @@ impl Generator {
             let ty = self.number_type();
             self.param(Param::Slice(ty));
         }
-        for _ in 0..self.rng.u32(0..2) {
+        for _ in 0..self.rng.u32(0..3) {
             let ty = self.number_type();
             self.param(Param::Matrix(ty));
         }
-        if self.chance(40) {
+        if self.chance(60) {
             let ty = self.choose(&[Type::U32, Type::I32, Type::I64, Type::F32, Type::F64]);
             let update = if ty.is_float() {
                 Binary::Add
@@ -500,6 +501,16 @@ impl Generator {
                 continue;
             }
             let mut ty = self.number_type();
+            let matrix = self.program.params.iter().find_map(|param| match param {
+                Param::Matrix(ty) => Some(*ty),
+                _ => None,
+            });
+            if let (MemoryKind::Tile { .. }, Some(matrix)) = (kind, matrix)
+                && self.chance(60)
+            {
+                // A matrix can be copied to the tile.
+                ty = matrix;
+            }
             let mut kind = kind;
             if let MemoryKind::Atomics { update, .. } = &mut kind
                 && ty.is_float()
@@ -1116,8 +1127,8 @@ impl Generator {
             }
             83..86 => self.pairs(scope, stmts),
             86..89 => self.output(scope, stmts, is_shallow),
-            89..94 if scope.has_warps => stmts.push(self.warps(scope)),
-            94..96 if is_shallow => self.copy(scope, stmts),
+            89..93 if scope.has_warps => stmts.push(self.warps(scope)),
+            93..96 if is_shallow => self.copy(scope, stmts),
             96..98 => self.call_stage(scope, stmts),
             98.. if is_shallow => self.inexact(scope, stmts),
             _ => stmts.push(self.threads(scope)),
