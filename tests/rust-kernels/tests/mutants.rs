@@ -144,6 +144,10 @@ const fn lane(kernel: &'static str, instruction: &'static str, reason: &'static 
 
 /// Each mutant is noticed, or is listed with a reason.
 #[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are shown with --nocapture"
+)]
 fn mutants_are_noticed() {
     let figures = SUITE.run();
     println!("{figures}");
