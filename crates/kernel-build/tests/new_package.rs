@@ -150,6 +150,33 @@ impl Package {
         Ok(messages)
     }
 
+    /// Runs rust-analyzer over the package; `None` if it is not installed.
+    fn analyze(&self) -> TestResult<Option<Output>> {
+        self.cargo(&["check"], &[])?;
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-package");
+        let output = Command::new("rust-analyzer")
+            .args(["diagnostics", "."])
+            .current_dir(self.folder.path())
+            .env("CARGO_TARGET_DIR", target)
+            .env("CARGO_NET_OFFLINE", "true")
+            .output();
+        let Ok(output) = output else {
+            return Ok(None);
+        };
+        // The proxy of rustup fails if the component is missing.
+        let is_missing = String::from_utf8_lossy(&output.stderr).contains("rustup component add");
+        Ok((!is_missing).then_some(output))
+    }
+
+    /// Builds the package, and adds the time to a report.
+    fn time_build(&self, name: &str, report: &mut String) -> TestResult<Duration> {
+        let start = Instant::now();
+        self.succeed(&["build"], &[])?;
+        let time = start.elapsed();
+        *report += &format!("{name}: {time:.1?}\n");
+        Ok(time)
+    }
+
     /// Asserts that there is one error, with this text, at the line of the program with `marker`.
     fn expect_error(&self, marker: &str, text: &str) -> TestResult {
         let messages = self.check(&[])?;
@@ -300,27 +327,7 @@ fn errors_of_the_device_appear_once() -> TestResult {
 #[ignore = "compiles Curium; needs the toolchain's parts for kernels"]
 fn editors_understand_kernels() -> TestResult {
     let package = Package::from_readme("app-editor")?;
-    let analyze = |package: &Package| -> TestResult<Option<Output>> {
-        package.cargo(&["check"], &[])?;
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-package");
-        let output = Command::new("rust-analyzer")
-            .args(["diagnostics", "."])
-            .current_dir(package.folder.path())
-            .env("CARGO_TARGET_DIR", target)
-            .env("CARGO_NET_OFFLINE", "true")
-            .output();
-        match output {
-            // The proxy of rustup fails if the component is missing.
-            Ok(output)
-                if String::from_utf8_lossy(&output.stderr).contains("rustup component add") =>
-            {
-                Ok(None)
-            }
-            Ok(output) => Ok(Some(output)),
-            Err(_) => Ok(None),
-        }
-    };
-    let Some(output) = analyze(&package)? else {
+    let Some(output) = package.analyze()? else {
         return Ok(());
     };
     let text = String::from_utf8(output.stdout)?;
@@ -334,7 +341,7 @@ fn editors_understand_kernels() -> TestResult {
     // It would report what it cannot resolve.
     package.replace("kernels.saxpy.launch", "kernels.saxpi.launch")?;
     package.replace("x[t.index()]", "x[t.indexx()]")?;
-    let output = analyze(&package)?.ok_or("rust-analyzer is there")?;
+    let output = package.analyze()?.ok_or("rust-analyzer is there")?;
     let text = String::from_utf8(output.stdout)?;
     for wrong in ["saxpi", "indexx"] {
         assert!(text.contains(wrong), "{wrong}: {text}");
@@ -376,19 +383,15 @@ fn packed_package_is_complete() -> TestResult {
 fn unchanged_builds_take_a_second() -> TestResult {
     let package = Package::from_readme("app-timed")?;
     let mut report = String::new();
-    let mut time = |name: &str| -> TestResult<Duration> {
-        let start = Instant::now();
-        package.succeed(&["build"], &[])?;
-        let time = start.elapsed();
-        report += &format!("{name}: {time:.1?}\n");
-        Ok(time)
-    };
-    time("first, with dependencies in the folder of builds")?;
-    let unchanged = time("unchanged")?;
+    package.time_build(
+        "first, with dependencies in the folder of builds",
+        &mut report,
+    )?;
+    let unchanged = package.time_build("unchanged", &mut report)?;
     package.replace("fn main() ->", "fn unused() {}\n\nfn main() ->")?;
-    time("host changed")?;
+    package.time_build("host changed", &mut report)?;
     package.replace("a * x", "2.0 * a * x")?;
-    time("kernel changed")?;
+    package.time_build("kernel changed", &mut report)?;
     fs::write(
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("times-new-package.txt"),
         &report,

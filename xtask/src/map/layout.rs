@@ -50,6 +50,14 @@ struct Item {
 }
 
 impl Item {
+    /// Returns the position in a picture that begins at `left`.
+    fn point(&self, left: f64) -> Point {
+        Point {
+            x: MARGIN + (self.x - left).round() as i32,
+            y: MARGIN + HALF_HEIGHT + LAYER_HEIGHT * self.layer as i32,
+        }
+    }
+
     fn width(&self) -> f64 {
         if self.name.is_some() {
             f64::from(NODE_WIDTH)
@@ -103,21 +111,17 @@ impl Layout {
             .iter()
             .map(|item| item.x + item.width() / 2.0)
             .fold(f64::NEG_INFINITY, f64::max);
-        let point = |index: usize| {
-            let item = &items[index];
-            Point {
-                x: MARGIN + (item.x - left).round() as i32,
-                y: MARGIN + HALF_HEIGHT + LAYER_HEIGHT * item.layer as i32,
-            }
-        };
         let mut nodes = Vec::new();
-        for (index, item) in items.iter().enumerate() {
+        for item in items {
             if let Some(name) = &item.name {
-                nodes.push((name.clone(), point(index)));
+                nodes.push((name.clone(), item.point(left)));
             }
         }
         let edges = chains.iter().map(|chain| {
-            let mut points: Vec<Point> = chain.iter().map(|index| point(*index)).collect();
+            let mut points: Vec<Point> = chain
+                .iter()
+                .map(|index| items[*index].point(left))
+                .collect();
             // From the lower edge of the user to the upper edge of what it uses.
             if let Some(first) = points.first_mut() {
                 first.y += HALF_HEIGHT;
@@ -208,14 +212,14 @@ fn order(items: &mut [Item], layers: &mut Vec<Vec<usize>>) {
             } else {
                 layers.len() - 1 - step
             };
-            layers[layer].sort_by(|one, other| {
-                let key = |index: usize| {
-                    let item = &items[index];
-                    let neighbors = if goes_down { &item.above } else { &item.below };
-                    mean(items, neighbors).unwrap_or(item.x)
-                };
-                key(*one).total_cmp(&key(*other))
-            });
+            let mut keyed = Vec::new();
+            for index in &layers[layer] {
+                let item = &items[*index];
+                let neighbors = if goes_down { &item.above } else { &item.below };
+                keyed.push((mean(items, neighbors).unwrap_or(item.x), *index));
+            }
+            keyed.sort_by(|one, other| one.0.total_cmp(&other.0));
+            layers[layer] = keyed.into_iter().map(|(_, index)| index).collect();
             number(items, layers);
         }
         let count = crossings(items, layers);
