@@ -205,6 +205,10 @@ pub(crate) fn read(options: &Kernels, package: &Path, root: &Root) -> Result<Com
                 );
             }
         }
+        // Without tables, the host would compare nothing.
+        if kernels.is_empty() {
+            return Err(stale(&path, "it has no kernels"));
+        }
         images.push((target.clone(), ptx.to_owned()));
     }
     files.sort();
@@ -305,6 +309,14 @@ mod tests {
         // SAFETY: nothing is compiled.
         let contracted = unsafe { options.clone().contract(true) };
         assert!(read(&contracted, package, &source).is_err());
+        let without_tables: String = files[0]
+            .1
+            .lines()
+            .filter(|line| !line.starts_with(KERNEL))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        fs::write(&files[0].0, without_tables)?;
+        assert!(read(&options, package, &source).is_err());
         fs::write(&files[0].0, files[0].1.replace("ret", "trap"))?;
         let differs = check(&files);
         assert!(differs.is_err_and(|error| {
