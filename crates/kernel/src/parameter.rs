@@ -200,6 +200,10 @@ unsafe impl<T: ByValue> Parameter for T {
     const DESCRIPTION: Description = {
         // Evaluates the check for padding.
         let _ = T::SIZE;
+        assert!(
+            size_of::<T>() > 0,
+            "a value without a size cannot be passed to a kernel"
+        );
         Description::new::<T>(
             Kind::Value,
             [Word::value::<T>(), Word::ABSENT, Word::ABSENT],

@@ -227,6 +227,14 @@
 //! pub fn kernel(block: Block<64>, x: DynamicShared<u32>, y: DynamicShared<f32>) {}
 //! ```
 //!
+//! A value has a size:
+//!
+//! ```compile_fail
+//! # use curium_kernel::prelude::*;
+//! #[kernel]
+//! pub fn kernel(t: Thread, x: [u32; 0]) {}
+//! ```
+//!
 //! Padding has no value (rule 10):
 //!
 //! ```compile_fail
