@@ -818,7 +818,12 @@ impl<'a, 'b> Printer<'a, 'b> {
                 Word::ReadOnly => parameter.replacen("ptr", "ptr noalias nonnull readonly", 1),
                 Word::Exclusive => parameter.replacen("ptr", "ptr noalias nonnull", 1),
                 Word::Pointer => parameter.replacen("ptr", "ptr nonnull", 1),
-                Word::GridConstant => parameter.replacen("ptr", "ptr \"nvvm.grid_constant\"", 1),
+                // The function receives the address of a struct that the host passes by value.
+                Word::GridConstant { size, align } => parameter.replacen(
+                    "ptr",
+                    &format!("ptr byval([{size} x i8]) align {align} \"nvvm.grid_constant\""),
+                    1,
+                ),
                 Word::Value => (*parameter).to_owned(),
             });
         }

@@ -63,8 +63,9 @@ pub fn kernel_by_value(item: TokenStream) -> TokenStream {
 
 /// Declares a kernel. See the documentation of `curium-kernel`.
 ///
-/// The first parameter is a `Thread` (code of each thread) or a `Block` (code of a block of threads). On the host, the
-/// macro also declares a struct with the name of the function, whose method `launch` launches the kernel.
+/// The first parameter is a `Thread` (code of each thread), a `Block` (code of a block of threads), a `Grid` (code of a
+/// cooperative grid) or a `Cluster` (code of a cluster of blocks). On the host, the macro also declares a struct with the
+/// name of the function, whose method `launch` launches the kernel.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
@@ -76,8 +77,9 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Inline PTX. See the documentation of `curium-kernel`.
 ///
 /// `{0}`, `{1}`, … are the operands: first the outputs, then the inputs. A brace is written as `{{` or `}}`. An operand
-/// is `out(class) place` or `in(class) value`, where the register class is `h`, `r`, `l`, `f` or `d`: 16, 32 or 64 bits,
-/// `f32` or `f64`. The option `pure` after the operands states that the result depends on the operands only, and `target(89)` that the
+/// is `out(class) place`, `inout(class) place` or `in(class) value`, where the register class is `h`, `r`, `l`, `f` or `d`:
+/// 16, 32 or 64 bits, `f32` or `f64`. `f[4]` is an array of four registers, whose operand is the vector `{…}` of them. The
+/// option `pure` after the operands states that the result depends on the operands only, and `target(89)` that the
 /// instruction needs compute capability 8.9: the compiler of kernels refuses older targets.
 #[proc_macro]
 pub fn ptx(input: TokenStream) -> TokenStream {

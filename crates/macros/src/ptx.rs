@@ -6,7 +6,9 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, Expr, Ident, LitInt, LitStr, Result, Token, Type, parenthesized, parse_quote};
+use syn::{
+    Error, Expr, Ident, LitInt, LitStr, Result, Token, Type, bracketed, parenthesized, parse_quote,
+};
 
 /// The operands of an instruction.
 pub(crate) struct Instruction {
@@ -18,11 +20,28 @@ pub(crate) struct Instruction {
     target: Option<u32>,
 }
 
-/// A place or a value in a register.
+/// A place or a value in a register, or an array of registers.
 struct Operand {
     class: char,
     expression: Expr,
     ty: Type,
+    /// The number of elements of an array.
+    count: Option<usize>,
+    /// `true` if the instruction also reads an output.
+    is_read: bool,
+}
+
+impl Operand {
+    /// Returns the expression of each register.
+    fn registers(&self) -> Vec<TokenStream> {
+        let expression = &self.expression;
+        match self.count {
+            None => vec![quote!(#expression)],
+            Some(count) => (0..count)
+                .map(|index| quote!((#expression)[#index]))
+                .collect(),
+        }
+    }
 }
 
 impl Parse for Instruction {
@@ -53,17 +72,21 @@ impl Parse for Instruction {
                     let target: LitInt = content.parse()?;
                     instruction.target = Some(target.base10_parse()?);
                 }
-                "out" if instruction.inputs.is_empty() => {
-                    instruction.outputs.push(input.parse()?);
+                "out" | "inout" if instruction.inputs.is_empty() => {
+                    let output: Operand = input.parse()?;
+                    instruction.outputs.push(Operand {
+                        is_read: keyword == "inout",
+                        ..output
+                    });
                 }
-                "out" => {
+                "out" | "inout" => {
                     let problem = "the outputs stand before the inputs, as in the template";
                     return Err(Error::new(keyword.span(), problem));
                 }
                 _ => {
                     return Err(Error::new(
                         keyword.span(),
-                        "expected `in`, `out`, `pure` or `target`",
+                        "expected `in`, `out`, `inout`, `pure` or `target`",
                     ));
                 }
             }
@@ -93,49 +116,52 @@ impl Parse for Operand {
                 return Err(Error::new(class.span(), problem));
             }
         };
+        let mut count = None;
+        if !content.is_empty() {
+            let length;
+            bracketed!(length in content);
+            count = Some(length.parse::<LitInt>()?.base10_parse()?);
+        }
         Ok(Self {
             class,
             expression: input.parse()?,
             ty,
+            count,
+            is_read: false,
         })
     }
 }
 
 /// Returns the call of the instruction, which is an `unsafe` operation.
 pub(crate) fn expand(instruction: &Instruction) -> Result<TokenStream> {
-    let operands = instruction.outputs.len() + instruction.inputs.len();
-    let template = llvm_template(&instruction.template, operands)?;
-    let outputs = instruction
-        .outputs
-        .iter()
-        .map(|output| format!("={}", output.class));
-    let inputs = instruction
-        .inputs
-        .iter()
-        .map(|input| input.class.to_string());
-    let constraints: Vec<String> = outputs.chain(inputs).collect();
+    let operands = instruction.outputs.iter().chain(&instruction.inputs);
+    let template = llvm_template(&instruction.template, &spellings(operands))?;
+    let mut constraints = Vec::new();
+    let mut places = Vec::new();
+    let mut output_types = Vec::new();
+    for output in &instruction.outputs {
+        let prefix = if output.is_read { '+' } else { '=' };
+        for register in output.registers() {
+            constraints.push(format!("{prefix}{}", output.class));
+            places.push(register);
+            output_types.push(&output.ty);
+        }
+    }
+    let mut values = Vec::new();
+    let mut input_types = Vec::new();
+    for input in &instruction.inputs {
+        for register in input.registers() {
+            constraints.push(input.class.to_string());
+            values.push(register);
+            input_types.push(&input.ty);
+        }
+    }
     let is_pure = instruction.is_pure.then(|| "pure".to_owned());
     let target = instruction.target.map(|target| format!("sm_{target}"));
     let flags: Vec<String> = is_pure.into_iter().chain(target).collect();
     let flags = flags.join(",");
     let symbol = format!("curium.asm|{template}|{}|{flags}", constraints.join(","));
 
-    let places = instruction
-        .outputs
-        .iter()
-        .map(|output| &output.expression)
-        .collect::<Vec<_>>();
-    let values = instruction.inputs.iter().map(|input| &input.expression);
-    let output_types = instruction
-        .outputs
-        .iter()
-        .map(|output| &output.ty)
-        .collect::<Vec<_>>();
-    let input_types = instruction
-        .inputs
-        .iter()
-        .map(|input| &input.ty)
-        .collect::<Vec<_>>();
     let output_names: Vec<Ident> = (0..places.len())
         .map(|index| format_ident!("out{index}"))
         .collect();
@@ -159,8 +185,26 @@ pub(crate) fn expand(instruction: &Instruction) -> Result<TokenStream> {
     }})
 }
 
-/// Converts `{0}` to LLVM's `${0}`, and the doubled braces to braces.
-fn llvm_template(template: &LitStr, operands: usize) -> Result<String> {
+/// Returns the operands in LLVM's spelling: `${0}`, or `{${0}, ${1}}` for an array.
+fn spellings<'a>(operands: impl Iterator<Item = &'a Operand>) -> Vec<String> {
+    let mut next = 0;
+    let mut spellings = Vec::new();
+    for operand in operands {
+        let first = next;
+        next += operand.count.unwrap_or(1);
+        let registers: Vec<String> = (first..next).map(|index| format!("${{{index}}}")).collect();
+        let list = registers.join(", ");
+        spellings.push(if operand.count.is_some() {
+            format!("{{{list}}}")
+        } else {
+            list
+        });
+    }
+    spellings
+}
+
+/// Converts `{0}` to the spelling of the operand, and the doubled braces to braces.
+fn llvm_template(template: &LitStr, operands: &[String]) -> Result<String> {
     let mut text = String::new();
     let source = template.value();
     let mut characters = source.chars().peekable();
@@ -174,13 +218,13 @@ fn llvm_template(template: &LitStr, operands: usize) -> Result<String> {
                 }
                 let is_closed = characters.next() == Some('}');
                 match number.parse::<usize>() {
-                    Ok(index) if is_closed && index < operands => {
-                        text.push_str(&format!("${{{index}}}"));
-                    }
-                    Ok(index) if is_closed => {
-                        let problem = format!("the instruction has no operand {{{index}}}");
-                        return Err(Error::new(template.span(), problem));
-                    }
+                    Ok(index) if is_closed => match operands.get(index) {
+                        Some(operand) => text.push_str(operand),
+                        None => {
+                            let problem = format!("the instruction has no operand {{{index}}}");
+                            return Err(Error::new(template.span(), problem));
+                        }
+                    },
                     _ => {
                         let problem = "write `{0}` for an operand, and `{{` for a brace";
                         return Err(Error::new(template.span(), problem));

@@ -10,6 +10,7 @@
 //! | `curium.fence\|SCOPE\|ORDER` | a fence |
 //! | `curium.shared.dynamic` | the address of dynamic shared memory |
 //!
+//! A constraint of inline PTX is a register class: `r` is an input, `=r` an output, and `+r` an output that the instruction also reads.
 //! `FLAGS` are an effect (`pure`, `nomem` or nothing) and the compute capability that the instruction needs (`sm_89`), separated by a comma.
 //!
 //! Names of atomics may have a further field, which distinguishes declarations of different types.
@@ -189,18 +190,25 @@ fn define_assembly(function: &Function<'_>, operands: &str, name: &str) -> Resul
     let template = fields.next().ok_or_else(|| error("no template"))?;
     let mut outputs = Vec::new();
     let mut inputs = Vec::new();
+    // The outputs that the instruction also reads.
+    let mut tied = Vec::new();
     for constraint in constraints
         .split(',')
         .filter(|constraint| !constraint.is_empty())
     {
-        let (list, letter) = match constraint.strip_prefix('=') {
-            Some(letter) => (&mut outputs, letter),
-            None => (&mut inputs, constraint),
-        };
+        let is_output = constraint.starts_with(['=', '+']);
+        if constraint.starts_with('+') {
+            tied.push(outputs.len());
+        }
+        let letter = constraint.trim_start_matches(['=', '+']);
+        let list = if is_output { &mut outputs } else { &mut inputs };
         list.push(
             constraint_type(letter)
                 .ok_or_else(|| error("the constraints are `h`, `r`, `l`, `q`, `f` and `d`"))?,
         );
+    }
+    if !outputs.is_empty() && function.result_type != "void" && !tied.is_empty() {
+        return Err(error("an output that is read is a pointer"));
     }
     let effects = match flags.split_once(',') {
         Some((effects, _)) => effects,
@@ -213,7 +221,11 @@ fn define_assembly(function: &Function<'_>, operands: &str, name: &str) -> Resul
         "pure" => ("", "nounwind memory(none)", false),
         _ => return Err(error("the flags are `pure`, `nomem` and `sm_NN`")),
     };
-    let mut constraints = constraints.to_owned();
+    // An operand that is read and written is an output, and an input in the same register.
+    let mut constraints = constraints.replace('+', "=");
+    for output in &tied {
+        let _ = write!(constraints, ",{output}");
+    }
     if clobbers_memory {
         constraints += if constraints.is_empty() {
             "~{memory}"
@@ -239,11 +251,17 @@ fn define_assembly(function: &Function<'_>, operands: &str, name: &str) -> Resul
         [ty] => ty.to_owned(),
         _ => format!("{{ {} }}", outputs.join(", ")),
     };
-    let arguments: Vec<String> = inputs
+    let mut arguments: Vec<String> = inputs
         .iter()
         .enumerate()
         .map(|(index, ty)| format!("{ty} %{}", first_input + index))
         .collect();
+    let mut loads = String::new();
+    for output in &tied {
+        let ty = outputs[*output];
+        let _ = writeln!(loads, "  %t{output} = load {ty}, ptr %{output}");
+        arguments.push(format!("{ty} %t{output}"));
+    }
     let call = format!(
         "call {assembly_result} asm {effect}\"{}\", \"{constraints}\"({}) {attributes}",
         escape(template.as_bytes()),
@@ -255,11 +273,12 @@ fn define_assembly(function: &Function<'_>, operands: &str, name: &str) -> Resul
         "pure" => "nounwind",
         _ => "convergent nounwind",
     };
-    let mut body = if outputs.is_empty() {
-        format!("  {call}\n")
+    let mut body = loads;
+    if outputs.is_empty() {
+        let _ = writeln!(body, "  {call}");
     } else {
-        format!("  %r = {call}\n")
-    };
+        let _ = writeln!(body, "  %r = {call}");
+    }
     if is_by_value {
         let _ = writeln!(body, "  ret {assembly_result} %r");
     } else {

@@ -40,7 +40,10 @@ pub(crate) enum Word {
     /// Memory that only this parameter accesses.
     Exclusive,
     /// A struct that is passed by value, whose address is used.
-    GridConstant,
+    GridConstant {
+        size: u32,
+        align: u32,
+    },
 }
 
 impl Table {
@@ -78,7 +81,10 @@ impl Table {
                 Ok(b'p') => Some(Word::Pointer),
                 Ok(b'r') => Some(Word::ReadOnly),
                 Ok(b'w') => Some(Word::Exclusive),
-                Ok(b'g') => Some(Word::GridConstant),
+                Ok(b'g') => Some(Word::GridConstant {
+                    size: word(HEADER_WORDS + index * WORDS_PER_WORD + 1)?,
+                    align: word(HEADER_WORDS + index * WORDS_PER_WORD + 2)?,
+                }),
                 _ => return Err(error("its table has an unknown flag")),
             });
         }

@@ -321,6 +321,20 @@ fn debug_information_is_source_lines_only() -> TestResult {
     Ok(())
 }
 
+/// An operand that an instruction reads and writes is in one register.
+#[test]
+fn read_outputs_are_tied() -> TestResult {
+    let text = "declare void @\"curium.asm|add.f32 $0, $0, $2; add.f32 $1, $0, $2;|+f,=f,f|\"(ptr, ptr, float)\n";
+    let module = Module::parse(text)?;
+    let definition = instruction::define(&module.functions[0], "add")?;
+    require(&definition, "%t0 = load float, ptr %0\n")?;
+    require(
+        &definition,
+        "\"=f,=f,f,0,~{memory}\"(float %2, float %t0) convergent nounwind",
+    )?;
+    require(&definition, "store float %v0, ptr %0\n")
+}
+
 /// An instruction that the oldest target lacks is an error that names both.
 #[test]
 fn instructions_need_targets() -> TestResult {
