@@ -44,6 +44,10 @@ pub trait GridScope: MemoryScope {}
 #[derive(Clone, Copy, Debug)]
 pub struct BlockScope;
 
+/// The threads of a cluster (`.cluster`): for distributed shared memory. Needs compute capability 9.0.
+#[derive(Clone, Copy, Debug)]
+pub struct ClusterScope;
+
 /// The threads of a device (`.gpu`).
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceScope;
@@ -53,11 +57,16 @@ pub struct DeviceScope;
 pub struct SystemScope;
 
 const BLOCK: u32 = 0;
-const DEVICE: u32 = 1;
+pub(crate) const DEVICE: u32 = 1;
 const SYSTEM: u32 = 2;
+const CLUSTER: u32 = 3;
 
 impl MemoryScope for BlockScope {
     const NUMBER: u32 = BLOCK;
+}
+
+impl MemoryScope for ClusterScope {
+    const NUMBER: u32 = CLUSTER;
 }
 
 impl MemoryScope for DeviceScope {
@@ -74,6 +83,7 @@ impl GridScope for SystemScope {}
 mod sealed {
     pub trait Scope {}
     impl Scope for super::BlockScope {}
+    impl Scope for super::ClusterScope {}
     impl Scope for super::DeviceScope {}
     impl Scope for super::SystemScope {}
 
@@ -167,6 +177,8 @@ macro_rules! update {
             unsafe extern "C" {
                 #[link_name = concat!("curium.atomicrmw|", $operation, "|block|monotonic|", stringify!($ty))]
                 fn in_block(place: *mut $ty, value: $ty) -> $ty;
+                #[link_name = concat!("curium.atomicrmw|", $operation, "|cluster|monotonic|", stringify!($ty))]
+                fn in_cluster(place: *mut $ty, value: $ty) -> $ty;
                 #[link_name = concat!("curium.atomicrmw|", $operation, "|device|monotonic|", stringify!($ty))]
                 fn in_device(place: *mut $ty, value: $ty) -> $ty;
                 #[link_name = concat!("curium.atomicrmw|", $operation, "|system|monotonic|", stringify!($ty))]
@@ -177,6 +189,8 @@ macro_rules! update {
                 BLOCK => unsafe { in_block(place, value) },
                 // SAFETY: the caller guarantees the access.
                 DEVICE => unsafe { in_device(place, value) },
+                // SAFETY: the caller guarantees the access.
+                CLUSTER => unsafe { in_cluster(place, value) },
                 // SAFETY: the caller guarantees the access.
                 _ => unsafe { in_system(place, value) },
             } }
@@ -193,6 +207,8 @@ macro_rules! accesses {
             unsafe extern "C" {
                 #[link_name = concat!("curium.load|block|monotonic|", stringify!($ty))]
                 fn in_block(place: *const $ty) -> $ty;
+                #[link_name = concat!("curium.load|cluster|monotonic|", stringify!($ty))]
+                fn in_cluster(place: *const $ty) -> $ty;
                 #[link_name = concat!("curium.load|device|monotonic|", stringify!($ty))]
                 fn in_device(place: *const $ty) -> $ty;
                 #[link_name = concat!("curium.load|system|monotonic|", stringify!($ty))]
@@ -204,6 +220,8 @@ macro_rules! accesses {
                 // SAFETY: the caller guarantees the access.
                 DEVICE => unsafe { in_device(place) },
                 // SAFETY: the caller guarantees the access.
+                CLUSTER => unsafe { in_cluster(place) },
+                // SAFETY: the caller guarantees the access.
                 _ => unsafe { in_system(place) },
             } }
         }
@@ -214,6 +232,8 @@ macro_rules! accesses {
             unsafe extern "C" {
                 #[link_name = concat!("curium.store|block|monotonic|", stringify!($ty))]
                 fn in_block(place: *mut $ty, value: $ty);
+                #[link_name = concat!("curium.store|cluster|monotonic|", stringify!($ty))]
+                fn in_cluster(place: *mut $ty, value: $ty);
                 #[link_name = concat!("curium.store|device|monotonic|", stringify!($ty))]
                 fn in_device(place: *mut $ty, value: $ty);
                 #[link_name = concat!("curium.store|system|monotonic|", stringify!($ty))]
@@ -224,6 +244,8 @@ macro_rules! accesses {
                 BLOCK => unsafe { in_block(place, value) },
                 // SAFETY: the caller guarantees the access.
                 DEVICE => unsafe { in_device(place, value) },
+                // SAFETY: the caller guarantees the access.
+                CLUSTER => unsafe { in_cluster(place, value) },
                 // SAFETY: the caller guarantees the access.
                 _ => unsafe { in_system(place, value) },
             } }
@@ -280,6 +302,8 @@ macro_rules! integer {
                 unsafe extern "C" {
                     #[link_name = concat!("curium.cmpxchg|block|monotonic|monotonic|", stringify!($ty))]
                     fn in_block(place: *mut $ty, current: $ty, new: $ty) -> $ty;
+                    #[link_name = concat!("curium.cmpxchg|cluster|monotonic|monotonic|", stringify!($ty))]
+                    fn in_cluster(place: *mut $ty, current: $ty, new: $ty) -> $ty;
                     #[link_name = concat!("curium.cmpxchg|device|monotonic|monotonic|", stringify!($ty))]
                     fn in_device(place: *mut $ty, current: $ty, new: $ty) -> $ty;
                     #[link_name = concat!("curium.cmpxchg|system|monotonic|monotonic|", stringify!($ty))]
@@ -290,6 +314,8 @@ macro_rules! integer {
                     BLOCK => unsafe { in_block(place, current, new) },
                     // SAFETY: the caller guarantees the access.
                     DEVICE => unsafe { in_device(place, current, new) },
+                    // SAFETY: the caller guarantees the access.
+                    CLUSTER => unsafe { in_cluster(place, current, new) },
                     // SAFETY: the caller guarantees the access.
                     _ => unsafe { in_system(place, current, new) },
                 } }
@@ -334,6 +360,8 @@ impl Fence {
         intrinsics! {
             block_acq_rel = "curium.fence|block|acq_rel"();
             block_seq_cst = "curium.fence|block|seq_cst"();
+            cluster_acq_rel = "curium.fence|cluster|acq_rel"();
+            cluster_seq_cst = "curium.fence|cluster|seq_cst"();
             device_acq_rel = "curium.fence|device|acq_rel"();
             device_seq_cst = "curium.fence|device|seq_cst"();
             system_acq_rel = "curium.fence|system|acq_rel"();
@@ -344,17 +372,27 @@ impl Fence {
             // SAFETY: a fence has no requirements.
             (Self::AcquireRelease, BLOCK) => unsafe { block_acq_rel() },
             // SAFETY: a fence has no requirements.
+            (Self::AcquireRelease, CLUSTER) => unsafe { cluster_acq_rel() },
+            // SAFETY: a fence has no requirements.
             (Self::AcquireRelease, DEVICE) => unsafe { device_acq_rel() },
             // SAFETY: a fence has no requirements.
             (Self::AcquireRelease, _) => unsafe { system_acq_rel() },
             // SAFETY: a fence has no requirements.
             (Self::Sequential, BLOCK) => unsafe { block_seq_cst() },
             // SAFETY: a fence has no requirements.
+            (Self::Sequential, CLUSTER) => unsafe { cluster_seq_cst() },
+            // SAFETY: a fence has no requirements.
             (Self::Sequential, DEVICE) => unsafe { device_seq_cst() },
             // SAFETY: a fence has no requirements.
             (Self::Sequential, _) => unsafe { system_seq_cst() },
         }
     }
+}
+
+/// A fence for all threads of the device (`__threadfence()`).
+#[inline(always)]
+pub(crate) fn device_fence() {
+    Fence::AcquireRelease.execute::<DeviceScope>();
 }
 
 /// Runs a relaxed operation between the fences of its ordering.

@@ -11,6 +11,7 @@ mod grid;
 mod image;
 mod launch;
 mod load;
+mod tensor;
 
 pub use curium_driver::{
     ByValue, Context, Device, Error, Kernel, LaunchAttributes, Library, Result, Stream, Untyped,

@@ -55,6 +55,27 @@ intrinsics! {
     shuffle_index = "curium.llvm.nvvm.shfl.sync.idx.i32"(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
     ballot = "curium.llvm.nvvm.vote.ballot.sync"(mask: u32, condition: bool) -> u32;
 
+    // The address of the workspace of a cooperative launch, in which CUDA's cooperative groups count the blocks.
+    grid_workspace = "curium.asm|{ .reg .b32 hi, lo; mov.u32 hi, %envreg1; mov.u32 lo, %envreg2; mov.b64 $0, {lo, hi}; }|=l|pure"() -> u64;
+    cluster_barrier = "curium.asm|barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;||"();
+    cluster_ctarank = "curium.asm|mov.u32 $0, %cluster_ctarank;|=r|pure"() -> u32;
+    clusterid_x = "curium.asm|mov.u32 $0, %clusterid.x;|=r|pure"() -> u32;
+    clusterid_y = "curium.asm|mov.u32 $0, %clusterid.y;|=r|pure"() -> u32;
+    clusterid_z = "curium.asm|mov.u32 $0, %clusterid.z;|=r|pure"() -> u32;
+    map_shared = "curium.asm|mapa.u64 $0, $1, $2;|=l,l,r|pure"(address: u64, block: u32) -> u64;
+
+    shared_address = "curium.asm|{ .reg .b64 t; cvta.to.shared.u64 t, $1; cvt.u32.u64 $0, t; }|=r,l|pure"(address: u64) -> u32;
+    mbarrier_init = "curium.asm|mbarrier.init.shared::cta.b64 [$0], $1;|r,r|"(barrier: u32, count: u32);
+    mbarrier_arrive = "curium.asm|mbarrier.arrive.shared::cta.b64 _, [$0];|r|"(barrier: u32);
+    mbarrier_arrive_expect = "curium.asm|mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;|r,r|"(barrier: u32, bytes: u32);
+    // Waits for the end of the phase with this parity.
+    mbarrier_wait = "curium.asm|{ .reg .pred done; WAIT: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; @done bra DONE; bra WAIT; DONE: }|r,r|"(barrier: u32, parity: u32);
+    fence_mbarrier_init = "curium.asm|fence.mbarrier_init.release.cluster;||"();
+    fence_proxy_async = "curium.asm|fence.proxy.async.shared::cta;||"();
+    wgmma_fence = "curium.asm|wgmma.fence.sync.aligned;||"();
+    wgmma_commit = "curium.asm|wgmma.commit_group.sync.aligned;||"();
+    wgmma_wait_1 = "curium.asm|wgmma.wait_group.sync.aligned 1;||"();
+
     dynamic_shared = "curium.shared.dynamic"() -> *mut u8;
     dynamic_shared_size = "curium.asm|mov.u32 $0, %dynamic_smem_size;|=r|pure"() -> u32;
 

@@ -26,7 +26,8 @@
 //! all threads have `&` access. Only a barrier turns one into the other ([`Synced::synced`]).
 //!
 //! Code of a warp ([`Block::warps`]) is the same model one level down: [`Warp`] instead of `Block`, [`Lanes`] instead of `Registers`.
-//! A kernel whose first parameter is a [`Thread`] is element-wise: it has no barriers.
+//! A kernel whose first parameter is a [`Thread`] is element-wise: it has no barriers. One level up are [`Grid`], the code of a cooperative
+//! grid, and [`Cluster`], that of a cluster.
 //!
 //! | CUDA C++ | Rust |
 //! |---|---|
@@ -44,6 +45,11 @@
 //! | `mma.sync` | [`Warp::mma_bf16`] |
 //! | `#pragma unroll` | [`unroll!`] |
 //! | `ldmatrix` | [`Fragments::load`] |
+//! | `this_grid().sync()` | a parameter `Grid<Block<256>>`, and [`GridShared::synced`] |
+//! | `this_cluster().sync()`, `map_shared_rank` | a parameter `Cluster<Block<256>, 2>`, and [`Shared::cluster_synced`](Shared#method.cluster_synced) |
+//! | `cuda::barrier` | [`Barrier`] |
+//! | `cp.async.bulk.tensor` | [`TmaRing::pipeline`], [`Barrier::load`], [`PerBlockTensor::store`] |
+//! | `wgmma.mma_async` | [`TmaRing::multiply`], [`WarpGroup::multiply`] |
 //! | `cp.async` | [`Shared::copy_during`](Shared#method.copy_during) |
 //!
 //! # Outputs
@@ -61,6 +67,10 @@
 //! | [`PerWarpChunk<T, N>`](PerWarpChunk) | warp | `N` adjacent elements |
 //! | [`PerWarpTile<T, ROWS, COLUMNS>`](PerWarpTile) | warp | rows of a matrix |
 //! | [`PerWarpPlaneTile<T, ROWS, COLUMNS, ACROSS>`](PerWarpPlaneTile) | warp | a tile of a matrix |
+//! | [`PerWarpGroupTile<T, COLUMNS>`](PerWarpGroupTile) | warpgroup | a tile of a matrix, for accumulators |
+//! | [`PerBlockTensor<Tile>`](PerBlockTensor) | block | a box of a matrix, to which a tile is copied |
+//! | [`GridShared<T>`](GridShared) | thread of a cooperative grid | every n-th element; all read all of them between barriers |
+//! | [`GridPerBlock<T>`](GridPerBlock) | block of a cooperative grid | an element; all read all of them between barriers |
 //! | `&[Atomic<T>]` | | nothing: all threads access it atomically |
 //!
 //! # Soundness
@@ -86,11 +96,14 @@ extern crate self as curium_kernel;
 mod address;
 mod atomic;
 mod block;
+mod blocks;
 mod by_value;
 mod cache;
+mod cluster;
 mod elements;
 mod fp8;
 mod fragment;
+mod grid;
 mod half;
 mod halo;
 #[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
@@ -99,6 +112,7 @@ mod integer;
 mod intrinsics;
 mod math;
 mod matrix;
+mod mbarrier;
 mod mma;
 mod operand;
 mod output;
@@ -120,23 +134,28 @@ mod table;
 mod texture;
 mod thread;
 mod tile;
+mod tma;
 mod unroll;
 mod vector;
 mod warp;
+mod warpgroup;
 
 pub use bytemuck::AnyBitPattern;
 pub use curium_macros::{KernelByValue as ByValue, kernel, ptx};
 
 pub use crate::atomic::{
-    Atomic, AtomicInteger, AtomicNumber, BlockScope, DeviceScope, GridScope, MemoryScope,
-    SystemScope,
+    Atomic, AtomicInteger, AtomicNumber, BlockScope, ClusterScope, DeviceScope, GridScope,
+    MemoryScope, SystemScope,
 };
 pub use crate::block::Block;
+pub use crate::blocks::{BlockOperand, BlockValues};
 pub use crate::by_value::ByValue;
 pub use crate::cache::{LoadPolicy, LoadWith, StorePolicy, StoreWith};
+pub use crate::cluster::{AtLeastClusterScope, Cluster, ClusterType, ClusterView};
 pub use crate::elements::Elements;
 pub use crate::fp8::{E4m3, E4m3x2, E5m2, E5m2x2};
 pub use crate::fragment::{FragmentTile, Fragments};
+pub use crate::grid::{Grid, GridPerBlock, GridShared};
 pub use crate::half::{Bf16, Bf16x2, F16, F16x2};
 pub use crate::halo::{Border, HaloCells, HaloRow, HaloTile};
 pub use crate::integer::{
@@ -146,6 +165,7 @@ pub use crate::integer::{
 };
 pub use crate::math::{FastMath, Float, Rounded, Rounding};
 pub use crate::matrix::Matrix;
+pub use crate::mbarrier::{Arrived, Barrier, Mbarrier};
 pub use crate::mma::{pack_bf16, pack_f16, unpack_bf16, unpack_f16};
 pub use crate::operand::{LaneOperand, ThreadOperand, WarpOperand};
 pub use crate::output::{
@@ -166,8 +186,16 @@ pub use crate::texture::{
 };
 pub use crate::thread::{SingleThread, Thread};
 pub use crate::tile::Tile;
+pub use crate::tma::{
+    BoxTile, GridConstant, LoadTarget, Loaded, PerBlockTensor, RingStage, SwizzledTile, TensorBox,
+    TensorElement, TensorMap, TensorMapBytes, TensorTile, TmaRing,
+};
 pub use crate::vector::{F32x2, F32x4, F64x2, U32x2, U32x4};
 pub use crate::warp::{Lane, Lanes, PerWarp, Warp};
+pub use crate::warpgroup::{
+    Accumulators, Columns, PerWarpGroupTile, Products, WarpGroup, WarpGroupFragments,
+    WarpGroupOperand, Width,
+};
 
 /// Items that the macros use. Not part of the interface.
 #[doc(hidden)]
@@ -247,10 +275,12 @@ pub mod prelude {
 
     #[doc(no_inline)]
     pub use crate::{
-        AnyBitPattern, Atomic, Block, BlockScope, ByValue, Counters, DeviceScope, DynamicShared,
-        Elements, F32x2, F32x4, F64x2, FastMath, Float, Lane, Lanes, Matrix, PerBlock,
-        PerBlockChunk, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk, PerWarp, PerWarpChunk,
-        PerWarpPlaneTile, PerWarpTile, Position, Registers, Scratch, Shared, Synced, SystemScope,
-        Thread, Tile, U32x2, U32x4, Warp, kernel, ptx, unroll,
+        Accumulators, AnyBitPattern, Atomic, Block, BlockScope, BlockValues, BoxTile, ByValue,
+        Cluster, ClusterScope, Counters, DeviceScope, DynamicShared, Elements, F32x2, F32x4, F64x2,
+        FastMath, Float, Grid, GridPerBlock, GridShared, Lane, Lanes, Matrix, Mbarrier, PerBlock,
+        PerBlockChunk, PerBlockRow, PerBlockTensor, PerBlockTile, PerThread, PerThreadChunk,
+        PerWarp, PerWarpChunk, PerWarpGroupTile, PerWarpPlaneTile, PerWarpTile, Position,
+        Registers, Scratch, Shared, SwizzledTile, Synced, SystemScope, TensorMap, Thread, Tile,
+        TmaRing, U32x2, U32x4, Warp, WarpGroup, WarpGroupFragments, kernel, ptx, unroll,
     };
 }

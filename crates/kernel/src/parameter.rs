@@ -17,7 +17,7 @@ use crate::scope::Launch;
     label = "not a parameter type",
     note = "inputs: `ByValue` types such as `f32`, slices `&[T]` and `Matrix<T>` of types that are `AnyBitPattern`",
     note = "textures: `Texture1D<T>`, `Texture2D<T>`, `Texture3D<T>`, `Texture1DArray<T>`, `Texture2DArray<T>`, `TextureCube<T>`, and `Surface2D<T>`",
-    note = "outputs: `PerThread<T>`, `PerThreadChunk<T, N>`, `PerBlock<T>`, `PerBlockRow<T>`, `PerBlockTile<T, ROWS, COLUMNS>`, `PerWarpTile<T, ROWS, COLUMNS>`, `&[Atomic<T>]`",
+    note = "outputs: `PerThread<T>`, `PerThreadChunk<T, N>`, `PerBlock<T>`, `PerBlockRow<T>`, `PerBlockTile<T, ROWS, COLUMNS>`, `PerWarpTile<T, ROWS, COLUMNS>`, `&[Atomic<T>]`, `GridShared<T>` in a cooperative grid",
     note = "shared memory: `Shared<T>`, `Counters<N>`, `Scratch<T>` under these names, or `DynamicShared<T>`"
 )]
 #[doc(hidden)]
@@ -67,6 +67,12 @@ pub(crate) enum Kind {
     PerBlockChunk,
     PerWarpChunk,
     PerWarpPlaneTile,
+    GridShared,
+    GridPerBlock,
+    TensorMap,
+    PerBlockTensor,
+    PerWarpGroupTile,
+    TmaRing,
 }
 
 /// The grids for which a parameter divides its memory correctly.
@@ -109,6 +115,11 @@ impl Word {
     /// A value.
     pub(crate) const fn value<T>() -> Self {
         Self::with_flag::<T>(b'v')
+    }
+
+    /// A value that the host passes by value and the kernel receives by its address.
+    pub(crate) const fn grid_constant<T>() -> Self {
+        Self::with_flag::<T>(b'g')
     }
 
     /// A pointer to memory that other threads may write.
@@ -175,7 +186,7 @@ impl Description {
     }
 
     pub(crate) const fn is_dynamic_shared(&self) -> bool {
-        matches!(self.kind, Kind::DynamicShared)
+        matches!(self.kind, Kind::DynamicShared | Kind::TmaRing)
     }
 
     pub(crate) const fn extents(&self) -> [u32; 6] {

@@ -112,6 +112,56 @@
 //!     of blocks allocates no memory: addresses and failures would differ between threads.
 //! 21. Memory that threads of a block exchange is not `noalias`; inputs, and outputs whose elements one thread accesses, are.
 //!
+//! # Grids and clusters
+//!
+//! 22. **Code of a grid computes with values that are the same in all blocks.** It is rule 1, one level up: its values come from parameters,
+//!     `gridDim`, memory that nobody writes at that time, and views between two grid barriers. What differs between blocks stays in
+//!     closures, which are `Fn + Sync`, and leaves them only as [`BlockValues`](crate::BlockValues), which implement nothing but `Copy`. A
+//!     [`Grid`](crate::Grid) is not `Sync`, so code of blocks has no grid barrier. By induction all blocks reach the same grid barriers in the same
+//!     order: the k-th barrier of each block is the same place of the code, and the phases of the counter are its numbers. The same holds
+//!     for a [`Cluster`](crate::Cluster) and the blocks of one cluster. (`grid_barrier_in_code_of_a_block`, `block_index_in_code_of_the_grid`,
+//!     `block_values_as_a_condition`, `cluster_barrier_in_code_of_a_block`, `blocks_decide_together`)
+//! 23. **A handle of memory has one meaning in all blocks.** Code of blocks receives copies of handles, by references whose lifetime it does
+//!     not know. So an exchange of two handles in some blocks only ends with the code, and is unknown to the code of the grid.
+//!     (`handle_kept_by_code_of_a_block`, `handles_exchanged_in_one_block`)
+//! 24. **Memory of a grid is either owned in parts or shared**, as that of a block (rule 6): [`GridShared`](crate::GridShared) and
+//!     [`GridPerBlock`](crate::GridPerBlock) are borrowed mutably between two grid barriers. A grid barrier is a block barrier, a fence of the device,
+//!     an atomic counter and the same in reverse, so writes before it happen before reads after it. Each buffer has one partition (rule 7), and is
+//!     not `noalias` (rule 21). (`grid_view_returned`, `grid_memory_filled_while_read`)
+//! 25. **All blocks of a grid are resident.** The launcher launches a kernel with a [`Grid`](crate::Grid) cooperatively, whatever attributes are
+//!     passed, and the driver refuses grids that are too large. The counter is in the workspace that the driver reserves for cooperative launches,
+//!     initially zero, and is zero but for its highest bit after each barrier, so a launch needs no preparation.
+//!     (`grid_that_is_not_resident_is_an_error`)
+//! 26. **A block does not exit while others access its memory.** References to the memory of other blocks exist only within
+//!     [`Shared::cluster_synced`](crate::Shared#method.cluster_synced), which ends with a cluster barrier, and begins with one, after which all blocks of the
+//!     cluster run. `mapa` returns the same address for a variable of a block in all blocks of the cluster. Atomics need a scope that
+//!     includes the cluster. (`cluster_view_returned`, `block_scope_in_a_cluster`)
+//!
+//! # Asynchronous copies and products
+//!
+//! 27. **A barrier in shared memory is used by all threads in the same phase.** [`Barrier::arrive`](crate::Barrier::arrive) consumes the barrier, and
+//!     returns an [`Arrived`](crate::Arrived) that owns it until it has waited. `mem::forget` of either loses the barrier, and nobody can arrive or wait
+//!     again. Memory that is read after the wait is borrowed from the arrival on. (`arrived_twice`, `read_before_the_wait`,
+//!     `barrier_initialized_twice`)
+//! 28. **Nobody accesses the target of a copy in flight.** The tiles of [`Barrier::load`](crate::Barrier::load) are borrowed until the method has
+//!     waited. A [`TmaRing`](crate::TmaRing) counts the phases of its stages: a stage is copied to after all warps have released it, which is after the
+//!     code with its view has returned, and its view exists after the copies are complete. The methods start as many copies as they
+//!     wait for, so none is in flight when they return, and none when the block exits. Code gets views with a lifetime that it does not know.
+//!     (`tile_used_during_a_copy`, `ring_view_returned`, `two_rings`)
+//! 29. **Generic and asynchronous accesses are ordered.** Writes of threads to a tile come before a copy from or to it by a proxy fence in each
+//!     thread and a block barrier. Copies come before reads by the wait of each reader at the mbarrier. Reads of a stage come before the next copy to
+//!     it by the arrivals at its empty barrier.
+//! 30. **A tensor map describes the memory and the tile.** The launcher creates it from the borrowed buffer: the type of elements, the box and the
+//!     swizzle are constants of the tile, and TMA checks the bounds. Coordinates saturate at 32 bits, beyond the largest size, so that none wraps into
+//!     the matrix. A block stores to its own box only. (`tensor_map_of_another_tile`, `wrong_tensors_are_errors`)
+//! 31. **Operands and accumulators of a product are not used before the wait.** Only [`Products`](crate::Products) start products. Whoever creates one
+//!     owns the accumulators until it has waited, and its operands are views that outlive `'s`: they are not overwritten before
+//!     [`WarpGroup::multiply`](crate::WarpGroup::multiply) has waited, or [`TmaRing::multiply`](crate::TmaRing::multiply) has released the stage. The wait
+//!     returns the accumulators as results of the instruction, so no pass moves an access before it. Operands come from copies only, so no
+//!     proxy fence is needed. (`accumulators_opened`, `operand_kept`, `products_kept`)
+//! 32. **A warpgroup executes its products together.** [`WarpGroup`](crate::WarpGroup) is a [`Warp`](crate::Warp) of 128 threads: its code has the same
+//!     values in all of them, and is `Fn + Sync` (rule 3). (`product_in_code_of_a_thread`)
+//!
 //! # Tiles, pipelines, textures
 //!
 //! 33. **Halo tiles are divided as other tiles are**: by the number of the cell, modulo the number of threads (rule 7). An index is checked

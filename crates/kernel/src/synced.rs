@@ -5,7 +5,7 @@ use crate::shared::{Shared, SharedType};
 
 /// Memory of a block that all of its threads can read between two barriers.
 ///
-/// The trait is implemented for `&mut Shared<…>` and for tuples of up to four of them.
+/// The trait is implemented for `&mut Shared<…>` and for tuples of up to four of them. `()` is no memory.
 ///
 /// # Safety
 ///
@@ -68,6 +68,14 @@ unsafe impl<T: SharedType> Synced for &mut Shared<T> {
         // SAFETY: any bytes are a `T`, and nobody writes them while they are borrowed.
         unsafe { &*self.as_ptr() }
     }
+}
+
+// SAFETY: there is no memory.
+unsafe impl Synced for () {
+    type View<'v> = ();
+
+    #[inline(always)]
+    unsafe fn view<'v>(self) -> Self::View<'v> {}
 }
 
 macro_rules! tuples {

@@ -13,7 +13,7 @@ const VERSION: u32 = 1;
 #[repr(C)]
 pub struct KernelTable<const N: usize> {
     version: u32,
-    /// 0 for element-wise kernels, 1 for kernels of blocks.
+    /// 0 for element-wise kernels, 1 for kernels of blocks, 2 of cooperative grids, and 3 of clusters.
     scope: u32,
     block: [u32; 3],
     cluster: [u32; 3],
@@ -46,13 +46,13 @@ impl<const N: usize> KernelTable<N> {
         }
         assert!(
             dynamic <= 1,
-            "a kernel has at most one `DynamicShared` parameter, because all of them would be the same memory"
+            "a kernel has at most one `DynamicShared` or `TmaRing` parameter, because all of them would be the same memory"
         );
         Self {
             version: VERSION,
-            scope: S::IS_BLOCK as u32,
+            scope: S::KIND,
             block: S::BLOCK,
-            cluster: [0; 3],
+            cluster: S::CLUSTER,
             max_threads: 0,
             min_blocks: 0,
             source,

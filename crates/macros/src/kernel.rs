@@ -383,7 +383,6 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
     let call = Ident::new("call", Span::mixed_site());
     let context = Ident::new("context", Span::mixed_site());
     let shared_bytes = Ident::new("shared_bytes", Span::mixed_site());
-    let [x, y, z] = ["x", "y", "z"].map(|name| Ident::new(name, Span::mixed_site()));
     quote! {
         ::curium_kernel::__host! {
             #(#configuration)*
@@ -440,7 +439,7 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
                 /// Returns the number of blocks that fill the device, with this number of bytes of dynamic shared memory in each: a grid
                 /// for a kernel with grid-stride loops.
                 ///
-                /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
+                /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessor`, or `cuOccupancyMaxActiveClusters` for a kernel of clusters.
                 ///
                 /// # Errors
                 ///
@@ -450,8 +449,7 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
                     #context: &::curium_kernel::host::Context,
                     #shared_bytes: ::core::primitive::usize,
                 ) -> ::curium_kernel::host::Result<::core::primitive::u32> {
-                    let [#x, #y, #z] = <#scope as ::curium_kernel::__private::Scope>::BLOCK;
-                    self.__function.suggested_blocks(#context, #x * #y * #z, #shared_bytes)
+                    self.__function.suggested_blocks::<#scope>(#context, #shared_bytes)
                 }
 
                 /// Launches the kernel like `launch`, with launch attributes such as a priority or a cluster size.

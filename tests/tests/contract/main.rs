@@ -108,6 +108,8 @@ mod resource_table;
 mod returned;
 #[cfg(not(miri))]
 mod rust_kernel;
+#[cfg(not(miri))]
+mod rust_kernel_hopper;
 mod schedule;
 mod snapshot;
 mod soak;

@@ -7,6 +7,7 @@ use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut
 
 use crate::atomic::{Atomic, AtomicNumber, GridScope};
 use crate::by_value::ByValue;
+use crate::grid::{GridPerBlock, GridShared};
 use crate::matrix::Matrix;
 use crate::output::{
     PerBlock, PerBlockChunk, PerBlockRow, PerBlockTile, PerThread, PerThreadChunk, PerWarpChunk,
@@ -14,6 +15,8 @@ use crate::output::{
 };
 use crate::parameter::Parameter;
 use crate::shared::DynamicShared;
+use crate::tma::{RingStage, TmaRing, ring_bytes};
+use crate::warpgroup::PerWarpGroupTile;
 
 /// The words of a parameter.
 #[doc(hidden)]
@@ -29,12 +32,13 @@ pub struct Words<P: Parameter> {
 /// |---|---|
 /// | a [`ByValue`] type | exactly that type |
 /// | `&[T]` | `&buffer`, `&view`, or a view |
-/// | `PerThread<T>`, `PerThreadChunk<T, N>`, `PerBlock<T>`, `PerBlockChunk<T, N>`, `PerWarpChunk<T, N>`, `PerWarpTile<…>`, `&[Atomic<T>]` | `&mut buffer`, or a mutable view |
-/// | `Matrix<T>` | [`RowMajor`] of what `&[T]` takes |
-/// | `PerBlockRow<T>`, `PerBlockTile<…>`, `PerWarpPlaneTile<…>` | [`RowMajor`] of what `PerThread<T>` takes |
+/// | `PerThread<T>`, `PerThreadChunk<T, N>`, `PerBlock<T>`, `PerBlockChunk<T, N>`, `PerWarpChunk<T, N>`, `PerWarpTile<…>`, `&[Atomic<T>]`, `GridShared<T>`, `GridPerBlock<T>` | `&mut buffer`, or a mutable view |
+/// | `Matrix<T>`, `TensorMap<…>` | [`RowMajor`] of what `&[T]` takes |
+/// | `PerBlockRow<T>`, `PerBlockTile<…>`, `PerWarpPlaneTile<…>`, `PerWarpGroupTile<…>`, `PerBlockTensor<…>` | [`RowMajor`] of what `PerThread<T>` takes |
 /// | `Texture2D<T>`, … | `&Texture` |
 /// | `Surface2D<T>` | `&Surface` |
 /// | `DynamicShared<T>` | the number of elements in each block, as `usize` |
+/// | `TmaRing<S>` | the number of stages, as `usize`, at least 2 |
 ///
 /// # Safety
 ///
@@ -43,7 +47,7 @@ pub struct Words<P: Parameter> {
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "does not match the parameter `{P}`",
     note = "for `&[T]`, pass `&buffer` or a view; for an output or `&[Atomic<T>]`, pass `&mut buffer` or a mutable view; the element type must be `T`",
-    note = "for `Matrix<T>`, `PerBlockRow<T>` and `PerBlockTile<…>`, pass `RowMajor::new(…, rows, columns)`",
+    note = "for `Matrix<T>`, `TensorMap<…>`, `PerBlockRow<T>` and `PerBlockTile<…>`, pass `RowMajor::new(…, rows, columns)`",
     note = "for a number, pass exactly that type: `3_u32` for `u32`, `1.0_f32` for `f32`"
 )]
 pub unsafe trait Argument<P: Parameter> {
@@ -116,6 +120,13 @@ impl<B> RowMajor<B> {
     }
 }
 
+impl<B> RowMajor<B> {
+    /// Returns the buffer, the rows and the columns.
+    pub(super) fn into_parts(self) -> (B, usize, usize) {
+        (self.buffer, self.rows, self.columns)
+    }
+}
+
 /// A number that is passed by value.
 #[doc(hidden)]
 pub struct Value<T>(T);
@@ -166,6 +177,37 @@ unsafe impl<T: AnyBitPattern> Argument<DynamicShared<T>> for usize {
 // SAFETY: the kernel reads the size from a special register.
 unsafe impl<T: AnyBitPattern> PreparedArgument<DynamicShared<T>> for SharedBytes {
     unsafe fn bind(&mut self, _: &mut AccessGuard<'_>) -> Result<Words<DynamicShared<T>>> {
+        Ok(Words {
+            first: (),
+            second: (),
+            third: (),
+        })
+    }
+
+    unsafe fn launched(&mut self, _: &mut AccessGuard<'_>) {}
+
+    fn shared_bytes(&self) -> u32 {
+        self.0
+    }
+}
+
+// SAFETY: the launch reserves the bytes of the stages.
+unsafe impl<S: RingStage> Argument<TmaRing<S>> for usize {
+    type Prepared = SharedBytes;
+
+    fn prepare(self) -> Result<SharedBytes, String> {
+        if self < 2 {
+            return Err(format!("{self} stages: a ring has at least two"));
+        }
+        ring_bytes::<S>(self)
+            .map(SharedBytes)
+            .ok_or_else(|| format!("{self} stages do not fit in shared memory"))
+    }
+}
+
+// SAFETY: the kernel computes the number of stages from the size, which it reads from a special register.
+unsafe impl<S: RingStage> PreparedArgument<TmaRing<S>> for SharedBytes {
+    unsafe fn bind(&mut self, _: &mut AccessGuard<'_>) -> Result<Words<TmaRing<S>>> {
         Ok(Words {
             first: (),
             second: (),
@@ -348,6 +390,8 @@ linear!([T: AnyBitPattern] PerThread<T>, T, rows of 1, DeviceSliceMut, AsDeviceS
 linear!([T: AnyBitPattern, const N: usize] PerThreadChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 linear!([T: AnyBitPattern, const N: usize] PerBlockChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 linear!([T: AnyBitPattern, const N: usize] PerWarpChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!([T: AnyBitPattern] GridPerBlock<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!([T: AnyBitPattern] GridShared<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 linear!([T: AnyBitPattern] PerBlock<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 linear!(['k, T: AtomicNumber, S: GridScope] &'k [Atomic<T, S>], T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 
@@ -396,6 +440,7 @@ macro_rules! matrix {
 }
 
 matrix!([T: AnyBitPattern] Matrix<T>, DeviceSlice, AsDeviceSlice, as_device_slice, &'b);
+matrix!([T: AnyBitPattern, const C: usize] PerWarpGroupTile<T, C>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 matrix!([T: AnyBitPattern] PerBlockRow<T>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 matrix!([T: AnyBitPattern, const R: usize, const C: usize] PerBlockTile<T, R, C>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
 matrix!([T: AnyBitPattern, const R: usize, const C: usize, const A: usize] PerWarpPlaneTile<T, R, C, A>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);

@@ -5,6 +5,8 @@ use std::fmt;
 use curium_driver::{Dimensions, LaunchConfig};
 
 use crate::block::Block;
+use crate::cluster::Cluster;
+use crate::grid::Grid;
 use crate::scope::{ELEMENT_WISE_BLOCK, Scope};
 use crate::thread::Thread;
 
@@ -86,5 +88,30 @@ impl<const X: u32, const Y: u32, const Z: u32> HostScope for Block<X, Y, Z> {
             return Ok(None);
         }
         Ok(Some(LaunchConfig::new(grid.dimensions, (X, Y, Z))))
+    }
+}
+
+impl<const X: u32, const Y: u32, const Z: u32> HostScope for Grid<Block<X, Y, Z>> {
+    type Grid = Blocks;
+
+    fn configuration(grid: Blocks) -> Result<Option<LaunchConfig>, String> {
+        Block::<X, Y, Z>::configuration(grid)
+    }
+}
+
+impl<const X: u32, const Y: u32, const Z: u32, const CX: u32, const CY: u32, const CZ: u32>
+    HostScope for Cluster<Block<X, Y, Z>, CX, CY, CZ>
+{
+    type Grid = Blocks;
+
+    fn configuration(grid: Blocks) -> Result<Option<LaunchConfig>, String> {
+        let Dimensions { x, y, z } = grid.dimensions;
+        if !(x.is_multiple_of(CX) && y.is_multiple_of(CY) && z.is_multiple_of(CZ)) {
+            let cluster = Dimensions::from((CX, CY, CZ));
+            return Err(format!(
+                "the grid is {grid}, which is not a multiple of the cluster {cluster}"
+            ));
+        }
+        Block::<X, Y, Z>::configuration(grid)
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 
 use curium_driver::hazard::AccessGuard;
-use curium_driver::sys::CUlaunchAttributeID;
+use curium_driver::sys::{CUlaunchAttributeID, CUresult};
 use curium_driver::{
     Arguments as DriverArguments, Error, LaunchAttributes, LaunchConfig, Result, Stream, Untyped,
 };
@@ -99,13 +99,21 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Checks that the attributes do not let the kernel run concurrently with work that uses its arguments.
-    fn check_attributes(&self) -> Result<()> {
+    /// Checks that the attributes do not let the kernel run concurrently with work that uses its arguments, and do not change the size of the
+    /// clusters of a kernel whose type has one.
+    fn check_attributes(&self, has_clusters: bool) -> Result<()> {
         let Some(attributes) = self.attributes else {
             return Ok(());
         };
         for attribute in attributes.as_raw() {
             match attribute.id {
+                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+                | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
+                    if has_clusters =>
+                {
+                    let reason = "the size of the cluster is that of the kernel's `Cluster<…>`";
+                    return Err(Error::argument(self.operation, reason));
+                }
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_IGNORE
                 | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
                 | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE
@@ -173,7 +181,7 @@ pub unsafe fn launch<S: HostScope, P, K, A: Arguments<P>>(
     grid: S::Grid,
     arguments: A,
 ) -> Result<()> {
-    call.check_attributes()?;
+    call.check_attributes(S::CLUSTER != [0; 3])?;
     let prepared = arguments.prepare(call)?;
     let configuration =
         S::configuration(grid).map_err(|reason| Error::argument(call.operation, reason))?;
@@ -183,20 +191,55 @@ pub unsafe fn launch<S: HostScope, P, K, A: Arguments<P>>(
     };
     call.check_grid(&config, A::PARAMETERS)?;
     let config = config.with_shared_bytes(A::shared_bytes(&prepared));
+    function.allow_shared_bytes(stream.context(), config.shared_bytes)?;
     let arguments = Bound::<A, P> {
         prepared,
         _parameters: PhantomData,
     };
-    match call.attributes {
-        // SAFETY: the kernel is safe code, and receives what its parameters require: the caller guarantees the types, and the grid, the sizes
-        // and the borrows were checked.
-        None => unsafe { function.kernel().launch(stream, config, arguments) },
-        // SAFETY: as without attributes, which `check_attributes` limits to those that do not change the order of work.
-        Some(attributes) => unsafe {
-            function
-                .kernel()
-                .launch_with(stream, config, attributes, arguments)
-        },
+    let attributes = match call.attributes {
+        None if !S::IS_COOPERATIVE => {
+            // SAFETY: the kernel is safe code, and receives what its parameters require: the caller guarantees the types, and the grid, the sizes
+            // and the borrows were checked.
+            return unsafe { function.kernel().launch(stream, config, arguments) };
+        }
+        None => LaunchAttributes::new(),
+        Some(attributes) => *attributes,
+    };
+    let attributes = if S::IS_COOPERATIVE {
+        attributes.with_cooperative(true)
+    } else {
+        attributes
+    };
+    // SAFETY: as without attributes, which `check_attributes` limits to those that do not change the order of work.
+    let launched = unsafe {
+        function
+            .kernel()
+            .launch_with(stream, config, &attributes, arguments)
+    };
+    launched.map_err(|error| explain::<S, K>(error, function, call, stream, &config))
+}
+
+/// Adds the maximum to the error of a cooperative launch with too many blocks.
+#[cold]
+fn explain<S: HostScope, K>(
+    error: Error,
+    function: &Function<K>,
+    call: &Call<'_>,
+    stream: &Stream,
+    config: &LaunchConfig,
+) -> Error {
+    let is_too_large = error.code() == Some(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+    let maximum = is_too_large
+        .then(|| function.suggested_blocks::<S>(stream.context(), config.shared_bytes as usize));
+    match maximum {
+        Some(Ok(maximum)) => Error::argument(
+            call.operation,
+            format!(
+                "the grid has {} blocks, and at most {maximum} are resident at the same time, which a cooperative grid requires",
+                config.grid.total()
+            ),
+        ),
+        _ => error,
     }
 }
 

@@ -2,9 +2,15 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use curium_driver::{Context, Device, DeviceAttribute, Error, Kernel, Library, Result, Untyped};
+use curium_driver::{
+    Context, Device, DeviceAttribute, Dimensions, Error, Kernel, LaunchAttributes, LaunchConfig,
+    Library, Result, Untyped,
+};
 
+use crate::scope::Scope;
 use crate::table::KernelTable;
 
 /// A function of the PTX that was compiled from the kernel `K`.
@@ -13,6 +19,8 @@ use crate::table::KernelTable;
 #[doc(hidden)]
 pub struct Function<K> {
     kernel: Kernel<Untyped>,
+    /// `true` once the kernel may use all shared memory of a block.
+    allows_large_shared: Arc<AtomicBool>,
     _kernel: PhantomData<fn(K)>,
 }
 
@@ -29,6 +37,7 @@ impl<K> Function<K> {
     pub unsafe fn new(library: &Library, name: &str) -> Result<Self> {
         Ok(Self {
             kernel: library.untyped_kernel(name)?,
+            allows_large_shared: Arc::new(AtomicBool::new(false)),
             _kernel: PhantomData,
         })
     }
@@ -39,20 +48,52 @@ impl<K> Function<K> {
         &self.kernel
     }
 
-    /// Returns the number of blocks of `threads` threads that fill the device.
+    /// Opts in to more than 48 KiB of dynamic shared memory, if a launch needs it.
+    ///
+    /// The limit is set once, to all that the device has besides the kernel's static shared memory, so that concurrent launches do not lower
+    /// it for each other.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::max_active_blocks`].
-    pub fn suggested_blocks(
+    /// As for [`Kernel::set_max_dynamic_shared_bytes`].
+    pub fn allow_shared_bytes(&self, context: &Context, bytes: u32) -> Result<()> {
+        const WITHOUT_OPT_IN: u32 = 48 << 10;
+        if bytes <= WITHOUT_OPT_IN || self.allows_large_shared.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let device = context.device();
+        let limit: usize = device.attribute(DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let remaining = limit.saturating_sub(self.kernel.static_shared_bytes(device)?);
+        self.kernel
+            .set_max_dynamic_shared_bytes(device, u32::try_from(remaining).unwrap_or(u32::MAX))?;
+        self.allows_large_shared.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Returns the number of blocks that fill the device.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::max_active_blocks`] and [`Kernel::active_clusters`].
+    pub fn suggested_blocks<S: Scope>(
         &self,
         context: &Context,
-        threads: u32,
         shared_bytes: usize,
     ) -> Result<u32> {
+        self.allow_shared_bytes(context, u32::try_from(shared_bytes).unwrap_or(u32::MAX))?;
+        let [x, y, z] = S::BLOCK;
+        if S::CLUSTER != [0; 3] {
+            let [cx, cy, cz] = S::CLUSTER;
+            let cluster = Dimensions::from((cx, cy, cz));
+            let config = LaunchConfig::new(cluster, (x, y, z))
+                .with_shared_bytes(u32::try_from(shared_bytes).unwrap_or(u32::MAX));
+            let attributes = LaunchAttributes::new().with_cluster(cluster);
+            let clusters = self.kernel.active_clusters(context, config, &attributes)?;
+            return Ok(clusters.max(1).saturating_mul(cx * cy * cz));
+        }
         let resident = self
             .kernel
-            .max_active_blocks(context, threads, shared_bytes)?;
+            .max_active_blocks(context, x * y * z, shared_bytes)?;
         let multiprocessors: u32 = context
             .device()
             .attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)?;
@@ -64,6 +105,7 @@ impl<K> Clone for Function<K> {
     fn clone(&self) -> Self {
         Self {
             kernel: self.kernel.clone(),
+            allows_large_shared: Arc::clone(&self.allows_large_shared),
             _kernel: PhantomData,
         }
     }
