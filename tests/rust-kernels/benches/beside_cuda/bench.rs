@@ -48,11 +48,25 @@ impl Twin<'_> {
         block: impl Into<Dimensions>,
         arguments: ArgumentList<'_>,
     ) -> Result<()> {
-        // SAFETY: the sources are a part of this program, and each entry of the table passes what its twin in CUDA C++ requires.
-        unsafe {
+        self.launch_with_shared(grid, block, 0, arguments)
+    }
+
+    /// Launches the kernel with dynamic shared memory.
+    pub(crate) fn launch_with_shared(
+        &self,
+        grid: impl Into<Dimensions>,
+        block: impl Into<Dimensions>,
+        shared_bytes: u32,
+        arguments: ArgumentList<'_>,
+    ) -> Result<()> {
+        if shared_bytes > 48 << 10 {
+            let device = self.stream.context().device();
             self.kernel
-                .launch(self.stream, LaunchConfig::new(grid, block), arguments)
-        }?;
+                .set_max_dynamic_shared_bytes(device, shared_bytes)?;
+        }
+        let config = LaunchConfig::new(grid, block).with_shared_bytes(shared_bytes);
+        // SAFETY: the sources are a part of this program, and each entry of the table passes what its twin in CUDA C++ requires.
+        unsafe { self.kernel.launch(self.stream, config, arguments) }?;
         Ok(())
     }
 }
@@ -181,7 +195,7 @@ pub(crate) struct Comparison<'a, O> {
     /// Sets the outputs before a launch whose results are compared, if kernels read them.
     pub(crate) prepare: &'a dyn Fn(&mut O) -> Result<()>,
     /// Returns the kernel in Rust.
-    pub(crate) kernel: &'a dyn Fn(&Kernels) -> &Kernel<Untyped>,
+    pub(crate) kernel: &'a dyn Fn(&'a Kernels) -> &'a Kernel<Untyped>,
     /// Launches the kernel in Rust.
     pub(crate) rust: &'a dyn Fn(&Kernels, &Stream, &mut O) -> curium_driver::Result<()>,
     /// Launches the kernel in CUDA C++.
@@ -258,10 +272,10 @@ impl Bench {
     }
 
     /// Compares the outputs, and measures the times.
-    pub(crate) fn compare<O: Outputs>(
-        &self,
+    pub(crate) fn compare<'a, O: Outputs>(
+        &'a self,
         entry: &Entry,
-        mut comparison: Comparison<'_, O>,
+        mut comparison: Comparison<'a, O>,
     ) -> Result<Row> {
         let mut variants = Vec::new();
         let mut row = Row::new(entry.name);

@@ -5,12 +5,14 @@
 mod algorithms;
 mod features;
 mod gemm;
+mod hopper;
 mod learning;
 mod numeric;
 mod signal;
 mod sorting;
 mod sparse;
 
+use curium_driver::ComputeCapability;
 use curium_kernel::{F32x2, F32x4, U32x4};
 use curium_memory::DeviceBuffer;
 
@@ -28,6 +30,13 @@ pub(crate) struct Entry {
     pub(crate) run: fn(&Bench, &Entry) -> Result<Row>,
 }
 
+impl Entry {
+    /// Returns `true` if the kernel runs on a device. Those in files with the suffix `_hopper` were compiled for the target `sm_90a`.
+    pub(crate) fn runs_on(&self, capability: ComputeCapability) -> bool {
+        !self.source.ends_with("_hopper.cu") || (capability.major, capability.minor) == (9, 0)
+    }
+}
+
 /// The files in CUDA C++.
 pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("algorithms.cu", include_str!("../../cuda/algorithms.cu")),
@@ -39,6 +48,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("signal.cu", include_str!("../../cuda/signal.cu")),
     ("sorting.cu", include_str!("../../cuda/sorting.cu")),
     ("sparse.cu", include_str!("../../cuda/sparse.cu")),
+    ("gemm_hopper.cu", include_str!("../../cuda/gemm_hopper.cu")),
 ];
 
 /// Returns all entries, in the order of the table.
@@ -52,6 +62,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Entry> {
         learning::ENTRIES,
         gemm::ENTRIES,
         features::ENTRIES,
+        hopper::ENTRIES,
     ]
     .into_iter()
     .flatten()

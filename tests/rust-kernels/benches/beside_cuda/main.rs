@@ -122,7 +122,8 @@ fn measure(options: &Options, device: &Device) -> Result<Report> {
     let bench = Bench::new(device, twins, options.is_small)?;
     let mut report = Report::new(device, &bench)?;
     println!("{}", report.header());
-    for entry in entries::all() {
+    let capability = device.compute_capability()?;
+    for entry in entries::all().filter(|entry| entry.runs_on(capability)) {
         let is_selected = |filter: &String| entry.name.contains(&**filter);
         if options.filters.is_empty() || options.filters.iter().any(is_selected) {
             let row = bench
