@@ -61,7 +61,7 @@
 //!     #[kernel]
 //!     pub fn saxpy(t: Thread, a: f32, x: &[f32], mut y: PerThread<f32>) {
 //!         if let Some(y) = y.get(&t) {
-//!             *y = a * x[t.index()] + *y;
+//!             *y += a * x[t.index()];
 //!         }
 //!     }
 //! }

@@ -7,7 +7,7 @@ mod kernels {
     #[kernel]
     pub fn saxpy(t: Thread, a: f32, x: &[f32], mut y: PerThread<f32>) {
         if let Some(y) = y.get(&t) {
-            *y = a * x[t.index()] + *y;
+            *y += a * x[t.index()];
         }
     }
 }
