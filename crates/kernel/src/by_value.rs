@@ -71,7 +71,6 @@ unsafe impl<T: ByValue, const N: usize> ByValue for [T; N] {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::parameter::Parameter;
 
     #[derive(Clone, Copy, curium_macros::KernelByValue)]
