@@ -319,12 +319,12 @@ pub fn mandelbrot(block: Block<16, 16>, view: View, mut image: PerBlockTile<u32,
 pub fn stencil(block: Block<32, 8>, x: Matrix<f32>, rate: f32, mut y: PerBlockTile<f32, 8, 32>) {
     y.for_each(&block, |position, y| {
         let (r, c) = (position.row, position.column);
-        let center = x[(r, c)];
-        *y = if r > 0 && r + 1 < x.rows() && c > 0 && c + 1 < x.columns() {
+        let is_inside = r > 0 && r + 1 < x.rows() && c > 0 && c + 1 < x.columns();
+        *y = if is_inside {
             let neighbors = x[(r - 1, c)] + x[(r + 1, c)] + x[(r, c - 1)] + x[(r, c + 1)];
-            rate.mul_add(4.0_f32.mul_add(-center, neighbors), center)
+            rate.mul_add(4.0_f32.mul_add(-x[(r, c)], neighbors), x[(r, c)])
         } else {
-            center
+            x[(r, c)]
         };
     });
 }

@@ -10,7 +10,7 @@ use curium_sys::{
 };
 use curium_tests::{Gate, on_driver};
 
-use super::{INVALID_VALUE, OK, in_context};
+use super::{OK, in_context};
 
 /// Writes the element `tid` of a texture of a buffer to the address.
 const READ: &std::ffi::CStr = c".version 7.8
