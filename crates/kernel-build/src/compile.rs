@@ -334,7 +334,7 @@ impl Build<'_> {
 
     /// Compiles LLVM IR to PTX.
     fn back_end(&self, device: &Path, target: &Target) -> Result<String> {
-        let optimized = self.work.join(format!("{target}.bc"));
+        let optimized = self.work.join(format!("{target}.ll"));
         let ptx = self.work.join(format!("{target}.ptx"));
         let cpu = format!("-mcpu={target}");
         let features = format!("-mattr={}", target.feature());
@@ -349,9 +349,11 @@ impl Build<'_> {
                 .arg("-disable-licm-promotion")
                 .args([&cpu, &features])
                 .arg(device)
-                .arg("-o")
+                .args(["-S", "-o"])
                 .arg(&optimized),
         )?;
+        let text = fs::read_to_string(&optimized).map_err(Error::file(&optimized))?;
+        fs::write(&optimized, rewrite::copy_by_vectors(&text)).map_err(Error::file(&optimized))?;
         let contraction = if self.options.contract {
             "-fp-contract=fast"
         } else {

@@ -33,6 +33,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 
 use self::copy::Copy;
+pub(crate) use self::copy::copy_by_vectors;
 use self::location::{Location, Locations};
 use self::names::{Names, readable};
 use self::panic::Panic;

@@ -1,7 +1,9 @@
-//! Copies of memory whose length is known at run time only, such as `copy_from_slice`.
+//! Copies of memory: those whose length is known at run time only, such as `copy_from_slice`, and those of a few vectors.
 //!
-//! LLVM's back end for NVPTX copies single bytes. The functions here copy words of the copy's alignment and the remaining bytes, of which LLVM
+//! For the former, LLVM's back end for NVPTX copies single bytes. The functions here copy words of the copy's alignment and the remaining bytes, of which LLVM
 //! removes the second loop if the length is a multiple of the word.
+
+use std::fmt::Write as _;
 
 use crate::ir::{Call, Callee};
 
@@ -109,6 +111,112 @@ fn alignment(argument: &str) -> Option<u32> {
     rest.split([' ', ',']).next()?.parse().ok()
 }
 
+/// Replaces copies of 16 to 64 bytes that are aligned to 16 bytes by loads and stores of 16 bytes, after LLVM's optimization has removed
+/// those that it can: its back end copies in words of 8 bytes, one after another.
+pub(crate) fn copy_by_vectors(optimized: &str) -> String {
+    let mut text = String::with_capacity(optimized.len());
+    for (number, line) in optimized.lines().enumerate() {
+        match VectorCopy::parse(line) {
+            Some(copy) => copy.write(number, &mut text),
+            None => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+/// The size of a vector in bytes.
+const VECTOR: u64 = 16;
+
+/// The largest copy that is replaced, in bytes.
+const MAX_COPY: u64 = 64;
+
+/// A call of `llvm.memcpy` that copies vectors.
+struct VectorCopy<'a> {
+    to: VectorPointer<'a>,
+    from: VectorPointer<'a>,
+    bytes: u64,
+}
+
+/// A pointer to vectors.
+struct VectorPointer<'a> {
+    /// `ptr`, or `ptr addrspace(1)`.
+    ty: &'a str,
+    value: &'a str,
+}
+
+impl<'a> VectorCopy<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (_, call) = line.split_once("call void @llvm.memcpy.")?;
+        let (_, arguments) = call.split_once('(')?;
+        let (arguments, _) = arguments.split_once(", i1 false)")?;
+        let (pointers, bytes) = arguments.rsplit_once(", i64 ")?;
+        let bytes = bytes.parse().ok()?;
+        let (to, from) = pointers.split_once(", ptr ")?;
+        // The second argument begins with `ptr` again; one that is a constant expression is left alone.
+        let from = VectorPointer::parse(&pointers[pointers.len() - from.len() - "ptr ".len()..])?;
+        let is_replaced = bytes % VECTOR == 0 && (VECTOR..=MAX_COPY).contains(&bytes);
+        is_replaced.then_some(Self {
+            to: VectorPointer::parse(to)?,
+            from,
+            bytes,
+        })
+    }
+
+    /// Writes the loads and then the stores. The names of the values contain the number of the line.
+    fn write(&self, line: usize, text: &mut String) {
+        let offsets = (0..self.bytes).step_by(VECTOR as usize);
+        for offset in offsets.clone() {
+            let from = self.from.at(offset, &format!("from.{line}"), text);
+            let ty = self.from.ty;
+            let _ = writeln!(
+                text,
+                "  %vector.{line}.{offset} = load <4 x i32>, {ty} {from}, align {VECTOR}"
+            );
+        }
+        for offset in offsets {
+            let to = self.to.at(offset, &format!("to.{line}"), text);
+            let ty = self.to.ty;
+            let _ = writeln!(
+                text,
+                "  store <4 x i32> %vector.{line}.{offset}, {ty} {to}, align {VECTOR}"
+            );
+        }
+    }
+}
+
+impl<'a> VectorPointer<'a> {
+    fn parse(argument: &'a str) -> Option<Self> {
+        let value = argument.rsplit(' ').next()?;
+        let is_name = value.starts_with('%') || value.starts_with('@');
+        if !is_name || argument.contains(" (") || u64::from(alignment(argument)?) < VECTOR {
+            return None;
+        }
+        let ty = if argument.starts_with("ptr addrspace(") {
+            &argument[..=argument.find(')')?]
+        } else {
+            "ptr"
+        };
+        Some(Self { ty, value })
+    }
+
+    /// Returns the pointer at an offset, and writes its computation.
+    fn at(&self, offset: u64, name: &str, text: &mut String) -> String {
+        if offset == 0 {
+            return self.value.to_owned();
+        }
+        let name = format!("%{name}.{offset}");
+        let Self { ty, value } = self;
+        let _ = writeln!(
+            text,
+            "  {name} = getelementptr inbounds i8, {ty} {value}, i64 {offset}"
+        );
+        name
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,5 +278,33 @@ mod tests {
             assert_eq!(parse(arguments)?, None, "{arguments}");
         }
         Ok(())
+    }
+
+    #[test]
+    fn vectors_are_copied_at_once() {
+        let text = "  tail call void @llvm.memcpy.p1.p3.i64(ptr addrspace(1) noundef nonnull align 16 dereferenceable(32) %to, \
+                    ptr addrspace(3) align 16 %from, i64 32, i1 false), !dbg !7\n";
+        let expected = "  %vector.0.0 = load <4 x i32>, ptr addrspace(3) %from, align 16\n  \
+                        %from.0.16 = getelementptr inbounds i8, ptr addrspace(3) %from, i64 16\n  \
+                        %vector.0.16 = load <4 x i32>, ptr addrspace(3) %from.0.16, align 16\n  \
+                        store <4 x i32> %vector.0.0, ptr addrspace(1) %to, align 16\n  \
+                        %to.0.16 = getelementptr inbounds i8, ptr addrspace(1) %to, i64 16\n  \
+                        store <4 x i32> %vector.0.16, ptr addrspace(1) %to.0.16, align 16\n";
+        assert_eq!(copy_by_vectors(text), expected);
+    }
+
+    #[test]
+    fn copies_of_other_sizes_are_left_to_llvm() {
+        for arguments in [
+            "ptr align 16 %to, ptr align 16 %from, i64 24, i1 false",
+            "ptr align 16 %to, ptr align 16 %from, i64 128, i1 false",
+            "ptr align 8 %to, ptr align 16 %from, i64 16, i1 false",
+            "ptr align 16 %to, ptr align 16 %from, i64 %n, i1 false",
+            "ptr align 16 %to, ptr align 16 %from, i64 16, i1 true",
+            "ptr align 16 %to, ptr align 16 getelementptr (i8, ptr @x, i64 16), i64 16, i1 false",
+        ] {
+            let text = format!("  call void @llvm.memcpy.p0.p0.i64({arguments})\n");
+            assert_eq!(copy_by_vectors(&text), text);
+        }
     }
 }
