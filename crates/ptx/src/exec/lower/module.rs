@@ -41,8 +41,8 @@ pub(super) struct Context<'m> {
     places: Vec<Option<Place>>,
     /// The functions that aliases name.
     aliases: HashMap<FunctionId, FunctionId>,
-    /// The number of bytes of the shared variables at module scope.
-    shared_end: u64,
+    /// The layout of the shared variables at module scope.
+    shared_layout: shared::Layout,
     /// The checks of accesses.
     pub(super) checking: Checking,
 }
@@ -69,7 +69,7 @@ pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program,
     };
     let mut context = Context::new(module, &mut program)?;
     context.checking = checking;
-    let shared_bases = shared::bases(module, context.shared_end, |function| {
+    let shared_bases = shared::bases(module, &context.shared_layout, |function| {
         context.resolve_alias(function)
     });
     for (index, function) in module.functions.iter().enumerate() {
@@ -114,12 +114,15 @@ impl<'m> Context<'m> {
                 .iter()
                 .map(|it| (it.alias, it.aliasee))
                 .collect(),
-            shared_end: 0,
+            shared_layout: shared::Layout::default(),
             checking: Checking::nothing(),
         };
-        for variable in &module.variables {
+        context.shared_layout = shared::Layout::new(module, LARGEST_VARIABLE, |function| {
+            context.resolve_alias(function)
+        });
+        for (index, variable) in module.variables.iter().enumerate() {
             let place = context
-                .place(variable, program)
+                .place(index, variable, program)
                 .map_err(|refusal| LowerError::new(variable.span, refusal))?;
             context.places.push(place);
         }
@@ -133,7 +136,12 @@ impl<'m> Context<'m> {
         Ok(context)
     }
 
-    fn place(&mut self, variable: &Variable, program: &mut Program) -> Lowered<Option<Place>> {
+    fn place(
+        &self,
+        index: usize,
+        variable: &Variable,
+        program: &mut Program,
+    ) -> Lowered<Option<Place>> {
         match variable.space {
             Space::Global | Space::Const => {
                 let opaque = matches!(
@@ -164,9 +172,7 @@ impl<'m> Context<'m> {
                 if variable.is_unsized || variable.size == 0 {
                     return Ok(Some(Place::DynamicShared));
                 }
-                let offset = self.shared_end.next_multiple_of(variable.align.max(1));
-                self.shared_end = offset.saturating_add(variable.size.min(LARGEST_VARIABLE));
-                Ok(Some(Place::Shared(offset)))
+                Ok(Some(Place::Shared(self.shared_layout.offsets[index])))
             }
             space => Err(Refusal(format!(
                 "a variable in .{} at module scope is not supported",

@@ -79,6 +79,29 @@ fn shared_variables_of_functions_overlap_neither_each_other_nor_those_of_the_ker
     assert_eq!(bench.results::<u32>(32), [70_905; 32]);
 }
 
+/// A module can have more shared variables than a block has memory: each kernel has those that it accesses.
+#[test]
+fn shared_variables_overlap_in_different_kernels() {
+    let text = "
+.shared .align 4 .b8 first[400];
+.shared .align 16 .b8 both[64];
+.shared .align 4 .b8 second[300];
+.func use() { .reg .b32 %r<2>; ld.shared.u32 %r1, [both]; ret; }
+.entry a() { .reg .b32 %r<2>; ld.shared.u32 %r1, [first]; call use; ret; }
+.entry b() { .reg .b32 %r<2>; .reg .b64 %d<2>; mov.u64 %d1, second; ld.shared.u32 %r1, [both]; ret; }
+.entry c() { ret; }
+";
+    let sizes = |text: &str| -> Vec<u32> {
+        let bench = Bench::new(text, 4096);
+        let kernels = bench.program.kernels.iter();
+        kernels.map(|kernel| kernel.static_shared).collect()
+    };
+    assert_eq!(sizes(text), [464, 764, 0]);
+    // A kernel can load the address of a variable from memory.
+    let table = ".global .align 8 .u64 table[1] = { generic(first) };";
+    assert_eq!(sizes(&format!("{text}{table}")), [464, 764, 400]);
+}
+
 #[test]
 fn function_pointers_call_a_different_function_in_each_lane() {
     let functions = "
