@@ -5,7 +5,7 @@ mod layout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -76,7 +76,7 @@ fn read() -> Result<Graph> {
     for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path().join("Cargo.toml");
         if path.exists() {
-            let (name, dependencies) = read_manifest(path)?;
+            let (name, dependencies) = read_manifest(&path)?;
             graph.insert(name, dependencies);
         }
     }
@@ -88,8 +88,8 @@ fn read() -> Result<Graph> {
 }
 
 /// Returns the name of a package, and the names of its dependencies on every platform, optional ones included. Those of tests are left out.
-fn read_manifest(path: PathBuf) -> Result<(String, BTreeSet<String>)> {
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+fn read_manifest(path: &Path) -> Result<(String, BTreeSet<String>)> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let manifest: toml::Table = text.parse().with_context(|| path.display().to_string())?;
     let name = manifest
         .get("package")

@@ -115,7 +115,7 @@ macro_rules! values {
             }
 
             #[inline(always)]
-            fn block_part<'p>($value: &'p mut Self::Handle) -> &'p $($reference)* $to {
+            fn block_part($value: &mut Self::Handle) -> &$($reference)* $to {
                 $conversion
             }
         }
@@ -141,7 +141,7 @@ unsafe impl<'a, T: Shuffle> BlockOperand for &'a mut Scratch<T> {
     }
 
     #[inline(always)]
-    fn block_part<'p>(handle: &'p mut Self::Handle) -> &'p mut Scratch<T> {
+    fn block_part(handle: &mut Self::Handle) -> &mut Scratch<T> {
         handle
     }
 }

@@ -159,8 +159,13 @@ impl<const X: u32, const Y: u32, const Z: u32> Grid<Block<X, Y, Z>> {
         let counter = (workspace as usize as *mut u32).wrapping_add(1);
         let [x, y, z] = self.dimensions();
         let blocks = (x * y * z) as u32;
-        // SAFETY: reads special registers.
-        let is_first = unsafe { device::ctaid_x() | device::ctaid_y() | device::ctaid_z() } == 0;
+        // SAFETY: reads a special register.
+        let block_x = unsafe { device::ctaid_x() };
+        // SAFETY: reads a special register.
+        let block_y = unsafe { device::ctaid_y() };
+        // SAFETY: reads a special register.
+        let block_z = unsafe { device::ctaid_z() };
+        let is_first = block_x | block_y | block_z == 0;
         let arrival = if is_first {
             PHASE.wrapping_sub(blocks - 1)
         } else {
@@ -193,12 +198,7 @@ macro_rules! buffer {
             .on(GridRule::Line);
 
             #[inline(always)]
-            unsafe fn from_words<'k>(
-                _: &'k Launch,
-                start: *mut T,
-                len: usize,
-                (): (),
-            ) -> $buffer<T> {
+            unsafe fn from_words(_: &Launch, start: *mut T, len: usize, (): ()) -> $buffer<T> {
                 $buffer {
                     start: Address(start),
                     len,

@@ -173,6 +173,7 @@ macro_rules! matrix {
                     .on(GridRule::$grid)
                     .with_sizes($sizes);
 
+            #[allow(clippy::no_effect, reason = "some parameters have no limit")]
             #[inline(always)]
             unsafe fn from_words<'k>(_: &'k Launch, start: *mut T, rows: u32, columns: u32) -> Self::In<'k> {
                 $limit;

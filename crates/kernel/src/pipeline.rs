@@ -167,6 +167,10 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     /// ```
     #[doc(alias = "cp.async")]
     #[doc(alias = "cuda::pipeline")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the stages are borrowed mutably until the pipeline ends"
+    )]
     #[inline(always)]
     pub fn pipeline<S: Stages>(
         &self,

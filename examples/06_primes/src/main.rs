@@ -19,7 +19,7 @@ mod kernels {
         }
         let mut divisor = 3;
         while divisor * divisor <= number {
-            if number % divisor == 0 {
+            if number.is_multiple_of(divisor) {
                 return false;
             }
             divisor += 2;

@@ -5,6 +5,7 @@
     missing_docs,
     reason = "the kernels have comments, and their launchers are private to the tests"
 )]
+#![allow(clippy::redundant_closure, reason = "the book shows the closures")]
 
 use core::ops::Add;
 

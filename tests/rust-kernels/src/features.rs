@@ -597,7 +597,7 @@ pub fn ring(
         |warp, step, part, sum| {
             let first = 32 * (warp.index() - 1);
             warp.lanes_with(sum, |lane, sum| {
-                *sum += part[95 - first - lane.index()] * step as u32
+                *sum += part[95 - first - lane.index()] * step as u32;
             });
         },
     );

@@ -312,15 +312,15 @@ fn empty_launches_do_nothing() {
         let mut output = DeviceBuffer::<f32>::zeroed(&stream, 1)?;
         let x = numbers.slice(..0)?;
         let mut y = output.slice_mut(..0)?;
-        kernels.saxpy.launch(&stream, 0, 1.0, &x, &mut y)?;
-        kernels.saxpy.launch(&stream, 100, 1.0, &x, &mut y)?;
+        kernels.saxpy.launch(&stream, 0, 1.0, x, &mut y)?;
+        kernels.saxpy.launch(&stream, 100, 1.0, x, &mut y)?;
         let mut total = DeviceBuffer::<f32>::zeroed(&stream, 1)?;
         kernels
             .block_sum
-            .launch(&stream, Blocks::new(0), &x, &mut total)?;
+            .launch(&stream, Blocks::new(0), x, &mut total)?;
         kernels
             .block_sum
-            .launch(&stream, Blocks::new(2), &x, &mut total)?;
+            .launch(&stream, Blocks::new(2), x, &mut total)?;
         assert_eq!(total.to_vec()?, [0.0]);
         // Arguments are checked although nothing is launched.
         let matrix = RowMajor::new(x, 3, 3);

@@ -55,8 +55,7 @@ primitives! {
     /// Returns `a * b + c`, limited to the range from 0 to 1. NaN becomes 0.
     fma_saturated(a, b, c) -> f32 = fma_saturated_f32, {
         let sum = libm::fmaf(a, b, c);
-        // `max` returns the number if the other operand is NaN.
-        sum.max(0.0).min(1.0)
+        if sum.is_nan() { 0.0 } else { sum.clamp(0.0, 1.0) }
     };
     /// Returns `a * 252 + c`, rounded down, for `a` from 0 to 1 and an integer `c` from 2²³ to 2²⁴.
     fma_252_down(a, c) -> f32 = fma_252_down_f32, c + libm::floor(f64::from(a) * 252.0) as f32;

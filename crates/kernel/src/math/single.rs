@@ -3,6 +3,11 @@
 //! None of them uses `f64`, which most GPUs compute at 1/64 of the rate. The polynomials are minimax approximations of the relative error; a
 //! comment states the error of the rounded coefficients. The unit tests measure the error of each function against `f64`.
 
+#![allow(
+    clippy::excessive_precision,
+    reason = "the digits identify the constants of the sources"
+)]
+
 use core::f32::consts::{FRAC_PI_2, LN_2, LOG2_E, LOG10_E, PI};
 
 use super::primitive::{
@@ -736,7 +741,7 @@ pub(super) fn hypot(x: f32, y: f32) -> f32 {
         return larger;
     }
     // Scales by a power of two, so that the squares neither overflow nor vanish.
-    let exponent = ((larger.to_bits() >> 23).min(253)).max(1);
+    let exponent = (larger.to_bits() >> 23).clamp(1, 253);
     let scale = f32::from_bits((254 - exponent) << 23);
     let larger = larger * scale;
     let smaller = smaller * scale;

@@ -304,8 +304,10 @@ fn add_condition(
         fixture.api,
         cuGraphAddNode_v2(_, graph, ptr::null(), ptr::null(), 0, &raw mut params)
     );
+    // SAFETY: the type of the description is a conditional node.
+    let bodies = unsafe { params.__bindgen_anon_1.conditional.phGraph_out };
     // SAFETY: the driver has written the list of bodies, which has one.
-    let body = unsafe { params.__bindgen_anon_1.conditional.phGraph_out.read() };
+    let body = unsafe { bodies.read() };
     (node, body)
 }
 
@@ -380,8 +382,10 @@ fn description_of_a_conditional_node_has_its_bodies() {
     );
     let (node, body) = add_condition(&fixture, graph, handle);
     let described = get!(fixture.api, cuGraphNodeGetParams(node, _));
-    // SAFETY: the type of the description is a conditional node, whose list has one body.
-    let listed = unsafe { described.__bindgen_anon_1.conditional.phGraph_out.read() };
+    // SAFETY: the type of the description is a conditional node.
+    let bodies = unsafe { described.__bindgen_anon_1.conditional.phGraph_out };
+    // SAFETY: the list has one body.
+    let listed = unsafe { bodies.read() };
     assert_eq!(listed, body);
 }
 

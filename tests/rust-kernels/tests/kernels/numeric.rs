@@ -20,7 +20,12 @@ fn sum_f64() -> Result<()> {
             (13_001, 3),
         ] {
             let x: Vec<f64> = noise(len, 1).into_iter().map(f64::from).collect();
-            let pairs: Vec<F64x2> = x.chunks_exact(2).map(|x| F64x2::new(x[0], x[1])).collect();
+            let pairs: Vec<F64x2> = x
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|x| F64x2::new(x[0], x[1]))
+                .collect();
             let rest = &x[2 * pairs.len()..];
             let device_pairs = upload(stream, &pairs)?;
             let device_rest = upload(stream, rest)?;
@@ -66,7 +71,9 @@ fn prefix_sum() -> Result<()> {
         ] {
             let x = integers(4 * vectors, 2);
             let device_x: Vec<U32x4> = x
-                .chunks_exact(4)
+                .as_chunks::<4>()
+                .0
+                .iter()
                 .map(|x| U32x4::new(x[0], x[1], x[2], x[3]))
                 .collect();
             let device_x = upload(stream, &device_x)?;
@@ -81,7 +88,13 @@ fn prefix_sum() -> Result<()> {
                 y.slice_mut(..vectors)?,
             )?;
             let mut sum = 0_u32;
-            for (i, (x, y)) in x.chunks_exact(4).zip(download(&y, vectors)?).enumerate() {
+            for (i, (x, y)) in x
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .zip(download(&y, vectors)?)
+                .enumerate()
+            {
                 for (x, y) in x.iter().zip([y.x, y.y, y.z, y.w]) {
                     assert_eq!(y, sum, "vector {i} of {vectors}");
                     sum = sum.wrapping_add(*x);

@@ -25,15 +25,15 @@ fn convolution() -> Result<()> {
             )?;
             let element = |row: usize, column: usize| {
                 let mut sum = 0.0;
-                for i in 0..5 {
-                    for j in 0..5 {
+                for (i, weights) in filter.iter().enumerate() {
+                    for (j, weight) in weights.iter().enumerate() {
                         let (Some(r), Some(c)) =
                             ((row + i).checked_sub(2), (column + j).checked_sub(2))
                         else {
                             continue;
                         };
                         if r < rows && c < columns {
-                            sum += filter[i][j] * x[r * columns + c];
+                            sum += weight * x[r * columns + c];
                         }
                     }
                 }

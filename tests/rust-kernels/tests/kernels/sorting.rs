@@ -70,7 +70,7 @@ fn a_pass_is_stable() -> Result<()> {
     let keys: Vec<u32> = integers(5000, 18)
         .into_iter()
         .enumerate()
-        .map(|(i, key)| (i as u32) << 8 | key % 3)
+        .map(|(i, key)| ((i as u32) << 8) | (key % 3))
         .collect();
     let mut expected = keys.clone();
     expected.sort_by_key(|key| key % 256);

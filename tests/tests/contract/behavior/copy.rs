@@ -77,8 +77,9 @@ impl HostMemory {
     }
 
     fn last(&self) -> u8 {
+        let last = self.start.wrapping_add(SIZE - 1);
         // SAFETY: the memory has this size. It is volatile, because the device writes it.
-        unsafe { self.start.add(SIZE - 1).read_volatile() }
+        unsafe { last.read_volatile() }
     }
 
     fn free(self, driver: &Driver) {

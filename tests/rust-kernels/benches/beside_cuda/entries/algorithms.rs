@@ -177,19 +177,22 @@ fn matmul_async(bench: &Bench, entry: &Entry) -> Result<Row> {
 type Factor<'a> = RowMajor<&'a DeviceBuffer<f32>>;
 type Product<'a> = RowMajor<&'a mut DeviceBuffer<f32>>;
 
+/// A launch of a product of matrices.
+type Multiply = dyn Fn(
+    &Kernels,
+    &Stream,
+    Blocks,
+    Factor<'_>,
+    Factor<'_>,
+    Product<'_>,
+) -> curium_driver::Result<()>;
+
 /// Compares kernels that multiply matrices by tiles of 64 × 64 elements.
 fn multiply(
     bench: &Bench,
     entry: &Entry,
     kernel: &dyn Fn(&Kernels) -> &Kernel<Untyped>,
-    launch: &dyn Fn(
-        &Kernels,
-        &Stream,
-        Blocks,
-        Factor<'_>,
-        Factor<'_>,
-        Product<'_>,
-    ) -> curium_driver::Result<()>,
+    launch: &Multiply,
 ) -> Result<Row> {
     let (rows, columns, inner) = if bench.is_small {
         (70, 90, 37)

@@ -75,7 +75,7 @@ fn sum_f64(bench: &Bench, entry: &Entry) -> Result<Row> {
                 let sum = |x: &[F64x2]| x.iter().map(|x| x.x + x.y).sum::<f64>();
                 let mut sums = vec![0.0; blocks as usize];
                 let whole = x.len() / 1024;
-                for (i, part) in x.chunks_exact(1024).enumerate() {
+                for (i, part) in x.as_chunks::<1024>().0.iter().enumerate() {
                     sums[i % blocks as usize] += sum(part);
                 }
                 for (i, x) in x[1024 * whole..].iter().enumerate() {
