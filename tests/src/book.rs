@@ -31,6 +31,7 @@ chapters! {
     kernels_patterns = "kernels-patterns.md";
     kernels_unsafe = "kernels-unsafe.md";
     kernels_debugging = "kernels-debugging.md";
+    hopper_kernels = "hopper-kernels.md";
     kernels_limits = "kernels-limits.md";
     from_kernel_crates = "from-kernel-crates.md";
     graphs = "graphs.md";

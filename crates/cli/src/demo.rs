@@ -28,7 +28,7 @@ curium_kernel::include_kernels!("kernels");
 /// The longest side of a picture, in pixels.
 const MAX_SIDE: i64 = u16::MAX as i64;
 
-/// Compute a picture with a kernel in Rust, on a GPU or the simulator
+/// Compute a picture with a kernel in Rust, on a GPU or simulated
 ///
 /// The picture of the Mandelbrot set is compared with the CPU's result and written as PNG. Without a GPU, the kernel runs on the
 /// simulator.
