@@ -9,6 +9,7 @@ mod launch;
 mod model;
 mod mutants;
 mod mutation;
+mod soundness;
 
 /// The files in this folder are modules of this program; a file that is not would not be compiled.
 #[test]

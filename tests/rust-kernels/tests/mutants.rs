@@ -10,6 +10,42 @@ const SUITE: Suite = Suite {
         ("features", include_str!("features.rs")),
         ("model", include_str!("model.rs")),
     ],
+    without_mutants: &[
+        "add",
+        "add_line",
+        "branch_on_a_remainder",
+        "column_sums",
+        "convolution",
+        "cross_entropy",
+        "drops_in_code_of_the_block",
+        "embedding",
+        "embedding_backward",
+        "empty_memory",
+        "empty_slices",
+        "end_of_recursion",
+        "fft_rows",
+        "gemm_bf16",
+        "layer_norm_backward",
+        "lengths",
+        "niches",
+        "operations_of_core",
+        "prefix_sum",
+        "radix_count",
+        "radix_scatter",
+        "random_normal",
+        "random_uniform",
+        "recursion",
+        "remainders",
+        "small_matmul",
+        "special_functions",
+        "spmv",
+        "streaming",
+        "sum_f64",
+        "texts",
+        "top_k",
+        "transpose_complex",
+        "values_of_odd_sizes",
+    ],
     equivalent: EQUIVALENT,
     folder: env!("CARGO_TARGET_TMPDIR"),
 };
@@ -149,6 +185,11 @@ const fn lane(kernel: &'static str, instruction: &'static str, reason: &'static 
     reason = "the figures are shown with --nocapture"
 )]
 fn mutants_are_noticed() {
+    // They take many minutes.
+    if std::env::var_os("CURIUM_TEST_MUTANTS").is_none() {
+        println!("skipped: CURIUM_TEST_MUTANTS is neither `all` nor `quick`");
+        return;
+    }
     let figures = SUITE.run();
     println!("{figures}");
 }

@@ -1,5 +1,4 @@
 //! Programs that try to break the rules of the model, on the simulator with all checks.
-#![cfg(not(miri))]
 
 use std::num::NonZeroU32;
 
@@ -7,20 +6,9 @@ use curium_driver::{Device, Result, Stream};
 use curium_kernel::F32x4;
 use curium_kernel::host::{Blocks, RowMajor};
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
-use curium_test_kernels::Kernels;
 use curium_test_kernels::soundness::{OPERATIONS, Packed, TEXT, operations};
 
-/// Runs a body for several orders of execution, with all checks.
-fn on_device(body: impl Fn(&Kernels, &Stream) -> Result<()>) -> Result<()> {
-    for seed in 0..3 {
-        curium_sim::test_with(Config::new().with_seed(seed), |device: Device| {
-            let stream = device.primary_context()?.stream()?;
-            body(&Kernels::load(&device)?, &stream)
-        })?;
-    }
-    Ok(())
-}
+use crate::common::on_device;
 
 /// The device computes what the host computes: casts, wide integers, floating-point numbers, slices and texts.
 #[test]

@@ -464,7 +464,7 @@ fn kernels_run_on_the_oldest_driver() {
 pub(crate) mod operations {
     use curium_driver::LaunchAttributes;
     use curium_kernel::host::Threads;
-    use curium_test_kernels::Kernels;
+    use curium_test_kernels_small::Kernels;
 
     use crate::operations::{LEN, Operation, made};
 
@@ -476,13 +476,13 @@ pub(crate) mod operations {
             let kernels = Kernels::load(&fixture.device)?;
             made(
                 kernels
-                    .visitors
+                    .indices
                     .launch(&fixture.other, LEN, &mut fixture.buffer)?,
             )
         }),
         ("Kernel::launch_with", |fixture| {
             let kernels = Kernels::load(&fixture.device)?;
-            made(kernels.visitors.launch_with(
+            made(kernels.indices.launch_with(
                 &fixture.other,
                 Threads(LEN),
                 &LaunchAttributes::new().with_priority(0),
@@ -491,7 +491,7 @@ pub(crate) mod operations {
         }),
         ("Kernel::max_active_blocks", |fixture| {
             let kernels = Kernels::load(&fixture.device)?;
-            made(kernels.visitors.suggested_blocks(&fixture.context, 0)?)
+            made(kernels.indices.suggested_blocks(&fixture.context, 0)?)
         }),
     ];
 }

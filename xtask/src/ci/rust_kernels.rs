@@ -80,6 +80,12 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         ]);
         run_all(parallel.arg("parallel_builds_share_one_core"))?;
         run_all(
+            cargo()
+                .env("CURIUM_KERNELS", "build")
+                .env("CURIUM_TEST_MUTANTS", "all")
+                .args(["test", "-p", "curium-test-kernels", "mutants"]),
+        )?;
+        run_all(
             xtask()?
                 .env("CURIUM_KERNELS", "build")
                 .args(["repeat", "--times=50"]),
