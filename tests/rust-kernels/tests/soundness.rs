@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use curium_driver::{Device, Result, Stream};
+use curium_driver::Result;
 use curium_kernel::F32x4;
 use curium_kernel::host::{Blocks, RowMajor};
 use curium_memory::DeviceBuffer;
