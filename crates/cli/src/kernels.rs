@@ -55,7 +55,7 @@ struct BuildOptions {
     /// The version of PTX [default: the oldest that has the architecture, and at least 7.8]
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     ptx: Option<(u32, u32)>,
-    /// What a panic does
+    /// The effect of a panic
     #[arg(long, value_enum, default_value_t = PanicChoice::Message, value_name = "CHOICE")]
     panics: PanicChoice,
     /// Round `a * b + c` once where the compiler decides to. Unsound if code of a block branches on such a value

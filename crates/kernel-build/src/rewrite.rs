@@ -91,7 +91,7 @@ pub(crate) fn rewrite(text: &str, options: &Options<'_>) -> Result<Rewritten, Ve
     Rewrite::new(&module, options)?.run()
 }
 
-/// What a name in the module means.
+/// The meaning of a name in the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Kernel,
@@ -114,7 +114,7 @@ struct Rewrite<'a> {
     tables: BTreeMap<&'a str, Table>,
     /// Contents of constants that are text, by name.
     literals: HashMap<&'a str, Vec<u8>>,
-    /// What each entity mentions, after panics are replaced.
+    /// The names that each entity mentions, after panics are replaced.
     mentions: HashMap<Entity<'a>, Vec<Entity<'a>>>,
     errors: Vec<String>,
 }
@@ -546,7 +546,7 @@ fn collect_names(text: &str, names: &mut Vec<String>) {
     }));
 }
 
-/// What kernels reach, and from where.
+/// The entities that kernels reach, and those from which they do.
 #[derive(Default)]
 struct Reached<'a> {
     order: Vec<Entity<'a>>,

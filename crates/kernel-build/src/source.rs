@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// The module around a module of kernels in a generated crate.
 pub(crate) const SOURCE: &str = "__source";
 
-/// What is compiled.
+/// The code that is compiled.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// `mod name { … }` or `mod name;` in `file`.

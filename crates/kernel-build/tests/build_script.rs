@@ -101,7 +101,7 @@ impl Package {
 
 const OUTPUT: &str = "image sm_80 true\nimage sm_90a true\nkernel saxpy 124\n";
 
-/// What a build does in each mode, without the toolchain's parts, and for a published package.
+/// The effect of a build in each mode, without the toolchain's parts, and for a published package.
 #[test]
 #[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
 fn modes_select_what_is_built() -> TestResult {

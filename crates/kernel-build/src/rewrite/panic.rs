@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::ir::{Instruction, Token, lex};
 
-/// What a panic in a kernel does.
+/// The effect of a panic in a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Panics {
     /// Prints the message, the source line and the thread, as `assert` of CUDA C++ does, and ends the launch with an error.

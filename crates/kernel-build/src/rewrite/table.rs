@@ -29,7 +29,7 @@ pub(crate) struct Table {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What the compiler may assume of a word that the host passes.
+/// The assumptions of the compiler about a word that the host passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Value,
