@@ -239,6 +239,8 @@ fn doc(_options: &Options) -> Result<Outcome> {
         "--workspace",
         "--exclude",
         "xtask",
+        "--exclude",
+        "curium-test-*",
         "--all-features",
         "--no-deps",
         "--lib",

@@ -92,7 +92,7 @@ macro_rules! __kernels {
         images: [$({ target: $target:literal, major: $major:literal, minor: $minor:literal, suffix: $suffix:literal, ptx: $ptx:expr },)*],
         kernels: [$({ name: $name:ident, path: [$($path:tt)*], table: [$($byte:literal),*] },)*],
     ) => {
-        pub const IMAGES: &[(&str, &str)] = &[$(($target, $ptx)),*];
+        pub const IMAGES: &[(&str, &str)] = &[$(($target, include_str!($ptx))),*];
         pub const KERNELS: &[(&str, &[u8])] = &[$((stringify!($name), &[$($byte),*])),*];
     };
 }
