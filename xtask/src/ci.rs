@@ -93,6 +93,9 @@ const STEPS: &[Step] = &[
         run_all(xtask()?.args(["support", "--check"]))
     }),
     Step::new("map", |_| run_all(xtask()?.args(["map", "--check"]))),
+    Step::new("performance", |_| {
+        run_all(xtask()?.args(["performance", "--check"]))
+    }),
     Step::new("kernels", |_| {
         run_all(xtask()?.args(["kernels", "--check"]))
     }),

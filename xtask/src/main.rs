@@ -19,6 +19,7 @@ mod map;
 mod nvrtc;
 mod outside;
 mod package;
+mod performance;
 mod repeat;
 mod sim;
 mod stale;
@@ -65,6 +66,8 @@ enum Command {
     Grammar(grammar::Options),
     /// Generate or check the support table of driver functions.
     Support(support::Options),
+    /// Write or check the tables of docs/performance.md.
+    Performance(performance::Options),
     /// Run the tests of kernels in Rust many times, from clean and in parallel.
     Repeat(repeat::Options),
     /// Draw or check the picture of the crates.
@@ -98,6 +101,7 @@ fn run(command: Command) -> Result<()> {
         Command::Outside(options) => outside::run(&options),
         Command::Grammar(options) => grammar::run(&options),
         Command::Support(options) => support::run(&options),
+        Command::Performance(options) => performance::run(&options),
         Command::Repeat(options) => repeat::run(&options),
         Command::Map(options) => map::run(&options),
         Command::Targets(options) => targets::run(&options),
