@@ -10,6 +10,7 @@ mod package;
 mod rust_kernels;
 mod targets;
 mod tree;
+mod workflow;
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -33,6 +34,9 @@ pub(crate) struct Options {
     /// Compare the bindings with this CUDA version only (repeatable).
     #[arg(long, value_name = "VERSION")]
     cuda: Vec<Version>,
+    /// Write the workflow, `.github/workflows/ci.yml`, and run nothing.
+    #[arg(long, exclusive = true)]
+    workflow: bool,
     /// Run all tests that Miri supports, the tests of other targets under emulators, and a longer search of the grammar. Each takes about
     /// half an hour.
     #[arg(long)]
@@ -46,6 +50,17 @@ struct Step {
     run: fn(&Options) -> Result<Outcome>,
     /// `true` for a step that takes one core for minutes: it runs in parallel with the others, and its output is shown when it ends.
     beside: bool,
+    /// The workflow's job of the long form, `--thorough`, if there is one.
+    long: Option<LongForm>,
+}
+
+/// A job of the workflow.
+#[derive(Clone, Copy)]
+struct LongForm {
+    minutes: u32,
+    container: Option<&'static str>,
+    /// Commands that prepare the machine.
+    before: &'static [&'static str],
 }
 
 impl Step {
@@ -54,6 +69,14 @@ impl Step {
             name,
             run,
             beside: false,
+            long: None,
+        }
+    }
+
+    const fn long(self, long: LongForm) -> Self {
+        Self {
+            long: Some(long),
+            ..self
         }
     }
 
@@ -87,26 +110,44 @@ const STEPS: &[Step] = &[
     Step::new("package", package::run),
     Step::new("clippy", |_| clippy()),
     Step::new("features", features::run),
-    Step::new("targets", targets::run),
+    // Debian 13 has QEMU 10; older versions take 24 GB for the reserved addresses of the simulator.
+    Step::new("targets", targets::run).long(LongForm {
+        minutes: 150,
+        container: Some("rust:trixie"),
+        before: &["apt-get update"],
+    }),
     Step::new("doc", doc),
     Step::new("support", |_| {
         run_all(xtask()?.args(["support", "--check"]))
     }),
     Step::new("map", |_| run_all(xtask()?.args(["map", "--check"]))),
+    Step::new("workflow", |_| workflow::check()),
     Step::new("performance", |_| {
         run_all(xtask()?.args(["performance", "--check"]))
     }),
     Step::new("kernels", |_| {
         run_all(xtask()?.args(["kernels", "--check"]))
     }),
-    Step::new("rust-kernels", rust_kernels::run),
+    Step::new("rust-kernels", rust_kernels::run).long(LongForm {
+        minutes: 180,
+        container: None,
+        before: &[],
+    }),
     Step::new("bindings", bindings),
     Step::new("nvrtc", nvrtc::run),
-    Step::new("grammar", grammar),
+    Step::new("grammar", grammar).long(LongForm {
+        minutes: 60,
+        container: None,
+        before: &[],
+    }),
     Step::new("xtask", |_| run_all(cargo().args(["test", "-p", "xtask"]))),
     Step::new("cost", cost),
     Step::new("loom", |_| loom::run()),
-    Step::new("miri", miri::run).beside(),
+    Step::new("miri", miri::run).beside().long(LongForm {
+        minutes: 90,
+        container: None,
+        before: &["rustup toolchain install nightly --profile minimal --component miri,rust-src"],
+    }),
 ];
 
 /// A finished step, its outcome and its duration.
@@ -114,6 +155,9 @@ type Ran = (Step, Result<Outcome>, Duration);
 
 /// Runs the chosen steps, all of them even if one fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.workflow {
+        return workflow::write();
+    }
     let (beside, others): (Vec<_>, Vec<_>) =
         chosen(options)?.into_iter().partition(|step| step.beside);
     let ran = thread::scope(|scope| {
@@ -312,6 +356,7 @@ mod tests {
     fn options(steps: &[&str], skip: &[&str]) -> Options {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Options {
+            workflow: false,
             steps: owned(steps),
             skip: owned(skip),
             cuda: Vec::new(),
