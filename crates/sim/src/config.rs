@@ -91,6 +91,16 @@ pub enum DeviceModel {
     T4,
     /// A data-center GPU of compute capability 8.0: 108 multiprocessors and 79 GiB.
     A100,
+    /// A GeForce RTX 3090, of compute capability 8.6: 82 multiprocessors and 23.7 GiB. It has no access to other devices.
+    Rtx3090,
+    /// An inference GPU of compute capability 8.6: 72 multiprocessors and 22.2 GiB.
+    A10,
+    /// A GeForce RTX 4090, of compute capability 8.9: 128 multiprocessors and 23.6 GiB. It has no access to other devices.
+    Rtx4090,
+    /// An inference GPU of compute capability 8.9: 58 multiprocessors and 22 GiB.
+    L4,
+    /// A data-center GPU of compute capability 8.9: 142 multiprocessors and 44.5 GiB.
+    L40S,
     /// A data-center GPU of compute capability 9.0: 132 multiprocessors and 79 GiB.
     #[default]
     H100,
@@ -102,6 +112,13 @@ pub enum DeviceModel {
     /// The GPU of a Grace Hopper superchip, of compute capability 9.0: 132 multiprocessors and 95 GiB. Its kernels access all memory of the
     /// host, pageable memory included.
     GH200,
+    /// The integrated GPU of a Jetson AGX Thor, of compute capability 11.0: 20 multiprocessors and the 123 GiB of the host. Its kernels
+    /// access all memory of the host, pageable memory included.
+    Thor,
+    /// A GeForce RTX 5090, of compute capability 12.0: 170 multiprocessors and 31.4 GiB. It has no access to other devices.
+    Rtx5090,
+    /// A workstation GPU of compute capability 12.0, the RTX PRO 6000 Blackwell: 188 multiprocessors and 95 GiB.
+    RtxPro6000,
     /// The integrated GPU of a DGX Spark, of compute capability 12.1: 48 multiprocessors and the 120 GiB of the host. Its kernels access
     /// all memory of the host, pageable memory included.
     GB10,
@@ -279,7 +296,7 @@ impl Config {
 
     /// Returns `true` if devices may access each other's memory.
     pub(crate) fn has_peers(&self) -> bool {
-        !self.platform.is_windows() && !self.device_model.is_integrated()
+        !self.platform.is_windows() && self.device_model.has_peers()
     }
 
     /// Returns the mask of the handle types by which memory is shared: file descriptors, or none.

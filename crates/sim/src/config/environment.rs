@@ -34,7 +34,7 @@ impl Config {
     /// | variable | value |
     /// |---|---|
     /// | `CURIUM_SIM_DEVICES` | number of devices |
-    /// | `CURIUM_SIM_DEVICE_MODEL` | model of the devices: `T4`, `A100`, `Orin`, `H100`, `GH200`, `B200` or `GB10` |
+    /// | `CURIUM_SIM_DEVICE_MODEL` | model of the devices, such as `T4`, `A100` or `RTX 4090`: the name of a [`DeviceModel`] |
     /// | `CURIUM_SIM_PLATFORM` | operating system of the driver: `linux`, `windows` or `wsl` |
     /// | `CURIUM_SIM_MEMORY` | bytes of memory on each device; `K`, `M` and `G` stand for powers of 1024 |
     /// | `CURIUM_SIM_DRIVER_VERSION` | CUDA version of the driver, such as `12.4` |
@@ -67,7 +67,7 @@ impl Config {
         set(
             &variable,
             "CURIUM_SIM_DEVICE_MODEL",
-            "T4, A100, Orin, H100, GH200, B200 or GB10",
+            &models(),
             model,
             |value| {
                 config = config.clone().with_device_model(value);
@@ -154,7 +154,7 @@ impl Config {
 fn set<T>(
     variable: &impl Fn(&str) -> Option<String>,
     name: &'static str,
-    expected: &'static str,
+    expected: &str,
     parse: impl Fn(&str) -> Option<T>,
     assign: impl FnOnce(T),
 ) -> Result<(), EnvironmentError> {
@@ -200,10 +200,21 @@ fn platform(value: &str) -> Option<Platform> {
         .find(|platform| platform.name().eq_ignore_ascii_case(value))
 }
 
+/// Returns the names of the models, for an error.
+fn models() -> String {
+    let names: Vec<_> = DeviceModel::all().map(DeviceModel::hardware).collect();
+    names.join(", ")
+}
+
+/// Returns the model of a name, in which spaces, hyphens and case do not count: `rtx4090` and `RTX 4090` are the same.
 fn model(value: &str) -> Option<DeviceModel> {
-    DeviceModel::ALL
-        .into_iter()
-        .find(|model| model.hardware().eq_ignore_ascii_case(value))
+    let letters = |name: &str| -> String {
+        name.chars()
+            .filter(char::is_ascii_alphanumeric)
+            .map(|letter| letter.to_ascii_lowercase())
+            .collect()
+    };
+    DeviceModel::all().find(|model| letters(model.hardware()) == letters(value))
 }
 
 fn bytes(value: &str) -> Option<u64> {
