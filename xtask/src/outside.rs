@@ -13,6 +13,7 @@ mod pytest;
 mod python;
 mod rust;
 mod tinygrad;
+mod triton;
 mod warp;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use comfy_table::{Table, presets};
 
 use self::expected::{Expected, Outcomes};
-use self::python::{CUDA_12, CUDA_13, Environment, NCCL};
+use self::python::{CUDA_12, CUDA_13, Environment, NCCL, TRITON};
 use self::tinygrad::Renderer;
 use crate::{cargo, sim};
 
@@ -67,7 +68,7 @@ const fn program(
     }
 }
 
-static PROGRAMS: [Program; 12] = [
+static PROGRAMS: [Program; 13] = [
     program(
         "cuda-bindings",
         CUDA_13,
@@ -101,6 +102,7 @@ static PROGRAMS: [Program; 12] = [
     ),
     program("nvcc", CUDA_13, nvcc::run, Some(nvcc::test)),
     program("pycuda", CUDA_13, pycuda::run, Some(pycuda::test)),
+    program("triton", TRITON, triton::run, Some(triton::test)),
     program("warp", CUDA_13, warp::run, Some(warp::test)),
     program("cupy", CUDA_12, cupy::run, Some(cupy::test)),
     program(

@@ -41,6 +41,13 @@ pub(super) const NCCL: Environment = Environment {
     newest: 13,
 };
 
+/// Triton, without PyTorch.
+pub(super) const TRITON: Environment = Environment {
+    name: "triton",
+    requirements: "requirements-triton.txt",
+    newest: 13,
+};
+
 /// Creates an environment unless it exists with the pinned packages. Returns the reason if this machine does not
 /// support it.
 pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
