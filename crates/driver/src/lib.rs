@@ -31,7 +31,7 @@
 //!
 //! # The book
 //!
-//! The chapters of the book are in the folder `docs/book/src` of the repository: `loading.md` explains modules and libraries, `graphs.md`
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `cuda-cpp.md` explains modules and libraries, `graphs.md`
 //! capture and updates, `waits.md` the waits that hazard tracking inserts.
 //!
 //! # Contracts

@@ -23,7 +23,7 @@
 //! # The book
 //!
 //! The chapters of the book are in the folder `docs/book/src` of the repository: `memory.md` compares the kinds of memory, `waits.md`
-//! explains the waits that hazard tracking inserts, `unified-memory.md` the platforms.
+//! explains the waits that hazard tracking inserts, `memory.md` the platforms.
 //!
 //! # Element types
 //!

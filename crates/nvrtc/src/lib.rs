@@ -10,7 +10,7 @@
 //! # The book
 //!
 //! The chapters of the book are in the folder `docs/book/src` of the repository: `cuda-cpp.md` contains examples with templates,
-//! headers, half precision, CUB, the cache and build scripts; `loading.md` explains how compiled code is loaded.
+//! headers, half precision, CUB, the cache and build scripts; and how compiled code is loaded.
 //!
 //! # Example
 //!
