@@ -22,8 +22,8 @@
 //!
 //! # The book
 //!
-//! The chapters of the book are in the folder `docs/book/src` of the repository: `memory.md` compares the kinds of memory, `waits.md`
-//! explains the waits that hazard tracking inserts, `memory.md` the platforms.
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `memory.md` compares the kinds of memory and
+//! the platforms, `waits.md` explains the waits that hazard tracking inserts.
 //!
 //! # Element types
 //!
