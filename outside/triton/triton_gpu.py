@@ -21,6 +21,7 @@ check(driver.cuInit(0))
 DEVICE = check(driver.cuDeviceGet(0))
 check(driver.cuCtxSetCurrent(check(driver.cuDevicePrimaryCtxRetain(DEVICE))))
 
+RANDOM = np.random.default_rng(7)
 POINTERS = {"float32": "*fp32", "float16": "*fp16", "int32": "*i32"}
 
 
@@ -71,3 +72,8 @@ def launch(kernel, capability, grid, *arguments, constants, **options):
     threads = 32 * metadata.num_warps
     check(driver.cuLaunchKernel(function, *grid, threads, 1, 1, metadata.shared, 0, (tuple(values), tuple(types)), 0))
     check(driver.cuCtxSynchronize())
+
+
+def uniform(*shape, dtype=np.float32):
+    """Returns random values from -1 to 1."""
+    return RANDOM.uniform(-1, 1, shape).astype(dtype)

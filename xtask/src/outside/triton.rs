@@ -19,7 +19,7 @@ const CHECKS: [(&str, &str); 2] = [
 pub(super) fn run(folder: &Folder) -> Result<()> {
     let mut pytest = interpreter(folder)?;
     pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]);
-    pytest.arg(folder.sources.join("triton/test_kernels.py::test_add"));
+    pytest.arg(folder.sources.join("triton/test_rows.py::test_add"));
     run_all(&mut pytest)
 }
 
