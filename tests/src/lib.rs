@@ -19,13 +19,12 @@ mod idle_driver;
 pub mod kernels;
 mod own_process;
 mod peers;
+mod samples;
 mod soak;
 pub mod stream_work;
 mod test_driver;
 #[cfg(target_os = "linux")]
 mod two_processes;
-
-pub use curium_bench::Samples;
 
 pub use self::c_library::c_library;
 pub use self::context_stack::{ContextStack, CreatedContext};
@@ -43,6 +42,7 @@ pub use self::own_process::{
     with_output_of_new_process,
 };
 pub use self::peers::on_peers;
+pub use self::samples::Samples;
 pub use self::soak::{Soak, Soaked};
 pub use self::stream_work::guard;
 pub use self::test_driver::{

@@ -151,12 +151,10 @@ const ARROWS: [(&str, &[&str]); 31] = [
             "curium-rand",
         ],
     ),
-    ("curium-bench", &["curium-driver", "curium-memory"]),
     (
         "curium-cli",
         &[
             "curium",
-            "curium-bench",
             "curium-kernel",
             "curium-kernel-build",
             "curium-sim",
@@ -166,7 +164,6 @@ const ARROWS: [(&str, &[&str]); 31] = [
         "curium-tests",
         &[
             "curium",
-            "curium-bench",
             "curium-driver",
             "curium-memory",
             "curium-nvrtc",

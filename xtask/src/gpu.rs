@@ -137,7 +137,6 @@ fn released() -> Result<(Vec<Artifact>, Vec<Artifact>, Vec<Artifact>)> {
         "--bin",
         "curium",
     ];
-    arguments.extend(["--features", "curium-cli/full"]);
     let benches = BENCHES.iter().chain([&KERNELS]);
     arguments.extend(benches.flat_map(|name| ["--bench", *name]));
     let programs = kernel_examples()?;

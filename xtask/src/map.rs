@@ -18,7 +18,6 @@ const PICTURE: &str = "docs/crates.svg";
 /// The crates of the picture, with what they are for. A crate that is missing here, or gone, is an error.
 const ROLES: &[(&str, &str)] = &[
     ("curium", "the layers in one crate"),
-    ("curium-bench", "benchmarks against C"),
     ("curium-blas", "cuBLAS, cuBLASLt"),
     ("curium-cli", "the program"),
     ("curium-cudart", "CUDA runtime, simulated"),

@@ -3,16 +3,17 @@
 mod chart;
 mod markdown;
 mod report;
+mod suite;
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use curium_bench::{Comparison, Plan};
 
 use self::chart::CHARTS;
 use self::report::Report;
+use self::suite::{Comparison, Plan};
 use crate::place::{DeviceChoice, Place};
 use crate::progress::Progress;
 use crate::terminal::ColorChoice;
@@ -78,7 +79,7 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
     })?;
     place.announce(false);
     let plan = options.plan(place.simulated().is_some());
-    let ids = curium_bench::ids(&plan);
+    let ids = suite::ids(&plan);
     ensure!(
         !ids.is_empty(),
         "no id contains {:?}; --list prints all ids",
@@ -96,7 +97,7 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
         color.on(&io::stderr()),
     );
     let mut comparisons = Vec::new();
-    curium_bench::run(&context, &plan, &mut |comparison| {
+    suite::run(&context, &plan, &mut |comparison| {
         comparisons.push(comparison);
         progress.advance(1);
         Ok(())

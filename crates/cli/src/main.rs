@@ -1,44 +1,26 @@
 //! The `curium` program.
-//!
-//! # Features
-//!
-//! - `full`: every command except `demo` and `doctor`, and the parts of `doctor` that concern JSON, saved machines and NVIDIA's libraries.
 
 // Time limits come from callers, and adding the longest ones to an `Instant` panics.
 #![warn(clippy::arithmetic_side_effects)]
 
-#[cfg(not(feature = "full"))]
-mod absent;
-#[cfg(feature = "full")]
 mod bench;
-#[cfg(feature = "full")]
 mod bytes;
-#[cfg(feature = "full")]
 mod cache;
-#[cfg(feature = "full")]
 mod completions;
 mod count;
 mod demo;
 mod doctor;
-#[cfg(feature = "full")]
 mod info;
-#[cfg(feature = "full")]
 mod kernels;
 mod loaded;
-#[cfg(feature = "full")]
 mod man;
-#[cfg(feature = "full")]
 mod mem;
 mod place;
-#[cfg(feature = "full")]
 mod program;
 mod progress;
-#[cfg(feature = "full")]
 mod run;
-#[cfg(feature = "full")]
 mod simulator;
 mod terminal;
-#[cfg(feature = "full")]
 mod trace;
 
 use std::io::{self, Write as _};
@@ -47,11 +29,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::terminal::ColorChoice;
-#[cfg(not(feature = "full"))]
-use self::{
-    absent as bench, absent as cache, absent as completions, absent as info, absent as kernels,
-    absent as man, absent as mem, absent as run, absent as trace,
-};
 
 /// Run, inspect and measure CUDA from Rust, on a GPU or the simulator.
 #[derive(Parser)]

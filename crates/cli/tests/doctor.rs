@@ -75,7 +75,6 @@ fn doctor_runs_a_kernel_on_every_simulated_device() {
 }
 
 #[test]
-#[cfg(feature = "full")]
 fn saved_machine_has_the_same_findings_on_another_machine() {
     let folder = folder();
     let here = curium(folder.path(), &["doctor", "--save", "machine.json"], &[]);
@@ -182,9 +181,7 @@ fn closed_output_changes_no_exit_code() -> std::io::Result<()> {
         exit_code(&["doctor", "--ptx", "absent.ptx"], true)?,
         Some(1)
     );
-    if cfg!(feature = "full") {
-        assert_eq!(exit_code(&["doctor", "--json"], false)?, Some(3));
-    }
+    assert_eq!(exit_code(&["doctor", "--json"], false)?, Some(3));
     Ok(())
 }
 
@@ -225,57 +222,6 @@ fn colors_follow_the_option_and_the_environment() {
     assert!(!doctor(&[], &[]), "a pipe is no terminal");
     assert!(doctor(&["--color", "always"], &[("NO_COLOR", "1")]));
     assert!(!doctor(&["--color", "never"], &[]));
-}
-
-#[test]
-#[cfg(not(feature = "full"))]
-fn command_that_this_build_lacks_is_an_error_with_the_command_that_builds_it() {
-    let folder = folder();
-    for command in [
-        "info",
-        "trace",
-        "cache",
-        "bench",
-        "mem",
-        "run",
-        "completions",
-        "man",
-    ] {
-        let outcome = curium(folder.path(), &[command, "--quick", "x"], &[]);
-        assert_eq!(
-            (outcome.code, outcome.stdout.as_str()),
-            (Some(1), ""),
-            "{command}"
-        );
-        let hint = format!("`cargo run --release --features full -- {command} --quick x`");
-        assert!(outcome.stderr.contains(&hint), "{}", outcome.stderr);
-        let help = curium(folder.path(), &["help", command], &[]);
-        assert!(
-            help.stdout
-                .contains("Only in a build with `--features full`"),
-            "{}",
-            help.stdout
-        );
-    }
-}
-
-#[test]
-#[cfg(not(feature = "full"))]
-fn doctor_has_no_json_in_this_build() {
-    let folder = folder();
-    for option in [
-        "--json",
-        "--schema",
-        "--save=machine.json",
-        "--from=machine.json",
-    ] {
-        let outcome = curium(folder.path(), &["doctor", option], &[]);
-        assert_eq!(
-            (outcome.code, outcome.stdout.as_str()),
-            (Some(2), ""),
-            "{option}"
-        );
-    }
 }
 
 #[test]

@@ -11,6 +11,8 @@ mod curium;
 mod cust;
 mod libraries;
 mod measure;
+#[path = "../../../tests/src/samples.rs"]
+mod samples;
 mod subject;
 
 use std::error::Error;

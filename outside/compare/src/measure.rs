@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use curium_bench::Samples;
-
 use crate::Result;
+use crate::samples::Samples;
 use crate::subject::Subject;
 
 /// The selected operations, and the number of rounds.

@@ -1,6 +1,6 @@
 //! Rounds of measurements, and their statistics.
 
-use curium_bench::Samples;
+use curium_tests::Samples;
 
 use crate::Result;
 

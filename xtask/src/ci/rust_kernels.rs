@@ -16,12 +16,7 @@ const TARGET: &str = "nvptx64-nvidia-cuda";
 const COMPONENTS: [&str; 2] = ["llvm-tools", "rust-src"];
 
 /// The packages whose build scripts compile kernels, or whose tests do.
-const PACKAGES: [&str; 4] = [
-    "--workspace",
-    "--exclude=xtask",
-    "--features=curium-cli/full",
-    "--all-targets",
-];
+const PACKAGES: [&str; 3] = ["--workspace", "--exclude=xtask", "--all-targets"];
 
 /// The releases with which the compiler of kernels must work, besides that of the workspace.
 const RELEASES: [&str; 2] = ["stable", "beta"];

@@ -1,9 +1,10 @@
 //! Charts of the figures: one line per implementation over the parameter.
 
 use anyhow::{Result, anyhow};
-use curium_bench::{Comparison, Samples};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+
+use super::suite::{Comparison, Samples};
 
 /// A chart of several groups of measurements.
 pub(super) struct Chart {

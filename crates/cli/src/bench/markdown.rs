@@ -159,13 +159,12 @@ fn grouped(digits: &str) -> String {
 mod tests {
     use std::collections::HashSet;
 
-    use curium_bench::Plan;
-
     use super::*;
+    use crate::bench::suite::{self, Plan};
 
     #[test]
     fn every_group_that_is_measured_has_a_title_and_no_other() {
-        let ids = curium_bench::ids(&Plan::hardware());
+        let ids = suite::ids(&Plan::hardware());
         let measured: HashSet<_> = ids
             .iter()
             .filter_map(|id| id.rsplit_once('/'))

@@ -5,9 +5,9 @@ use std::fmt;
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
 use curium::prelude::*;
-use curium_bench::{Comparison, Samples, Unit};
 use serde::Serialize;
 
+use super::suite::{Comparison, Samples, Unit};
 use crate::bytes::size;
 use crate::place::Place;
 
@@ -81,16 +81,15 @@ impl Row {
             curium,
             ratio,
             note,
-            ..
         } = comparison;
         Self {
             id: id.clone(),
             unit: unit.symbol(),
             cost: unit.is_cost(),
             rounds: c.count(),
-            c: Spread::of(c),
-            curium: Spread::of(curium),
-            ratio: Spread::of(ratio),
+            c: Spread::from_samples(c),
+            curium: Spread::from_samples(curium),
+            ratio: Spread::from_samples(ratio),
             note: note.clone(),
         }
     }
@@ -130,20 +129,20 @@ impl Row {
 
     /// Formats a value that is a size in bytes.
     pub(super) fn size(&self) -> Option<String> {
-        const OF_BYTES: [&str; 4] = [
+        const SIZES: [&str; 4] = [
             "allocate/bytes",
             "allocate/plain-bytes",
             "allocate/buffer",
             "allocate/borrowing-buffer",
         ];
         let (group, value) = self.parts();
-        let is_size = group.starts_with("copy/") || OF_BYTES.contains(&group);
+        let is_size = group.starts_with("copy/") || SIZES.contains(&group);
         value.parse().ok().filter(|_| is_size).map(size)
     }
 }
 
 impl Spread {
-    fn of(samples: &Samples) -> Self {
+    fn from_samples(samples: &Samples) -> Self {
         let [low_quartile, median, high_quartile] =
             [0.25, 0.5, 0.75].map(|part| samples.quantile(part));
         Self {

@@ -6,7 +6,7 @@ use crate::doctor::ptx::Header;
 
 /// The facts about a machine: plain data, collected by [`survey`](crate::doctor::survey::survey) or made up by a test.
 #[derive(Clone, Debug, Default)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
+#[derive(serde::Deserialize, serde::Serialize)]
 pub(crate) struct Environment {
     /// The operating system, such as `linux`.
     pub(crate) system: String,
@@ -23,12 +23,12 @@ pub(crate) struct Environment {
     /// The result of the test kernel on each device.
     pub(crate) devices: Vec<DeviceTrial>,
     /// The pairs of devices of which the first has no peer access to the second.
-    #[cfg_attr(feature = "full", serde(default))]
+    #[serde(default)]
     pub(crate) peers_denied: Vec<(usize, usize)>,
     /// The CUDA version of the NVRTC that was found.
     pub(crate) nvrtc: Option<String>,
     /// NVIDIA's libraries, which programs load on demand.
-    #[cfg_attr(feature = "full", serde(default))]
+    #[serde(default)]
     pub(crate) libraries: Vec<OptionalLibrary>,
     /// The header of the PTX file to check.
     pub(crate) ptx: Option<Header>,
@@ -36,7 +36,7 @@ pub(crate) struct Environment {
 
 /// The result of loading one of NVIDIA's libraries.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
+#[derive(serde::Deserialize, serde::Serialize)]
 pub(crate) struct OptionalLibrary {
     /// Such as `cuBLAS`.
     pub(crate) name: String,
@@ -45,17 +45,14 @@ pub(crate) struct OptionalLibrary {
     /// The file, if the system reports it.
     pub(crate) path: Option<String>,
     /// The first line of each reason why a file was rejected.
-    #[cfg_attr(feature = "full", serde(default))]
+    #[serde(default)]
     pub(crate) rejected: Vec<String>,
 }
 
 /// The kind of file at a path.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[cfg_attr(
-    feature = "full",
-    derive(serde::Deserialize, serde::Serialize),
-    serde(rename_all = "snake_case")
-)]
+#[derive(serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
     /// A small file with this text.
     Text(String),
@@ -69,11 +66,8 @@ pub(crate) enum Entry {
 
 /// The result of opening a device node for reading and writing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(
-    feature = "full",
-    derive(serde::Deserialize, serde::Serialize),
-    serde(rename_all = "snake_case")
-)]
+#[derive(serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Access {
     Granted,
     /// Denied by the file's mode and owner (`EACCES`).
@@ -86,11 +80,8 @@ pub(crate) enum Access {
 
 /// The result of loading the driver's library.
 #[derive(Clone, Debug)]
-#[cfg_attr(
-    feature = "full",
-    derive(serde::Deserialize, serde::Serialize),
-    serde(rename_all = "snake_case")
-)]
+#[derive(serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Library {
     Loaded {
         /// The CUDA version, such as `12.8`.
@@ -103,7 +94,7 @@ pub(crate) enum Library {
 
 /// A path that was rejected.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
+#[derive(serde::Deserialize, serde::Serialize)]
 pub(crate) struct Attempt {
     pub(crate) path: String,
     pub(crate) rejection: Rejection,
@@ -113,11 +104,8 @@ pub(crate) struct Attempt {
 
 /// The reason why a path was rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(
-    feature = "full",
-    derive(serde::Deserialize, serde::Serialize),
-    serde(rename_all = "snake_case")
-)]
+#[derive(serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Rejection {
     Unloadable,
     NotADriver,
@@ -128,11 +116,8 @@ pub(crate) enum Rejection {
 
 /// The result of initializing the driver.
 #[derive(Clone, Debug)]
-#[cfg_attr(
-    feature = "full",
-    derive(serde::Deserialize, serde::Serialize),
-    serde(rename_all = "snake_case")
-)]
+#[derive(serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Start {
     /// The number of visible devices.
     Devices(usize),
@@ -141,7 +126,7 @@ pub(crate) enum Start {
 
 /// A driver call that failed.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
+#[derive(serde::Deserialize, serde::Serialize)]
 pub(crate) struct Failure {
     pub(crate) code: u32,
     /// The whole error, with the name of the call.
@@ -150,7 +135,7 @@ pub(crate) struct Failure {
 
 /// The result of using a device: a context, a copy, a kernel.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
+#[derive(serde::Deserialize, serde::Serialize)]
 pub(crate) struct DeviceTrial {
     pub(crate) name: String,
     /// Such as `9.0`.

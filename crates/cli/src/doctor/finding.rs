@@ -2,13 +2,9 @@
 
 /// The result of a check, with fixes.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "full", derive(serde::Serialize))]
+#[derive(serde::Serialize)]
 pub(crate) struct Finding {
     /// The name of the check, which stays the same between versions.
-    #[cfg_attr(
-        not(any(feature = "full", test)),
-        expect(dead_code, reason = "only the JSON contains it")
-    )]
     pub(crate) check: &'static str,
     pub(crate) severity: Severity,
     /// The problem or fact.
@@ -19,11 +15,8 @@ pub(crate) struct Finding {
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[cfg_attr(
-    feature = "full",
-    derive(serde::Serialize),
-    serde(rename_all = "snake_case")
-)]
+#[derive(serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Severity {
     /// All is well.
     Good,

@@ -5,7 +5,7 @@ type Version = (u32, u32);
 
 /// The header of PTX.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
+#[derive(serde::Deserialize, serde::Serialize)]
 pub(crate) struct Header {
     /// The PTX version.
     pub(crate) version: Version,

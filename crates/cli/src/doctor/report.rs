@@ -25,7 +25,6 @@ impl Report {
     }
 
     /// Returns the findings.
-    #[cfg(feature = "full")]
     pub(super) fn findings(&self) -> &[Finding] {
         &self.findings
     }

@@ -1,6 +1,5 @@
 //! Collects the facts about this machine. Nothing is changed; an unreadable file counts as absent.
 
-#[cfg(feature = "full")]
 mod libraries;
 
 use std::collections::BTreeMap;
@@ -71,7 +70,6 @@ pub(super) fn survey(simulated: bool) -> Environment {
         files: files(),
         ..Environment::default()
     };
-    #[cfg(feature = "full")]
     libraries::load(&mut environment);
     trial::try_out(&mut environment, simulated);
     environment

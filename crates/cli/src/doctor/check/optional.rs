@@ -5,11 +5,6 @@ use crate::doctor::finding::Finding;
 
 /// Reports each library: its version and file, or the package that has it.
 pub(super) fn check(environment: &Environment) -> Vec<Finding> {
-    if environment.libraries.is_empty() {
-        let what =
-            "NVIDIA's libraries were not checked; a build with `--features full` checks them";
-        return vec![Finding::note("libraries", what)];
-    }
     let cuda = cuda_major(environment);
     environment
         .libraries

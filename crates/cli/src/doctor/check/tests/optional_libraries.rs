@@ -126,14 +126,3 @@ fn machine_without_a_driver_gets_the_package_of_each_version() {
         "{found:#?}"
     );
 }
-
-#[test]
-fn machine_whose_libraries_were_not_checked_gets_the_feature_that_checks_them() {
-    let environment = Environment {
-        libraries: Vec::new(),
-        ..healthy()
-    };
-    let found = finding(&environment, "libraries");
-    assert_eq!(found.severity, Severity::Note);
-    assert!(found.what.contains("`--features full`"), "{found:#?}");
-}

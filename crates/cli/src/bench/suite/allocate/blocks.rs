@@ -2,25 +2,26 @@
 
 use std::time::{Duration, Instant};
 
-use curium_driver::Stream;
+use anyhow::Result;
+use curium::prelude::Stream;
 
 use super::source::Source;
-use crate::{Result, Way};
+use crate::bench::suite::Implementation;
 
-/// The live blocks of one way, which are freed on drop.
+/// The live blocks of one implementation, which are freed on drop.
 pub(super) struct Blocks<'a> {
     source: &'a Source,
-    way: Way,
+    implementation: Implementation,
     stream: &'a Stream,
     blocks: Vec<(u64, usize)>,
     seed: u64,
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn new(source: &'a Source, way: Way, stream: &'a Stream) -> Self {
+    pub(super) fn new(source: &'a Source, implementation: Implementation, stream: &'a Stream) -> Self {
         Self {
             source,
-            way,
+            implementation,
             stream,
             blocks: Vec::new(),
             seed: 1,
@@ -37,12 +38,12 @@ impl<'a> Blocks<'a> {
     }
 
     /// Frees a random block and allocates another, `count` times, and returns the elapsed time.
-    pub(super) fn churn(&mut self, count: usize) -> Result<Duration> {
+    pub(super) fn replace(&mut self, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         for _ in 0..count {
             let index = random(&mut self.seed) as usize % self.blocks.len();
             let (address, bytes) = self.blocks.swap_remove(index);
-            self.source.free(self.way, self.stream, address, bytes)?;
+            self.source.free(self.implementation, self.stream, address, bytes)?;
             let block = self.allocate()?;
             self.blocks.push(block);
         }
@@ -50,8 +51,8 @@ impl<'a> Blocks<'a> {
     }
 
     fn allocate(&mut self) -> Result<(u64, usize)> {
-        let bytes = mixed(&mut self.seed);
-        Ok((self.source.allocate(self.way, self.stream, bytes)?, bytes))
+        let bytes = random_size(&mut self.seed);
+        Ok((self.source.allocate(self.implementation, self.stream, bytes)?, bytes))
     }
 }
 
@@ -59,13 +60,13 @@ impl Drop for Blocks<'_> {
     fn drop(&mut self) {
         for (address, bytes) in self.blocks.drain(..) {
             // The measurement reports failures.
-            let _ = self.source.free(self.way, self.stream, address, bytes);
+            let _ = self.source.free(self.implementation, self.stream, address, bytes);
         }
     }
 }
 
 /// Returns a size from 512 B to 128 KiB, uniform in its logarithm.
-fn mixed(seed: &mut u64) -> usize {
+fn random_size(seed: &mut u64) -> usize {
     let number = random(seed) as usize;
     let base = 512 << (number % 8);
     base + (number >> 8) % base
@@ -84,7 +85,7 @@ mod tests {
     #[test]
     fn mixed_sizes_span_their_range() {
         let mut seed = 1;
-        let sizes: Vec<_> = (0..10_000).map(|_| mixed(&mut seed)).collect();
+        let sizes: Vec<_> = (0..10_000).map(|_| random_size(&mut seed)).collect();
         assert!(sizes.iter().all(|bytes| (512..128 << 10).contains(bytes)));
         assert!(
             sizes.iter().any(|bytes| *bytes < 1024) && sizes.iter().any(|bytes| *bytes > 64 << 10)

@@ -3,26 +3,25 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use curium_driver::sys::{Api, CUdeviceptr, CUfunction, CUstream};
-use curium_driver::{Function, Kernel, Stream};
-use curium_memory::DeviceBuffer;
+use anyhow::Result;
+use curium::prelude::{DeviceBuffer, Driver, Stream};
+use curium::sys::{CUdeviceptr, CUfunction, CUstream};
 
 use super::network::{LAYERS, Network, RATE, WIDTH};
-use crate::error::checked;
-use crate::{Error, Result};
+use crate::bench::suite::call;
 
 /// The network as device addresses.
-pub(super) struct Twin<'a> {
+pub(super) struct CNetwork<'a> {
     network: &'a Network,
-    api: &'a Api,
+    driver: &'a Driver,
     stream: CUstream,
 }
 
-impl<'a> Twin<'a> {
+impl<'a> CNetwork<'a> {
     pub(super) fn new(network: &'a Network, stream: &'a Stream) -> Self {
         Self {
             network,
-            api: stream.driver().api(),
+            driver: stream.driver(),
             stream: stream.as_raw(),
         }
     }
@@ -38,11 +37,11 @@ impl<'a> Twin<'a> {
             slopes,
             ..
         } = self.network;
-        let [accumulate, product] =
-            [&self.network.accumulate, &self.network.product].map(Kernel::as_raw);
+        let accumulate = self.network.accumulate.as_raw();
+        let product = self.network.product.as_raw();
         for layer in 0..LAYERS {
             self.copy(&values[layer + 1], &biases[layer])?;
-            self.of_two(
+            self.launch_elementwise(
                 accumulate,
                 &weights[layer],
                 &values[layer],
@@ -50,39 +49,39 @@ impl<'a> Twin<'a> {
             )?;
         }
         self.copy(&slopes[LAYERS], &values[LAYERS])?;
-        self.axpy(-1.0, targets, &slopes[LAYERS])?;
+        self.launch_axpy(-1.0, targets, &slopes[LAYERS])?;
         for layer in (0..LAYERS).rev() {
-            self.of_two(product, &slopes[layer + 1], &weights[layer], &slopes[layer])?;
-            self.of_two(product, &slopes[layer + 1], &values[layer], &changes[layer])?;
-            self.axpy(-RATE, &changes[layer], &weights[layer])?;
-            self.axpy(-RATE, &slopes[layer + 1], &biases[layer])?;
+            self.launch_elementwise(product, &slopes[layer + 1], &weights[layer], &slopes[layer])?;
+            self.launch_elementwise(product, &slopes[layer + 1], &values[layer], &changes[layer])?;
+            self.launch_axpy(-RATE, &changes[layer], &weights[layer])?;
+            self.launch_axpy(-RATE, &slopes[layer + 1], &biases[layer])?;
         }
         Ok(())
     }
 
     fn copy(&self, to: &DeviceBuffer<f32>, from: &DeviceBuffer<f32>) -> Result<()> {
-        let function = Function::cuMemcpyDtoDAsync_v2;
-        let copy = self
-            .api
-            .cuMemcpyDtoDAsync_v2
-            .ok_or(Error::Missing(function))?;
-        let (to, from, bytes) = (
-            address(to),
-            address(from),
-            WIDTH as usize * size_of::<f32>(),
-        );
+        let bytes = WIDTH as usize * size_of::<f32>();
         // SAFETY: both buffers have as many bytes, and are used on this stream only.
-        checked(function, unsafe { copy(to, from, bytes, self.stream) })
+        unsafe {
+            call!(
+                self.driver,
+                cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, self.stream)
+            )
+        }
     }
 
-    fn of_two(
+    /// Launches a kernel that computes `c` from `a` and `b`, element by element.
+    fn launch_elementwise(
         &self,
         kernel: CUfunction,
         a: &DeviceBuffer<f32>,
         b: &DeviceBuffer<f32>,
         c: &DeviceBuffer<f32>,
     ) -> Result<()> {
-        let (mut a, mut b, mut c, mut n) = (address(a), address(b), address(c), WIDTH);
+        let mut a = address(a);
+        let mut b = address(b);
+        let mut c = address(c);
+        let mut n = WIDTH;
         self.launch(
             kernel,
             &mut [
@@ -94,11 +93,12 @@ impl<'a> Twin<'a> {
         )
     }
 
-    fn axpy(&self, mut a: f32, x: &DeviceBuffer<f32>, y: &DeviceBuffer<f32>) -> Result<()> {
-        let (kernel, mut x, mut y, mut n) =
-            (self.network.axpy.as_raw(), address(x), address(y), WIDTH);
+    fn launch_axpy(&self, mut a: f32, x: &DeviceBuffer<f32>, y: &DeviceBuffer<f32>) -> Result<()> {
+        let mut x = address(x);
+        let mut y = address(y);
+        let mut n = WIDTH;
         self.launch(
-            kernel,
+            self.network.axpy.as_raw(),
             &mut [
                 (&raw mut a).cast(),
                 (&raw mut x).cast(),
@@ -108,15 +108,27 @@ impl<'a> Twin<'a> {
         )
     }
 
-    fn launch(&self, kernel: CUfunction, values: &mut [*mut c_void; 4]) -> Result<()> {
-        let function = Function::cuLaunchKernel;
-        let launch = self.api.cuLaunchKernel.ok_or(Error::Missing(function))?;
-        let (values, extra) = (values.as_mut_ptr(), ptr::null_mut());
+    fn launch(&self, kernel: CUfunction, arguments: &mut [*mut c_void; 4]) -> Result<()> {
         // SAFETY: the kernel has parameters of these sizes; the buffers have the length passed to it, and are used on
         // this stream only.
-        checked(function, unsafe {
-            launch(kernel, 1, 1, 1, WIDTH, 1, 1, 0, self.stream, values, extra)
-        })
+        unsafe {
+            call!(
+                self.driver,
+                cuLaunchKernel(
+                    kernel,
+                    1,
+                    1,
+                    1,
+                    WIDTH,
+                    1,
+                    1,
+                    0,
+                    self.stream,
+                    arguments.as_mut_ptr(),
+                    ptr::null_mut(),
+                )
+            )
+        }
     }
 }
 

@@ -27,12 +27,6 @@ impl Samples {
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }
-
-    /// Returns the number of samples.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.sorted.len()
-    }
 }
 
 impl FromIterator<f64> for Samples {

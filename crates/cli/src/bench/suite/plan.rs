@@ -5,42 +5,41 @@ const SUBJECTS: [(&str, &[&str]); 1] = [("memory", &["copy/", "allocate/", "call
 
 /// The measurements of a run, and their repetitions.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(in crate::bench) struct Plan {
     /// Text that the selected ids contain, or the name of several subjects; empty for all.
     filter: String,
-    pub(crate) rounds: usize,
+    pub(super) rounds: usize,
     /// Launches per round: fewer than fill the driver's queue.
-    pub(crate) launches: usize,
+    pub(super) launches: usize,
     /// Allocations per round from the driver's pool.
-    pub(crate) pool_pairs: usize,
+    pub(super) pool_pairs: usize,
     /// Allocations per round from Curium's cache, which is faster.
-    pub(crate) cached_pairs: usize,
+    pub(super) cached_pairs: usize,
     /// Synchronous allocations per round.
-    pub(crate) plain_pairs: usize,
+    pub(super) synchronous_pairs: usize,
     /// Deallocations and allocations per round among live blocks.
-    pub(crate) churned: usize,
-    pub(crate) threads: &'static [usize],
-    pub(crate) copies: &'static [usize],
-    pub(crate) sizes: &'static [usize],
-    pub(crate) live: &'static [usize],
+    pub(super) replaced: usize,
+    pub(super) threads: &'static [usize],
+    pub(super) copies: &'static [usize],
+    pub(super) sizes: &'static [usize],
+    pub(super) live: &'static [usize],
     /// Numbers of live blocks of synchronous allocations.
-    pub(crate) plain_live: &'static [usize],
+    pub(super) synchronous_live: &'static [usize],
     /// Numbers of uses of the buffer whose driver calls are counted.
-    pub(crate) uses: &'static [usize],
+    pub(super) uses: &'static [usize],
 }
 
 impl Plan {
     /// Returns the full plan: minutes on a GPU.
-    #[must_use]
-    pub fn hardware() -> Self {
+    pub(in crate::bench) fn hardware() -> Self {
         Self {
             filter: String::new(),
             rounds: 101,
             launches: 400,
             pool_pairs: 2_000,
             cached_pairs: 100_000,
-            plain_pairs: 10,
-            churned: 4_000,
+            synchronous_pairs: 10,
+            replaced: 4_000,
             threads: &[1, 2, 4, 8],
             copies: &[
                 1 << 10,
@@ -67,62 +66,57 @@ impl Plan {
                 4 << 30,
             ],
             live: &[1, 10, 100, 1_000, 10_000, 100_000, 1_000_000],
-            plain_live: &[1, 100, 10_000],
+            synchronous_live: &[1, 100, 10_000],
             uses: &[1, 10, 100],
         }
     }
 
     /// Returns a shorter plan: seconds on a GPU.
-    #[must_use]
-    pub fn quick() -> Self {
+    pub(in crate::bench) fn quick() -> Self {
         Self {
             rounds: 11,
             threads: &[1, 2],
             copies: &[4 << 10, 256 << 10, 4 << 20, 64 << 20],
             sizes: &[1 << 10, 1 << 20],
             live: &[1, 100, 10_000],
-            plain_live: &[1, 100],
+            synchronous_live: &[1, 100],
             ..Self::hardware()
         }
     }
 
     /// Returns a plan that takes seconds on the simulator. Its times are not representative of hardware.
-    #[must_use]
-    pub fn simulator() -> Self {
+    pub(in crate::bench) fn simulator() -> Self {
         Self {
             filter: String::new(),
             rounds: 5,
             launches: 20,
             pool_pairs: 20,
             cached_pairs: 1_000,
-            plain_pairs: 10,
-            churned: 100,
+            synchronous_pairs: 10,
+            replaced: 100,
             threads: &[1, 2],
             copies: &[4 << 10, 1 << 20],
             sizes: &[1 << 10, 1 << 20],
             live: &[1, 100, 1_000],
-            plain_live: &[1, 100],
+            synchronous_live: &[1, 100],
             uses: &[1, 10],
         }
     }
 
     /// Keeps the measurements whose id contains `filter`; `memory` selects copies, allocation and the calls for a buffer.
-    #[must_use]
-    pub fn with_filter(mut self, filter: impl Into<String>) -> Self {
+    pub(in crate::bench) fn with_filter(mut self, filter: impl Into<String>) -> Self {
         self.filter = filter.into();
         self
     }
 
     /// Sets the rounds of each measurement. Copies take at most 31, and fewer if they are large.
-    #[must_use]
-    pub fn with_rounds(mut self, rounds: usize) -> Self {
+    pub(in crate::bench) fn with_rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds.max(1);
         self
     }
 
     /// Returns `true` if the plan contains the measurement with this id.
-    #[must_use]
-    pub fn wants(&self, id: &str) -> bool {
+    pub(in crate::bench) fn wants(&self, id: &str) -> bool {
         match SUBJECTS.iter().find(|(name, _)| *name == self.filter) {
             Some((_, subjects)) => subjects.iter().any(|subject| id.starts_with(subject)),
             None => id.contains(&self.filter),
@@ -130,12 +124,12 @@ impl Plan {
     }
 
     /// Returns the rounds of a copy of `bytes` bytes.
-    pub(crate) fn copy_rounds(&self, bytes: usize) -> usize {
+    pub(super) fn copy_rounds(&self, bytes: usize) -> usize {
         self.rounds.min(((8 << 30) / bytes).clamp(5, 31))
     }
 
     /// Returns the rounds of synchronous allocations, which are slow and vary little.
-    pub(crate) fn plain_rounds(&self) -> usize {
+    pub(super) fn synchronous_rounds(&self) -> usize {
         self.rounds.min(15)
     }
 }
@@ -145,20 +139,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filter_is_a_part_of_ids_or_names_subjects() {
-        let wanted = |filter: &str| {
+    fn filter_selects_ids_or_subjects() {
+        const IDS: [&str; 4] = [
+            "launch/threads/1",
+            "copy/pinned-to-device/4096",
+            "allocate/live/1",
+            "calls/one-stream/1",
+        ];
+        for (filter, selected) in [
+            ("memory", [false, true, true, true]),
+            ("live", [false, false, true, false]),
+            ("", [true; 4]),
+        ] {
             let plan = Plan::simulator().with_filter(filter);
-            [
-                "launch/threads/1",
-                "copy/pinned-to-device/4096",
-                "allocate/live/1",
-                "calls/one-stream/1",
-            ]
-            .map(|id| plan.wants(id))
-        };
-        assert_eq!(wanted("memory"), [false, true, true, true]);
-        assert_eq!(wanted("live"), [false, false, true, false]);
-        assert_eq!(wanted(""), [true; 4]);
+            assert_eq!(IDS.map(|id| plan.wants(id)), selected, "{filter}");
+        }
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! The network and its step.
 
-use curium_driver::{Kernel, LaunchConfig, Library, Stream};
-use curium_memory::DeviceBuffer;
+use anyhow::Result;
+use curium::prelude::{DeviceBuffer, Kernel, LaunchConfig, Library, Stream};
 
-use super::twin::Twin;
-use crate::Result;
+use super::c_network::CNetwork;
 
 /// `c += a * b` or `c = a * b`, element by element.
-type OfTwo = Kernel<(&'static [f32], &'static [f32], &'static mut [f32], u32)>;
+type Elementwise = Kernel<(&'static [f32], &'static [f32], &'static mut [f32], u32)>;
 /// `y += a * x`, element by element.
 type Axpy = Kernel<(f32, &'static [f32], &'static mut [f32], u32)>;
 type Buffer = DeviceBuffer<f32>;
@@ -21,8 +20,8 @@ pub(super) const RATE: f32 = 1e-3;
 
 /// Layers of weights and biases with their activations and gradients.
 pub(super) struct Network {
-    pub(super) accumulate: OfTwo,
-    pub(super) product: OfTwo,
+    pub(super) accumulate: Elementwise,
+    pub(super) product: Elementwise,
     pub(super) axpy: Axpy,
     pub(super) targets: Buffer,
     pub(super) weights: Vec<Buffer>,
@@ -35,48 +34,53 @@ pub(super) struct Network {
     pub(super) slopes: Vec<Buffer>,
 }
 
+/// Returns the buffer of one layer.
+fn filled(stream: &Stream, value: f32) -> curium::Result<Buffer> {
+    DeviceBuffer::from_slice(stream, &[value; WIDTH as usize])
+}
+
+/// Returns the buffers of several layers.
+fn layers(stream: &Stream, count: usize, value: f32) -> curium::Result<Vec<Buffer>> {
+    (0..count).map(|_| filled(stream, value)).collect()
+}
+
 impl Network {
     pub(super) fn new(stream: &Stream) -> Result<Self> {
         let library = Library::from_ptx(stream.driver(), KERNELS)?;
-        let all = |value: f32| DeviceBuffer::from_slice(stream, &[value; WIDTH as usize]);
-        let layers = |count: usize, value: f32| {
-            (0..count)
-                .map(|_| all(value))
-                .collect::<Result<Vec<_>, _>>()
-        };
         Ok(Self {
             accumulate: library.kernel("accumulate")?,
             product: library.kernel("product")?,
             axpy: library.kernel("axpy")?,
-            targets: all(1.0)?,
-            weights: layers(LAYERS, 1.0)?,
-            biases: layers(LAYERS, 0.0)?,
-            changes: layers(LAYERS, 0.0)?,
-            values: layers(LAYERS + 1, 0.5)?,
-            slopes: layers(LAYERS + 1, 0.0)?,
+            targets: filled(stream, 1.0)?,
+            weights: layers(stream, LAYERS, 1.0)?,
+            biases: layers(stream, LAYERS, 0.0)?,
+            changes: layers(stream, LAYERS, 0.0)?,
+            values: layers(stream, LAYERS + 1, 0.5)?,
+            slopes: layers(stream, LAYERS + 1, 0.0)?,
         })
     }
 
-    /// Enqueues a step on `stream`, and the updates of weights and biases on `asides` in turn, which may be the same stream.
-    pub(super) fn step(&mut self, stream: &Stream, asides: &[Stream]) -> curium_driver::Result<()> {
+    /// Enqueues a step on `stream`, and the updates of weights and biases on `branches` in turn, which may be the same stream.
+    pub(super) fn step(&mut self, stream: &Stream, branches: &[Stream]) -> curium::Result<()> {
         self.forward(stream)?;
-        self.back(stream, asides)
+        self.backward(stream, branches)
     }
 
     /// Enqueues the same step on one stream, as a C program does.
     pub(super) fn step_as_c(&self, stream: &Stream) -> Result<()> {
-        Twin::new(self, stream).step()
+        CNetwork::new(self, stream).step()
     }
 
-    fn forward(&mut self, stream: &Stream) -> curium_driver::Result<()> {
+    fn forward(&mut self, stream: &Stream) -> curium::Result<()> {
         let config = LaunchConfig::new(1, WIDTH);
         for layer in 0..LAYERS {
             let (before, after) = self.values.split_at_mut(layer + 1);
-            let (input, output) = (&before[layer], &mut after[0]);
+            let input = &before[layer];
+            let output = &mut after[0];
             output
                 .as_slice_mut()
                 .copy_from_device_on(stream, &self.biases[layer])?;
-            // SAFETY: the kernel accesses `WIDTH` elements, which is the length of all buffers here.
+            // SAFETY: the kernel accesses `WIDTH` elements, which is the length of every buffer.
             unsafe {
                 self.accumulate
                     .launch(stream, config, (&self.weights[layer], input, output, WIDTH))
@@ -85,7 +89,7 @@ impl Network {
         self.slopes[LAYERS]
             .as_slice_mut()
             .copy_from_device_on(stream, &self.values[LAYERS])?;
-        // SAFETY: as above.
+        // SAFETY: the kernel accesses `WIDTH` elements, which is the length of every buffer.
         unsafe {
             self.axpy.launch(
                 stream,
@@ -95,34 +99,36 @@ impl Network {
         }
     }
 
-    fn back(&mut self, stream: &Stream, asides: &[Stream]) -> curium_driver::Result<()> {
+    fn backward(&mut self, stream: &Stream, branches: &[Stream]) -> curium::Result<()> {
         let config = LaunchConfig::new(1, WIDTH);
-        for (layer, aside) in (0..LAYERS).rev().zip(asides.iter().cycle()) {
+        for (layer, branch) in (0..LAYERS).rev().zip(branches.iter().cycle()) {
             let (before, after) = self.slopes.split_at_mut(layer + 1);
-            let (input, output) = (&mut before[layer], &after[0]);
-            let (weights, change) = (&mut self.weights[layer], &mut self.changes[layer]);
-            // SAFETY: the kernel accesses `WIDTH` elements, which is the length of all buffers here.
+            let input = &mut before[layer];
+            let output = &after[0];
+            let weights = &mut self.weights[layer];
+            let change = &mut self.changes[layer];
+            // SAFETY: the kernel accesses `WIDTH` elements, which is the length of every buffer.
             unsafe {
                 self.product
                     .launch(stream, config, (output, &*weights, input, WIDTH))
             }?;
-            // SAFETY: as above.
+            // SAFETY: the kernel accesses `WIDTH` elements, which is the length of every buffer.
             unsafe {
                 self.product.launch(
-                    aside,
+                    branch,
                     config,
                     (output, &self.values[layer], &mut *change, WIDTH),
                 )
             }?;
-            // SAFETY: as above.
+            // SAFETY: the kernel accesses `WIDTH` elements, which is the length of every buffer.
             unsafe {
                 self.axpy
-                    .launch(aside, config, (-RATE, &*change, weights, WIDTH))
+                    .launch(branch, config, (-RATE, &*change, weights, WIDTH))
             }?;
-            // SAFETY: as above.
+            // SAFETY: the kernel accesses `WIDTH` elements, which is the length of every buffer.
             unsafe {
                 self.axpy.launch(
-                    aside,
+                    branch,
                     config,
                     (-RATE, output, &mut self.biases[layer], WIDTH),
                 )

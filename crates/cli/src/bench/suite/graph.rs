@@ -5,21 +5,19 @@ use std::ffi::c_void;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use curium_driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
-use curium_driver::{
-    Context, DevicePointer, Function, Graph, GraphExec, Kernel, KernelNode, LaunchConfig, Library,
-    Stream,
+use anyhow::Result;
+use curium::driver::{GraphExec, KernelNode};
+use curium::prelude::{
+    Context, DeviceBuffer, DevicePointer, Graph, Kernel, LaunchConfig, Library, Stream,
 };
+use curium::sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
 
-use curium_memory::DeviceBuffer;
+use super::{Implementation, Measurement, Observer, Plan, call};
 
-use crate::error::checked;
-use crate::{Error, Measurement, Plan, Result, Visit, Way};
+type Empty = (&'static mut [f32], u32);
 
-type Nothing = (&'static mut [f32], u32);
-
-const NOTHING: &str = ".version 7.0\n.target sm_52\n.address_size 64\n\
-    .visible .entry nothing(.param .u64 x, .param .u32 n)\n{\n ret;\n}\n";
+const PTX: &str = ".version 7.0\n.target sm_52\n.address_size 64\n\
+    .visible .entry empty(.param .u64 x, .param .u32 n)\n{\n ret;\n}\n";
 
 /// Launches of a chain of 20 kernels, without waiting; nanoseconds per launch.
 const CHAIN: &str = "graph/chain/20";
@@ -43,16 +41,16 @@ const KERNELS_PER_LAUNCH: usize = 10;
 /// An executable graph with a chain of empty kernels.
 struct Chain {
     exec: GraphExec,
-    first: KernelNode<Nothing>,
+    first: KernelNode<Empty>,
     /// The raw handles for C: the executable graph keeps its graph alive.
     raw_first: CUgraphNode,
     stream: Stream,
 }
 
-/// An operation on a chain, repeated in one way.
-type Run = fn(&mut Chain, Way, usize) -> Result<Duration>;
+/// Repeats an operation on a chain, and returns the elapsed time.
+type Operation = fn(&mut Chain, Implementation, usize) -> Result<Duration>;
 
-pub(crate) fn ids(_plan: &Plan) -> Vec<String> {
+pub(super) fn ids() -> Vec<String> {
     [CHAIN, NODES, UPDATE]
         .into_iter()
         .chain(LEASED.map(|(id, _)| id))
@@ -60,45 +58,35 @@ pub(crate) fn ids(_plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
-    let measurement = |id: &str, batch, run| -> Result<_> {
-        let (mut chain, run): (_, Run) = (
-            Chain::new(context, if id == NODES { 1_000 } else { 20 })?,
-            run,
-        );
-        Ok(Measurement::new(
-            id.to_owned(),
-            plan.rounds,
-            [batch; 2],
-            move |way, count| run(&mut chain, way, count),
-        ))
-    };
-    if plan.wants(CHAIN) {
-        visit(&mut measurement(
-            CHAIN,
-            (plan.launches / KERNELS_PER_LAUNCH).max(1),
-            Chain::launches,
-        )?)?;
-    }
-    if plan.wants(NODES) {
-        visit(&mut measurement(NODES, 1, Chain::runs)?)?;
-    }
-    if plan.wants(UPDATE) {
-        visit(&mut measurement(UPDATE, plan.launches, Chain::updates)?)?;
-    }
-    for (id, buffers) in LEASED {
+pub(super) fn run(context: &Context, plan: &Plan, observe: &mut Observer<'_>) -> Result<()> {
+    let batch = (plan.launches / KERNELS_PER_LAUNCH).max(1);
+    let chains: [(&str, usize, usize, Operation); 3] = [
+        (CHAIN, 20, batch, Chain::measure_launches),
+        (NODES, 1_000, 1, Chain::measure_completions),
+        (UPDATE, 20, plan.launches, Chain::measure_updates),
+    ];
+    for (id, kernels, batch, operation) in chains {
         if plan.wants(id) {
-            let (batch, mut leased) = (
-                (plan.launches / KERNELS_PER_LAUNCH).max(1),
-                Leased::new(context, buffers)?,
-            );
-            let launches = move |way, count| leased.launches(way, count);
-            visit(&mut Measurement::new(
+            let mut chain = Chain::new(context, kernels)?;
+            let measurement = Measurement::new(
                 id.to_owned(),
                 plan.rounds,
                 [batch; 2],
-                launches,
-            ))?;
+                |implementation, count| operation(&mut chain, implementation, count),
+            );
+            observe(measurement.compare()?)?;
+        }
+    }
+    for (id, buffers) in LEASED {
+        if plan.wants(id) {
+            let mut leased = Leased::new(context, buffers)?;
+            let measurement = Measurement::new(
+                id.to_owned(),
+                plan.rounds,
+                [batch; 2],
+                |implementation, count| leased.measure_launches(implementation, count),
+            );
+            observe(measurement.compare()?)?;
         }
     }
     Ok(())
@@ -106,22 +94,21 @@ pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Re
 
 impl Chain {
     fn new(context: &Context, len: usize) -> Result<Self> {
-        let kernel: Kernel<Nothing> =
-            Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
-        let (mut graph, config) = (Graph::new(context)?, LaunchConfig::new(1, 32));
-        let arguments = || (DevicePointer::from_raw(0), 0);
+        let kernel: Kernel<Empty> =
+            Library::from_ptx(context.driver(), PTX)?.kernel("empty")?;
+        let mut graph = Graph::new(context)?;
+        let config = LaunchConfig::new(1, 32);
+        let arguments = (DevicePointer::from_raw(0), 0);
         // SAFETY: the kernel does nothing.
-        let first = unsafe { graph.add_kernel(&[], &kernel, config, arguments()) }?;
+        let first = unsafe { graph.add_kernel(&[], &kernel, config, arguments) }?;
         let mut last = *first;
         for _ in 1..len {
-            // SAFETY: as above.
-            last = *unsafe { graph.add_kernel(&[last], &kernel, config, arguments()) }?;
+            // SAFETY: the kernel does nothing.
+            last = *unsafe { graph.add_kernel(&[last], &kernel, config, arguments) }?;
         }
-        let (mut exec, stream, raw_first) = (
-            graph.instantiate()?,
-            context.stream()?,
-            graph.as_raw_node(*first)?,
-        );
+        let mut exec = graph.instantiate()?;
+        let stream = context.stream()?;
+        let raw_first = graph.as_raw_node(*first)?;
         exec.launch(&stream)?;
         stream.synchronize()?;
         Ok(Self {
@@ -133,58 +120,52 @@ impl Chain {
     }
 
     /// Measures launches without waiting.
-    fn launches(&mut self, way: Way, count: usize) -> Result<Duration> {
+    fn measure_launches(&mut self, implementation: Implementation, count: usize) -> Result<Duration> {
         let begin = Instant::now();
-        (0..count).try_for_each(|_| self.launch(way))?;
+        (0..count).try_for_each(|_| self.launch(implementation))?;
         let time = begin.elapsed();
         self.stream.synchronize()?;
         Ok(time)
     }
 
     /// Measures launches, each with waiting.
-    fn runs(&mut self, way: Way, count: usize) -> Result<Duration> {
+    fn measure_completions(&mut self, implementation: Implementation, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         for _ in 0..count {
-            self.launch(way)?;
+            self.launch(implementation)?;
             self.stream.synchronize()?;
         }
         Ok(begin.elapsed())
     }
 
-    fn updates(&mut self, way: Way, count: usize) -> Result<Duration> {
+    fn measure_updates(&mut self, implementation: Implementation, count: usize) -> Result<Duration> {
         let begin = Instant::now();
-        (0..count).try_for_each(|value| self.update(way, value as u32))?;
+        (0..count).try_for_each(|value| self.update(implementation, value as u32))?;
         Ok(begin.elapsed())
     }
 
     #[inline]
-    fn launch(&mut self, way: Way) -> Result<()> {
-        match way {
-            Way::C => launch_as_c(&self.exec, &self.stream),
-            Way::Curium => launch_as_curium(&mut self.exec, &self.stream),
+    fn launch(&mut self, implementation: Implementation) -> Result<()> {
+        match implementation {
+            Implementation::C => launch_as_c(&self.exec, &self.stream),
+            Implementation::Curium => launch_as_curium(&mut self.exec, &self.stream),
         }
     }
 
     #[inline]
-    fn update(&mut self, way: Way, value: u32) -> Result<()> {
-        match way {
-            Way::C => self.update_as_c(value),
-            Way::Curium => self.update_as_curium(value),
+    fn update(&mut self, implementation: Implementation, value: u32) -> Result<()> {
+        match implementation {
+            Implementation::C => self.update_as_c(value),
+            Implementation::Curium => self.update_as_curium(value),
         }
     }
 
     /// Updates the node as a C program does: addresses of the arguments, parameters, call, check.
     #[inline(never)]
     fn update_as_c(&mut self, value: u32) -> Result<()> {
-        let function = Function::cuGraphExecKernelNodeSetParams_v2;
-        let update = self
-            .stream
-            .driver()
-            .api()
-            .cuGraphExecKernelNodeSetParams_v2
-            .ok_or(Error::Missing(function))?;
-        let (mut x, mut n) = (0_u64, black_box(value));
-        let mut places = [(&raw mut x).cast(), (&raw mut n).cast::<c_void>()];
+        let mut x = 0_u64;
+        let mut n = black_box(value);
+        let mut arguments: [*mut c_void; 2] = [(&raw mut x).cast(), (&raw mut n).cast()];
         let params = CUDA_KERNEL_NODE_PARAMS {
             kern: self.first.kernel().as_raw().cast(),
             ctx: self.stream.context().as_raw(),
@@ -194,20 +175,28 @@ impl Chain {
             blockDimX: 32,
             blockDimY: 1,
             blockDimZ: 1,
-            kernelParams: places.as_mut_ptr(),
+            kernelParams: arguments.as_mut_ptr(),
             ..CUDA_KERNEL_NODE_PARAMS::default()
         };
         // SAFETY: the executable graph, the node and the kernel are live, and the kernel has parameters of these sizes, which it ignores.
-        checked(function, unsafe {
-            update(self.exec.as_raw(), self.raw_first, &raw const params)
-        })
+        unsafe {
+            call!(
+                self.stream.driver(),
+                cuGraphExecKernelNodeSetParams_v2(
+                    self.exec.as_raw(),
+                    self.raw_first,
+                    &raw const params,
+                )
+            )
+        }
     }
 
     #[inline(never)]
     fn update_as_curium(&mut self, value: u32) -> Result<()> {
         let arguments = (DevicePointer::from_raw(0), black_box(value));
         // SAFETY: the kernel does nothing.
-        Ok(unsafe { self.exec.set_kernel(&self.first, arguments) }?)
+        unsafe { self.exec.set_kernel(&self.first, arguments) }?;
+        Ok(())
     }
 }
 
@@ -220,9 +209,10 @@ struct Leased {
 
 impl Leased {
     fn new(context: &Context, count: usize) -> Result<Self> {
-        let kernel: Kernel<Nothing> =
-            Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
-        let (stream, config) = (context.stream()?, LaunchConfig::new(1, 32));
+        let kernel: Kernel<Empty> =
+            Library::from_ptx(context.driver(), PTX)?.kernel("empty")?;
+        let stream = context.stream()?;
+        let config = LaunchConfig::new(1, 32);
         let mut buffers = (0..count)
             .map(|_| DeviceBuffer::zeroed(&stream, 32))
             .collect::<Result<Vec<_>, _>>()?;
@@ -244,11 +234,11 @@ impl Leased {
     }
 
     /// Measures launches without waiting.
-    fn launches(&mut self, way: Way, count: usize) -> Result<Duration> {
+    fn measure_launches(&mut self, implementation: Implementation, count: usize) -> Result<Duration> {
         let begin = Instant::now();
-        (0..count).try_for_each(|_| match way {
-            Way::C => launch_as_c(&self.exec, &self.stream),
-            Way::Curium => launch_as_curium(&mut self.exec, &self.stream),
+        (0..count).try_for_each(|_| match implementation {
+            Implementation::C => launch_as_c(&self.exec, &self.stream),
+            Implementation::Curium => launch_as_curium(&mut self.exec, &self.stream),
         })?;
         let time = begin.elapsed();
         self.stream.synchronize()?;
@@ -258,15 +248,14 @@ impl Leased {
 
 /// Launches the graph once. The leased buffers are used on this stream only.
 #[inline(never)]
-pub(crate) fn launch_as_c(exec: &GraphExec, stream: &Stream) -> Result<()> {
-    let function = Function::cuGraphLaunch;
-    let launch = stream
-        .driver()
-        .api()
-        .cuGraphLaunch
-        .ok_or(Error::Missing(function))?;
+pub(super) fn launch_as_c(exec: &GraphExec, stream: &Stream) -> Result<()> {
     // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on this stream only.
-    checked(function, unsafe { launch(exec.as_raw(), stream.as_raw()) })
+    unsafe {
+        call!(
+            stream.driver(),
+            cuGraphLaunch(exec.as_raw(), stream.as_raw())
+        )
+    }
 }
 
 #[inline(never)]
