@@ -5,6 +5,14 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+/// The options for builds in release mode that do not use the simulator, and need not wait for its optimization.
+pub(crate) const UNOPTIMIZED_SIMULATOR: [&str; 4] = [
+    "--config",
+    "profile.release.package.curium-ptx.opt-level=0",
+    "--config",
+    "profile.release.package.curium-sim.opt-level=0",
+];
+
 /// An artifact that cargo built.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Artifact {
@@ -107,9 +115,9 @@ mod tests {
 
     #[test]
     fn program_is_read_with_its_kind() {
-        let found = artifact(TEST).expect("it has the form of cargo's output");
+        let artifact = artifact(TEST).expect("it has the form of cargo's output");
         assert_eq!(
-            found,
+            artifact,
             Some(Artifact {
                 kind: "test".to_owned(),
                 file: "/t/deps/contract-1".into()
@@ -132,10 +140,10 @@ mod tests {
     #[test]
     fn shared_library_is_its_file() {
         let line = r#"{"reason":"compiler-artifact","target":{"kind":["cdylib"],"crate_types":["cdylib"]},"filenames":["/t/libsim.so"],"executable":null}"#;
-        let found = artifact(line)
+        let artifact = artifact(line)
             .expect("it has the form of cargo's output")
             .expect("it is a shared library");
-        assert_eq!(found.file, PathBuf::from("/t/libsim.so"));
+        assert_eq!(artifact.file, PathBuf::from("/t/libsim.so"));
     }
 
     #[test]

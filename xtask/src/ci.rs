@@ -49,7 +49,7 @@ struct Step {
     name: &'static str,
     run: fn(&Options) -> Result<Outcome>,
     /// `true` for a step that takes one core for minutes: it runs in parallel with the others, and its output is shown when it ends.
-    beside: bool,
+    is_parallel: bool,
     /// The workflow's job of the long form, `--thorough`, if there is one.
     long: Option<LongForm>,
 }
@@ -68,7 +68,7 @@ impl Step {
         Self {
             name,
             run,
-            beside: false,
+            is_parallel: false,
             long: None,
         }
     }
@@ -80,9 +80,9 @@ impl Step {
         }
     }
 
-    const fn beside(self) -> Self {
+    const fn parallel(self) -> Self {
         Self {
-            beside: true,
+            is_parallel: true,
             ..self
         }
     }
@@ -143,7 +143,7 @@ const STEPS: &[Step] = &[
     Step::new("xtask", |_| run_all(cargo().args(["test", "-p", "xtask"]))),
     Step::new("cost", cost),
     Step::new("loom", |_| loom::run()),
-    Step::new("miri", miri::run).beside().long(LongForm {
+    Step::new("miri", miri::run).parallel().long(LongForm {
         minutes: 90,
         container: None,
         before: &["rustup toolchain install nightly --profile minimal --component miri,rust-src"],
@@ -158,29 +158,29 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.workflow {
         return workflow::write();
     }
-    let (beside, others): (Vec<_>, Vec<_>) =
-        chosen(options)?.into_iter().partition(|step| step.beside);
+    let (parallel, others): (Vec<_>, Vec<_>) =
+        chosen(options)?.into_iter().partition(|step| step.is_parallel);
     let ran = thread::scope(|scope| {
-        let beside: Vec<_> = beside
+        let parallel: Vec<_> = parallel
             .into_iter()
-            .map(|step| scope.spawn(move || attend(step, options)))
+            .map(|step| scope.spawn(move || run_step(step, options)))
             .collect();
         let others: Vec<_> = others
             .into_iter()
             .map(|step| {
                 println!("\n== {}", step.name);
-                attend(step, options)
+                run_step(step, options)
             })
             .collect();
-        let beside = beside
+        let parallel = parallel
             .into_iter()
             .map(|step| step.join().expect("a step returns its errors"));
-        others.into_iter().chain(beside).collect::<Vec<_>>()
+        others.into_iter().chain(parallel).collect::<Vec<_>>()
     });
     show(&ran)
 }
 
-fn attend(step: Step, options: &Options) -> Ran {
+fn run_step(step: Step, options: &Options) -> Ran {
     let start = Instant::now();
     let outcome = (step.run)(options);
     if let Err(error) = &outcome {
@@ -212,24 +212,24 @@ fn show(ran: &[Ran]) -> Result<()> {
 }
 
 fn chosen(options: &Options) -> Result<Vec<Step>> {
-    let known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+    let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
     if let Some(unknown) = options
         .steps
         .iter()
         .chain(&options.skip)
-        .find(|name| !known.contains(&name.as_str()))
+        .find(|name| !names.contains(&name.as_str()))
     {
         bail!(
             "there is no step `{unknown}`; the steps are {}",
-            known.join(", ")
+            names.join(", ")
         );
     }
-    let named = |names: &[String], step: &Step| names.iter().any(|name| name == step.name);
-    let chosen = STEPS
-        .iter()
-        .copied()
-        .filter(|step| options.steps.is_empty() || named(&options.steps, step));
-    Ok(chosen.filter(|step| !named(&options.skip, step)).collect())
+    let mut chosen = STEPS.to_vec();
+    if !options.steps.is_empty() {
+        chosen.retain(|step| options.steps.iter().any(|name| name == step.name));
+    }
+    chosen.retain(|step| options.skip.iter().all(|name| name != step.name));
+    Ok(chosen)
 }
 
 fn describe(outcome: &Result<Outcome>) -> String {
@@ -291,7 +291,8 @@ fn bindings(options: &Options) -> Result<Outcome> {
 }
 
 fn grammar(options: &Options) -> Result<Outcome> {
-    crate::grammar::run(&crate::grammar::Options::of_ci(options.thorough)).map(|()| Outcome::Passed)
+    crate::grammar::run(&crate::grammar::Options::for_ci(options.thorough))
+        .map(|()| Outcome::Passed)
 }
 
 fn cost(_options: &Options) -> Result<Outcome> {
@@ -342,28 +343,26 @@ mod tests {
     use crate::package::Pins;
 
     fn options(steps: &[&str], skip: &[&str]) -> Options {
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Options {
             workflow: false,
-            steps: owned(steps),
-            skip: owned(skip),
+            steps: steps.iter().map(|name| (*name).to_owned()).collect(),
+            skip: skip.iter().map(|name| (*name).to_owned()).collect(),
             cuda: Vec::new(),
             thorough: false,
         }
     }
 
     #[test]
-    fn chosen_steps_run_and_skipped_ones_do_not() {
-        let names = |options| {
-            chosen(&options)
-                .expect("the names are known")
-                .iter()
-                .map(|step| step.name)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(names(options(&["miri", "fmt"], &[])), ["fmt", "miri"]);
-        assert!(!names(options(&[], &["test"])).contains(&"test"));
-        assert_eq!(names(options(&[], &[])).len(), STEPS.len());
+    fn chosen_steps_run_and_skipped_ones_do_not() -> Result<()> {
+        assert_eq!(names(&["miri", "fmt"], &[])?, ["fmt", "miri"]);
+        assert!(!names(&[], &["test"])?.contains(&"test"));
+        assert_eq!(names(&[], &[])?.len(), STEPS.len());
+        Ok(())
+    }
+
+    fn names(steps: &[&str], skip: &[&str]) -> Result<Vec<&'static str>> {
+        let chosen = chosen(&options(steps, skip))?;
+        Ok(chosen.iter().map(|step| step.name).collect())
     }
 
     #[test]

@@ -127,20 +127,18 @@ const COSTS: &[Cost] = &[
 /// Counts both and fails above a bound.
 pub(crate) fn run() -> Result<()> {
     ensure!(can_count(), "valgrind is needed, and cannot be run");
-    let mut build = vec!["build", "--profile", "cost", "-p", "curium-tests"];
-    EXAMPLES
-        .iter()
-        .for_each(|example| build.extend(["--example", example]));
+    let mut build = vec!["build", "--release", "-p", "curium-tests"];
+    build.extend(cargo::UNOPTIMIZED_SIMULATOR);
+    for example in EXAMPLES {
+        build.extend(["--example", example]);
+    }
     let built = cargo::build(&build, &[])?;
     let folder = cargo::target_folder()?.join("cost");
     fs::create_dir_all(&folder)?;
     COSTS.iter().try_for_each(|cost| {
-        let is_it = |artifact: &&cargo::Artifact| {
-            artifact.kind == "example" && artifact.file.ends_with(cost.example)
-        };
         let program = built
             .iter()
-            .find(is_it)
+            .find(|artifact| artifact.kind == "example" && artifact.file.ends_with(cost.example))
             .with_context(|| format!("cargo built no {}", cost.example))?;
         cost.check(&program.file, &folder)
     })
@@ -163,8 +161,8 @@ impl Cost {
             base,
             counted,
         } = *self;
-        let of = |mode| count(program, (example, mode), folder);
-        let (base, counted) = (of(base)?, of(counted)?);
+        let base = count(program, example, base, folder)?;
+        let counted = count(program, example, counted, folder)?;
         println!("instructions per {what}: {counted} - {base}, at most {bound} are allowed");
         ensure!(
             counted <= base + bound,
@@ -176,7 +174,7 @@ impl Cost {
 }
 
 /// Returns the number of instructions per call in `mode` of an example, which names the calling function.
-fn count(program: &Path, (example, mode): (&str, &str), folder: &Path) -> Result<u64> {
+fn count(program: &Path, example: &str, mode: &str, folder: &Path) -> Result<u64> {
     let counts = folder.join(format!("callgrind.{mode}"));
     let mut valgrind = Command::new("valgrind");
     valgrind

@@ -10,6 +10,8 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cargo::{self, Artifact};
 use crate::compare;
 
+const MEBIBYTE: f64 = 1024.0 * 1024.0;
+
 /// The script that runs the bundle.
 const SCRIPT: &str = include_str!("gpu/run.sh");
 
@@ -75,11 +77,10 @@ pub(crate) fn run() -> Result<()> {
     fs::write(&script, SCRIPT)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     let packed = pack(&root)?;
-    let mebibytes = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
     println!(
         "{:.1} MiB in .gpu ({:.1} unpacked); run .gpu/run.sh on the machine",
-        mebibytes(packed),
-        mebibytes(size)
+        packed as f64 / MEBIBYTE,
+        size as f64 / MEBIBYTE
     );
     ensure!(
         packed <= LIMIT,
@@ -142,17 +143,18 @@ fn released() -> Result<(Vec<Artifact>, Vec<Artifact>, Vec<Artifact>)> {
     let programs = kernel_examples()?;
     arguments.extend(programs.iter().flat_map(|name| ["--bin", name.as_str()]));
     let mut built = cargo::build(&arguments, &[])?;
-    let mut of_kind = |kind| {
-        built
-            .extract_if(.., |artifact| artifact.kind == kind)
-            .collect::<Vec<_>>()
-    };
-    let benches = of_kind("bench");
-    let mut examples = of_kind("example");
-    let mut program = of_kind("bin");
+    let benches = extract_kind(&mut built, "bench");
+    let mut examples = extract_kind(&mut built, "example");
+    let mut program = extract_kind(&mut built, "bin");
     examples.retain(|artifact| !COUNTED.contains(&name(&artifact.file).as_str()));
     examples.extend(program.extract_if(.., |artifact| programs.contains(&name(&artifact.file))));
     Ok((benches, examples, program))
+}
+
+fn extract_kind(built: &mut Vec<Artifact>, kind: &str) -> Vec<Artifact> {
+    built
+        .extract_if(.., |artifact| artifact.kind == kind)
+        .collect()
 }
 
 /// Returns the names of the packages of the folder `examples`, each of which is a program.
@@ -404,7 +406,7 @@ mod tests {
             "4 -- PATH/data_parallel --device sim",
         ] {
             let line = format!("ran run --ranks {}", launched.replace("PATH", &path));
-            assert!(log.lines().any(|known| known == line), "{line}\n{log}");
+            assert!(log.lines().any(|entry| entry == line), "{line}\n{log}");
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Options {
 
 impl Options {
     /// Creates the options of the short run with a fixed seed, or of the long run with a new seed each time.
-    pub(crate) fn of_ci(is_thorough: bool) -> Self {
+    pub(crate) fn for_ci(is_thorough: bool) -> Self {
         let (forms, seed) = if is_thorough {
             (40_000, "time")
         } else {
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn assembler(version: &CudaVersion) -> Result<PathBuf> {
     let path = version
         .package
-        .folder_of(|name| name == "ptxas")?
+        .folder_with(|name| name == "ptxas")?
         .join("ptxas");
     #[cfg(unix)]
     {

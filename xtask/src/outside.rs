@@ -164,7 +164,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             println!("skipped: {reason}");
             continue;
         }
-        let expected = expected::of(&expected, program.name)?;
+        let expected = expected::find(&expected, program.name)?;
         let start = Instant::now();
         let outcome = attend(program, expected, &folder, options);
         let (numbers, tests) = match &outcome {
@@ -205,11 +205,14 @@ fn attend(
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Program>> {
-    let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
-    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+    let available: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !available.contains(&name.as_str()))
+    {
         bail!(
             "there is no program `{unknown}`; the programs are {}",
-            known.join(", ")
+            available.join(", ")
         );
     }
     let is_chosen =
@@ -274,7 +277,7 @@ mod tests {
         let expected = expected::read(&crate::root().join("outside")).expect("the file is correct");
         assert_eq!(expected.len(), PROGRAMS.len());
         for program in &PROGRAMS {
-            let of_it = expected::of(&expected, program.name).expect("it is there");
+            let of_it = expected::find(&expected, program.name).expect("it is there");
             assert_eq!(of_it.passed > 0, program.test.is_some(), "{}", program.name);
         }
     }

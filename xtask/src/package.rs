@@ -81,14 +81,14 @@ impl Pins {
             .iter()
             .find(|cuda| cuda.version == version)
             .with_context(|| {
-                let known: Vec<_> = self
+                let pinned: Vec<_> = self
                     .cuda
                     .iter()
                     .map(|cuda| cuda.version.to_string())
                     .collect();
                 format!(
                     "CUDA {version} is not pinned; known are {}",
-                    known.join(", ")
+                    pinned.join(", ")
                 )
             })
     }
@@ -97,13 +97,13 @@ impl Pins {
 impl CudaVersion {
     /// Returns the folder that holds `cuda.h` and `cudaTypedefs.h` of this version.
     pub(crate) fn include(&self) -> Result<PathBuf> {
-        self.package.folder_of(|name| name == "cuda.h")
+        self.package.folder_with(|name| name == "cuda.h")
     }
 }
 
 impl Package {
     /// Returns the folder within the package that holds the first file whose name is `wanted`.
-    pub(crate) fn folder_of(&self, wanted: impl Fn(&str) -> bool + Copy) -> Result<PathBuf> {
+    pub(crate) fn folder_with(&self, wanted: impl Fn(&str) -> bool + Copy) -> Result<PathBuf> {
         let file = find(&self.unpacked()?, wanted).with_context(|| {
             format!(
                 "{} {} lacks a file that it must hold",

@@ -85,9 +85,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("{}", path.display());
     link_to_driver(&path)?;
     if options.cuda.is_none() {
-        RUNTIMES
-            .iter()
-            .try_for_each(|runtime| build_runtime(runtime, &folder))?;
+        for (major, soname) in RUNTIMES {
+            build_runtime(major, soname, &folder)?;
+        }
     }
     Ok(())
 }
@@ -106,7 +106,7 @@ fn link_to_driver(driver: &Path) -> Result<()> {
 
 /// Builds the CUDA runtime of one version next to the driver: as a shared library under its usual name, and as a static library in a
 /// separate folder, for programs that are relinked.
-fn build_runtime((major, soname): &(&str, &str), folder: &Path) -> Result<()> {
+fn build_runtime(major: &str, soname: &str, folder: &Path) -> Result<()> {
     let setting = format!("env.CURIUM_CUDART_MAJOR='{major}'");
     let arguments = [
         "rustc",
@@ -137,11 +137,11 @@ fn build_runtime((major, soname): &(&str, &str), folder: &Path) -> Result<()> {
 /// Builds with cargo, and returns the only file with this extension.
 fn built(arguments: &[&str], compiler: &[&str], extension: &str) -> Result<std::path::PathBuf> {
     let artifacts = cargo::build(arguments, compiler)?;
-    let found = artifacts
+    let file = artifacts
         .into_iter()
         .map(|artifact| artifact.file)
-        .find(|file| file.extension().is_some_and(|it| it == extension));
-    found.with_context(|| format!("cargo built no file that ends in .{extension}"))
+        .find(|file| file.extension().is_some_and(|ending| ending == extension));
+    file.with_context(|| format!("cargo built no file that ends in .{extension}"))
 }
 
 /// Links a library that exports exactly the functions of drivers of `version`. A symbol cannot be hidden at run time,

@@ -46,17 +46,17 @@ pub(crate) fn check(files: &BTreeMap<PathBuf, String>, command: &str) -> Result<
 /// Returns the problem with the file at `path`, which must contain `text`.
 fn difference(path: &Path, text: &str) -> Option<String> {
     let name = relative(path);
-    let found = match fs::read(path) {
-        Ok(found) => found,
+    let current = match fs::read(path) {
+        Ok(current) => current,
         Err(error) => return Some(format!("{name} cannot be read: {error}")),
     };
-    if found == text.as_bytes() {
+    if current == text.as_bytes() {
         return None;
     }
-    let same = found
+    let same = current
         .iter()
         .zip(text.as_bytes())
-        .take_while(|(found, expected)| found == expected)
+        .take_while(|(current, expected)| current == expected)
         .count();
     let line = 1 + text.as_bytes()[..same]
         .iter()

@@ -108,9 +108,10 @@ fn functions() -> Result<Vec<Function>> {
             unexplained.push(name);
             continue;
         };
-        let (is_simulated, is_tested) = (simulated.contains(&name), tested.contains(&name));
+        let is_simulated = simulated.contains(&name);
+        let is_tested = tested.contains(&name);
         functions.push(Function {
-            area: Area::of(&name),
+            area: Area::from_name(&name),
             name,
             since,
             status,

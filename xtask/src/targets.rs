@@ -325,12 +325,12 @@ fn show(rows: &[Row]) -> Result<()> {
             .iter()
             .for_each(|test| println!("{target}: {name}: FAILED {test}"));
     }
-    let is_clean = |row: &Row| {
+    let has_passed = rows.iter().all(|row| {
         row.result
             .as_ref()
             .is_ok_and(|outcome| outcome.failed.is_empty())
-    };
-    ensure!(rows.iter().all(is_clean), "tests failed");
+    });
+    ensure!(has_passed, "tests failed");
     Ok(())
 }
 

@@ -95,7 +95,8 @@ impl TryFrom<String> for VersionRange {
 
     fn try_from(text: String) -> Result<Self> {
         let (first, last) = text.split_once('-').unwrap_or((&text, &text));
-        let (first, last) = (first.parse()?, last.parse()?);
+        let first = first.parse()?;
+        let last = last.parse()?;
         ensure!(first <= last, "the range `{text}` ends before it begins");
         Ok(Self { first, last })
     }

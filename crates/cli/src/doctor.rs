@@ -98,7 +98,7 @@ fn ptx_header(path: &Path) -> Result<ptx::Header> {
         .and_then(|file| file.take(MAX_PTX_HEADER).read_to_end(&mut text))
         .with_context(|| format!("the PTX file {} could not be read", path.display()))?;
     // Comments may be in any encoding.
-    ptx::Header::of(&String::from_utf8_lossy(&text)).with_context(|| {
+    ptx::Header::parse(&String::from_utf8_lossy(&text)).with_context(|| {
         format!(
             "{} is not PTX: .version or .target is missing",
             path.display()

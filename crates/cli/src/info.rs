@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
         Ok(())
     })?;
     place.announce(false);
-    let report = Report::of(&place)?;
+    let report = Report::new(&place)?;
     if options.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
         writeln!(out)

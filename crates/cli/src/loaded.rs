@@ -12,14 +12,12 @@ fn in_maps(maps: &str, prefix: &str) -> Option<String> {
     let paths = maps
         .lines()
         .filter_map(|line| line.find('/').map(|begin| &line[begin..]));
-    let named = |path: &&str| {
-        path.rsplit('/')
-            .next()
-            .is_some_and(|name| name.starts_with(prefix))
-    };
     paths
         .filter(|path| !path.ends_with(" (deleted)"))
-        .find(named)
+        .find(|path| {
+            let name = path.rsplit('/').next();
+            name.is_some_and(|name| name.starts_with(prefix))
+        })
         .map(str::to_owned)
 }
 

@@ -111,23 +111,23 @@ mod tests {
 
     #[test]
     fn closed_pipe_is_no_failure_but_a_full_disk_is() {
-        let error = |kind| {
-            anyhow::Error::from(io::Error::from(kind)).context("the report could not be written")
-        };
-        assert!(is_closed_pipe(&error(io::ErrorKind::BrokenPipe)));
-        assert!(!is_closed_pipe(&error(io::ErrorKind::StorageFull)));
+        for (kind, is_closed) in [
+            (io::ErrorKind::BrokenPipe, true),
+            (io::ErrorKind::StorageFull, false),
+        ] {
+            let error = anyhow::Error::from(io::Error::from(kind)).context("no report");
+            assert_eq!(is_closed_pipe(&error), is_closed, "{kind}");
+        }
     }
 
     #[test]
     fn every_command_is_described_in_one_line_of_a_terminal_and_lists_its_exit_codes() {
         for command in Cli::command().get_subcommands() {
-            let (name, about) = (
-                command.get_name(),
-                command
-                    .get_about()
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
-            );
+            let name = command.get_name();
+            let about = command
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             assert!((1..=64).contains(&about.len()), "{name}: {about}");
             let after = command
                 .get_after_help()

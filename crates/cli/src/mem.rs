@@ -64,10 +64,8 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
         "{} contains no event",
         options.log.display()
     );
-    let (usage, cache) = (
-        log.usage(),
-        log.simulate_caching(usize::try_from(options.segment << 20)?),
-    );
+    let usage = log.usage();
+    let cache = log.simulate_caching(usize::try_from(options.segment << 20)?);
     let chart = Chart {
         usage: &usage,
         cache: &cache,
@@ -90,16 +88,10 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
 
 impl Summary {
     fn new(log: &AllocationLog, usage: &[UsageSample], cache: &[CacheSample]) -> Self {
-        let count = |kind| {
-            log.events()
-                .iter()
-                .filter(|event| event.kind == kind)
-                .count()
-        };
         Self {
-            allocations: count(EventKind::Allocate),
-            frees: count(EventKind::Free),
-            failures: count(EventKind::Fail),
+            allocations: count(log, EventKind::Allocate),
+            frees: count(log, EventKind::Free),
+            failures: count(log, EventKind::Fail),
             peak: usage
                 .iter()
                 .copied()
@@ -119,10 +111,8 @@ impl Summary {
             left,
             reserved,
         } = self;
-        let (allocations, frees) = (
-            counted(*allocations, "allocation", "allocations"),
-            counted(*frees, "free", "frees"),
-        );
+        let allocations = counted(*allocations, "allocation", "allocations");
+        let frees = counted(*frees, "free", "frees");
         writeln!(
             out,
             "{allocations}, {frees}, {}",
@@ -158,4 +148,11 @@ fn write(path: &Path, content: &[u8]) -> Result<()> {
 
 fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+fn count(log: &AllocationLog, kind: EventKind) -> usize {
+    log.events()
+        .iter()
+        .filter(|event| event.kind == kind)
+        .count()
 }

@@ -44,12 +44,12 @@ impl Place {
         choice: DeviceChoice,
         prepare: impl Fn(&Driver) -> Result<T>,
     ) -> Result<(Self, T)> {
-        let on_gpu = || Self::gpu(&prepare);
-        let on_simulator = |reason| Self::simulator(reason, &prepare);
         match choice {
-            DeviceChoice::Gpu => on_gpu().context("no usable GPU"),
-            DeviceChoice::Sim => on_simulator(Reason::AskedFor),
-            DeviceChoice::Auto => on_gpu().or_else(|error| on_simulator(Reason::NoGpu(error))),
+            DeviceChoice::Gpu => Self::gpu(&prepare).context("no usable GPU"),
+            DeviceChoice::Sim => Self::simulator(Reason::AskedFor, &prepare),
+            DeviceChoice::Auto => {
+                Self::gpu(&prepare).or_else(|error| Self::simulator(Reason::NoGpu(error), &prepare))
+            }
         }
     }
 

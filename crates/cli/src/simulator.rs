@@ -114,14 +114,14 @@ mod tests {
 
     #[test]
     fn library_is_searched_for_in_the_target_folder() {
-        let places = beside(Path::new("/project/target/release/curium"));
+        let paths = beside(Path::new("/project/target/release/curium"));
         assert!(
-            places.contains(&PathBuf::from("/project/target/sim/libcuda.so.1")),
-            "{places:?}"
+            paths.contains(&PathBuf::from("/project/target/sim/libcuda.so.1")),
+            "{paths:?}"
         );
         assert!(
-            places.contains(&PathBuf::from("/project/target/release/libcuda.so.1")),
-            "{places:?}"
+            paths.contains(&PathBuf::from("/project/target/release/libcuda.so.1")),
+            "{paths:?}"
         );
     }
 

@@ -11,7 +11,7 @@ use std::process::Output;
 use tempfile::TempDir;
 
 /// A directory in which the program runs, without a driver.
-struct Place {
+struct Folder {
     folder: TempDir,
 }
 
@@ -21,7 +21,7 @@ struct Outcome {
     stderr: String,
 }
 
-impl Place {
+impl Folder {
     fn new() -> Self {
         Self {
             folder: tempfile::tempdir().expect("a folder can be created"),
@@ -53,11 +53,10 @@ impl Place {
             stdout,
             stderr,
         } = output;
-        let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
         Outcome {
             code: status.code(),
-            stdout: text(stdout),
-            stderr: text(stderr),
+            stdout: String::from_utf8_lossy(&stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
         }
     }
 }
@@ -81,8 +80,10 @@ fn decoded(path: &Path) -> (Vec<[u8; 3]>, usize) {
 }
 
 /// Returns the iteration count of the textbook algorithm, computed independently of the program.
-fn escape_time((c_x, c_y): (f64, f64), limit: u32) -> u32 {
-    let (mut x, mut y, mut count) = (0.0_f64, 0.0_f64, 0);
+fn escape_time(c_x: f64, c_y: f64, limit: u32) -> u32 {
+    let mut x = 0.0_f64;
+    let mut y = 0.0_f64;
+    let mut count = 0;
     while count < limit && x * x + y * y <= 4.0 {
         (x, y) = (x * x - y * y + c_x, 2.0 * (x * y) + c_y);
         count += 1;
@@ -92,7 +93,7 @@ fn escape_time((c_x, c_y): (f64, f64), limit: u32) -> u32 {
 
 #[test]
 fn simulated_picture_in_several_launches_shows_the_set() {
-    let place = Place::new();
+    let folder = Folder::new();
     // The width of a pixel is a power of two, so every coordinate is exact.
     let region = [
         "--center-x",
@@ -104,7 +105,7 @@ fn simulated_picture_in_several_launches_shows_the_set() {
         "--iterations",
         "60",
     ];
-    let outcome = place.demo(
+    let outcome = folder.demo(
         &[
             &["--device", "sim", "--width", "512", "--height", "256"],
             &region[..],
@@ -121,16 +122,17 @@ fn simulated_picture_in_several_launches_shows_the_set() {
         assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
     }
 
-    let (colors, width) = decoded(&place.picture());
+    let (colors, width) = decoded(&folder.picture());
     assert_eq!((colors.len(), width), (512 * 256, 512));
     let mut color_of = HashMap::new();
     for (index, color) in colors.into_iter().enumerate() {
-        let (column, row) = (index % width, index / width);
+        let column = index % width;
+        let row = index / width;
         let c = (
             (column as f64 - 256.0) / 128.0 - 0.5,
             (128.0 - row as f64) / 128.0,
         );
-        let count = escape_time(c, 60);
+        let count = escape_time(c.0, c.1, 60);
         assert_eq!(
             *color_of.entry(count).or_insert(color),
             color,
@@ -145,27 +147,30 @@ fn simulated_picture_in_several_launches_shows_the_set() {
 
 #[test]
 fn gpu_without_a_driver_is_an_error_that_names_each_path_once() {
-    let place = Place::new();
-    let outcome = place.demo(&["--device", "gpu"]);
+    let folder = Folder::new();
+    let outcome = folder.demo(&["--device", "gpu"]);
     assert_eq!(outcome.code, Some(1));
     assert_eq!(
         outcome
             .stderr
-            .matches(&place.absent_driver().display().to_string())
+            .matches(&folder.absent_driver().display().to_string())
             .count(),
         1,
         "{}",
         outcome.stderr
     );
     assert_eq!(outcome.stdout, "");
-    assert!(!place.picture().exists(), "no empty picture is left behind");
+    assert!(
+        !folder.picture().exists(),
+        "no empty picture is left behind"
+    );
 }
 
 #[test]
 fn auto_without_a_driver_falls_back_and_reports_the_reason() {
-    let place = Place::new();
+    let folder = Folder::new();
     let small = ["--width", "64", "--height", "48", "--iterations", "100"];
-    let outcome = place.demo(&small);
+    let outcome = folder.demo(&small);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let reason = "no CUDA driver could be loaded";
     assert!(
@@ -184,12 +189,12 @@ fn auto_without_a_driver_falls_back_and_reports_the_reason() {
         outcome.stderr
     );
 
-    let outcome = place.demo(&[&small[..], &["--verbose"]].concat());
+    let outcome = folder.demo(&[&small[..], &["--verbose"]].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert!(
         outcome
             .stderr
-            .contains(&place.absent_driver().display().to_string()),
+            .contains(&folder.absent_driver().display().to_string()),
         "{}",
         outcome.stderr
     );
@@ -197,8 +202,8 @@ fn auto_without_a_driver_falls_back_and_reports_the_reason() {
 
 #[test]
 fn picture_without_a_check_is_marked_unchecked() {
-    let place = Place::new();
-    let outcome = place.demo(&[
+    let folder = Folder::new();
+    let outcome = folder.demo(&[
         "--device",
         "sim",
         "--width",
@@ -215,13 +220,13 @@ fn picture_without_a_check_is_marked_unchecked() {
         "{}",
         outcome.stdout
     );
-    let (colors, width) = decoded(&place.folder.path().join("small.png"));
+    let (colors, width) = decoded(&folder.folder.path().join("small.png"));
     assert_eq!((colors.len(), width), (15, 5));
 }
 
 #[test]
 fn file_that_cannot_be_written_is_refused_before_anything_is_computed() {
-    let place = Place::new();
+    let folder = Folder::new();
     let huge = [
         "--device",
         "sim",
@@ -232,7 +237,7 @@ fn file_that_cannot_be_written_is_refused_before_anything_is_computed() {
         "--iterations",
         "1000000",
     ];
-    let outcome = place.demo(&[&huge[..], &["--output", "absent/picture.png"]].concat());
+    let outcome = folder.demo(&[&huge[..], &["--output", "absent/picture.png"]].concat());
     assert_eq!(outcome.code, Some(1));
     assert!(
         outcome
@@ -245,13 +250,13 @@ fn file_that_cannot_be_written_is_refused_before_anything_is_computed() {
 
 #[test]
 fn wrong_command_lines_exit_with_2() {
-    let place = Place::new();
+    let folder = Folder::new();
     for arguments in [
         &["--width", "0"][..],
         &["--device", "abacus"],
         &["--no-such-option"],
     ] {
-        let outcome = place.demo(arguments);
+        let outcome = folder.demo(arguments);
         assert_eq!(outcome.code, Some(2), "{arguments:?}: {}", outcome.stderr);
         assert!(
             outcome.stderr.contains(arguments[arguments.len() - 1]),

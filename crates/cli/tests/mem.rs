@@ -19,8 +19,11 @@ fn mem(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
         stdout,
         stderr,
     } = output;
-    let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
-    (status.code(), text(stdout), text(stderr))
+    (
+        status.code(),
+        String::from_utf8_lossy(&stdout).into_owned(),
+        String::from_utf8_lossy(&stderr).into_owned(),
+    )
 }
 
 /// Returns a log of memory that rises to 8 MiB in 8 blocks and falls to 1 MiB.

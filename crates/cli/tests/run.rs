@@ -46,23 +46,23 @@ fn every_rank_has_its_own_number_and_the_same_rendezvous() {
             "[2] 2 of 3, 2 of 3"
         ]
     );
-    let mut places: Vec<_> = errors
+    let mut rendezvous: Vec<_> = errors
         .lines()
         .filter_map(|line| line.split_once("] "))
-        .map(|(_, place)| place)
+        .map(|(_, rendezvous)| rendezvous)
         .collect();
-    places.sort_unstable();
-    places.dedup();
-    let [place] = places.as_slice() else {
-        panic!("{places:?}")
+    rendezvous.sort_unstable();
+    rendezvous.dedup();
+    let [address] = rendezvous.as_slice() else {
+        panic!("{rendezvous:?}")
     };
     assert!(
-        place.starts_with("127.0.0.1 ")
-            && place
+        address.starts_with("127.0.0.1 ")
+            && address
                 .split(' ')
                 .nth(2)
                 .is_some_and(|token| token.len() == 64),
-        "{place}"
+        "{address}"
     );
 }
 
@@ -144,7 +144,8 @@ fn simulated_ranks_get_the_simulators_libraries_and_a_device_for_each_rank() {
         path.to_str().expect("the path is text").to_owned()
     };
     // The shell loads neither.
-    let (driver, nccl) = (file("libcuda.so.1"), file("libnccl.so.2"));
+    let driver = file("libcuda.so.1");
+    let nccl = file("libnccl.so.2");
     let arguments = ["--ranks", "3", "--simulated", "--simulator", &driver];
     let (code, lines, errors) = run(
         &arguments,

@@ -16,10 +16,8 @@ fn main() -> device::Outcome {
 
     let n = 10_000_u32;
     let (x, y): (Vec<f32>, Vec<f32>) = (0..n).map(|i| (i as f32, 1.0)).unzip();
-    let (x, y) = (
-        DeviceBuffer::from_slice(&stream, &x)?,
-        DeviceBuffer::from_slice(&stream, &y)?,
-    );
+    let x = DeviceBuffer::from_slice(&stream, &x)?;
+    let y = DeviceBuffer::from_slice(&stream, &y)?;
     let mut sum = DeviceBuffer::uninit(&stream, n as usize)?;
     // SAFETY: `add` reads x and y, writes sum, and guards its index with n, the length of all three.
     unsafe {

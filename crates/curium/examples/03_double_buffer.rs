@@ -21,19 +21,19 @@ const PART: usize = 256 << 10;
 const BUDGET: usize = 2 * PART + 1024;
 
 fn main() -> device::Outcome {
-    let given = std::env::args_os()
+    let argument = std::env::args_os()
         .nth(1)
         .filter(|path| path != "--device")
         .map(PathBuf::from);
-    let path = given
+    let path = argument
         .clone()
         .unwrap_or_else(|| std::env::temp_dir().join(format!("curium-{}.bin", std::process::id())));
-    if given.is_none() {
+    if argument.is_none() {
         make_file(&path)?;
     }
     let counts = count(&path);
     let right = std::fs::read(&path).map(|bytes| count_on_host(&bytes));
-    if given.is_none() {
+    if argument.is_none() {
         std::fs::remove_file(&path)?;
     }
     let counts = counts?;
@@ -77,7 +77,8 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
         if bytes == 0 {
             break;
         }
-        let (stream, part) = (&streams[turn % 2], &mut parts[turn % 2]);
+        let stream = &streams[turn % 2];
+        let part = &mut parts[turn % 2];
         busy.push_back(copy::upload(stream, host, part)?);
         let n = bytes as u32;
         // SAFETY: `count_bytes` reads the first n bytes of the part, and adds to one of the 256 counts for each.

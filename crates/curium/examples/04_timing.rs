@@ -13,8 +13,9 @@ fn main() -> device::Outcome {
     let stream = context.stream()?;
     let step = Module::from_ptx(&context, KERNELS)?.kernel::<(&mut [u32], u32, u32)>("step")?;
     let mut data = DeviceBuffer::zeroed(&stream, ELEMENTS as usize)?;
-    let event = || Event::new(&context, EventFlags::empty());
-    let (begin, computed, copied) = (event()?, event()?, event()?);
+    let begin = Event::new(&context, EventFlags::empty())?;
+    let computed = Event::new(&context, EventFlags::empty())?;
+    let copied = Event::new(&context, EventFlags::empty())?;
 
     begin.record(&stream)?;
     // SAFETY: `step` writes the first ELEMENTS elements, which `data` has.
@@ -30,10 +31,8 @@ fn main() -> device::Outcome {
     copied.record(&stream)?;
     copied.synchronize()?;
 
-    let (kernel, copy) = (
-        computed.elapsed_since(&begin)?,
-        copied.elapsed_since(&computed)?,
-    );
+    let kernel = computed.elapsed_since(&begin)?;
+    let copy = copied.elapsed_since(&computed)?;
     println!(
         "the kernel took {kernel:.1?}, the copy of {} bytes {copy:.1?}",
         size_of_val(&result[..])

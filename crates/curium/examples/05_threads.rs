@@ -19,7 +19,8 @@ fn main() -> device::Outcome {
     let sums = thread::scope(|scope| {
         let workers: Vec<_> = (1..=THREADS)
             .map(|number| {
-                let (context, square) = (&context, &square);
+                let context = &context;
+                let square = &square;
                 scope.spawn(move || sum_of_squares(context, square, number as f32))
             })
             .collect();

@@ -12,15 +12,16 @@ fn main() -> device::Outcome {
         println!("this takes two devices, and there is one");
         return Ok(());
     };
-    let (here, there) = (first.primary_context()?, second.primary_context()?);
+    let source_context = first.primary_context()?;
+    let target_context = second.primary_context()?;
     if second.can_access_peer(first)? {
         // Required once per direction and pair; a repeated call is not an error.
-        there.enable_peer_access(&here)?;
+        target_context.enable_peer_access(&source_context)?;
     }
 
     let numbers: Vec<u32> = (0..1 << 16).collect();
-    let source = DeviceBuffer::from_slice(&here.stream()?, &numbers)?;
-    let mut target = DeviceBuffer::uninit(&there.stream()?, numbers.len())?;
+    let source = DeviceBuffer::from_slice(&source_context.stream()?, &numbers)?;
+    let mut target = DeviceBuffer::uninit(&target_context.stream()?, numbers.len())?;
     // The copy waits for earlier writes on the devices; the host does not wait.
     target.copy_from_device(&source)?;
     assert_eq!(target.to_vec()?, numbers);

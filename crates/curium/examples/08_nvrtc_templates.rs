@@ -38,9 +38,10 @@ fn main() -> device::Outcome {
     let config = LaunchConfig::for_elements(3);
     // SAFETY: `scale` accesses the first three elements, which exist.
     unsafe { of_floats.launch(&stream, config, (&mut floats, 2.0, 3)) }?;
-    // SAFETY: as above.
+    // SAFETY: `scale` accesses the first three elements, which exist.
     unsafe { of_integers.launch(&stream, config, (&mut integers, -1, 3)) }?;
-    let (floats, integers) = (floats.to_vec()?, integers.to_vec()?);
+    let floats = floats.to_vec()?;
+    let integers = integers.to_vec()?;
     assert_eq!(
         (&floats[..], &integers[..]),
         (&[3.0, 5.0, 7.0][..], &[-1, -2, -3][..])

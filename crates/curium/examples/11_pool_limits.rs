@@ -22,7 +22,8 @@ fn main() -> device::Outcome {
     let refused = DeviceBuffer::<u8, _>::uninit_in(&stream, 65 << 20, &memory)
         .expect_err("the limit is 64 MiB");
     assert!(refused.is_out_of_memory());
-    let (counts, cached) = (memory.counts(), memory.inner().inner().statistics());
+    let counts = memory.counts();
+    let cached = memory.inner().inner().statistics();
     assert_eq!(
         (counts.allocations, counts.live, counts.failures),
         (1_000, 0, 1)

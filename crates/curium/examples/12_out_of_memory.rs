@@ -3,10 +3,11 @@
 
 mod device;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use curium::memory::{LimitedResource, Reclaiming, StreamOrdered};
 use curium::prelude::*;
+use parking_lot::Mutex;
 
 /// The memory budget of the program.
 const BUDGET: usize = 8 << 20;
@@ -14,28 +15,25 @@ const BLOCK: usize = 1 << 20;
 
 type Memory = Arc<Reclaiming<LimitedResource<StreamOrdered>>>;
 /// Results that are cached while there is room.
-type Kept = Arc<Mutex<Vec<DeviceBuffer<u8, Memory>>>>;
+type Results = Arc<Mutex<Vec<DeviceBuffer<u8, Memory>>>>;
 
 fn main() -> device::Outcome {
     let context = device::driver()?.device(0)?.primary_context()?;
     let stream = context.stream()?;
     let memory: Memory = Arc::new(Reclaiming::new(LimitedResource::new(StreamOrdered, BUDGET)));
-    let kept: Kept = Kept::default();
-    let given_up = Arc::clone(&kept);
-    let _guard = memory.register(0, move |bytes| give_up(&given_up, bytes));
+    let results = Results::default();
+    let reclaimable = Arc::clone(&results);
+    let _guard = memory.register(0, move |bytes| drop_oldest(&reclaimable, bytes));
 
     for _ in 0..BUDGET / BLOCK {
         let result = DeviceBuffer::zeroed_in(&stream, BLOCK, Arc::clone(&memory))?;
-        kept.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(result);
+        results.lock().push(result);
     }
     // All of the budget is in use. Without the callback, this allocation would fail.
     let large = DeviceBuffer::<u8, _>::zeroed_in(&stream, 3 * BLOCK, Arc::clone(&memory))?;
-    let left = kept.lock().unwrap_or_else(PoisonError::into_inner).len();
-    assert_eq!(left, BUDGET / BLOCK - 3);
+    assert_eq!(results.lock().len(), BUDGET / BLOCK - 3);
     println!(
-        "{} bytes were allocated once 3 of {} results were given up",
+        "{} bytes were allocated once 3 of {} results were dropped",
         large.byte_len(),
         BUDGET / BLOCK
     );
@@ -49,8 +47,8 @@ fn main() -> device::Outcome {
 }
 
 /// Drops the oldest results until `bytes` bytes are free, and returns the number freed.
-fn give_up(kept: &Kept, bytes: usize) -> usize {
-    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    let count = bytes.div_ceil(BLOCK).min(kept.len());
-    kept.drain(..count).map(|result| result.byte_len()).sum()
+fn drop_oldest(results: &Results, bytes: usize) -> usize {
+    let mut results = results.lock();
+    let count = bytes.div_ceil(BLOCK).min(results.len());
+    results.drain(..count).map(|result| result.byte_len()).sum()
 }

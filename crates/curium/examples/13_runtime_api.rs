@@ -38,13 +38,14 @@ fn main() -> device::Outcome {
         Library::from_ptx(&driver, KERNELS)?.kernel::<(DevicePointer<f32>, u32)>("square")?;
     // SAFETY: the runtime exports this function with this signature.
     let malloc = unsafe { runtime.get::<Malloc>(b"cudaMalloc\0") }?;
-    // SAFETY: as above.
+    // SAFETY: the runtime exports this function with this signature.
     let memcpy = unsafe { runtime.get::<Memcpy>(b"cudaMemcpy\0") }?;
-    // SAFETY: as above.
+    // SAFETY: the runtime exports this function with this signature.
     let free = unsafe { runtime.get::<Free>(b"cudaFree\0") }?;
 
     let mut numbers = [1.0_f32, 2.0, 3.0];
-    let (bytes, mut memory) = (size_of_val(&numbers), std::ptr::null_mut());
+    let bytes = size_of_val(&numbers);
+    let mut memory = std::ptr::null_mut();
     // SAFETY: `memory` is valid for the result.
     checked("cudaMalloc", unsafe { malloc(&raw mut memory, bytes) })?;
     // SAFETY: both sides have this many bytes.

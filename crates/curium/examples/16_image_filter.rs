@@ -34,10 +34,12 @@ fn main() -> device::Outcome {
     }
     let folder = std::env::temp_dir().join(format!("curium-image-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    let (from, to) = (folder.join("sharp.png"), folder.join("blurred.png"));
+    let from = folder.join("sharp.png");
+    let to = folder.join("blurred.png");
     Image::squares(96, 64).write(&from)?;
     blur(&Image::read(&from)?)?.write(&to)?;
-    let (sharp, blurred) = (Image::read(&from)?, Image::read(&to)?);
+    let sharp = Image::read(&from)?;
+    let blurred = Image::read(&to)?;
     std::fs::remove_dir_all(&folder)?;
     assert_eq!(blurred.bytes, sharp.blurred_on_host().bytes);
     println!(
@@ -54,7 +56,8 @@ fn blur(image: &Image) -> device::Outcome<Image> {
         Library::from_ptx(&device, KERNELS)?.kernel::<(&[u8], &mut [u8], u32, u32, i32)>("blur")?;
     let source = DeviceBuffer::from_slice(&stream, &image.bytes)?;
     let mut target = DeviceBuffer::uninit(&stream, image.bytes.len())?;
-    let (width, height) = (image.width, image.height);
+    let width = image.width;
+    let height = image.height;
     let config = LaunchConfig::new((width.div_ceil(16), height.div_ceil(16)), (16, 16));
     // SAFETY: `blur` reads and writes three bytes per pixel, which both buffers have.
     unsafe {
@@ -137,20 +140,25 @@ impl Image {
         }
     }
 
+    /// Returns the mean of a channel around a pixel.
+    fn mean(&self, row: i32, column: i32, channel: i32) -> u8 {
+        let width = self.width.cast_signed();
+        let height = self.height.cast_signed();
+        let mut sum = 0;
+        let mut count = 0;
+        for y in (row - RADIUS).max(0)..=(row + RADIUS).min(height - 1) {
+            for x in (column - RADIUS).max(0)..=(column + RADIUS).min(width - 1) {
+                sum += u32::from(self.bytes[((y * width + x) * 3 + channel) as usize]);
+                count += 1;
+            }
+        }
+        (sum / count) as u8
+    }
+
     fn blurred_on_host(&self) -> Self {
-        let (width, height) = (self.width.cast_signed(), self.height.cast_signed());
-        let mean = |row: i32, column: i32, channel: i32| {
-            let rows = (row - RADIUS).max(0)..=(row + RADIUS).min(height - 1);
-            let columns = (column - RADIUS).max(0)..=(column + RADIUS).min(width - 1);
-            let places =
-                rows.flat_map(|y| columns.clone().map(move |x| (y * width + x) * 3 + channel));
-            let (sum, count) = places.fold((0, 0), |(sum, count), at| {
-                (sum + u32::from(self.bytes[at as usize]), count + 1)
-            });
-            (sum / count) as u8
-        };
+        let width = self.width.cast_signed();
         let bytes = (0..self.bytes.len() as i32)
-            .map(|at| mean(at / 3 / width, at / 3 % width, at % 3))
+            .map(|index| self.mean(index / 3 / width, index / 3 % width, index % 3))
             .collect();
         Self {
             width: self.width,

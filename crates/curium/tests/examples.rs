@@ -18,7 +18,7 @@ const SAID: [(&str, &str); 17] = [
     ("09_graph_replay", "50 launches of 20 kernels"),
     ("10_tokio", "8 tasks"),
     ("11_pool_limits", "1000 allocations"),
-    ("12_out_of_memory", "3 of 8 results were given up"),
+    ("12_out_of_memory", "3 of 8 results were dropped"),
     ("13_runtime_api", "the runtime API"),
     ("14_your_own_tests", "20 orders"),
     ("15_fault_injection", "nothing leaked"),
@@ -61,10 +61,8 @@ fn each_example_runs_on_the_simulator_and_prints_its_result() {
             .args(["--device", "sim"])
             .output()
             .expect("the example was built");
-        let (out, error) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
+        let out = String::from_utf8_lossy(&output.stdout);
+        let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {error}");
         assert!(out.contains(said), "{name}: {out}");
     }
@@ -76,14 +74,13 @@ fn every_file_of_the_folder_is_run() {
     let files = fs::read_dir(folder)
         .expect("the examples are there")
         .map(|entry| entry.expect("it can be read").path());
-    let is_example = |path: &PathBuf| {
+    let sources = files.filter(|path| {
         path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists()
-    };
-    let sources = files.filter(is_example);
+    });
     let stems = sources.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
-    let known: BTreeMap<_, _> = SAID.into_iter().collect();
+    let expected: BTreeMap<_, _> = SAID.into_iter().collect();
     let unknown: Vec<_> = stems
-        .filter(|name| !known.contains_key(name.as_str()))
+        .filter(|name| !expected.contains_key(name.as_str()))
         .collect();
     assert_eq!(
         unknown,

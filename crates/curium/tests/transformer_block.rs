@@ -17,9 +17,9 @@ use self::reference::{Reference, error};
 
 /// The bound of the error of the output, relative to its largest element: it is the sum of the input and two results of layers, each of
 /// which is rounded to bf16.
-const OF_OUTPUT: f64 = 0.01;
+const OUTPUT_BOUND: f64 = 0.01;
 /// The bound of the errors of gradients, which pass through up to seven results that are rounded.
-const OF_GRADIENTS: f64 = 0.02;
+const GRADIENT_BOUND: f64 = 0.02;
 
 const SHAPE: Shape = Shape {
     batch: 2,
@@ -32,13 +32,13 @@ const SHAPE: Shape = Shape {
 /// Replays a step, and compares all results with the reference.
 #[track_caller]
 fn assert_agrees(shape: Shape, tuning: Tuning) {
-    let found =
+    let errors =
         compared(shape, tuning).unwrap_or_else(|error| panic!("{shape:?}, {tuning:?}: {error}"));
-    for (name, error) in found {
+    for (name, error) in errors {
         let bound = if name == "output" {
-            OF_OUTPUT
+            OUTPUT_BOUND
         } else {
-            OF_GRADIENTS
+            GRADIENT_BOUND
         };
         assert!(
             error <= bound,
@@ -58,7 +58,7 @@ fn driver(devices: u32) -> Result<Driver> {
 
 /// Returns the errors of all results.
 fn compared(shape: Shape, tuning: Tuning) -> Result<Vec<(&'static str, f64)>> {
-    errors_of_rank(
+    rank_errors(
         &driver(1)?.device(0)?.primary_context()?,
         shape,
         tuning,
@@ -67,7 +67,7 @@ fn compared(shape: Shape, tuning: Tuning) -> Result<Vec<(&'static str, f64)>> {
 }
 
 /// Returns the errors of all results of a rank, which averages the gradients of parameters over its communicator.
-fn errors_of_rank(
+fn rank_errors(
     context: &Context,
     shape: Shape,
     tuning: Tuning,
@@ -86,7 +86,7 @@ fn errors_of_rank(
     // The second replay overwrites the results of the first.
     graph.launch(&stream)?;
     graph.launch(&stream)?;
-    let reference = Reference::of_rank(shape, rank, ranks);
+    let reference = Reference::averaged(shape, rank, ranks);
     let mut errors = vec![
         ("output", error(&block.output.to_vec()?, &reference.output)),
         (
@@ -129,11 +129,11 @@ fn gradients_of_two_ranks_are_averaged() {
     thread::scope(|scope| {
         for (context, communicator) in contexts.iter().zip(ranks) {
             scope.spawn(move || {
-                let errors = errors_of_rank(context, SHAPE, Tuning::Expected, Some(communicator))
+                let errors = rank_errors(context, SHAPE, Tuning::Expected, Some(communicator))
                     .expect("it can be computed");
                 assert_eq!(errors.len(), 14);
                 for (name, error) in errors {
-                    assert!(error <= OF_GRADIENTS, "the error of {name} is {error}");
+                    assert!(error <= GRADIENT_BOUND, "the error of {name} is {error}");
                 }
             });
         }
@@ -141,7 +141,7 @@ fn gradients_of_two_ranks_are_averaged() {
 }
 
 #[test]
-fn sequences_that_end_within_a_tile_agree_with_the_reference() {
+fn sequences_that_end_within_a_tile_agree() {
     // Tiles have 128 and 64 positions; warps have bands of 16.
     for sequence in [1, 17, 65, 130] {
         for is_causal in [true, false] {
@@ -170,7 +170,7 @@ fn heads_of_several_samples_agree_with_the_reference() {
 }
 
 #[test]
-fn rows_of_several_groups_of_elements_and_those_that_end_within_a_group_agree_with_the_reference() {
+fn rows_of_partial_groups_agree() {
     assert_agrees(
         Shape {
             batch: 1,

@@ -79,7 +79,7 @@ pub struct ArrayMemoryRequirements {
 
 // SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Send for ArrayHandle {}
-// SAFETY: as for `Send`.
+// SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Sync for ArrayHandle {}
 
 impl<T: Texel> Array<T> {
@@ -98,7 +98,8 @@ impl<T: Texel> Array<T> {
     #[doc(alias = "cudaMalloc3DArray")]
     pub fn new(stream: &Stream, shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
         shape.check("Array::new")?;
-        let (uses, descriptor) = (Uses::new("Array::new", stream)?, shape.to_raw::<T>(flags));
+        let uses = Uses::new("Array::new", stream)?;
+        let descriptor = shape.to_raw::<T>(flags);
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` and `descriptor` are valid pointers, and the context is current.
@@ -114,7 +115,7 @@ impl<T: Texel> Array<T> {
             bytes,
             owner: Owner::Handle(Arc::clone(&uses)),
         };
-        Ok(Self::of(handle, shape, flags, uses))
+        Ok(Self::from_handle(handle, shape, flags, uses))
     }
 
     /// Allocates an array and copies `source` to it, in the order of [`Array::copy_from_slice`]. Waits until the copy has completed.
@@ -155,10 +156,20 @@ impl<T: Texel> Array<T> {
             bytes: 0,
             owner: Owner::Foreign,
         };
-        Ok(Self::of(handle, shape, flags, Uses::of_another(stream)))
+        Ok(Self::from_handle(
+            handle,
+            shape,
+            flags,
+            Uses::borrowed(stream),
+        ))
     }
 
-    fn of(handle: ArrayHandle, shape: ArrayShape, flags: ArrayFlags, uses: Arc<Uses>) -> Self {
+    fn from_handle(
+        handle: ArrayHandle,
+        shape: ArrayShape,
+        flags: ArrayFlags,
+        uses: Arc<Uses>,
+    ) -> Self {
         Self {
             handle: Arc::new(handle),
             shape,
@@ -283,7 +294,7 @@ impl Uses {
     }
 
     /// Creates the accesses of a borrowed array, which graphs cannot keep.
-    fn of_another(stream: &Stream) -> Arc<Self> {
+    fn borrowed(stream: &Stream) -> Arc<Self> {
         Arc::new(Self {
             stream: stream.clone(),
             accesses: Accesses::allocated(stream),
@@ -407,7 +418,8 @@ impl<T> fmt::Debug for Array<T> {
 impl Drop for ArrayHandle {
     fn drop(&mut self) {
         if let (Owner::Handle(uses), false) = (&self.owner, self.raw.is_null()) {
-            let (driver, bytes) = (uses.stream.driver().clone(), self.bytes);
+            let driver = uses.stream.driver().clone();
+            let bytes = self.bytes;
             wait::free_or_leak(&driver, bytes, || self.destroy());
         }
     }

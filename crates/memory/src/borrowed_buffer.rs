@@ -151,7 +151,7 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the value is not dropped, so the field is not used again.
         let owner = unsafe { ManuallyDrop::take(&mut this.owner) };
-        // SAFETY: as above.
+        // SAFETY: the value is not dropped, so the field is not used again.
         unsafe { std::ptr::drop_in_place(&raw mut this.tracked) };
         Ok(owner)
     }
@@ -180,7 +180,8 @@ impl<T, O: Send + 'static> Drop for BorrowedBuffer<T, O> {
         if self.tracked.exclusive().is_leased() {
             return self.tracked.leave_memory(owner, self.byte_len() as u64);
         }
-        let (driver, bytes) = (self.stream().driver().clone(), self.byte_len() as u64);
+        let driver = self.stream().driver().clone();
+        let bytes = self.byte_len() as u64;
         let accesses = self.tracked.exclusive();
         wait::drop_or_leak(&driver, bytes, owner, || accesses.synchronize());
     }

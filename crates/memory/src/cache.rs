@@ -8,11 +8,11 @@
 //! The caller passes the size of the memory that it frees. Memory in use therefore needs no record.
 
 mod barrier;
+mod biased_lock;
 mod central_heap;
 mod free_lists;
 mod heap;
 mod local;
-mod owner_lock;
 mod size_class;
 #[cfg(test)]
 mod tests;

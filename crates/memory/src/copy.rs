@@ -43,13 +43,13 @@ use crate::tracked::Tracked;
 
 /// An operand of a copy: memory that the device accesses.
 #[derive(Clone, Copy)]
-pub(crate) struct End<'a> {
+pub(crate) struct Operand<'a> {
     pub(crate) address: CUdeviceptr,
     pub(crate) bytes: usize,
     pub(crate) tracked: &'a Tracked,
 }
 
-impl End<'_> {
+impl Operand<'_> {
     /// Returns the stream of the memory.
     #[inline]
     pub(crate) fn stream(&self) -> &Stream {
@@ -63,7 +63,7 @@ impl End<'_> {
     }
 
     /// Returns `true` if both operands are on the same device, or if one of them is accessible to every device.
-    pub(crate) fn is_near(&self, other: &End<'_>) -> bool {
+    pub(crate) fn is_near(&self, other: &Operand<'_>) -> bool {
         let is_same_device = self.stream().device().as_raw() == other.stream().device().as_raw();
         is_same_device || self.is_everywhere() || other.is_everywhere()
     }
@@ -78,7 +78,9 @@ impl End<'_> {
     /// Adds the size of the copy to an error, and reports memory that other code has freed.
     #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
-        let (bytes, address, device) = (self.bytes, self.address, self.stream().device().as_raw());
+        let bytes = self.bytes;
+        let address = self.address;
+        let device = self.stream().device().as_raw();
         let error = error.about(format!("{bytes} bytes at {address:#x} of device {device}"));
         error.advised(|_| self.is_gone().then(|| gone(self.address).into()))
     }
@@ -86,7 +88,7 @@ impl End<'_> {
     /// Returns `true` if the driver reports no allocation at the address any more.
     #[inline]
     fn is_gone(&self) -> bool {
-        PointerInfo::of_address(self.stream().driver(), self.address)
+        PointerInfo::at_address(self.stream().driver(), self.address)
             .is_ok_and(|info| info.is_none())
     }
 }
@@ -101,8 +103,8 @@ pub(crate) fn gone(address: CUdeviceptr) -> String {
 pub(crate) fn transfer(
     operation: &'static str,
     stream: &Stream,
-    to: &End<'_>,
-    from: &End<'_>,
+    to: &Operand<'_>,
+    from: &Operand<'_>,
     enqueue: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     let mut guard = AccessGuard::new(stream)?;
@@ -115,7 +117,7 @@ pub(crate) fn transfer(
 }
 
 #[cold]
-fn explain_both(error: Error, to: &End<'_>, from: &End<'_>) -> Error {
+fn explain_both(error: Error, to: &Operand<'_>, from: &Operand<'_>) -> Error {
     if to.is_gone() {
         to.explain(error)
     } else {

@@ -6,7 +6,7 @@ use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUmemDecompressAlgorithm, CUmemDecompressParams};
 use curium_driver::{Result, Stream, call};
 
-use crate::copy::End;
+use crate::copy::Operand;
 use crate::{DeviceSlice, DeviceSliceMut};
 
 /// A compression format.
@@ -34,9 +34,9 @@ pub struct DecompressBatch<'a> {
 }
 
 struct Piece<'a> {
-    source: End<'a>,
-    target: End<'a>,
-    written: End<'a>,
+    source: Operand<'a>,
+    target: Operand<'a>,
+    written: Operand<'a>,
     compression: Compression,
 }
 
@@ -72,7 +72,9 @@ impl<'a> DecompressBatch<'a> {
                 ));
             }
         }
-        let (source, target, written) = (source.end(), target.into_end(), written.into_end());
+        let source = source.end();
+        let target = target.into_end();
+        let written = written.into_end();
         self.pieces.push(Piece {
             source,
             target,
@@ -115,14 +117,16 @@ impl<'a> DecompressBatch<'a> {
             piece.written.tracked.before_write(OPERATION, &mut guard)?;
         }
         let mut pieces: Vec<_> = self.pieces.iter().map(Piece::to_raw).collect();
-        let (count, first, mut failed) = (pieces.len(), pieces.as_mut_ptr(), usize::MAX);
-        let place = &raw mut failed;
+        let count = pieces.len();
+        let first = pieces.as_mut_ptr();
+        let mut failed = usize::MAX;
+        let failed_index = &raw mut failed;
         // SAFETY: the array has `count` entries, all memory is live on this stream, which has waited for conflicting
-        // accesses, and `place` is a valid pointer.
+        // accesses, and `failed_index` is a valid pointer.
         let result = unsafe {
             call!(
                 stream.driver(),
-                cuMemBatchDecompressAsync(first, count, 0, place, stream.as_raw())
+                cuMemBatchDecompressAsync(first, count, 0, failed_index, stream.as_raw())
             )
         };
         for piece in &self.pieces {

@@ -110,7 +110,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
                 Err(error)
             }
         })?;
-        let (pointer, bytes) = (self.pointer.cast(), self.byte_len());
+        let pointer = self.pointer.cast();
+        let bytes = self.byte_len();
         // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited
         // for every access, and it is not used after this call.
         unsafe {

@@ -120,7 +120,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// An argument error if `middle` is greater than the length.
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSlice::split_at", self.len, middle)?;
-        let rest = Self {
+        let tail = Self {
             pointer: self.pointer.wrapping_add(middle),
             len: self.len - middle,
             ..self
@@ -130,7 +130,7 @@ impl<'a, T> DeviceSlice<'a, T> {
                 len: middle,
                 ..self
             },
-            rest,
+            tail,
         ))
     }
 
@@ -214,8 +214,8 @@ impl<'a, T> DeviceSlice<'a, T> {
 
     /// Returns the view as an operand of a copy.
     #[inline]
-    pub(crate) fn end(&self) -> copy::End<'a> {
-        copy::End {
+    pub(crate) fn end(&self) -> copy::Operand<'a> {
+        copy::Operand {
             address: self.pointer.as_raw(),
             bytes: self.byte_len(),
             tracked: self.tracked,

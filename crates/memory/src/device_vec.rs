@@ -322,7 +322,8 @@ impl<T> DeviceVec<T> {
             .checked_add(additional)
             .filter(|len| *len <= self.max_len());
         let Some(len) = len else {
-            let (len, most) = (self.len, self.max_len());
+            let len = self.len;
+            let most = self.max_len();
             let reason = format!(
                 "maximum length exceeded ({len} elements and {additional} more, at most {most})"
             );
@@ -394,12 +395,12 @@ impl<T> Drop for DeviceVec<T> {
         }
         if self.segments.mapped() != 0 {
             let driver = self.stream().driver().clone();
-            let end = || {
+            let released = dropping(|| {
                 with_relaxed_capture_mode_if_possible(&driver, || {
                     self.end().or_else(|_| self.end())
                 })
-            };
-            match dropping(end) {
+            });
+            match released {
                 // A lost context accesses no memory, which the mappings release.
                 Some(Err(error)) if error.is_sticky() => report(&error),
                 // The memory may still be in use, so it must not be reused.
@@ -407,7 +408,7 @@ impl<T> Drop for DeviceVec<T> {
                 Some(Ok(())) | None => {}
             }
         }
-        // SAFETY: as above.
+        // SAFETY: this value is being dropped, so the field is not used again.
         unsafe { ManuallyDrop::drop(&mut self.segments) };
     }
 }

@@ -27,18 +27,17 @@ pub fn export_dma_buf<T>(
     if bytes == 0 {
         return Err(Error::argument("export_dma_buf", "empty range"));
     }
-    let (mut descriptor, kind) = (
-        -1_i32,
-        CUmemRangeHandleType::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD,
-    );
-    let (place, address) = ((&raw mut descriptor).cast(), pointer.as_raw());
+    let mut descriptor = -1_i32;
+    let kind = CUmemRangeHandleType::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD;
+    let output = (&raw mut descriptor).cast();
+    let address = pointer.as_raw();
     let result = context.entered(|driver| {
         // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room. The driver
         // validates the range, and a context is current.
         unsafe {
             call!(
                 driver,
-                cuMemGetHandleForAddressRange(place, address, bytes, kind, 0)
+                cuMemGetHandleForAddressRange(output, address, bytes, kind, 0)
             )
         }
     });

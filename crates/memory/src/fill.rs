@@ -5,7 +5,7 @@ use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
-use crate::copy::{End, spanning};
+use crate::copy::{Operand, spanning};
 
 /// A word that the driver fills memory with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,7 +28,7 @@ pub(crate) struct Rows {
 pub(crate) fn elements(
     operation: &'static str,
     stream: &Stream,
-    target: &End<'_>,
+    target: &Operand<'_>,
     value: &[u8],
 ) -> Result<()> {
     let rows = Rows {
@@ -43,7 +43,7 @@ pub(crate) fn elements(
 pub(crate) fn fill(
     operation: &'static str,
     stream: &Stream,
-    target: &End<'_>,
+    target: &Operand<'_>,
     rows: Rows,
     value: &[u8],
 ) -> Result<()> {
@@ -96,15 +96,14 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
     Ok(())
 }
 
-/// Returns the value as words of the largest size that the address allows.
-fn words(value: &[u8], places: u64) -> Vec<Word> {
-    let fits = |size: usize| value.len().is_multiple_of(size) && places.is_multiple_of(size as u64);
-    if fits(4) {
+/// Returns the value as words of the largest size that divides every address. `addresses` is the union of their bits.
+fn words(value: &[u8], addresses: u64) -> Vec<Word> {
+    if value.len().is_multiple_of(4) && addresses.is_multiple_of(4) {
         value
             .chunks(4)
             .map(|word| Word::Full(u32::from_ne_bytes(std::array::from_fn(|byte| word[byte]))))
             .collect()
-    } else if fits(2) {
+    } else if value.len().is_multiple_of(2) && addresses.is_multiple_of(2) {
         value
             .chunks(2)
             .map(|word| Word::Half(u16::from_ne_bytes(std::array::from_fn(|byte| word[byte]))))
@@ -126,20 +125,24 @@ impl Word {
 
 /// Enqueues a fill of `count` consecutive words.
 fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
-    let (driver, raw) = (stream.driver(), stream.as_raw());
+    let driver = stream.driver();
+    let raw = stream.as_raw();
     spanning::enqueue(stream, || match word {
         // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD8Async(at, value, count, raw)) },
-        // SAFETY: as above, and the address is a multiple of 2.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
+        // the address is a multiple of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD16Async(at, value, count, raw)) },
-        // SAFETY: as above, and the address is a multiple of 4.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
+        // the address is a multiple of 4.
         Word::Full(value) => unsafe { call!(driver, cuMemsetD32Async(at, value, count, raw)) },
     })
 }
 
 /// Enqueues a fill of rows; their width is in words.
 fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
-    let (driver, raw) = (stream.driver(), stream.as_raw());
+    let driver = stream.driver();
+    let raw = stream.as_raw();
     let Rows {
         pitch,
         width,
@@ -153,14 +156,16 @@ fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()>
                 cuMemsetD2D8Async(at, pitch, value, width, height, raw)
             )
         },
-        // SAFETY: as above, and the address and the pitch are multiples of 2.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
+        // the address and the pitch are multiples of 2.
         Word::Half(value) => unsafe {
             call!(
                 driver,
                 cuMemsetD2D16Async(at, pitch, value, width, height, raw)
             )
         },
-        // SAFETY: as above, and the address and the pitch are multiples of 4.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
+        // the address and the pitch are multiples of 4.
         Word::Full(value) => unsafe {
             call!(
                 driver,

@@ -192,10 +192,8 @@ impl<T> Drop for MappedBuffer<T> {
             let bytes = memory.byte_len() as u64;
             return self.tracked.leave_memory(memory.into_bytes(), bytes);
         }
-        let (driver, bytes) = (
-            self.tracked.stream().driver().clone(),
-            self.memory.byte_len() as u64,
-        );
+        let driver = self.tracked.stream().driver().clone();
+        let bytes = self.memory.byte_len() as u64;
         wait::free_or_leak(&driver, bytes, || {
             self.tracked.wait_for_uses()?;
             // SAFETY: this value is being dropped, and after this success the field is not used again.

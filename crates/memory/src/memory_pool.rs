@@ -39,7 +39,7 @@ struct Shared {
 
 // SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Send for Shared {}
-// SAFETY: as for `Send`.
+// SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Sync for Shared {}
 
 impl MemoryPool {
@@ -145,11 +145,11 @@ impl MemoryPool {
         location: Option<MemoryLocation>,
         kind: PoolKind,
     ) -> Result<Self> {
-        let mut place = options::raw_location(location);
+        let mut raw_location = options::raw_location(location);
         Self::found(driver, |driver, raw| {
-            // SAFETY: `raw` and `place` are valid pointers.
+            // SAFETY: `raw` and `raw_location` are valid pointers.
             unsafe {
-                call!(driver, cuMemGetDefaultMemPool(raw, &raw mut place, kind.to_raw()) creates *raw)
+                call!(driver, cuMemGetDefaultMemPool(raw, &raw mut raw_location, kind.to_raw()) creates *raw)
             }
         })
     }
@@ -167,11 +167,11 @@ impl MemoryPool {
         location: Option<MemoryLocation>,
         kind: PoolKind,
     ) -> Result<Self> {
-        let mut place = options::raw_location(location);
+        let mut raw_location = options::raw_location(location);
         Self::found(driver, |driver, raw| {
-            // SAFETY: `raw` and `place` are valid pointers.
+            // SAFETY: `raw` and `raw_location` are valid pointers.
             unsafe {
-                call!(driver, cuMemGetMemPool(raw, &raw mut place, kind.to_raw()) creates *raw)
+                call!(driver, cuMemGetMemPool(raw, &raw mut raw_location, kind.to_raw()) creates *raw)
             }
         })
     }
@@ -189,12 +189,12 @@ impl MemoryPool {
         location: Option<MemoryLocation>,
         kind: PoolKind,
     ) -> Result<()> {
-        let mut place = options::raw_location(location);
-        // SAFETY: `place` is a valid pointer, and the pool is live.
+        let mut raw_location = options::raw_location(location);
+        // SAFETY: `raw_location` is a valid pointer, and the pool is live.
         unsafe {
             call!(
                 self.driver(),
-                cuMemSetMemPool(&raw mut place, kind.to_raw(), self.as_raw())
+                cuMemSetMemPool(&raw mut raw_location, kind.to_raw(), self.as_raw())
             )
         }
     }
@@ -287,7 +287,8 @@ impl MemoryPool {
     #[doc(alias = "cudaMemPoolGetAccess")]
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
         let location = location.into();
-        let (mut raw, mut flags) = (location.to_raw(), CUmemAccess_flags(0));
+        let mut raw = location.to_raw();
+        let mut flags = CUmemAccess_flags(0);
         with_relaxed_capture_mode(self.driver(), || {
             // SAFETY: `flags` and `raw` are valid pointers, and the pool is live.
             unsafe {

@@ -76,7 +76,8 @@ impl MulticastOptions {
                 CUmulticastGranularity_flags::CU_MULTICAST_GRANULARITY_RECOMMENDED
             }
         };
-        let (raw, mut bytes) = (self.to_raw(), 0);
+        let raw = self.to_raw();
+        let mut bytes = 0;
         // SAFETY: `bytes` and `raw` are valid pointers.
         unsafe {
             call!(
@@ -107,12 +108,14 @@ impl MulticastObject {
     /// An argument error for 0 devices or 0 bytes; `CUDA_ERROR_NOT_SUPPORTED` without multicast support, as on the simulator.
     #[doc(alias = "cuMulticastCreate")]
     pub fn new(driver: &Driver, options: &MulticastOptions) -> Result<Self> {
-        let (devices, bytes) = (options.devices, options.bytes);
+        let devices = options.devices;
+        let bytes = options.bytes;
         if devices == 0 || bytes == 0 {
             let reason = format!("{bytes} bytes of {devices} devices");
             return Err(Error::argument("MulticastObject::new", reason));
         }
-        let (properties, mut raw) = (options.to_raw(), 0);
+        let properties = options.to_raw();
+        let mut raw = 0;
         // SAFETY: `raw` and `properties` are valid pointers.
         let result = unsafe {
             call!(driver, cuMulticastCreate(&raw mut raw, &raw const properties) creates raw)
@@ -175,17 +178,16 @@ impl MulticastObject {
             .expect_same(memory.driver(), "MulticastObject::bind")?;
         self.driver()
             .expect_same(device.driver(), "MulticastObject::bind")?;
-        let (bytes, total) = (memory.byte_len(), self.byte_len());
+        let bytes = memory.byte_len();
+        let total = self.byte_len();
         if offset.checked_add(bytes).is_none_or(|end| end > total) {
             let reason = format!("{bytes} bytes at offset {offset} do not fit into {total} bytes");
             return Err(Error::argument("MulticastObject::bind", reason));
         }
-        let (driver, raw, handle, number) = (
-            self.driver(),
-            self.as_raw(),
-            memory.as_raw(),
-            device.as_raw(),
-        );
+        let driver = self.driver();
+        let raw = self.as_raw();
+        let handle = memory.as_raw();
+        let number = device.as_raw();
         if driver.has(Function::cuMulticastBindMem_v2) {
             // SAFETY: the binding owns the object and the memory, so both outlive it.
             unsafe {
@@ -195,10 +197,12 @@ impl MulticastObject {
                 )
             }?;
         } else {
-            // SAFETY: as above.
+            // SAFETY: the binding owns the object and the memory, so both outlive it.
             unsafe { call!(driver, cuMulticastBindMem(raw, offset, handle, 0, bytes, 0)) }?;
         }
-        let (object, device, memory) = (self.clone(), device.clone(), memory.clone());
+        let object = self.clone();
+        let device = device.clone();
+        let memory = memory.clone();
         Ok(MulticastBinding {
             object,
             device,
@@ -260,8 +264,10 @@ impl MulticastBinding {
     }
 
     fn unbind(&mut self) -> Result<()> {
-        let (raw, device) = (self.object.as_raw(), self.device.as_raw());
-        let (offset, bytes) = (self.offset, self.memory.byte_len());
+        let raw = self.object.as_raw();
+        let device = self.device.as_raw();
+        let offset = self.offset;
+        let bytes = self.memory.byte_len();
         // SAFETY: the memory is bound there, and the binding is not used after this call.
         unsafe {
             call!(

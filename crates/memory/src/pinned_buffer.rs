@@ -204,7 +204,7 @@ impl<T> PinnedBuffer<T> {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
         let context = unsafe { std::ptr::read(&raw const buffer.context) };
-        // SAFETY: as above.
+        // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
         let source = unsafe { std::ptr::read(&raw const buffer.source) };
         PinnedBuffer {
             pointer: buffer.pointer.cast(),
@@ -269,7 +269,8 @@ impl<T: fmt::Debug> fmt::Debug for PinnedBuffer<T> {
 impl<T> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
         if self.len != 0 {
-            let (driver, bytes) = (self.context.driver().clone(), self.byte_len() as u64);
+            let driver = self.context.driver().clone();
+            let bytes = self.byte_len() as u64;
             wait::free_or_leak(&driver, bytes, || self.free());
         }
     }

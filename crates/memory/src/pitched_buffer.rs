@@ -8,7 +8,7 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, call};
 
 use crate::capture_advice::ALLOCATE_BEFORE;
-use crate::copy::pitched::Place;
+use crate::copy::pitched::PitchedLayout;
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Accessibility, Tracked};
 use crate::{
@@ -59,7 +59,7 @@ impl<T> PitchedBuffer<T> {
         let end = buffer.whole().end();
         let rows = fill::Rows {
             pitch: buffer.pitch,
-            width: buffer.place().width,
+            width: buffer.layout().width,
             height,
         };
         fill::fill("PitchedBuffer::zeroed", stream, &end, rows, &[0])?;
@@ -221,7 +221,7 @@ impl<T> PitchedBuffer<T> {
     /// Returns all rows as a pitched view.
     #[must_use]
     pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
-        PitchedSlice::new(self.whole(), self.place())
+        PitchedSlice::new(self.whole(), self.layout())
     }
 
     /// Returns all rows as a mutable pitched view.
@@ -229,7 +229,7 @@ impl<T> PitchedBuffer<T> {
     pub fn as_pitched_mut(&mut self) -> PitchedSliceMut<'_, T> {
         PitchedSliceMut::new(
             DeviceSliceMut::new(self.pointer, self.span() / size_of::<T>(), &self.tracked),
-            self.place(),
+            self.layout(),
         )
     }
 
@@ -266,11 +266,14 @@ impl<T> PitchedBuffer<T> {
         }
         let tracked = Tracked::leasable_outside(operation, stream, Accessibility::Device)?;
         let (pointer, pitch) = stream.context().entered(|driver| {
-            let (mut raw, mut pitch): (CUdeviceptr, usize) = (0, 0);
-            let (place, pitch_place, element) = (&raw mut raw, &raw mut pitch, access_size::<T>());
+            let mut raw: CUdeviceptr = 0;
+            let mut pitch: usize = 0;
+            let address = &raw mut raw;
+            let pitch_output = &raw mut pitch;
+            let element = access_size::<T>();
             // SAFETY: both are valid pointers, and the context is current.
             let result =
-                unsafe { call!(driver, cuMemAllocPitch_v2(place, pitch_place, row, height, element) creates raw) };
+                unsafe { call!(driver, cuMemAllocPitch_v2(address, pitch_output, row, height, element) creates raw) };
             result.map_err(|error| error.about(format!("{height} rows of {row} bytes")))?;
             Ok((DevicePointer::from_raw(raw), pitch))
         })?;
@@ -295,9 +298,9 @@ impl<T> PitchedBuffer<T> {
         (self.height - 1) * self.pitch + self.width * size_of::<T>()
     }
 
-    fn place(&self) -> Place {
+    fn layout(&self) -> PitchedLayout {
         let width = self.width * size_of::<T>();
-        Place {
+        PitchedLayout {
             width,
             height: self.height,
             depth: 1,
@@ -372,10 +375,8 @@ impl<T> fmt::Debug for PitchedBuffer<T> {
 impl<T> Drop for PitchedBuffer<T> {
     fn drop(&mut self) {
         if self.pointer.as_raw() != 0 {
-            let (driver, bytes) = (
-                self.stream().driver().clone(),
-                (self.pitch * self.height) as u64,
-            );
+            let driver = self.stream().driver().clone();
+            let bytes = (self.pitch * self.height) as u64;
             wait::free_or_leak(&driver, bytes, || self.free());
         }
     }

@@ -12,7 +12,7 @@ use curium_driver::{DevicePointer, Error, Result, Stream};
 pub use self::host::{HostPitchedSlice, HostPitchedSliceMut};
 pub use self::mutable::PitchedSliceMut;
 use crate::capture_advice::READ_LATER;
-use crate::copy::pitched::{self as copies, Place};
+use crate::copy::pitched::{self as copies, PitchedLayout};
 use crate::{DeviceSlice, wait};
 
 /// A two- or three-dimensional extent in elements.
@@ -53,7 +53,7 @@ pub struct Pitch {
 /// ```
 pub struct PitchedSlice<'a, T> {
     start: DeviceSlice<'a, T>,
-    place: Place,
+    layout: PitchedLayout,
 }
 
 impl Extent {
@@ -102,50 +102,63 @@ impl Pitch {
     }
 
     /// Returns the byte layout of an extent of `T` with this pitch, within `bytes` bytes.
-    fn place<T>(self, operation: &'static str, extent: Extent, bytes: usize) -> Result<Place> {
+    fn layout<T>(
+        self,
+        operation: &'static str,
+        extent: Extent,
+        bytes: usize,
+    ) -> Result<PitchedLayout> {
         let Extent {
             width,
             height,
             depth,
         } = extent;
-        let refuse = |reason: String| Err(Error::argument(operation, reason));
         let Some(row) = width.checked_mul(size_of::<T>()) else {
-            return refuse(format!("size overflow (a row of {width} elements)"));
+            let reason = format!("size overflow (a row of {width} elements)");
+            return Err(Error::argument(operation, reason));
         };
-        if height > 1 && self.row_bytes < row {
-            return refuse(format!(
-                "pitch too small (rows of {row} bytes, pitch of {} bytes)",
-                self.row_bytes
-            ));
-        }
-        if depth > 1 && self.layer_rows < height {
-            return refuse(format!(
-                "pitch too small (layers of {height} rows, pitch of {} rows)",
-                self.layer_rows
-            ));
-        }
-        if !self.row_bytes.is_multiple_of(align_of::<T>()) {
-            return refuse(format!("misaligned pitch ({} bytes)", self.row_bytes));
-        }
-        let (pitch, layer) = (self.row_bytes.max(row), self.layer_rows.max(height));
-        let place = Place {
+        self.check::<T>(row, extent)
+            .map_err(|reason| Error::argument(operation, reason))?;
+        let layout = PitchedLayout {
             width: row,
             height,
             depth,
-            pitch,
-            layer,
+            pitch: self.row_bytes.max(row),
+            layer: self.layer_rows.max(height),
         };
-        match place.span() {
-            Some(span) if span <= bytes => Ok(place),
-            span => {
-                let span = span.map_or_else(
-                    || "more than the address space".into(),
-                    |span| format!("{span} bytes"),
-                );
-                refuse(format!(
-                    "pitched slice out of bounds ({width} × {height} × {depth} elements take {span}, the memory has {bytes} bytes)"
-                ))
-            }
+        let span = layout.span();
+        if span.is_some_and(|span| span <= bytes) {
+            return Ok(layout);
+        }
+        let span = span.map_or_else(
+            || "more than the address space".into(),
+            |span| format!("{span} bytes"),
+        );
+        let reason = format!(
+            "pitched slice out of bounds ({width} × {height} × {depth} elements take {span}, the memory has {bytes} bytes)"
+        );
+        Err(Error::argument(operation, reason))
+    }
+
+    /// Returns the reason if rows of `row` bytes or layers of `extent` overlap, or if rows are misaligned.
+    fn check<T>(self, row: usize, extent: Extent) -> Result<(), String> {
+        let Self {
+            row_bytes,
+            layer_rows,
+        } = self;
+        if extent.height > 1 && row_bytes < row {
+            Err(format!(
+                "pitch too small (rows of {row} bytes, pitch of {row_bytes} bytes)"
+            ))
+        } else if extent.depth > 1 && layer_rows < extent.height {
+            Err(format!(
+                "pitch too small (layers of {} rows, pitch of {layer_rows} rows)",
+                extent.height
+            ))
+        } else if !row_bytes.is_multiple_of(align_of::<T>()) {
+            Err(format!("misaligned pitch ({row_bytes} bytes)"))
+        } else {
+            Ok(())
         }
     }
 }
@@ -157,29 +170,32 @@ impl<'a, T> DeviceSlice<'a, T> {
     ///
     /// An argument error if the extent is out of bounds, or if rows or layers overlap.
     pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSlice<'a, T>> {
-        let place = pitch.place::<T>("DeviceSlice::pitched", extent, self.byte_len())?;
-        Ok(PitchedSlice { start: self, place })
+        let layout = pitch.layout::<T>("DeviceSlice::pitched", extent, self.byte_len())?;
+        Ok(PitchedSlice {
+            start: self,
+            layout,
+        })
     }
 }
 
 impl<'a, T> PitchedSlice<'a, T> {
     /// Creates a view that starts at `start`. The layout must be in bounds.
-    pub(crate) fn new(start: DeviceSlice<'a, T>, place: Place) -> Self {
-        Self { start, place }
+    pub(crate) fn new(start: DeviceSlice<'a, T>, layout: PitchedLayout) -> Self {
+        Self { start, layout }
     }
 
     /// Returns the extent.
     #[must_use]
     pub fn extent(&self) -> Extent {
-        extent::<T>(&self.place)
+        extent::<T>(&self.layout)
     }
 
     /// Returns the distances between rows and between layers.
     #[must_use]
     pub fn pitch(&self) -> Pitch {
         Pitch {
-            row_bytes: self.place.pitch,
-            layer_rows: self.place.layer,
+            row_bytes: self.layout.pitch,
+            layer_rows: self.layout.layer,
         }
     }
 
@@ -203,11 +219,11 @@ impl<'a, T> PitchedSlice<'a, T> {
     ///
     /// An argument error if the subregion is out of bounds.
     pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
-        let (offset, place) = part::<T>("PitchedSlice::region", &self.place, origin, extent)?;
+        let (offset, layout) = part::<T>("PitchedSlice::region", &self.layout, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
         Ok(Self {
             start: DeviceSlice::new(pointer, self.start.len(), self.start.tracked()),
-            place,
+            layout,
         })
     }
 
@@ -246,9 +262,9 @@ impl<'a, T> PitchedSlice<'a, T> {
         T: AnyBitPattern,
     {
         const OPERATION: &str = "PitchedSlice::copy_to_host_on";
-        copies::same_extent(OPERATION, target.place(), &self.place)?;
+        copies::same_extent(OPERATION, target.layout(), &self.layout)?;
         stream.refuse_capture(OPERATION, READ_LATER)?;
-        if self.place.is_empty() {
+        if self.layout.is_empty() {
             return Ok(());
         }
         let end = self.end();
@@ -257,17 +273,17 @@ impl<'a, T> PitchedSlice<'a, T> {
         let to = target.as_mut_ptr().cast();
         // SAFETY: the host operand has this layout, every bit pattern is a valid element, and it is borrowed until the
         // stream has been synchronized below.
-        unsafe { copies::to_host(stream, to, target.place(), &end) }?;
+        unsafe { copies::to_host(stream, to, target.layout(), &end) }?;
         end.end.tracked.after_read(&mut guard);
         drop(guard);
         wait::until_done(stream)
     }
 
     /// Returns the view as a copy operand.
-    pub(crate) fn end(&self) -> copies::End<'a> {
-        copies::End {
+    pub(crate) fn end(&self) -> copies::PitchedOperand<'a> {
+        copies::PitchedOperand {
             end: self.start.end(),
-            place: self.place,
+            layout: self.layout,
         }
     }
 }
@@ -282,35 +298,36 @@ impl<T> Copy for PitchedSlice<'_, T> {}
 
 impl<T> fmt::Debug for PitchedSlice<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe::<T>(formatter, "PitchedSlice", &self.place, self.as_pointer())
+        describe::<T>(formatter, "PitchedSlice", &self.layout, self.as_pointer())
     }
 }
 
-fn extent<T>(place: &Place) -> Extent {
+fn extent<T>(layout: &PitchedLayout) -> Extent {
     Extent {
-        width: place.width / size_of::<T>().max(1),
-        height: place.height,
-        depth: place.depth,
+        width: layout.width / size_of::<T>().max(1),
+        height: layout.height,
+        depth: layout.depth,
     }
 }
 
 /// Returns the offset of a subregion in bytes, and its layout.
 fn part<T>(
     operation: &'static str,
-    place: &Place,
+    layout: &PitchedLayout,
     origin: [usize; 3],
     inner: Extent,
-) -> Result<(usize, Place)> {
-    let outer = extent::<T>(place);
+) -> Result<(usize, PitchedLayout)> {
+    let outer = extent::<T>(layout);
     let sizes = [
         (inner.width, outer.width),
         (inner.height, outer.height),
         (inner.depth, outer.depth),
     ];
-    let fits = |(start, (size, limit)): (usize, (usize, usize))| {
-        start.checked_add(size).is_some_and(|end| end <= limit)
-    };
-    if !origin.into_iter().zip(sizes).all(fits) {
+    let is_in_bounds = origin
+        .into_iter()
+        .zip(sizes)
+        .all(|(start, (size, limit))| start.checked_add(size).is_some_and(|end| end <= limit));
+    if !is_in_bounds {
         return Err(Error::argument(
             operation,
             format!("region out of bounds ({inner:?} at {origin:?} of {outer:?})"),
@@ -322,16 +339,16 @@ fn part<T>(
     let offset = if is_empty {
         0
     } else {
-        (z * place.layer + y) * place.pitch + x * size_of::<T>()
+        (z * layout.layer + y) * layout.pitch + x * size_of::<T>()
     };
     let width = inner.width * size_of::<T>();
     Ok((
         offset,
-        Place {
+        PitchedLayout {
             width,
             height: inner.height,
             depth: inner.depth,
-            ..*place
+            ..*layout
         },
     ))
 }
@@ -339,18 +356,18 @@ fn part<T>(
 fn describe<T>(
     formatter: &mut fmt::Formatter<'_>,
     name: &str,
-    place: &Place,
+    layout: &PitchedLayout,
     pointer: DevicePointer<T>,
 ) -> fmt::Result {
     let Extent {
         width,
         height,
         depth,
-    } = extent::<T>(place);
+    } = extent::<T>(layout);
     let element = std::any::type_name::<T>();
     write!(
         formatter,
         "{name}({width} × {height} × {depth} × {element} at {pointer:?}, pitch {} bytes)",
-        place.pitch
+        layout.pitch
     )
 }

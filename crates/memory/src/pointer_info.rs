@@ -78,10 +78,10 @@ impl PointerInfo {
     #[doc(alias = "cuPointerGetAttributes")]
     #[doc(alias = "cudaPointerGetAttributes")]
     pub fn of<T>(driver: &Driver, pointer: DevicePointer<T>) -> Result<Option<Self>> {
-        Self::of_address(driver, pointer.as_raw())
+        Self::at_address(driver, pointer.as_raw())
     }
 
-    pub(crate) fn of_address(driver: &Driver, address: CUdeviceptr) -> Result<Option<Self>> {
+    pub(crate) fn at_address(driver: &Driver, address: CUdeviceptr) -> Result<Option<Self>> {
         let mut answers = Answers::default();
         answers.query(driver, address)?;
         if answers.kind == 0 {
@@ -96,7 +96,7 @@ impl Answers {
     fn query(&mut self, driver: &Driver, address: CUdeviceptr) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
-        let places: [(CUpointer_attribute, *mut c_void); 9] = [
+        let outputs: [(CUpointer_attribute, *mut c_void); 9] = [
             (
                 Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                 (&raw mut self.kind).cast(),
@@ -134,10 +134,10 @@ impl Answers {
                 (&raw mut self.is_mapped).cast(),
             ),
         ];
-        let mut attributes = places.map(|(attribute, _)| attribute);
-        let mut places = places.map(|(_, place)| place);
+        let mut attributes = outputs.map(|(attribute, _)| attribute);
+        let mut outputs = outputs.map(|(_, output)| output);
         // SAFETY: each pointer is valid for the type of its attribute.
-        unsafe { query(driver, address, &mut attributes, &mut places) }
+        unsafe { query(driver, address, &mut attributes, &mut outputs) }
     }
 
     fn into_info(self, is_pooled: bool) -> PointerInfo {
@@ -180,7 +180,9 @@ pub fn address_range<T>(
     pointer: DevicePointer<T>,
 ) -> Result<Option<Range<u64>>> {
     let result = context.entered(|driver| {
-        let (mut base, mut size, address) = (0, 0, pointer.as_raw());
+        let mut base = 0;
+        let mut size = 0;
+        let address = pointer.as_raw();
         // SAFETY: both are valid pointers, the driver looks the address up, and the context is current.
         unsafe {
             call!(
@@ -211,7 +213,8 @@ pub fn set_sync_memops<T>(
     pointer: DevicePointer<T>,
     synchronous: bool,
 ) -> Result<()> {
-    let (value, address) = (i32::from(synchronous), pointer.as_raw());
+    let value = i32::from(synchronous);
+    let address = pointer.as_raw();
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
     // SAFETY: the value has the attribute's type, and the driver validates the address.
     let result = unsafe {
@@ -227,14 +230,14 @@ pub fn set_sync_memops<T>(
 pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryPool> {
     let mut pool: CUmemoryPool = ptr::null_mut();
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
-    let mut place: *mut c_void = (&raw mut pool).cast();
+    let mut output: *mut c_void = (&raw mut pool).cast();
     // SAFETY: the pointer is valid for the type of the attribute.
     unsafe {
         query(
             driver,
             address,
             slice::from_mut(&mut attribute),
-            slice::from_mut(&mut place),
+            slice::from_mut(&mut output),
         )
     }?;
     Ok(pool)
@@ -249,18 +252,16 @@ unsafe fn query(
     driver: &Driver,
     address: CUdeviceptr,
     attributes: &mut [CUpointer_attribute],
-    places: &mut [*mut c_void],
+    outputs: &mut [*mut c_void],
 ) -> Result<()> {
-    let (count, attributes, places) = (
-        places.len() as u32,
-        attributes.as_mut_ptr(),
-        places.as_mut_ptr(),
-    );
+    let count = outputs.len() as u32;
+    let attributes = attributes.as_mut_ptr();
+    let outputs = outputs.as_mut_ptr();
     // SAFETY: both arrays have this many entries, and the caller guarantees that the pointers are valid.
     let result = unsafe {
         call!(
             driver,
-            cuPointerGetAttributes(count, attributes, places, address)
+            cuPointerGetAttributes(count, attributes, outputs, address)
         )
     };
     result.map_err(|error| error.about(format!("{address:#x}")))

@@ -76,7 +76,7 @@ struct Registration {
 
 // SAFETY: any thread may register and unregister memory, and the registration itself gives no access to it.
 unsafe impl Send for Registration {}
-// SAFETY: as for `Send`.
+// SAFETY: any thread may register and unregister memory, and the registration itself gives no access to it.
 unsafe impl Sync for Registration {}
 
 impl<T> Registered<'_, T> {
@@ -218,7 +218,8 @@ impl<'a, T> RegisteredRef<'a, T> {
     ///
     /// As for [`Registered::new`]; `CUDA_ERROR_NOT_SUPPORTED` if the system cannot register read-only memory.
     pub unsafe fn new(context: &Context, elements: &'a [T], flags: RegisterFlags) -> Result<Self> {
-        let (start, bytes) = (elements.as_ptr().cast_mut().cast(), size_of_val(elements));
+        let start = elements.as_ptr().cast_mut().cast();
+        let bytes = size_of_val(elements);
         let registration = Registration::new("RegisteredRef::new", context, start, bytes, flags)?;
         Ok(Self {
             elements,

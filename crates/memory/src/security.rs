@@ -24,7 +24,7 @@ struct SecurityAttributes {
 
 // SAFETY: the pointers are null.
 unsafe impl Sync for ObjectAttributes {}
-// SAFETY: as above.
+// SAFETY: the pointers are null.
 unsafe impl Sync for SecurityAttributes {}
 
 /// An object without a name, with the default security descriptor of the process.
@@ -45,11 +45,11 @@ static SECURITY: SecurityAttributes = SecurityAttributes {
 };
 
 /// Returns what `CUmemAllocationProp` requires for memory with Win32 handles. The driver only reads it.
-pub(crate) fn of_objects() -> *mut c_void {
+pub(crate) fn object_attributes() -> *mut c_void {
     (&raw const OBJECT).cast_mut().cast()
 }
 
 /// Returns what `CUmemPoolProps` requires for pools with Win32 handles. The driver only reads it.
-pub(crate) fn of_handles() -> *mut c_void {
+pub(crate) fn handle_attributes() -> *mut c_void {
     (&raw const SECURITY).cast_mut().cast()
 }

@@ -61,7 +61,8 @@ pub(crate) fn range(
     match (start, end) {
         (Some(start), Some(end)) if start <= end && end <= len => Ok(start..end),
         (start, end) => {
-            let (start, end) = (start.unwrap_or(usize::MAX), end.unwrap_or(usize::MAX));
+            let start = start.unwrap_or(usize::MAX);
+            let end = end.unwrap_or(usize::MAX);
             Err(Error::argument(
                 operation,
                 format!("range out of bounds ({start}..{end} of {len} elements)"),

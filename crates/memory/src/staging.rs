@@ -83,24 +83,24 @@ pub(crate) trait Access:
 impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
 
 /// The maximum number of threads of a copy. This many saturate the memory bandwidth.
-const MOST_THREADS: usize = 64;
+const MAX_THREADS: usize = 64;
 
 /// The maximum number of threads of a copy that is shorter than [`LONG`]: more compete for the memory while the first
 /// batches are short.
-const MOST_THREADS_OF_SHORT_COPY: usize = 12;
+const MAX_THREADS_OF_SHORT_COPY: usize = 12;
 
 /// The size in bytes from which a copy is long.
 const LONG: usize = 64 << 20;
 
 /// The maximum number of staging buffers of a context. Two copies, one in each direction, saturate the bus.
-const MOST_RINGS: usize = 2;
+const MAX_RINGS: usize = 2;
 
 impl Staging {
     /// Returns the staging options of a context.
     #[must_use]
     #[inline]
     pub fn options(context: &Context) -> StagingOptions {
-        Self::of(context).pool.lock().options
+        Self::for_context(context).pool.lock().options
     }
 
     /// Sets the staging options of a context. Copies in progress keep their options.
@@ -112,7 +112,7 @@ impl Staging {
         if options.buffer_bytes == 0 {
             return Err(Error::argument("Staging::set_options", "zero buffer size"));
         }
-        let staging = Self::of(context);
+        let staging = Self::for_context(context);
         let mut pool = staging.pool.lock();
         pool.options = options;
         staging
@@ -130,7 +130,7 @@ impl Staging {
     ///
     /// CUDA: `cuMemFreeHost`, `cuStreamDestroy_v2`, `cuEventDestroy_v2`.
     pub fn trim(context: &Context) {
-        let staging = Self::of(context);
+        let staging = Self::for_context(context);
         let idle = {
             let mut pool = staging.pool.lock();
             pool.rings -= pool.idle.len();
@@ -143,7 +143,7 @@ impl Staging {
     #[must_use]
     #[inline]
     pub fn byte_len(context: &Context) -> usize {
-        Self::of(context)
+        Self::for_context(context)
             .pool
             .lock()
             .idle
@@ -152,7 +152,7 @@ impl Staging {
             .sum()
     }
 
-    fn of(context: &Context) -> Arc<Self> {
+    fn for_context(context: &Context) -> Arc<Self> {
         let make = |context| {
             let options = StagingOptions::new();
             let pool = Pool {
@@ -178,19 +178,23 @@ impl Staging {
     fn ring(&self, copied: usize) -> Option<Ring> {
         let (generation, bytes, shorter) = {
             let mut pool = self.pool.lock();
-            let (generation, longest) = (pool.generation, pool.options.buffer_bytes);
+            let generation = pool.generation;
+            let longest = pool.options.buffer_bytes;
             // The memory grows with the copies of the program, to the size in the options.
             let bytes = copied
                 .checked_next_power_of_two()
                 .map_or(longest, |enough| enough.min(longest));
             // Buffers of an older generation are dropped when the options change or when they are put back.
-            let fits = |ring: &Ring| ring.generation() == generation && ring.byte_len() >= bytes;
-            if let Some(index) = pool.idle.iter().rposition(fits) {
+            let index = pool
+                .idle
+                .iter()
+                .rposition(|ring| ring.generation() == generation && ring.byte_len() >= bytes);
+            if let Some(index) = index {
                 return Some(pool.idle.swap_remove(index));
             }
             let shorter = pool.idle.pop();
             if shorter.is_none() {
-                if pool.rings >= MOST_RINGS {
+                if pool.rings >= MAX_RINGS {
                     return None;
                 }
                 pool.rings += 1;
@@ -198,11 +202,11 @@ impl Staging {
             (generation, bytes, shorter)
         };
         // This must not invalidate captures on other threads.
-        let make = || {
+        let ring = with_relaxed_capture_mode(self.context.driver(), || {
             drop(shorter);
             Ring::new(&self.context, bytes, generation)
-        };
-        let ring = with_relaxed_capture_mode(self.context.driver(), make).ok();
+        })
+        .ok();
         if ring.is_none() {
             self.pool.lock().rings -= 1;
         }
@@ -217,7 +221,7 @@ impl Staging {
                 pool.options
                     .threads
                     .saturating_sub(1)
-                    .clamp(1, MOST_THREADS - 1),
+                    .clamp(1, MAX_THREADS - 1),
             );
             let threads = threads.thread_name(|index| format!("curium-staging-{index}"));
             pool.threads = threads.build().ok().map(Arc::new);
@@ -226,7 +230,7 @@ impl Staging {
     }
 
     /// Returns a staging buffer to the pool. Those of failed copies and of an older generation are dropped.
-    fn put_back(&self, ring: Ring) {
+    fn return_ring(&self, ring: Ring) {
         let mut pool = self.pool.lock();
         if ring.is_sound() && ring.generation() == pool.generation {
             pool.idle.push(ring);
@@ -292,7 +296,7 @@ impl Staged {
         bytes: usize,
         direction: Direction,
     ) -> Option<Self> {
-        let staging = Staging::of(stream.context());
+        let staging = Staging::for_context(stream.context());
         if bytes < staging.threshold.load(Ordering::Relaxed) {
             return None;
         }
@@ -302,9 +306,9 @@ impl Staged {
             return None;
         }
         let most = if bytes < LONG {
-            MOST_THREADS_OF_SHORT_COPY
+            MAX_THREADS_OF_SHORT_COPY
         } else {
-            MOST_THREADS
+            MAX_THREADS
         };
         let threads = staging.pool.lock().options.threads.min(most);
         if threads < direction.enough()
@@ -331,7 +335,9 @@ impl Staged {
         &mut self,
         copy: impl FnOnce(&mut Ring, &dyn Fn(&(dyn Fn() + Sync))) -> Result<()>,
     ) -> Result<()> {
-        let (pool, direction, others) = (&self.pool, self.direction, self.threads - 1);
+        let pool = &self.pool;
+        let direction = self.direction;
+        let others = self.threads - 1;
         let run = |serve: &(dyn Fn() + Sync)| {
             let serve = || {
                 IS_STAGING.set(true);
@@ -340,10 +346,9 @@ impl Staged {
             };
             // If the caller is itself a worker of a thread pool, it would run other jobs of its pool while it waits.
             if rayon_core::current_thread_index().is_some() {
-                let all = || on_all_threads(pool, direction, others, &serve);
                 thread::scope(|scope| {
                     scope
-                        .spawn(all)
+                        .spawn(|| on_all_threads(pool, direction, others, &serve))
                         .join()
                         .unwrap_or_else(|payload| resume_unwind(payload));
                 });
@@ -399,7 +404,7 @@ impl Drop for Staged {
     #[inline]
     fn drop(&mut self) {
         if let Some(ring) = self.ring.take() {
-            self.staging.put_back(ring);
+            self.staging.return_ring(ring);
         }
     }
 }
@@ -432,12 +437,12 @@ fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
 fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
     let mut kind = 0_u32;
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-    let mut place: *mut c_void = (&raw mut kind).cast();
+    let mut output: *mut c_void = (&raw mut kind).cast();
     // SAFETY: there is one attribute with an output pointer that is valid for writes, and any address may be queried.
     unsafe {
         call!(
             driver,
-            cuPointerGetAttributes(1, &raw mut attribute, &raw mut place, address)
+            cuPointerGetAttributes(1, &raw mut attribute, &raw mut output, address)
         )
     }?;
     Ok(kind)

@@ -215,10 +215,8 @@ impl TensorMap {
         context: &Context,
         class: TensorAllocationClass,
     ) -> Result<TensorAllocationClass> {
-        let (wanted, mut effective) = (
-            class.to_raw(),
-            CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_AUTO,
-        );
+        let wanted = class.to_raw();
+        let mut effective = CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_AUTO;
         context.entered(|driver| {
             // SAFETY: the map is initialized, `effective` is a valid pointer, and the caller guarantees that the memory is accessible.
             unsafe {
@@ -289,7 +287,8 @@ fn explain(error: Error, context: &Context) -> Error {
     let capability = context.device().compute_capability();
     error.advised(|_| {
         let capability = capability.ok().filter(|capability| capability.major < 9)?;
-        let (major, minor) = (capability.major, capability.minor);
+        let major = capability.major;
+        let minor = capability.minor;
         Some(
             format!("tensor maps require compute capability 9.0 (this device has {major}.{minor})")
                 .into(),

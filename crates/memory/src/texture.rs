@@ -315,7 +315,8 @@ impl<T: Texel> Texture<T> {
         let flags = options.flags;
         let has_view_format =
             view.is_some_and(|view| view.format != CUresourceViewFormat::CU_RES_VIEW_FORMAT_NONE);
-        let (options, view) = (options.to_raw(), view.map(TextureView::to_raw).transpose()?);
+        let options = options.to_raw();
+        let view = view.map(TextureView::to_raw).transpose()?;
         let view = view.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let raw = context.entered(|driver| {
             let mut raw = 0;

@@ -277,7 +277,8 @@ impl Tracked {
 
     #[cold]
     fn attach_to_streams(&self, operation: &'static str) -> Result<()> {
-        let (stream, address) = (self.stream(), self.reached.load(Ordering::Acquire));
+        let stream = self.stream();
+        let address = self.reached.load(Ordering::Acquire);
         let everywhere = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
         // SAFETY: the address is that of a whole live allocation of managed memory; the stream is live and belongs to this driver.
         unsafe {
@@ -306,13 +307,14 @@ impl Tracked {
             return Ok(());
         }
         if self.reach == Accessibility::Granted {
-            let (device, own) = (stream.device().as_raw(), self.stream().device().as_raw());
+            let device = stream.device().as_raw();
+            let owner = self.stream().device().as_raw();
             let reason = format!(
-                "device {device} has no access to memory at {address:#x}, which is on device {own}"
+                "device {device} has no access to memory at {address:#x}, which is on device {owner}"
             );
             return Err(Error::argument(operation, reason));
         }
-        peer::give_access(operation, stream, self.stream(), address)?;
+        peer::enable_access(operation, stream, self.stream(), address)?;
         self.grant_access(stream.device());
         Ok(())
     }

@@ -189,8 +189,8 @@ impl<T> UnifiedBuffer<T> {
         let tracked = Tracked::leasable_outside(operation, stream, Accessibility::Managed)?;
         let is_concurrent = is_concurrent(stream.driver())?;
         let pointer = stream.context().entered(|driver| {
-            let (mut raw, flags): (CUdeviceptr, u32) =
-                (0, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0);
+            let mut raw: CUdeviceptr = 0;
+            let flags: u32 = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
             // SAFETY: `raw` is a valid pointer, and the context is current.
             let result =
                 unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags) creates raw) };
@@ -259,7 +259,8 @@ impl<T> fmt::Debug for UnifiedBuffer<T> {
 impl<T> Drop for UnifiedBuffer<T> {
     fn drop(&mut self) {
         if self.pointer.as_raw() != 0 {
-            let (driver, bytes) = (self.stream().driver().clone(), self.byte_len() as u64);
+            let driver = self.stream().driver().clone();
+            let bytes = self.byte_len() as u64;
             wait::free_or_leak(&driver, bytes, || self.free());
         }
     }

@@ -85,6 +85,11 @@ pub(crate) fn drop_or_leak<T>(
 
 /// Waits, and retries on failure.
 fn repeated(wait: impl Fn() -> Result<()>) -> Result<()> {
-    let again = |result: Result<()>, _| result.or_else(|_: Error| wait());
-    (0..RETRIES).fold(wait(), again)
+    let mut result = wait();
+    for _ in 0..RETRIES {
+        if result.is_err() {
+            result = wait();
+        }
+    }
+    result
 }

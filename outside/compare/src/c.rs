@@ -54,18 +54,17 @@ impl Lane {
     #[inline(never)]
     fn launch(&self) -> Result<()> {
         let launch = self.api().cuLaunchKernel.ok_or_else(missing)?;
-        let (mut x, mut y) = (self.x.as_pointer().as_raw(), self.y.as_pointer().as_raw());
+        let mut x = self.x.as_pointer().as_raw();
+        let mut y = self.y.as_pointer().as_raw();
         let mut n = black_box(COUNT);
-        let mut places = [
+        let mut arguments = [
             (&raw mut x).cast(),
             (&raw mut y).cast(),
             (&raw mut n).cast::<c_void>(),
         ];
-        let (kernel, stream, places) = (
-            self.kernel.as_raw(),
-            self.stream.as_raw(),
-            places.as_mut_ptr(),
-        );
+        let kernel = self.kernel.as_raw();
+        let stream = self.stream.as_raw();
+        let arguments = arguments.as_mut_ptr();
         // SAFETY: the kernel and the stream are live, and it has parameters of these sizes, which it does not use.
         checked(Function::cuLaunchKernel, unsafe {
             launch(
@@ -78,7 +77,7 @@ impl Lane {
                 1,
                 0,
                 stream,
-                places,
+                arguments,
                 ptr::null_mut(),
             )
         })
@@ -100,7 +99,8 @@ impl Lane {
             .cuMemAllocAsync
             .zip(api.cuMemFreeAsync)
             .ok_or_else(missing)?;
-        let (mut address, stream) = (0, self.stream.as_raw());
+        let mut address = 0;
+        let stream = self.stream.as_raw();
         // SAFETY: `address` is a valid place for the answer, and the stream is live.
         checked(Function::cuMemAllocAsync, unsafe {
             allocate(&raw mut address, bytes, stream)
@@ -158,8 +158,7 @@ impl Subject for Lane {
     }
 
     fn awaited_launches(&mut self, count: u32) -> Result<Option<f64>> {
-        let launched = || self.launch().and_then(|()| self.wait());
-        each(count, launched).map(Some)
+        each(count, || self.launch().and_then(|()| self.wait())).map(Some)
     }
 
     fn allocations(&mut self, source: Source, bytes: usize, count: u32) -> Result<Option<f64>> {
@@ -185,7 +184,8 @@ impl Subject for Lane {
 
     fn copy(&mut self, copy: Copy) -> Result<Option<f64>> {
         let mut sides = self.sides.take().ok_or("there are no sides")?;
-        let (device, bytes) = (sides.device.as_pointer().as_raw(), sides.pageable.len());
+        let device = sides.device.as_pointer().as_raw();
+        let bytes = sides.pageable.len();
         let host = if copy.is_pinned {
             sides.pinned.as_mut_ptr()
         } else {

@@ -94,8 +94,10 @@ impl Subject for Lane {
     }
 
     fn awaited_launches(&mut self, count: u32) -> Result<Option<f64>> {
-        let mut launched = || self.launch().and_then(|()| self.stream.synchronize());
-        Ok(Some(each(count, &mut launched)?))
+        let time = each(count, || {
+            self.launch().and_then(|()| self.stream.synchronize())
+        })?;
+        Ok(Some(time))
     }
 
     fn allocations(&mut self, source: Source, bytes: usize, count: u32) -> Result<Option<f64>> {

@@ -53,7 +53,8 @@ impl Lane {
 
     #[inline(never)]
     fn launch(&mut self) -> curium_driver::Result<()> {
-        let (config, n) = (LaunchConfig::new(1, COUNT), black_box(COUNT));
+        let config = LaunchConfig::new(1, COUNT);
+        let n = black_box(COUNT);
         // SAFETY: the kernel does nothing.
         unsafe {
             self.kernel
@@ -74,8 +75,10 @@ impl Subject for Lane {
     }
 
     fn awaited_launches(&mut self, count: u32) -> Result<Option<f64>> {
-        let mut launched = || self.launch().and_then(|()| self.stream.synchronize());
-        Ok(Some(each(count, &mut launched)?))
+        let time = each(count, || {
+            self.launch().and_then(|()| self.stream.synchronize())
+        })?;
+        Ok(Some(time))
     }
 
     fn allocations(&mut self, source: Source, bytes: usize, count: u32) -> Result<Option<f64>> {
@@ -159,7 +162,8 @@ impl Subject for Cached {
         if source == Source::Plain {
             return Ok(None);
         }
-        let (stream, cache) = (&self.stream, &self.cache);
+        let stream = &self.stream;
+        let cache = &self.cache;
         let time = each(count, || {
             DeviceBuffer::<u8, _>::uninit_in(stream, bytes, cache.clone()).map(drop_used)
         })?;

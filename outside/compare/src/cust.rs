@@ -34,10 +34,8 @@ impl Lane {
     pub(crate) fn new() -> Result<Self> {
         let context = cust::quick_init()?;
         let zeros = [0.0_f32; COUNT as usize];
-        let (x, y) = (
-            DeviceBuffer::from_slice(&zeros)?,
-            DeviceBuffer::from_slice(&zeros)?,
-        );
+        let x = DeviceBuffer::from_slice(&zeros)?;
+        let y = DeviceBuffer::from_slice(&zeros)?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
         Ok(Self {
             stream,
@@ -51,8 +49,10 @@ impl Lane {
 
     #[inline(never)]
     fn launch(&self, kernel: &Function<'_>) -> CudaResult<()> {
-        let (stream, n) = (&self.stream, black_box(COUNT));
-        let (x, y) = (self.x.as_device_ptr(), self.y.as_device_ptr());
+        let stream = &self.stream;
+        let n = black_box(COUNT);
+        let x = self.x.as_device_ptr();
+        let y = self.y.as_device_ptr();
         // SAFETY: the kernel has these parameters, which it does not use.
         unsafe { launch!(kernel<<<1, COUNT, 0, stream>>>(x, y, n)) }
     }
@@ -72,11 +72,11 @@ impl Subject for Lane {
 
     fn awaited_launches(&mut self, count: u32) -> Result<Option<f64>> {
         let kernel = self.module.get_function("nothing")?;
-        let launched = || {
+        let time = each(count, || {
             self.launch(&kernel)
                 .and_then(|()| self.stream.synchronize())
-        };
-        Ok(Some(each(count, launched)?))
+        })?;
+        Ok(Some(time))
     }
 
     fn allocations(&mut self, source: Source, bytes: usize, count: u32) -> Result<Option<f64>> {
@@ -87,9 +87,9 @@ impl Subject for Lane {
                     unsafe { DeviceBuffer::<u8>::uninitialized_async(bytes, &self.stream) }?;
                 black_box(buffer).drop_async(&self.stream)
             }),
-            // SAFETY: as above.
+            // SAFETY: nothing reads the memory.
             Source::Plain => each(count, || {
-                unsafe { DeviceBuffer::<u8>::uninitialized(bytes) }.map(|it| drop(black_box(it)))
+                unsafe { DeviceBuffer::<u8>::uninitialized(bytes) }.map(|buffer| drop(black_box(buffer)))
             }),
         }?;
         self.stream.synchronize()?;
@@ -99,10 +99,8 @@ impl Subject for Lane {
     fn set_sides(&mut self, bytes: usize) -> Result<()> {
         self.sides = None;
         let pageable = vec![1; bytes];
-        let (device, pinned) = (
-            DeviceBuffer::from_slice(&pageable)?,
-            LockedBuffer::new(&1, bytes)?,
-        );
+        let device = DeviceBuffer::from_slice(&pageable)?;
+        let pinned = LockedBuffer::new(&1, bytes)?;
         self.sides = Some(Sides {
             device,
             pageable,
@@ -124,7 +122,7 @@ impl Subject for Lane {
             // SAFETY: both sides live, unused by others, until the stream has been waited for.
             (true, true) => unsafe { device.async_copy_from(pinned.as_slice(), stream) }
                 .and_then(|()| stream.synchronize()),
-            // SAFETY: as above.
+            // SAFETY: both sides live, unused by others, until the stream has been waited for.
             (true, false) => unsafe { device.async_copy_to(pinned.as_mut_slice(), stream) }
                 .and_then(|()| stream.synchronize()),
         });

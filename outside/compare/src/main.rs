@@ -63,7 +63,8 @@ fn main() -> Result<()> {
 }
 
 fn launches(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
-    let (queued, awaited) = ("launch/queued", "launch/awaited");
+    let queued = "launch/queued";
+    let awaited = "launch/awaited";
     if plan.wants(queued) {
         plan.compare(queued, Unit::Nanoseconds, subjects, |subject| {
             subject.launches(plan.count)

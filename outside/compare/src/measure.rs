@@ -77,28 +77,28 @@ impl Plan {
         measure: impl Fn(&mut dyn Subject) -> Result<Option<f64>>,
     ) -> Result<()> {
         let mut times = vec![Vec::new(); subjects.len()];
-        for round in 0..=self.rounds_of(unit) {
+        for round in 0..=self.rounds(unit) {
             for turn in 0..subjects.len() {
-                let at = (round + turn) % subjects.len();
-                let name = subjects[at].name();
-                let time = measure(subjects[at].as_mut())
+                let index = (round + turn) % subjects.len();
+                let name = subjects[index].name();
+                let time = measure(subjects[index].as_mut())
                     .map_err(|error| format!("{id}, {name}: {error}"))?;
-                times[at].extend(time.filter(|_| round > 0));
+                times[index].extend(time.filter(|_| round > 0));
             }
         }
         println!("\n{id}");
-        for (subject, of_it) in subjects
+        for (subject, samples) in subjects
             .iter()
             .zip(&times)
-            .filter(|(_, of_it)| !of_it.is_empty())
+            .filter(|(_, samples)| !samples.is_empty())
         {
-            println!("  {:<26}{}", subject.name(), row(unit, of_it, &times[0]));
+            println!("  {:<26}{}", subject.name(), row(unit, samples, &times[0]));
         }
         Ok(())
     }
 
     /// Fewer if one takes long.
-    fn rounds_of(&self, unit: Unit) -> usize {
+    fn rounds(&self, unit: Unit) -> usize {
         match unit {
             Unit::Nanoseconds => self.rounds,
             Unit::Rate(bytes) if bytes >= 1 << 30 => self.rounds.min(5),
@@ -108,7 +108,7 @@ impl Plan {
 }
 
 impl Unit {
-    fn of(self, nanoseconds: f64) -> f64 {
+    fn convert(self, nanoseconds: f64) -> f64 {
         match self {
             Self::Nanoseconds => nanoseconds,
             Self::Rate(bytes) => bytes as f64 / nanoseconds.max(1.0),
@@ -132,18 +132,18 @@ impl Unit {
 
 /// The median with its quartiles, and the ratio to the first subject's.
 fn row(unit: Unit, times: &[f64], first: &[f64]) -> String {
-    let values: Samples = times.iter().map(|time| unit.of(*time)).collect();
+    let values: Samples = times.iter().map(|time| unit.convert(*time)).collect();
     let ratio: Samples = times
         .iter()
         .zip(first)
-        .map(|(time, first)| unit.of(*time) / unit.of(*first))
+        .map(|(time, first)| unit.convert(*time) / unit.convert(*first))
         .collect();
     let [low, median, high] = [0.25, 0.5, 0.75].map(|part| unit.text(values.quantile(part)));
     let quartiles = format!("[{low} {high}]");
     // Two decimal places would round the ratio of something a hundred times faster to 0.
-    let places = if ratio.median() < 0.1 { 4 } else { 2 };
+    let digits = if ratio.median() < 0.1 { 4 } else { 2 };
     format!(
-        "{median:>12} {:<4} {quartiles:<24} ratio {:.places$}",
+        "{median:>12} {:<4} {quartiles:<24} ratio {:.digits$}",
         unit.symbol(),
         ratio.median()
     )
@@ -174,14 +174,14 @@ mod tests {
 
     #[test]
     fn rate_is_that_of_the_bytes() {
-        assert!((Unit::Rate(4096).of(2048.0) - 2.0).abs() < 1e-9);
+        assert!((Unit::Rate(4096).convert(2048.0) - 2.0).abs() < 1e-9);
     }
 
     #[test]
     fn option_that_is_unknown_is_refused() {
-        let read = |arguments: &[&str]| Plan::read(arguments.iter().map(|it| (*it).to_owned()));
-        assert!(read(&["--slow"]).is_err());
-        let plan = read(&["launch", "--quick", "--bench"]).expect("they are known");
+        assert!(Plan::read(["--slow".to_owned()].into_iter()).is_err());
+        let arguments = ["launch", "--quick", "--bench"].map(str::to_owned);
+        let plan = Plan::read(arguments.into_iter()).expect("they are known");
         assert!(plan.rounds < 10 && plan.wants("launch/queued") && !plan.wants("copy/4"));
     }
 }

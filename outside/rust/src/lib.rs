@@ -20,7 +20,8 @@ pub fn ptx() -> String {
 
 /// Panics unless the three results are right.
 pub fn check(added: &[f32], total: f32, product: &[f32]) {
-    let (x, y) = (numbers(COUNT, 17), numbers(COUNT, 5));
+    let x = numbers(COUNT, 17);
+    let y = numbers(COUNT, 5);
     assert!(
         added
             .iter()
@@ -31,12 +32,15 @@ pub fn check(added: &[f32], total: f32, product: &[f32]) {
         "{added:?}"
     );
     assert_eq!(total, x.iter().sum::<f32>());
-    let (a, b) = (numbers(SIZE * SIZE, 7), numbers(SIZE * SIZE, 3));
-    let element = |at: usize| {
-        (0..SIZE)
-            .map(|k| a[at / SIZE * SIZE + k] * b[k * SIZE + at % SIZE])
-            .sum::<f32>()
-    };
-    assert_eq!(product, (0..SIZE * SIZE).map(element).collect::<Vec<_>>());
+    let a = numbers(SIZE * SIZE, 7);
+    let b = numbers(SIZE * SIZE, 3);
+    for (index, element) in product.iter().enumerate() {
+        let row = index / SIZE;
+        let column = index % SIZE;
+        let expected: f32 = (0..SIZE)
+            .map(|k| a[row * SIZE + k] * b[k * SIZE + column])
+            .sum();
+        assert_eq!(*element, expected, "row {row}, column {column}");
+    }
     println!("add, sum, multiply: right");
 }

@@ -138,12 +138,12 @@ mod tests {
     #[test]
     fn difference_of_another_kind_or_name_is_not_allowed() {
         let list = Allowed::parse(LIST).expect("the list is valid");
-        let found = vec![
+        let differences = vec![
             difference(Kind::Alignment, "CUpair_st"),
             difference(Kind::Size, "CUother_st"),
         ];
-        let verdict = list.judge(RELEASE, found.clone());
-        assert_eq!(verdict.not_allowed, found);
+        let verdict = list.judge(RELEASE, differences.clone());
+        assert_eq!(verdict.not_allowed, differences);
     }
 
     #[test]

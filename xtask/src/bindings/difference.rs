@@ -45,7 +45,7 @@ struct Comparison<'a> {
     release: Release,
     theirs: &'a Surface,
     ours: &'a Surface,
-    found: Vec<Difference>,
+    differences: Vec<Difference>,
 }
 
 /// Returns every difference of `theirs`, the declarations of `release`, from `ours`. Additional items of `ours` are not differences.
@@ -59,27 +59,27 @@ pub(crate) fn compare(
         release,
         theirs,
         ours,
-        found: Vec::new(),
+        differences: Vec::new(),
     };
     comparison.functions();
     comparison.records();
     comparison.constants();
     comparison.dates(versions);
-    comparison.found
+    comparison.differences
 }
 
 impl Comparison<'_> {
     fn functions(&mut self) {
         let structure = Structure::new(self.theirs, self.ours);
         for (name, theirs) in &self.theirs.functions {
-            let found = text(theirs);
+            let declaration = text(theirs);
             match self.ours.functions.get(name) {
                 None => {
                     self.report(
                         Kind::Function,
                         name,
                         format!(
-                            "`{found}` in {}, missing in the bindings",
+                            "`{declaration}` in {}, missing in the bindings",
                             self.release.product
                         ),
                     );
@@ -89,7 +89,7 @@ impl Comparison<'_> {
                         Kind::Function,
                         name,
                         format!(
-                            "`{found}` in {}, `{}` in the bindings",
+                            "`{declaration}` in {}, `{}` in the bindings",
                             self.release.product,
                             text(ours)
                         ),
@@ -128,15 +128,15 @@ impl Comparison<'_> {
         let product = self.release.product;
         let structure = Structure::new(self.theirs, self.ours);
         for (field, theirs) in &theirs.fields {
-            let found = format!("`{}` at offset {}", text(&theirs.ty), theirs.offset);
+            let described = format!("`{}` at offset {}", text(&theirs.ty), theirs.offset);
             let detail = match ours.fields.get(field) {
-                None => format!("{found} in {product}, missing in the bindings"),
+                None => format!("{described} in {product}, missing in the bindings"),
                 Some(ours)
                     if theirs.offset != ours.offset
                         || !structure.same_type(&theirs.ty, &ours.ty) =>
                 {
                     format!(
-                        "{found} in {product}, `{}` at offset {} in the bindings",
+                        "{described} in {product}, `{}` at offset {} in the bindings",
                         text(&ours.ty),
                         ours.offset
                     )
@@ -198,7 +198,7 @@ impl Comparison<'_> {
     }
 
     fn report(&mut self, kind: Kind, name: &str, detail: String) {
-        self.found.push(Difference {
+        self.differences.push(Difference {
             release: self.release,
             kind,
             name: name.to_owned(),

@@ -68,7 +68,7 @@ pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
 
 /// Returns the items of the header at `path` whose names match `items`, in Rust. Headers that it includes come from `folders`, or from
 /// our headers, which replace the system's. The library's own version is not part of its interface.
-pub(crate) fn declarations_of(
+pub(crate) fn library_declarations(
     clang: &Clang,
     path: &Path,
     folders: &[PathBuf],

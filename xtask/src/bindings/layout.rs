@@ -45,12 +45,11 @@ pub(super) fn render(assertions: &[Assertion]) -> syn::ItemConst {
 
 /// Parses `["…"][size_of::<X>() - 8usize];`.
 fn read_statement(statement: &syn::Stmt) -> Result<Assertion> {
-    let unexpected = || format!("unexpected assertion {}", statement.to_token_stream());
     let syn::Stmt::Expr(syn::Expr::Index(indexed), _) = statement else {
-        bail!(unexpected())
+        bail!("unexpected assertion {}", statement.to_token_stream())
     };
     let syn::Expr::Binary(difference) = &*indexed.index else {
-        bail!(unexpected())
+        bail!("unexpected assertion {}", statement.to_token_stream())
     };
     Assertion::new(&difference.left, &difference.right)
 }
@@ -109,23 +108,25 @@ impl Measure {
         let measure = text
             .rsplit_once("::mem::")
             .map_or(text.as_str(), |(_, measure)| measure);
-        let argument = |before: &str, after: &str| {
-            // rustfmt adds a comma where it breaks a line.
-            let argument = measure.strip_prefix(before)?.strip_suffix(after)?;
-            Some(argument.trim_end_matches(',').to_owned())
-        };
-        let offset = || {
-            let both = argument("offset_of!(", ")")?;
-            let (ty, field) = both.split_once(',')?;
-            Some(Self::Offset(ty.to_owned(), field.to_owned()))
-        };
-        let size = || argument("size_of::<", ">()").map(Self::Size);
-        let alignment = || argument("align_of::<", ">()").map(Self::Alignment);
-        size()
-            .or_else(alignment)
-            .or_else(offset)
-            .with_context(|| format!("`{text}` measures no layout"))
+        Self::parse(measure).with_context(|| format!("`{text}` measures no layout"))
     }
+
+    fn parse(measure: &str) -> Option<Self> {
+        if let Some(ty) = argument(measure, "size_of::<", ">()") {
+            return Some(Self::Size(ty.to_owned()));
+        }
+        if let Some(ty) = argument(measure, "align_of::<", ">()") {
+            return Some(Self::Alignment(ty.to_owned()));
+        }
+        let (ty, field) = argument(measure, "offset_of!(", ")")?.split_once(',')?;
+        Some(Self::Offset(ty.to_owned(), field.to_owned()))
+    }
+}
+
+/// Returns the text between `before` and `after`. rustfmt adds a comma where it breaks a line.
+fn argument<'a>(measure: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let argument = measure.strip_prefix(before)?.strip_suffix(after)?;
+    Some(argument.trim_end_matches(','))
 }
 
 #[cfg(test)]
@@ -148,11 +149,11 @@ mod tests {
 
     #[test]
     fn both_forms_say_the_same() {
-        let pair = || "CUpair_st".to_owned();
+        let pair = "CUpair_st".to_owned();
         let expected = [
-            (Measure::Size(pair()), 16),
-            (Measure::Alignment(pair()), 8),
-            (Measure::Offset(pair(), "value".to_owned()), 8),
+            (Measure::Size(pair.clone()), 16),
+            (Measure::Alignment(pair.clone()), 8),
+            (Measure::Offset(pair, "value".to_owned()), 8),
         ];
         let read_back = read(&syn::parse_str(OF_BINDGEN).expect("it is a constant"))
             .expect("it has the form of bindgen's output");

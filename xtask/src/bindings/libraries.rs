@@ -141,14 +141,17 @@ pub(crate) struct Headers(Vec<BTreeMap<Version, Header>>);
 
 /// Returns the pinned headers of `versions`, or of all if none is given.
 pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<Headers> {
-    let wanted = |cuda: &&CudaVersion| versions.is_empty() || versions.contains(&cuda.version);
-    let parse = |library: &Library| {
-        let pinned = (library.pins)(pins).iter().filter(wanted);
-        pinned
-            .map(|cuda| Ok((cuda.version, library.parse(clang, pins, cuda)?)))
-            .collect()
-    };
-    Ok(Headers(LIBRARIES.iter().map(parse).collect::<Result<_>>()?))
+    let mut headers = Vec::new();
+    for library in &LIBRARIES {
+        let mut releases = BTreeMap::new();
+        for cuda in (library.pins)(pins) {
+            if versions.is_empty() || versions.contains(&cuda.version) {
+                releases.insert(cuda.version, library.parse(clang, pins, cuda)?);
+            }
+        }
+        headers.push(releases);
+    }
+    Ok(Headers(headers))
 }
 
 /// Returns the generated files, with the text that they must have. The headers are those of all versions.
@@ -166,7 +169,7 @@ pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
         );
         for (index, list) in library.lists.iter().enumerate() {
             let text = list.render(library.product, headers, |name| {
-                library.list_of(name) == index
+                library.list_index(name) == index
             })?;
             files.insert(folder.join(list.file), text);
         }
@@ -207,7 +210,7 @@ pub(crate) fn check(
 
 /// Returns the differences of each release from our bindings, for all libraries.
 fn differences(headers: &Headers) -> Result<BTreeMap<Release, Vec<Difference>>> {
-    let mut found = BTreeMap::<_, Vec<_>>::new();
+    let mut differences = BTreeMap::<_, Vec<_>>::new();
     for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
         let (ours, versions) = Surface::read_generated(&library.folder())?;
         for (version, header) in headers {
@@ -215,7 +218,7 @@ fn differences(headers: &Headers) -> Result<BTreeMap<Release, Vec<Difference>>> 
                 product: library.product,
                 version: *version,
             };
-            found.entry(release).or_default().extend(compare(
+            differences.entry(release).or_default().extend(compare(
                 release,
                 &header.surface,
                 &ours,
@@ -223,7 +226,7 @@ fn differences(headers: &Headers) -> Result<BTreeMap<Release, Vec<Difference>>> 
             ));
         }
     }
-    Ok(found)
+    Ok(differences)
 }
 
 impl Library {
@@ -236,7 +239,7 @@ impl Library {
     }
 
     /// Returns the index of the list that has the function `name`.
-    fn list_of(&self, name: &str) -> usize {
+    fn list_index(&self, name: &str) -> usize {
         self.lists
             .iter()
             .rposition(|list| name.starts_with(list.prefix))
@@ -296,7 +299,7 @@ impl List {
             writeln!(
                 text,
                 "            {signature} = {};",
-                Versions::of(name, headers)
+                Versions::find(name, headers)
             )?;
         }
         write!(
@@ -309,11 +312,10 @@ impl List {
 
 impl Versions {
     /// Returns the versions that have the function `name`.
-    fn of(name: &str, headers: &BTreeMap<Version, Header>) -> Self {
-        let has = |header: &Header| header.surface.functions.contains_key(name);
+    fn find(name: &str, headers: &BTreeMap<Version, Header>) -> Self {
         let mut versions = headers
             .iter()
-            .filter(|(_, header)| has(header))
+            .filter(|(_, header)| header.surface.functions.contains_key(name))
             .map(|(version, _)| *version);
         let since = versions.next().unwrap_or(Version::from_raw(0));
         let last = versions.next_back().unwrap_or(since);
@@ -406,7 +408,7 @@ mod tests {
                 header("unsafe extern \"C\" { pub fn old() -> u32; pub fn new() -> u32; }"),
             ),
         ]);
-        let text = |name| Versions::of(name, &headers).to_string();
+        let text = |name| Versions::find(name, &headers).to_string();
         assert_eq!(
             [text("old"), text("new"), text("gone")],
             ["11080", "13000", "11080 ..= 12000"]
@@ -414,12 +416,12 @@ mod tests {
     }
 
     #[test]
-    fn function_belongs_to_the_list_of_its_prefix() {
+    fn function_belongs_to_the_list_index_its_prefix() {
         let cublas = LIBRARIES
             .iter()
             .find(|library| library.name == "cublas")
             .expect("it is listed");
-        let file = |name| cublas.lists[cublas.list_of(name)].file;
+        let file = |name| cublas.lists[cublas.list_index(name)].file;
         assert_eq!(
             (file("cublasLtCreate"), file("cublasCreate_v2")),
             ("lt_functions.rs", "functions.rs")

@@ -76,10 +76,10 @@ fn declarations(clang: &Clang, pinned: &[&CudaVersion]) -> Result<Vec<String>> {
 
 fn read(cuda: &CudaVersion, text: String) -> Result<Header> {
     let header = Header::read(text).with_context(|| format!("CUDA {}", cuda.version))?;
-    let found = header.surface.version()?;
+    let version = header.surface.version()?;
     ensure!(
-        found == cuda.version,
-        "the header pinned for CUDA {} is that of CUDA {found}",
+        version == cuda.version,
+        "the header pinned for CUDA {} is that of CUDA {version}",
         cuda.version
     );
     Ok(header)

@@ -8,7 +8,8 @@ use quote::ToTokens as _;
 /// Replaces the derived `Debug` of every enum in `file` by one that writes the names of its enumerators, through
 /// `write_enumerator` of the module `sys`.
 pub(super) fn implement(file: &mut syn::File, sys: &syn::Path) -> Result<()> {
-    let (names, aliases) = (enumerators(file), aliases(file));
+    let names = enumerators(file);
+    let aliases = aliases(file);
     let mut items = Vec::with_capacity(file.items.len());
     for mut item in std::mem::take(&mut file.items) {
         let debug = match &mut item {
@@ -81,14 +82,14 @@ fn is_open_newtype(item: &syn::ItemStruct) -> bool {
 fn remove_debug(item: &mut syn::ItemStruct) -> Result<()> {
     for attribute in &mut item.attrs {
         if attribute.path().is_ident("derive") {
-            let mut kept = Vec::new();
+            let mut traits = Vec::new();
             attribute.parse_nested_meta(|meta| {
                 if !meta.path.is_ident("Debug") {
-                    kept.push(meta.path);
+                    traits.push(meta.path);
                 }
                 Ok(())
             })?;
-            *attribute = syn::parse_quote!(#[derive(#(#kept),*)]);
+            *attribute = syn::parse_quote!(#[derive(#(#traits),*)]);
         }
     }
     Ok(())

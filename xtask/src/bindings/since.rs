@@ -48,7 +48,7 @@ fn versions(text: &str) -> BTreeMap<&str, BTreeSet<u32>> {
     for name in text
         .split("(CUDAAPI *PFN_")
         .skip(1)
-        .filter_map(|rest| rest.split(')').next())
+        .filter_map(|text| text.split(')').next())
     {
         let Some((base, version)) = name.rsplit_once("_v") else {
             continue;

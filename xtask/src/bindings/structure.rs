@@ -178,10 +178,8 @@ mod tests {
     }
 
     fn same(theirs: &Surface, ours: &Surface, left: &str, right: &str) -> bool {
-        let (left, right) = (
-            syn::parse_str(left).expect("a type"),
-            syn::parse_str(right).expect("a type"),
-        );
+        let left = syn::parse_str(left).expect("a type");
+        let right = syn::parse_str(right).expect("a type");
         Structure::new(theirs, ours).same_type(&left, &right)
     }
 

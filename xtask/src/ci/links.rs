@@ -13,7 +13,7 @@ const BOOK: &str = "docs/book/src";
 /// The targets of links: the pages of the repository with their anchors, and its files and folders.
 struct Site {
     anchors: BTreeMap<PathBuf, BTreeSet<String>>,
-    places: BTreeSet<PathBuf>,
+    files: BTreeSet<PathBuf>,
 }
 
 /// Checks every page that git tracks.
@@ -36,7 +36,7 @@ pub(super) fn run(_options: &Options) -> Result<Outcome> {
             );
         }
         let missing =
-            files_named(text).filter(|(_, file)| !names.iter().any(|name| is_file_of(name, file)));
+            files_named(text).filter(|(_, file)| !names.iter().any(|name| names_file(name, file)));
         faults.extend(
             missing.map(|(line, file)| format!("{name}:{line}: there is no file `{file}`")),
         );
@@ -54,7 +54,7 @@ impl Site {
             .map(|(name, text)| (PathBuf::from(name), anchors(text)));
         Self {
             anchors: anchors.collect(),
-            places: ancestors.map(Path::to_path_buf).collect(),
+            files: ancestors.map(Path::to_path_buf).collect(),
         }
     }
 
@@ -64,38 +64,38 @@ impl Site {
             return None;
         }
         let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
-        let place = if file.is_empty() {
+        let target_file = if file.is_empty() {
             PathBuf::from(page)
         } else {
             resolve(page, file)?
         };
-        if !self.places.contains(&place) {
+        if !self.files.contains(&target_file) {
             return Some(format!("the link {target} leads nowhere"));
         }
-        if page.starts_with(BOOK) && !place.starts_with(BOOK) {
+        if page.starts_with(BOOK) && !target_file.starts_with(BOOK) {
             return Some(format!("the link {target} leads out of the book"));
         }
-        let lacks = |anchors: &BTreeSet<String>| !anchor.is_empty() && !anchors.contains(anchor);
-        self.anchors
-            .get(&place)
-            .is_some_and(lacks)
-            .then(|| format!("the link {target} leads to no heading"))
+        let anchors = self.anchors.get(&target_file)?;
+        if anchor.is_empty() || anchors.contains(anchor) {
+            return None;
+        }
+        Some(format!("the link {target} leads to no heading"))
     }
 }
 
 /// Resolves `file` relative to `page`. A path above the root resolves to `None`.
 fn resolve(page: &str, file: &str) -> Option<PathBuf> {
-    let mut place = Path::new(page).parent()?.to_path_buf();
+    let mut target_file = Path::new(page).parent()?.to_path_buf();
     for part in Path::new(file).components() {
         match part {
             Component::ParentDir => {
-                place.pop();
+                target_file.pop();
             }
             Component::CurDir => {}
-            other => place.push(other),
+            other => target_file.push(other),
         }
     }
-    Some(place)
+    Some(target_file)
 }
 
 /// Returns the numbered lines of a page outside of code blocks.
@@ -120,29 +120,31 @@ fn links(page: &str) -> impl Iterator<Item = (usize, &str)> {
         let targets = line
             .split("](")
             .skip(1)
-            .filter_map(|rest| rest.split(')').next());
+            .filter_map(|text| text.split(')').next());
         targets.map(move |target| (number, target.split(' ').next().unwrap_or_default()))
     })
 }
 
+fn is_path(piece: &str) -> bool {
+    let ending = piece.rsplit_once('.').map_or("", |(_, ending)| ending);
+    piece.contains('/')
+        && piece
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte))
+        && ["rs", "toml", "sh", "yml"].contains(&ending)
+}
+
 /// Returns the files that a page names as code by a path of at least two parts, each with its line.
 fn files_named(page: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_path = |piece: &&str| {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
-        let ending = piece.rsplit_once('.').map_or("", |(_, ending)| ending);
-        piece.contains('/')
-            && piece.bytes().all(plain)
-            && ["rs", "toml", "sh", "yml"].contains(&ending)
-    };
     prose(page).flat_map(move |(number, line)| {
         pieces(line, true)
-            .filter(is_path)
+            .filter(|piece| is_path(piece))
             .map(move |file| (number, file))
     })
 }
 
 /// Returns `true` if `file` is the end of `name` in whole parts: pages omit `crates/` and more.
-fn is_file_of(name: &str, file: &str) -> bool {
+fn names_file(name: &str, file: &str) -> bool {
     Path::new(name).ends_with(file)
 }
 
@@ -168,10 +170,10 @@ fn anchors(page: &str) -> BTreeSet<String> {
 }
 
 fn anchor(heading: &str) -> String {
-    let kept = heading
+    let letters = heading
         .chars()
         .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
-    kept.collect::<String>().to_lowercase().replace(' ', "-")
+    letters.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
 #[cfg(test)]
@@ -226,8 +228,8 @@ mod tests {
         assert_eq!(links(page).collect::<Vec<_>>(), [(1, "b.md"), (1, "d.png")]);
         assert_eq!(files_named(page).collect::<Vec<_>>(), [(5, "src/f.rs")]);
         assert!(
-            is_file_of("crates/a/src/f.rs", "src/f.rs")
-                && !is_file_of("crates/a/osrc/f.rs", "src/f.rs")
+            names_file("crates/a/src/f.rs", "src/f.rs")
+                && !names_file("crates/a/osrc/f.rs", "src/f.rs")
         );
     }
 }

@@ -3,24 +3,27 @@
 use anyhow::Result;
 
 use super::{Outcome, run_all};
-use crate::cargo::{cargo, target_folder};
+use crate::cargo::{UNOPTIMIZED_SIMULATOR, cargo, target_folder};
 
-/// Runs the models, which are defined next to the protocols and compiled with loom's locks. The profile does not optimize the simulator,
-/// which they do not use.
+/// Runs the models, which are defined next to the protocols and compiled with loom's locks. The simulator is not optimized,
+/// because they do not use it.
 pub(super) fn run() -> Result<Outcome> {
     let mut command = cargo();
     command
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", target_folder()?.join("loom"));
-    run_all(command.args([
-        "test",
-        "--profile",
-        "cost",
-        "-p",
-        "curium-driver",
-        "--features",
-        "graphs",
-        "--lib",
-        "hazard::tests",
-    ]))
+    run_all(
+        command
+            .args([
+                "test",
+                "--release",
+                "-p",
+                "curium-driver",
+                "--features",
+                "graphs",
+                "--lib",
+            ])
+            .args(UNOPTIMIZED_SIMULATOR)
+            .arg("hazard::tests"),
+    )
 }

@@ -52,8 +52,8 @@ impl Manifest {
 
     /// Returns the value at a path of keys.
     pub(super) fn at(&self, path: &[&str]) -> Option<&Value> {
-        let (first, rest) = path.split_first()?;
-        rest.iter()
+        let (first, path) = path.split_first()?;
+        path.iter()
             .try_fold(self.table.get(*first)?, |value, key| value.get(key))
     }
 
@@ -75,12 +75,11 @@ impl Manifest {
             .skip_while(|line| line.trim() != "[features]")
             .skip(1);
         let lines: Vec<_> = lines.take_while(|line| !line.starts_with('[')).collect();
-        let is_feature = |line: &&str| {
+        let declaration = lines.iter().rposition(|line| {
             line.split_once(" = ")
                 .is_some_and(|(name, _)| name.trim() == feature)
-        };
-        let place = lines.iter().rposition(is_feature).unwrap_or_default();
-        let before = lines[..place]
+        });
+        let before = lines[..declaration.unwrap_or_default()]
             .iter()
             .rev()
             .map_while(|line| line.strip_prefix("## "));
@@ -112,10 +111,10 @@ mod tests {
     fn features_include_their_comments() {
         let text =
             "[package]\nname = \"a\"\n[features]\ndefault = []\n## One\n## line.\nb = []\nc = []\n";
-        let found = manifest(text);
-        assert_eq!(found.name(), "a");
+        let manifest = manifest(text);
+        assert_eq!(manifest.name(), "a");
         assert_eq!(
-            found.features(),
+            manifest.features(),
             [("b", "One line.".to_owned()), ("c", String::new())]
         );
     }

@@ -104,11 +104,11 @@ const CONTRACT_TOO_LONG: &[&str] = &[
 ];
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    let found = nightly()
+    let is_installed = nightly()
         .args(["--version"])
         .output()
         .is_ok_and(|output| output.status.success());
-    if !found {
+    if !is_installed {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
     let unit = |flags| tests(flags, PACKAGES);

@@ -46,7 +46,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         {
             let folder = linker
                 .package
-                .folder_of(|name| name.starts_with("libnvJitLink.so"))?;
+                .folder_with(|name| name.starts_with("libnvJitLink.so"))?;
             command.env("CURIUM_NVJITLINK_PATH", folder);
         }
         if let Some(folders) = include_folders(&pins, nvrtc.version)? {
@@ -71,7 +71,7 @@ fn include_folders(pins: &Pins, version: Version) -> Result<Option<OsString>> {
     let Some(cccl) = pins.cccl.iter().find(|cccl| cccl.version == version) else {
         return Ok(None);
     };
-    let cub = cccl.package.folder_of(|name| name == "cub.cuh")?;
+    let cub = cccl.package.folder_with(|name| name == "cub.cuh")?;
     let libraries = cub
         .parent()
         .context("the package has a folder of headers")?;
@@ -94,7 +94,7 @@ fn run_chapter(nvrtc: &CudaVersion, include_folders: &OsString) -> Result<()> {
 fn folder(nvrtc: &CudaVersion) -> Result<PathBuf> {
     nvrtc
         .package
-        .folder_of(|name| name.starts_with("libnvrtc.so"))
+        .folder_with(|name| name.starts_with("libnvrtc.so"))
 }
 
 fn run_example(nvrtc: &CudaVersion) -> Result<()> {
@@ -115,15 +115,17 @@ fn run_example(nvrtc: &CudaVersion) -> Result<()> {
 
 /// Returns the NVRTCs of `versions`, or of the default ones.
 fn chosen<'a>(pins: &'a Pins, versions: &[Version]) -> Result<Vec<&'a CudaVersion>> {
-    let find = |version: &Version| {
-        let found = pins.nvrtc.iter().find(|nvrtc| nvrtc.version == *version);
-        found.with_context(|| format!("no NVRTC of CUDA {version} is pinned"))
-    };
-    if !versions.is_empty() {
-        return versions.iter().map(find).collect();
+    let is_default = versions.is_empty();
+    let versions = if is_default { &VERSIONS } else { versions };
+    let mut chosen = Vec::new();
+    for version in versions {
+        let pinned = pins.nvrtc.iter().find(|nvrtc| nvrtc.version == *version);
+        chosen.push(pinned.with_context(|| format!("no NVRTC of CUDA {version} is pinned"))?);
     }
-    let newest = pins.nvrtc.last().context("no NVRTC is pinned")?;
-    VERSIONS.iter().map(find).chain([Ok(newest)]).collect()
+    if is_default {
+        chosen.push(pins.nvrtc.last().context("no NVRTC is pinned")?);
+    }
+    Ok(chosen)
 }
 
 #[cfg(test)]

@@ -38,11 +38,11 @@ pub(super) fn run(_options: &Options) -> Result<Outcome> {
             .find(|root| root.exists())
             .context("the package has no source")?;
         let library = fs::read_to_string(root)?;
-        let found = unsaid(&manifest)
+        let problems = unsaid(&manifest)
             .into_iter()
             .chain(lacking(&packed))
             .chain(undocumented(&manifest, &library));
-        faults.extend(found.map(|fault| format!("{}: {fault}", manifest.name())));
+        faults.extend(problems.map(|fault| format!("{}: {fault}", manifest.name())));
         println!("{}: {} files", manifest.name(), packed.len());
     }
     for folder in OUTSIDE {

@@ -63,7 +63,7 @@ fn report(
     texts: &[(String, String)],
     find: impl Fn(&str) -> Vec<usize>,
 ) -> Result<()> {
-    let found: Vec<_> = texts
+    let faults: Vec<_> = texts
         .iter()
         .flat_map(|(name, text)| {
             find(text)
@@ -71,7 +71,7 @@ fn report(
                 .map(move |line| format!("{name}:{line} {fault}"))
         })
         .collect();
-    ensure!(found.is_empty(), "{}", found.join("\n"));
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(())
 }
 
@@ -97,9 +97,9 @@ mod tests {
     #[test]
     fn report_names_file_line_and_fault() {
         let texts = [("a.rs".to_owned(), "x".to_owned())];
-        let error = report("is bad", &texts, |_| vec![7]).expect_err("a fault was found");
+        let error = report("is bad", &texts, |_| vec![7]).expect_err("a fault was faults");
         assert_eq!(error.to_string(), "a.rs:7 is bad");
-        report("is bad", &texts, |_| Vec::new()).expect("no fault was found");
+        report("is bad", &texts, |_| Vec::new()).expect("no fault was faults");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
         files: &[],
         plugin: None,
         options: &[],
-        python: |folder| cupy(folder, python::interpreter_of(folder)?),
+        python: |folder| cupy(folder, python::simulated_interpreter(folder)?),
     };
     pytest::test(folder, expected, &suite)
 }

@@ -46,7 +46,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Expected>> {
 }
 
 /// Returns the expectations for one program.
-pub(super) fn of<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected> {
+pub(super) fn find<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected> {
     list.iter()
         .find(|expected| expected.name == name)
         .with_context(|| format!("expected.toml lacks {name}"))

@@ -37,7 +37,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
 }
 
 fn interpreter(folder: &Folder) -> Result<Command> {
-    let mut python = python::interpreter_of(folder)?;
+    let mut python = python::simulated_interpreter(folder)?;
     python.envs([DEVICES]);
     Ok(python)
 }

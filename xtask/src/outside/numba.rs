@@ -18,7 +18,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
         files: &[],
         plugin: Some("numba_tests"),
         options: &["-o", "consider_namespace_packages=true"],
-        python: python::interpreter_of,
+        python: python::simulated_interpreter,
     };
     pytest::test(folder, expected, &suite)
 }

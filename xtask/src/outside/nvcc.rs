@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Runs a few of the programs.
 pub(super) fn run(folder: &Folder) -> Result<()> {
     for name in QUICK {
-        let problem = problem_of(folder, name)?;
+        let problem = run_program(folder, name)?;
         ensure!(problem.is_none(), "{name}: {}", problem.unwrap_or_default());
     }
     Ok(())
@@ -31,7 +31,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder.sources.join("nvcc"))? {
         let path = entry?.path();
-        if path.extension().is_some_and(|it| it == "cu") {
+        if path.extension().is_some_and(|extension| extension == "cu") {
             names.push(
                 path.file_stem()
                     .context("a program has a name")?
@@ -44,7 +44,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
     names.sort();
     let mut text = String::new();
     for name in names {
-        let problem = problem_of(folder, &name)?;
+        let problem = run_program(folder, &name)?;
         writeln!(
             text,
             "test {name} ... {}",
@@ -58,7 +58,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
 }
 
 /// Compiles and runs a program, and returns why it failed.
-fn problem_of(folder: &Folder, name: &str) -> Result<Option<String>> {
+fn run_program(folder: &Folder, name: &str) -> Result<Option<String>> {
     let made = folder.made.join("nvcc");
     fs::create_dir_all(&made)?;
     let program = made.join(name);

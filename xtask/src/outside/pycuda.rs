@@ -29,7 +29,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
         files: &["test_cumath.py", "test_driver.py", "test_gpuarray.py"],
         plugin: Some("pycuda_tests"),
         options: &["-c", "/dev/null"],
-        python: |folder| pycuda(folder, python::interpreter_of(folder)?),
+        python: |folder| pycuda(folder, python::simulated_interpreter(folder)?),
     };
     pytest::test(folder, expected, &suite)
 }
@@ -40,7 +40,8 @@ fn sources(folder: &Folder) -> Result<PathBuf> {
 
 /// Builds PyCUDA into the environment, linked to the simulator as the driver, if it is not there.
 fn build(folder: &Folder) -> Result<()> {
-    let (sources, toolkit) = (sources(folder)?, toolkit(folder)?);
+    let sources = sources(folder)?;
+    let toolkit = toolkit(folder)?;
     if python::packages(folder)?.join("pycuda").is_dir() {
         return Ok(());
     }
@@ -74,7 +75,8 @@ fn build(folder: &Folder) -> Result<()> {
 
 /// Sets where PyCUDA finds nvcc and libraries, and where it keeps compiled kernels.
 fn pycuda(folder: &Folder, mut python: Command) -> Result<Command> {
-    let (toolkit, cache) = (toolkit(folder)?, folder.made.join("pycuda/kernels"));
+    let toolkit = toolkit(folder)?;
+    let cache = folder.made.join("pycuda/kernels");
     fs::create_dir_all(&cache)?;
     with_driver(&mut python, folder, &[&toolkit.join("lib")])?;
     let path = std::env::var_os("PATH").unwrap_or_default();

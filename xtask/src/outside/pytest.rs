@@ -11,7 +11,7 @@ use super::Folder;
 use super::expected::{Expected, Outcomes};
 
 /// The largest number of processes that run the test files of a package.
-const MOST_PARTS: usize = 2;
+const MAX_PARTS: usize = 2;
 /// The time limit of a test in seconds, after which its process is killed. Tests that compile much take minutes on a busy machine.
 const LIMIT: u32 = 400;
 
@@ -33,10 +33,11 @@ pub(super) struct Suite {
 pub(super) fn test(folder: &Folder, expected: &Expected, suite: &Suite) -> Result<Outcomes> {
     let parts = thread::available_parallelism()
         .map_or(1, usize::from)
-        .min(MOST_PARTS);
+        .min(MAX_PARTS);
     let outcomes = thread::scope(|scope| {
-        let run = |part| move || test_part(folder, expected, suite, [part, parts]);
-        let threads: Vec<_> = (0..parts).map(|part| scope.spawn(run(part))).collect();
+        let threads: Vec<_> = (0..parts)
+            .map(|part| scope.spawn(move || test_part(folder, expected, suite, [part, parts])))
+            .collect();
         threads
             .into_iter()
             .map(|thread| thread.join().expect("it returns its errors"))

@@ -142,7 +142,7 @@ pub(super) fn run(folder: &Folder, program: &str) -> Result<()> {
 
 /// Returns the command that runs one of the Python programs of this repository.
 pub(super) fn command(folder: &Folder, program: &str) -> Result<Command> {
-    let mut python = interpreter_of(folder)?;
+    let mut python = simulated_interpreter(folder)?;
     python
         .args(["-W", "ignore"])
         .arg(folder.sources.join("python").join(program));
@@ -174,7 +174,7 @@ pub(super) fn packages(folder: &Folder) -> Result<PathBuf> {
 }
 
 /// Returns the environment's interpreter, with the simulator as the driver.
-pub(super) fn interpreter_of(folder: &Folder) -> Result<Command> {
+pub(super) fn simulated_interpreter(folder: &Folder) -> Result<Command> {
     let mut python = Command::new(environment(folder).join("bin/python"));
     // Prevents Python from writing bytecode next to the sources.
     python
@@ -194,10 +194,9 @@ pub(super) fn pip(folder: &Folder) -> Command {
 fn interpreter(newest: u32) -> Option<&'static str> {
     let supported =
         format!("import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, {newest}))");
-    let is_supported = |name: &&str| {
-        failure(Command::new(name).args(["-c", &supported])).is_ok_and(|it| it.is_none())
-    };
-    INTERPRETERS.into_iter().find(is_supported)
+    INTERPRETERS.into_iter().find(|name| {
+        failure(Command::new(name).args(["-c", &supported])).is_ok_and(|failure| failure.is_none())
+    })
 }
 
 /// Returns the last output of a failed command; `None` if it succeeded.

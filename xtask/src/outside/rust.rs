@@ -106,18 +106,18 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
         let entry = entry?;
-        let place = to.join(entry.file_name());
+        let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
-            copy_folder(&entry.path(), &place)?;
+            copy_folder(&entry.path(), &target)?;
         } else {
-            fs::copy(entry.path(), place)?;
+            fs::copy(entry.path(), target)?;
         }
     }
     Ok(())
 }
 
 /// Returns a cargo command in a folder that finds the driver at link time and at run time.
-fn cargo_with_driver(folder: &Folder, place: &Path) -> Result<Command> {
+fn cargo_with_driver(folder: &Folder, target: &Path) -> Result<Command> {
     let toolkit = folder.made.join("toolkit");
     let library = toolkit.join("lib64/libcuda.so");
     fs::create_dir_all(library.with_file_name(""))?;
@@ -125,7 +125,7 @@ fn cargo_with_driver(folder: &Folder, place: &Path) -> Result<Command> {
         .with_context(|| library.display().to_string())?;
     let mut cargo = cargo::cargo();
     cargo
-        .current_dir(place)
+        .current_dir(target)
         .env("CUDA_LIBRARY_PATH", toolkit)
         .env("CARGO_TARGET_DIR", folder.made.join("target"));
     with_driver(&mut cargo, folder, &[&python::nvrtc(folder)?])?;

@@ -55,12 +55,20 @@ pub(super) fn run(folder: &Folder, renderer: Renderer) -> Result<()> {
 /// Runs the tests.
 pub(super) fn test(folder: &Folder, expected: &Expected, renderer: Renderer) -> Result<Outcomes> {
     let python = match renderer {
-        Renderer::Cuda => {
-            |folder: &Folder| tinygrad(folder, Renderer::Cuda, python::interpreter_of(folder)?)
-        }
-        Renderer::Ptx => {
-            |folder: &Folder| tinygrad(folder, Renderer::Ptx, python::interpreter_of(folder)?)
-        }
+        Renderer::Cuda => |folder: &Folder| {
+            tinygrad(
+                folder,
+                Renderer::Cuda,
+                python::simulated_interpreter(folder)?,
+            )
+        },
+        Renderer::Ptx => |folder: &Folder| {
+            tinygrad(
+                folder,
+                Renderer::Ptx,
+                python::simulated_interpreter(folder)?,
+            )
+        },
     };
     // Some tests draw their inputs at random.
     let options = &["-c", "/dev/null", "--hypothesis-seed=0"];

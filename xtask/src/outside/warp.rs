@@ -66,7 +66,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
         plugin: Some("warp_tests"),
         // Warp captures the output of kernels itself. Its test functions are methods, although their names are those of functions.
         options: &["-s", "-o", "python_functions=none"],
-        python: |folder| warp(folder, python::interpreter_of(folder)?),
+        python: |folder| warp(folder, python::simulated_interpreter(folder)?),
     };
     pytest::test(folder, expected, &suite)
 }
@@ -75,9 +75,9 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
 fn build(folder: &Folder) -> Result<()> {
     let built = folder.made.join("warp/warp.so");
     let installed = python::packages(folder)?.join("warp/bin/warp.so");
-    if fs::metadata(&built)
-        .is_ok_and(|built| fs::metadata(&installed).is_ok_and(|found| found.len() == built.len()))
-    {
+    if fs::metadata(&built).is_ok_and(|built| {
+        fs::metadata(&installed).is_ok_and(|installed| installed.len() == built.len())
+    }) {
         return Ok(());
     }
     println!("Warp's native library is built, which takes some minutes");

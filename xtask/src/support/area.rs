@@ -14,13 +14,14 @@ impl Area {
     pub(crate) const ALL: [Self; 3] = [Self::Driver, Self::Memory, Self::Graph];
 
     /// Returns the area of the function called `name`.
-    pub(crate) fn of(name: &str) -> Self {
-        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-        if begins(GRAPH) && !name.starts_with("cuGraphics")
+    pub(crate) fn from_name(name: &str) -> Self {
+        if starts_with_any(name, GRAPH) && !name.starts_with("cuGraphics")
             || name.starts_with("cuStream") && name.contains("apture")
         {
             Self::Graph
-        } else if begins(MEMORY) || MEMORY_PARTS.iter().any(|part| name.contains(part)) {
+        } else if starts_with_any(name, MEMORY)
+            || MEMORY_PARTS.iter().any(|part| name.contains(part))
+        {
             Self::Memory
         } else {
             Self::Driver
@@ -67,6 +68,10 @@ impl fmt::Display for Area {
     }
 }
 
+fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,7 +89,7 @@ mod tests {
             ("cuLogicalEndpointBindMem", Area::Memory),
             ("cuImportExternalSemaphore", Area::Memory),
         ] {
-            assert_eq!(Area::of(name), area, "{name}");
+            assert_eq!(Area::from_name(name), area, "{name}");
         }
     }
 }

@@ -59,8 +59,8 @@ fn row(function: &Function) -> String {
         Status::Left(Section::Retired, reason) => format!("— retired: {reason}"),
         Status::Left(Section::Left | Section::ToCome, reason) => format!("— {reason}"),
     };
-    let mark = |is_so: bool| if is_so { "yes" } else { "" };
-    let (simulated, tested) = (mark(function.is_simulated), mark(function.is_tested));
+    let simulated = if function.is_simulated { "yes" } else { "" };
+    let tested = if function.is_tested { "yes" } else { "" };
     format!(
         "| `{}` | {} | {status} | {simulated} | {tested} |",
         function.name, function.since
@@ -113,8 +113,8 @@ mod tests {
     #[test]
     fn summary_counts_live_functions_only() {
         let retired = function(Status::Left(Section::Retired, "It is old.".to_owned()));
-        let left = function(Status::Left(Section::Left, "It is not for us.".to_owned()));
-        let text = render(&[retired, left, function(Status::Wrapped(Vec::new()))]);
+        let unwrapped = function(Status::Left(Section::Left, "It is not for us.".to_owned()));
+        let text = render(&[retired, unwrapped, function(Status::Wrapped(Vec::new()))]);
         assert!(text.contains("| Driver | 2 | 1 (50 %) | 2 | 0 |"), "{text}");
     }
 }

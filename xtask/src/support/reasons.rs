@@ -47,7 +47,7 @@ impl Reasons {
         let mut section = None;
         for line in text.lines() {
             if let Some(heading) = line.strip_prefix("## ") {
-                section = Some(Section::of(heading)?);
+                section = Some(Section::from_heading(heading)?);
             } else if is_row(line) {
                 let section =
                     section.with_context(|| format!("`{line}` stands under no heading"))?;
@@ -60,7 +60,7 @@ impl Reasons {
     }
 
     /// Returns the reason why the function called `name` is not wrapped.
-    pub(crate) fn of(&self, name: &str) -> Option<(Section, &str)> {
+    pub(crate) fn find(&self, name: &str) -> Option<(Section, &str)> {
         let entry = self.entries.iter().find(|entry| entry.matches(name))?;
         Some((entry.section, &entry.reason))
     }
@@ -100,7 +100,7 @@ impl Entry {
         match &self.pattern {
             Pattern::Name(pattern) => pattern == name,
             Pattern::Beginning(beginning) => name.starts_with(beginning),
-            Pattern::Area(area) => Area::of(name) == *area,
+            Pattern::Area(area) => Area::from_name(name) == *area,
         }
     }
 
@@ -130,7 +130,7 @@ impl Pattern {
         }
         let name = text
             .strip_prefix('`')
-            .and_then(|rest| rest.strip_suffix('`'));
+            .and_then(|text| text.strip_suffix('`'));
         let name = name
             .with_context(|| format!("{text} is no part of the driver, nor a name in backticks"))?;
         Ok(match name.strip_suffix('*') {
@@ -156,7 +156,7 @@ fn is_row(line: &str) -> bool {
 }
 
 impl Section {
-    fn of(heading: &str) -> Result<Self> {
+    fn from_heading(heading: &str) -> Result<Self> {
         Ok(match heading {
             "Retired" => Self::Retired,
             "Left out" => Self::Left,
@@ -181,22 +181,22 @@ mod tests {
     fn names_and_beginnings_have_the_reason_of_their_row() {
         let reasons = Reasons::parse(PAGE).expect("the page is valid");
         assert_eq!(
-            reasons.of("cuGone"),
+            reasons.find("cuGone"),
             Some((Section::Retired, "They are old."))
         );
         assert_eq!(
-            reasons.of("cuOldSet"),
+            reasons.find("cuOldSet"),
             Some((Section::Retired, "They are old."))
         );
         assert_eq!(
-            reasons.of("cuNextSet"),
+            reasons.find("cuNextSet"),
             Some((Section::ToCome, "They are to come."))
         );
         assert_eq!(
-            reasons.of("cuGraphCreate"),
+            reasons.find("cuGraphCreate"),
             Some((Section::ToCome, "They are to come."))
         );
-        assert_eq!(reasons.of("cuGoneSet"), None);
+        assert_eq!(reasons.find("cuGoneSet"), None);
     }
 
     #[test]

@@ -73,11 +73,14 @@ pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
         syn::Item::Macro(used) if used.ident.is_none() => Some(used.mac.tokens.clone()),
         _ => None,
     });
-    let made = macros.flatten().filter_map(|token| match token {
+    let generated = macros.flatten().filter_map(|token| match token {
         TokenTree::Ident(name) => Some(name.to_string()),
         _ => None,
     });
-    Ok(names.chain(made).filter(|name| is_c_name(name)).collect())
+    Ok(names
+        .chain(generated)
+        .filter(|name| is_c_name(name))
+        .collect())
 }
 
 struct Scan<'a> {
@@ -99,7 +102,7 @@ impl Scan<'_> {
         self.scope.pop();
     }
 
-    fn here(&self) -> Wrapping {
+    fn current_item(&self) -> Wrapping {
         // At most a type and a function of it: deeper nesting does not make an item.
         let item = self
             .scope
@@ -116,8 +119,8 @@ impl Scan<'_> {
 
     fn call(&mut self, name: &str) {
         if self.names.contains(name) {
-            let here = self.here();
-            self.called.entry(name.to_owned()).or_default().insert(here);
+            let item = self.current_item();
+            self.called.entry(name.to_owned()).or_default().insert(item);
         }
     }
 
@@ -128,7 +131,7 @@ impl Scan<'_> {
         }
         let aliases = aliases(attributes);
         for name in named_functions(&documentation(attributes)) {
-            let here = self.here();
+            let item = self.current_item();
             if aliases
                 .iter()
                 .any(|alias| *alias == name || alias == split_suffix(&name).0)
@@ -138,7 +141,7 @@ impl Scan<'_> {
                     .or_default()
                     .insert(here.clone());
             }
-            self.documented.entry(name).or_default().insert(here);
+            self.documented.entry(name).or_default().insert(item);
         }
     }
 
@@ -221,7 +224,7 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
 
 fn is_c_name(name: &str) -> bool {
     name.strip_prefix("cu")
-        .is_some_and(|rest| rest.starts_with(char::is_uppercase))
+        .is_some_and(|name| name.starts_with(char::is_uppercase))
 }
 
 fn type_name(ty: &syn::Type) -> String {
@@ -279,7 +282,7 @@ fn aliases(attributes: &[syn::Attribute]) -> Vec<String> {
 /// Returns the functions in backticks after `CUDA:`, up to the end of the paragraph.
 fn named_functions(documentation: &str) -> Vec<String> {
     let named = documentation.split("CUDA: ").skip(1);
-    let paragraphs = named.filter_map(|rest| rest.split("\n\n").next());
+    let paragraphs = named.filter_map(|name| name.split("\n\n").next());
     let words = paragraphs.flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
     words
         .filter(|word| is_c_name(word))
@@ -314,40 +317,40 @@ mod tests {
     #[test]
     fn call_is_found_in_its_method_and_in_macros_and_closures() {
         // The block of this source is parsed, never run: SAFETY does not apply.
-        let found = scan(
+        let calls = scan(
             "impl Stream { fn wait(&self) { unsafe { call!(self.driver(), cuOne(a, b)) } } } \
              fn free() { assert!(enter(|d| call!(d, cuTwo()))); } fn table(api: &Api) { api.cuThree; }",
         );
-        assert_eq!(items(&found, "cuOne"), ["Stream::wait"]);
-        assert_eq!(items(&found, "cuTwo"), ["free"]);
-        assert_eq!(items(&found, "cuThree"), ["table"]);
+        assert_eq!(items(&calls, "cuOne"), ["Stream::wait"]);
+        assert_eq!(items(&calls, "cuTwo"), ["free"]);
+        assert_eq!(items(&calls, "cuThree"), ["table"]);
     }
 
     #[test]
     fn public_item_that_names_the_function_represents_the_private_one_that_calls_it() {
-        let found = scan(
+        let calls = scan(
             "impl Stream { /// Ends it.\n///\n/// CUDA: `cuOne`, since 12.0.\n pub fn close(self) { self.end() } \
              fn end(&self) { call!(d, cuOne()) } }",
         );
-        assert_eq!(items(&found, "cuOne"), ["Stream::close"]);
+        assert_eq!(items(&calls, "cuOne"), ["Stream::close"]);
     }
 
     #[test]
     fn items_with_the_functions_name_as_an_alias_come_before_others_that_call_it() {
-        let found = scan(
+        let calls = scan(
             "/// CUDA: `cuTwo_v2`.\n#[doc(alias = \"cuTwo\")]\npub fn two() { call!(d, cuTwo_v2()) } \
              /// CUDA: `cuOne`, `cuTwo_v2`.\n#[doc(alias = \"cuOne\")]\npub fn both() { call!(d, cuOne()); two() }",
         );
-        assert_eq!(items(&found, "cuTwo_v2"), ["two"]);
-        assert_eq!(items(&found, "cuOne"), ["both"]);
+        assert_eq!(items(&calls, "cuTwo_v2"), ["two"]);
+        assert_eq!(items(&calls, "cuOne"), ["both"]);
     }
 
     #[test]
     fn function_that_is_only_documented_or_only_tested_is_not_wrapped() {
-        let found = scan(
+        let calls = scan(
             "/// CUDA: `cuOne`.\npub fn one() {} #[cfg(test)] mod tests { fn two() { call!(d, cuTwo()) } }",
         );
-        assert!(found.is_empty(), "{found:?}");
+        assert!(calls.is_empty(), "{calls:?}");
     }
 
     #[test]
@@ -355,11 +358,14 @@ mod tests {
         let text = "impl Driver { fn cuOne(&self) {} fn other(&self) {} } impl Unsupported for Driver { fn cuTwo(&self) {} } \
              macro_rules! make { ($name:ident) => { impl Driver { fn cuThree(&self) {} } } } make! { cuFour }";
         let file = syn::parse_file(text).expect("it is Rust");
-        let found = simulated(&[Source {
+        let functions = simulated(&[Source {
             path: String::new(),
             file,
         }])
         .expect("it is read");
-        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["cuFour", "cuOne"]);
+        assert_eq!(
+            functions.into_iter().collect::<Vec<_>>(),
+            ["cuFour", "cuOne"]
+        );
     }
 }

@@ -91,26 +91,22 @@ impl Chart {
     fn lines(&self, comparisons: &[Comparison]) -> Vec<Line> {
         let mut lines = Vec::new();
         for ((group, label), color) in self.groups.iter().zip(COLORS) {
-            let of_group = || {
-                comparisons
+            for (implementation, is_curium) in [("C", false), ("Curium", true)] {
+                let points: Vec<_> = comparisons
                     .iter()
                     .filter(|comparison| comparison.group() == *group)
-            };
-            for (way, is_curium) in [("C", false), ("Curium", true)] {
-                let samples = |comparison: &'_ Comparison| {
-                    point(
-                        comparison,
-                        if is_curium {
+                    .filter_map(|comparison| {
+                        let samples = if is_curium {
                             &comparison.curium
                         } else {
                             &comparison.c
-                        },
-                    )
-                };
-                let points: Vec<_> = of_group().filter_map(samples).collect();
+                        };
+                        point(comparison, samples)
+                    })
+                    .collect();
                 if !points.is_empty() {
                     lines.push(Line {
-                        label: format!("{label}, {way}"),
+                        label: format!("{label}, {implementation}"),
                         color,
                         is_curium,
                         points,
@@ -128,10 +124,8 @@ impl Chart {
         place: &str,
     ) -> Result<(), Box<dyn std::error::Error + 'a>> {
         area.fill(&WHITE)?;
-        let (x, y) = (
-            range(lines, |point| [point.0; 2]),
-            range(lines, |point| point.2),
-        );
+        let x = range(lines, |point| [point.0; 2]);
+        let y = range(lines, |point| point.2);
         let area = area
             .titled(self.title, ("sans-serif", 24))?
             .titled(place, ("sans-serif", 14))?;
@@ -152,19 +146,21 @@ impl Chart {
             let Line {
                 color, is_curium, ..
             } = *line;
-            let points = || line.points.iter().map(|(x, y, _)| (*x, *y));
+            let points: Vec<_> = line.points.iter().map(|(x, y, _)| (*x, *y)).collect();
+            let radius = if is_curium { 4 } else { 3 };
             let stroke = color.stroke_width(if is_curium { 3 } else { 1 });
             let series = chart
-                .draw_series(LineSeries::new(points(), stroke))?
+                .draw_series(LineSeries::new(points.clone(), stroke))?
                 .label(line.label.as_str());
             series.legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], stroke));
             chart.draw_series(
-                points().map(|at| Circle::new(at, if is_curium { 4 } else { 3 }, color.filled())),
+                points
+                    .into_iter()
+                    .map(|point| Circle::new(point, radius, color.filled())),
             )?;
-            let bar = |(x, _, [low, high]): &(f64, f64, [f64; 2])| {
+            chart.draw_series(line.points.iter().map(|(x, _, [low, high])| {
                 PathElement::new([(*x, *low), (*x, *high)], color.mix(0.5))
-            };
-            chart.draw_series(line.points.iter().map(bar))?;
+            }))?;
         }
         chart
             .configure_series_labels()
@@ -180,25 +176,22 @@ impl Chart {
 
 /// Returns a point of a line. Logarithmic axes require positive values.
 fn point(comparison: &Comparison, samples: &Samples) -> Option<(f64, f64, [f64; 2])> {
-    let positive = |part| samples.quantile(part).max(1e-3);
-    Some((
-        comparison.value()?,
-        positive(0.5),
-        [positive(0.25), positive(0.75)],
-    ))
+    let [low, median, high] = [0.25, 0.5, 0.75].map(|part| samples.quantile(part).max(1e-3));
+    Some((comparison.value()?, median, [low, high]))
 }
 
 /// Returns the range of an axis: all values, some margin, and a power of ten, which gets a label.
 fn range(lines: &[Line], values: impl Fn(&(f64, f64, [f64; 2])) -> [f64; 2]) -> (f64, f64) {
-    let all = || lines.iter().flat_map(|line| &line.points).flat_map(&values);
-    let (low, high) = (
-        all().fold(f64::INFINITY, f64::min),
-        all().fold(0.0, f64::max),
-    );
-    with_power_of_ten(low / 1.3, high * 1.3)
+    let mut low = f64::INFINITY;
+    let mut high = 0.0_f64;
+    for value in lines.iter().flat_map(|line| &line.points).flat_map(values) {
+        low = low.min(value);
+        high = high.max(value);
+    }
+    include_power_of_ten(low / 1.3, high * 1.3)
 }
 
-fn with_power_of_ten(low: f64, high: f64) -> (f64, f64) {
+fn include_power_of_ten(low: f64, high: f64) -> (f64, f64) {
     let power = 10_f64.powf(low.log10().ceil());
     if power > high {
         (power / 10.0, high)
@@ -224,10 +217,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axis_holds_a_power_of_ten_which_is_its_label() {
-        assert_eq!(with_power_of_ten(1_400.0, 5_000.0), (1_000.0, 5_000.0));
-        assert_eq!(with_power_of_ten(1_400.0, 10_000.0), (1_400.0, 10_000.0));
-        assert_eq!(with_power_of_ten(0.7, 3.0), (0.7, 3.0));
+    fn axis_has_a_label() {
+        assert_eq!(include_power_of_ten(1_400.0, 5_000.0), (1_000.0, 5_000.0));
+        assert_eq!(include_power_of_ten(1_400.0, 10_000.0), (1_400.0, 10_000.0));
+        assert_eq!(include_power_of_ten(0.7, 3.0), (0.7, 3.0));
     }
 
     #[test]

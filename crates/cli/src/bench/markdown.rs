@@ -119,8 +119,8 @@ fn table(rows: &[Row]) -> String {
         return String::new();
     };
     let (group, _) = first.parts();
-    let known = GROUPS.iter().find(|(known, ..)| *known == group);
-    let (title, varied) = known.map_or((group, "value"), |(_, title, varied)| (title, varied));
+    let entry = GROUPS.iter().find(|(name, ..)| *name == group);
+    let (title, varied) = entry.map_or((group, "value"), |(_, title, varied)| (title, varied));
     let has_notes = rows.iter().any(|row| row.note.is_some());
     let (heading, rule) = if has_notes { (" |", "---|") } else { ("", "") };
     let mut text = format!(

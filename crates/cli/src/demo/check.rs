@@ -1,11 +1,11 @@
 //! Comparison of the picture with the CPU's result.
 
 use std::num::NonZero;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use parking_lot::Mutex;
 
 use crate::demo::view::View;
 use crate::progress::Progress;
@@ -35,7 +35,7 @@ pub(super) struct Difference {
 /// A row of the picture, and the row of the view from which the CPU computes it.
 struct Row<'a> {
     index: u32,
-    found: &'a [u32],
+    counts: &'a [u32],
     band: &'a View,
     band_row: u32,
 }
@@ -73,7 +73,7 @@ impl Check {
 impl Row<'_> {
     /// Returns the pixels that differ from the CPU's.
     fn differences(&self) -> impl Iterator<Item = Difference> {
-        (0..).zip(self.found).filter_map(|(column, found)| {
+        (0..).zip(self.counts).filter_map(|(column, found)| {
             let expected = self.band.iterations_at(column, self.band_row);
             let difference = Difference {
                 row: self.index,
@@ -109,10 +109,7 @@ pub(super) fn against_cpu(
             scope.spawn(|| {
                 while let Some(row) = next(&work) {
                     let differences: Vec<_> = row.differences().collect();
-                    result
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .add(&differences);
+                    result.lock().add(&differences);
                     progress.advance(1);
                 }
             });
@@ -120,7 +117,7 @@ pub(super) fn against_cpu(
     });
     Check {
         time: begin.elapsed(),
-        ..result.into_inner().unwrap_or_else(PoisonError::into_inner)
+        ..result.into_inner()
     }
 }
 
@@ -133,13 +130,13 @@ fn rows<'a>(
     let in_bands = bands
         .iter()
         .flat_map(|band| (0..band.height).map(move |row| (band, row)));
-    let found = iterations.chunks_exact(view.width as usize);
+    let rows = iterations.chunks_exact(view.width as usize);
     (0..)
-        .zip(found)
+        .zip(rows)
         .zip(in_bands)
-        .map(|((index, found), (band, band_row))| Row {
+        .map(|((index, counts), (band, band_row))| Row {
             index,
-            found,
+            counts,
             band,
             band_row,
         })
@@ -147,7 +144,7 @@ fn rows<'a>(
 
 /// Takes the next row. The lock is not held during the comparison.
 fn next<'a>(work: &Mutex<impl Iterator<Item = Row<'a>>>) -> Option<Row<'a>> {
-    work.lock().unwrap_or_else(PoisonError::into_inner).next()
+    work.lock().next()
 }
 
 #[cfg(test)]

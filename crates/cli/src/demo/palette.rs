@@ -47,7 +47,8 @@ impl Palette {
 fn cycle(rounds: f32) -> [u8; 3] {
     let position = rounds.fract() * STOPS.len() as f32;
     let stop = position as usize % STOPS.len();
-    let (from, to) = (STOPS[stop], STOPS[(stop + 1) % STOPS.len()]);
+    let from = STOPS[stop];
+    let to = STOPS[(stop + 1) % STOPS.len()];
     // Cosine interpolation: no visible edge at a stop.
     let weight = 0.5 - 0.5 * (PI * position.fract()).cos();
     std::array::from_fn(|channel| {

@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn folder_is_unchanged_until_the_picture_is_written() {
         let folder = tempfile::tempdir().expect("a folder can be created");
-        let (new, old) = (folder.path().join("new.png"), folder.path().join("old.png"));
+        let new = folder.path().join("new.png");
+        let old = folder.path().join("old.png");
         fs::write(&old, "precious").expect("the folder is writable");
         for path in [&new, &old] {
             PictureFile::at(path).expect("the file is writable");

@@ -59,7 +59,8 @@ pub(super) fn render(stage: &Stage, view: &View, colors: Colors) -> Result<Rende
     let renderer = Renderer::new(stage.context())?;
     let pinned = PinnedBuffer::zeroed(stage.context(), view.pixels(), PinnedFlags::empty());
     let bands = view.bands(stage.pixels_per_launch());
-    let (kernel, transfer) = (Duration::ZERO, Duration::ZERO);
+    let kernel = Duration::ZERO;
+    let transfer = Duration::ZERO;
     let mut rendering = Rendering {
         iterations: pinned?,
         bands,
@@ -69,13 +70,13 @@ pub(super) fn render(stage: &Stage, view: &View, colors: Colors) -> Result<Rende
     };
 
     let progress = Progress::new("computing", view.height, colors);
-    let mut rest = &mut *rendering.iterations;
+    let mut remaining = &mut *rendering.iterations;
     for band in &rendering.bands {
-        let (target, below) = rest.split_at_mut(band.pixels());
+        let (target, below) = remaining.split_at_mut(band.pixels());
         let (kernel, transfer) = renderer.render(band, target)?;
         rendering.kernel = rendering.kernel.saturating_add(kernel);
         rendering.transfer = rendering.transfer.saturating_add(transfer);
-        rest = below;
+        remaining = below;
         progress.advance(band.height);
     }
     Ok(rendering)
@@ -84,13 +85,12 @@ pub(super) fn render(stage: &Stage, view: &View, colors: Colors) -> Result<Rende
 impl Renderer {
     fn new(context: &Context) -> Result<Self> {
         let kernels = Kernels::load(context.device()).context("the kernel cannot be loaded")?;
-        let event = || Event::new(context, EventFlags::empty());
         Ok(Self {
             stream: context.stream()?,
             kernels,
-            begin: event()?,
-            computed: event()?,
-            copied: event()?,
+            begin: Event::new(context, EventFlags::empty())?,
+            computed: Event::new(context, EventFlags::empty())?,
+            copied: Event::new(context, EventFlags::empty())?,
         })
     }
 

@@ -60,10 +60,8 @@ impl Report<'_> {
             preparation,
             ..
         } = *self.rendering;
-        let (pixels, bytes) = (
-            self.view.pixels() as f64,
-            size_of_val(self.rendering.iterations()) as f64,
-        );
+        let pixels = self.view.pixels() as f64;
+        let bytes = size_of_val(self.rendering.iterations()) as f64;
         let launches = self.rendering.bands().len();
         [
             row(

@@ -26,12 +26,13 @@ impl Stage {
     pub(super) fn open(choice: DeviceChoice) -> Result<Self> {
         let (place, (context, name, compute_capability)) = Place::open(choice, |driver| {
             let device = driver.device(0)?;
-            let (name, found) = (device.name()?, device.compute_capability()?);
+            let name = device.name()?;
+            let capability = device.compute_capability()?;
             ensure!(
-                found >= NEEDED,
-                "{name} has compute capability {found}, and the kernel requires {NEEDED}"
+                capability >= NEEDED,
+                "{name} has compute capability {capability}, and the kernel requires {NEEDED}"
             );
-            Ok((device.primary_context()?, name, found))
+            Ok((device.primary_context()?, name, capability))
         })?;
         Ok(Self {
             place,

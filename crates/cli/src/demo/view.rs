@@ -110,16 +110,13 @@ mod tests {
             let whole = 0..view.height;
             assert_eq!(rows.clone().count(), whole.len(), "{pixels} pixels a band");
             for (row, (band, band_row)) in whole.zip(rows) {
-                let of = |view: &View, row| {
-                    (0..64)
-                        .map(|column| view.iterations_at(column, row))
-                        .collect::<Vec<_>>()
-                };
-                assert_eq!(
-                    of(&view, row),
-                    of(band, band_row),
-                    "row {row} with {pixels} pixels a band"
-                );
+                for column in 0..64 {
+                    assert_eq!(
+                        view.iterations_at(column, row),
+                        band.iterations_at(column, band_row),
+                        "column {column} of row {row} with {pixels} pixels a band"
+                    );
+                }
             }
         }
     }

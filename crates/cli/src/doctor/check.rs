@@ -28,7 +28,9 @@ pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
         }
         _ => {}
     }
-    findings.extend(environment.devices.iter().enumerate().map(device::check));
+    for (ordinal, device) in environment.devices.iter().enumerate() {
+        findings.push(device::check(ordinal, device));
+    }
     findings.extend(compatibility::note(environment));
     findings.extend(visible::note(environment));
     findings.extend(mig::note(environment));

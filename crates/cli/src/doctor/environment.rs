@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use crate::doctor::ptx::Header;
 
 /// The facts about a machine: plain data, collected by [`survey`](crate::doctor::survey::survey) or made up by a test.
-#[derive(Clone, Debug, Default)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Environment {
     /// The operating system, such as `linux`.
     pub(crate) system: String,
@@ -35,8 +34,7 @@ pub(crate) struct Environment {
 }
 
 /// The result of loading one of NVIDIA's libraries.
-#[derive(Clone, Debug)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 pub(crate) struct OptionalLibrary {
     /// Such as `cuBLAS`.
     pub(crate) name: String,
@@ -50,8 +48,7 @@ pub(crate) struct OptionalLibrary {
 }
 
 /// The kind of file at a path.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
     /// A small file with this text.
@@ -65,8 +62,7 @@ pub(crate) enum Entry {
 }
 
 /// The result of opening a device node for reading and writing.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Access {
     Granted,
@@ -79,8 +75,7 @@ pub(crate) enum Access {
 }
 
 /// The result of loading the driver's library.
-#[derive(Clone, Debug)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Library {
     Loaded {
@@ -93,8 +88,7 @@ pub(crate) enum Library {
 }
 
 /// A path that was rejected.
-#[derive(Clone, Debug)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Attempt {
     pub(crate) path: String,
     pub(crate) rejection: Rejection,
@@ -103,8 +97,7 @@ pub(crate) struct Attempt {
 }
 
 /// The reason why a path was rejected.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Rejection {
     Unloadable,
@@ -115,8 +108,7 @@ pub(crate) enum Rejection {
 }
 
 /// The result of initializing the driver.
-#[derive(Clone, Debug)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Start {
     /// The number of visible devices.
@@ -125,8 +117,7 @@ pub(crate) enum Start {
 }
 
 /// A driver call that failed.
-#[derive(Clone, Debug)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Failure {
     pub(crate) code: u32,
     /// The whole error, with the name of the call.
@@ -134,8 +125,7 @@ pub(crate) struct Failure {
 }
 
 /// The result of using a device: a context, a copy, a kernel.
-#[derive(Clone, Debug)]
-#[derive(serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 pub(crate) struct DeviceTrial {
     pub(crate) name: String,
     /// Such as `9.0`.
@@ -271,8 +261,11 @@ impl Environment {
 /// Returns `true` for a driver version: two or three numbers, the first of three digits.
 fn is_driver_version(word: &str) -> bool {
     let parts: Vec<_> = word.split('.').collect();
-    let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    (2..=3).contains(&parts.len()) && parts[0].len() == 3 && parts.iter().all(digits)
+    (2..=3).contains(&parts.len())
+        && parts[0].len() == 3
+        && parts
+            .iter()
+            .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -303,13 +296,15 @@ mod tests {
 
     #[test]
     fn version_of_the_library_is_that_of_its_file_and_not_of_its_link() {
-        let with = |path: &str| Environment {
-            library: Library::Loaded {
-                version: "12.8".to_owned(),
-                path: Some(path.to_owned()),
-            },
-            ..Environment::default()
-        };
+        fn with(path: &str) -> Environment {
+            Environment {
+                library: Library::Loaded {
+                    version: "12.8".to_owned(),
+                    path: Some(path.to_owned()),
+                },
+                ..Environment::default()
+            }
+        }
         assert_eq!(
             with("/usr/lib/libcuda.so.570.86.15").library_version(),
             Some("570.86.15")

@@ -64,11 +64,7 @@ impl Exchange {
     }
 
     /// Prints the findings as JSON, if that is requested. Returns `false` otherwise.
-    pub(super) fn print(
-        &self,
-        report: &Report,
-        out: &mut impl Write,
-    ) -> Result<bool> {
+    pub(super) fn print(&self, report: &Report, out: &mut impl Write) -> Result<bool> {
         if self.json {
             let document = Document {
                 schema: VERSION,

@@ -1,8 +1,7 @@
 //! One finding of the doctor.
 
 /// The result of a check, with fixes.
-#[derive(Clone, Debug)]
-#[derive(serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Finding {
     /// The name of the check, which stays the same between versions.
     pub(crate) check: &'static str,
@@ -14,8 +13,7 @@ pub(crate) struct Finding {
 }
 
 /// The severity of a finding.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[derive(serde::Serialize)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Severity {
     /// All is well.

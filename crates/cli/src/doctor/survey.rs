@@ -76,49 +76,45 @@ pub(super) fn survey(simulated: bool) -> Environment {
 }
 
 fn variables() -> BTreeMap<String, String> {
-    let value = |name: &&str| {
-        Some((
-            (*name).to_owned(),
-            std::env::var_os(name)?.to_string_lossy().into_owned(),
-        ))
-    };
-    VARIABLES.iter().filter_map(value).collect()
+    VARIABLES
+        .iter()
+        .filter_map(|name| {
+            let value = std::env::var_os(name)?;
+            Some(((*name).to_owned(), value.to_string_lossy().into_owned()))
+        })
+        .collect()
 }
 
 fn files() -> BTreeMap<String, Entry> {
-    let mut files = BTreeMap::new();
-    let mut note = |path: &str, entry: Option<Entry>| {
-        if let Some(entry) = entry {
-            files.insert(path.to_owned(), entry);
-        }
-    };
+    let mut files = Vec::new();
     for path in TEXTS {
-        note(path, text(path));
+        files.push((*path, text(path)));
     }
     for path in MARKS {
-        note(path, Path::new(path).exists().then_some(Entry::Present));
+        files.push((*path, Path::new(path).exists().then_some(Entry::Present)));
     }
     for path in LIBRARY_FOLDERS {
-        note(
-            path,
-            folder(path, |name| name.starts_with("libcuda.so"))
-                .filter(|entry| *entry != Entry::Folder(Vec::new())),
-        );
+        let libraries = folder(path, |name| name.starts_with("libcuda.so"));
+        let libraries = libraries.filter(|entry| *entry != Entry::Folder(Vec::new()));
+        files.push((*path, libraries));
     }
-    note(
-        "/proc/driver/nvidia/gpus",
-        folder("/proc/driver/nvidia/gpus", |_| true),
-    );
-    note("/proc/modules", modules());
-    note("/sys/class/iommu", folder("/sys/class/iommu", |_| true));
-    note("nvidia-pci-gpus", pci_gpus());
-    for path in device_nodes() {
-        note(&path, node(&path));
+    for path in ["/proc/driver/nvidia/gpus", "/sys/class/iommu"] {
+        files.push((path, folder(path, |_| true)));
     }
-    for path in mig_folders() {
-        note(&path, folder(&path, |name| name.starts_with("gi")));
+    files.push(("/proc/modules", modules()));
+    files.push(("nvidia-pci-gpus", pci_gpus()));
+    let nodes = device_nodes();
+    for path in &nodes {
+        files.push((path, node(path)));
+    }
+    let mig_folders = mig_folders();
+    for path in &mig_folders {
+        files.push((path, folder(path, |name| name.starts_with("gi"))));
     }
     files
+        .into_iter()
+        .filter_map(|(path, entry)| Some((path.to_owned(), entry?)))
+        .collect()
 }
 
 /// Returns the text of a file, up to 16 KiB.
@@ -162,36 +158,34 @@ fn modules() -> Option<Entry> {
 
 /// Returns the GPUs among NVIDIA's devices on the PCI bus: class 03 is a display controller, class 12 an accelerator.
 fn pci_gpus() -> Option<Entry> {
-    let bus = "/sys/bus/pci/devices";
-    let read = |device: &str, file: &str| {
-        fs::read_to_string(format!("{bus}/{device}/{file}")).unwrap_or_default()
-    };
-    let is_gpu = |device: &str| {
-        let class = read(device, "class");
-        read(device, "vendor").trim() == "0x10de"
-            && (class.starts_with("0x03") || class.starts_with("0x12"))
-    };
-    folder(bus, is_gpu)
+    const BUS: &str = "/sys/bus/pci/devices";
+    folder(BUS, |device| {
+        let class = fs::read_to_string(format!("{BUS}/{device}/class")).unwrap_or_default();
+        let vendor = fs::read_to_string(format!("{BUS}/{device}/vendor")).unwrap_or_default();
+        vendor.trim() == "0x10de" && (class.starts_with("0x03") || class.starts_with("0x12"))
+    })
 }
 
 fn device_nodes() -> Vec<String> {
-    let is_node = |name: &String| {
-        name.strip_prefix("nvidia")
-            .is_some_and(|rest| rest == "ctl" || rest == "-uvm" || is_number(rest))
-            || matches!(name.as_str(), "dxg" | "nvmap" | "nvhost-gpu")
-    };
-    let in_folder = |folder: &'static str| {
-        names(folder)
-            .unwrap_or_default()
-            .into_iter()
-            .map(move |name| (folder, name))
-    };
-    let caps = in_folder("/dev/nvidia-caps").filter(|(_, name)| name.starts_with("nvidia-cap"));
-    in_folder("/dev")
-        .filter(|(_, name)| is_node(name))
-        .chain(caps)
-        .map(|(folder, name)| format!("{folder}/{name}"))
-        .collect()
+    let mut nodes = Vec::new();
+    for name in names("/dev").unwrap_or_default() {
+        if is_device_node(&name) {
+            nodes.push(format!("/dev/{name}"));
+        }
+    }
+    for name in names("/dev/nvidia-caps").unwrap_or_default() {
+        if name.starts_with("nvidia-cap") {
+            nodes.push(format!("/dev/nvidia-caps/{name}"));
+        }
+    }
+    nodes
+}
+
+fn is_device_node(name: &str) -> bool {
+    match name.strip_prefix("nvidia") {
+        Some(suffix) => suffix == "ctl" || suffix == "-uvm" || is_number(suffix),
+        None => matches!(name, "dxg" | "nvmap" | "nvhost-gpu"),
+    }
 }
 
 fn is_number(text: &str) -> bool {

@@ -84,19 +84,19 @@ pub(super) struct LibraryReport {
 
 impl Report {
     /// Queries the driver.
-    pub(super) fn of(place: &Place) -> Result<Self> {
+    pub(super) fn new(place: &Place) -> Result<Self> {
         let driver = place.driver();
         let devices = driver.devices()?;
         Ok(Self {
             schema: SCHEMA,
             curium: env!("CARGO_PKG_VERSION"),
             simulated: place.simulated().map(Reason::in_brief),
-            driver: DriverReport::of(driver, place.simulated().is_some()),
+            driver: DriverReport::new(driver, place.simulated().is_some()),
             links: links(&devices)?,
             devices: devices
                 .iter()
                 .enumerate()
-                .map(DeviceReport::of)
+                .map(|(ordinal, device)| DeviceReport::new(ordinal, device))
                 .collect::<Result<_>>()?,
             compilers: compilers(),
             libraries: libraries(),
@@ -105,7 +105,7 @@ impl Report {
 }
 
 impl DriverReport {
-    fn of(driver: &Driver, is_simulated: bool) -> Self {
+    fn new(driver: &Driver, is_simulated: bool) -> Self {
         let missing = driver
             .api()
             .absent()
@@ -127,7 +127,7 @@ impl DriverReport {
 }
 
 impl DeviceReport {
-    fn of((ordinal, device): (usize, &Device)) -> Result<Self> {
+    fn new(ordinal: usize, device: &Device) -> Result<Self> {
         Ok(Self {
             ordinal,
             name: device.name()?,
@@ -150,12 +150,16 @@ impl DeviceReport {
 }
 
 fn attributes(device: &Device) -> Result<BTreeMap<&'static str, Option<i32>>> {
-    let value = |attribute: &DeviceAttribute<i32>| match device.attribute(*attribute) {
-        Ok(value) => Ok((attribute.name(), Some(value))),
-        Err(error) if is_unknown(&error) => Ok((attribute.name(), None)),
-        Err(error) => Err(error.into()),
-    };
-    DeviceAttribute::ALL.iter().map(value).collect()
+    let mut values = BTreeMap::new();
+    for attribute in DeviceAttribute::ALL {
+        let value = match device.attribute(*attribute) {
+            Ok(value) => Some(value),
+            Err(error) if is_unknown(&error) => None,
+            Err(error) => return Err(error.into()),
+        };
+        values.insert(attribute.name(), value);
+    }
+    Ok(values)
 }
 
 /// Returns `true` if the driver does not support the query.

@@ -140,10 +140,12 @@ fn mib(bytes: u64) -> f64 {
 fn thinned(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let points: Vec<_> = points.collect();
     let run = points.len().div_ceil(POINTS).max(1);
-    let highest = |run: &[(f64, f64)]| run.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
-    let mut kept: Vec<_> = points.chunks(run).filter_map(highest).collect();
-    kept.extend(points.last());
-    kept
+    let mut peaks: Vec<_> = points
+        .chunks(run)
+        .filter_map(|run| run.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)))
+        .collect();
+    peaks.extend(points.last());
+    peaks
 }
 
 /// Returns a step line.

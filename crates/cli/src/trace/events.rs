@@ -115,7 +115,8 @@ impl fmt::Display for Events {
             }
         }
         let calls: u64 = self.functions.values().map(|function| function.calls).sum();
-        let (functions, threads) = (functions.len(), self.threads.len());
+        let functions = functions.len();
+        let threads = self.threads.len();
         write!(
             formatter,
             "{table}\n{} of {} on {} of {}",
@@ -159,15 +160,15 @@ mod tests {
 
     #[test]
     fn summary_begins_with_the_longest_operation() {
-        let event = |name: &str, dur| Event {
-            name: name.to_owned(),
-            pid: 1,
-            tid: 1,
-            dur,
-            args: Arguments { code: 0 },
-        };
-        let text = [event("cuInit", 1.0), event("cuLaunchKernel", 9.0)]
+        let text = [("cuInit", 1.0), ("cuLaunchKernel", 9.0)]
             .into_iter()
+            .map(|(name, dur)| Event {
+                name: name.to_owned(),
+                pid: 1,
+                tid: 1,
+                dur,
+                args: Arguments { code: 0 },
+            })
             .collect::<Events>()
             .to_string();
         assert!(text.find("cuLaunchKernel") < text.find("cuInit"), "{text}");

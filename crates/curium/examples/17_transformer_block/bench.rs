@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use curium::driver::GraphExec;
 use curium::prelude::*;
 
 use crate::block::{Block, Result, Shape};
@@ -22,17 +23,9 @@ pub(crate) fn run(
 ) -> Result<()> {
     for (name, has_backward) in [("forward", false), ("step", true)] {
         let mut graph = block.capture(context, has_backward)?.instantiate()?;
-        let mut replay = |count: u32| -> Result<f64> {
-            let begin = Instant::now();
-            for _ in 0..count {
-                graph.launch(stream)?;
-            }
-            stream.synchronize()?;
-            Ok(begin.elapsed().as_secs_f64() * 1e3 / f64::from(count))
-        };
-        replay(WARM_UP)?;
+        replay(&mut graph, stream, WARM_UP)?;
         let mut times = (0..SAMPLES)
-            .map(|_| replay(REPLAYS))
+            .map(|_| replay(&mut graph, stream, REPLAYS))
             .collect::<Result<Vec<_>>>()?;
         times.sort_by(f64::total_cmp);
         let [lower, median, upper] =
@@ -48,9 +41,20 @@ pub(crate) fn run(
 
 /// Returns the number of floating-point operations of the products of both passes, without those that the mask makes superfluous.
 fn operations(shape: Shape) -> f64 {
-    let (rows, width) = (shape.rows() as f64, shape.width as f64);
+    let rows = shape.rows() as f64;
+    let width = shape.width as f64;
     let of_layers = 2.0 * rows * width * 12.0 * width;
     let of_attention =
         4.0 * rows * shape.sequence as f64 * width * if shape.is_causal { 0.5 } else { 1.0 };
     3.0 * (of_layers + of_attention)
+}
+
+/// Returns the time of a replay in milliseconds, the mean of `count`.
+fn replay(graph: &mut GraphExec, stream: &Stream, count: u32) -> Result<f64> {
+    let begin = Instant::now();
+    for _ in 0..count {
+        graph.launch(stream)?;
+    }
+    stream.synchronize()?;
+    Ok(begin.elapsed().as_secs_f64() * 1e3 / f64::from(count))
 }

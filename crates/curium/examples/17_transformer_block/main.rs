@@ -44,8 +44,8 @@ fn main() -> Result<()> {
         Err(nccl::RendezvousError::NoLauncher) => None,
         Err(error) => return Err(error.into()),
     };
-    let place = |of: fn(&Rendezvous) -> usize| rendezvous.as_ref().map_or(0, of);
-    let (rank, device) = (place(Rendezvous::rank), place(Rendezvous::local_rank));
+    let rank = rendezvous.as_ref().map_or(0, Rendezvous::rank);
+    let device = rendezvous.as_ref().map_or(0, Rendezvous::local_rank);
     let ranks = rendezvous.as_ref().map_or(1, Rendezvous::world_size);
 
     let context = device::driver()?.device(device)?.primary_context()?;
@@ -56,7 +56,8 @@ fn main() -> Result<()> {
     } else {
         CuBlasLt::load()?
     };
-    let (lt, stream) = (BlasLt::new(&library, &context)?, context.stream()?);
+    let lt = BlasLt::new(&library, &context)?;
+    let stream = context.stream()?;
     let mut block = Block::new(&lt, &stream, shape, tuning, &Sample::new(shape, rank))?;
     if let Some(rendezvous) = &mut rendezvous {
         let library = if is_simulated {

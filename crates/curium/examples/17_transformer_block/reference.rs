@@ -30,10 +30,8 @@ impl Sample {
             (0..count).map(|_| number()).collect()
         };
         let lengths = shape.lengths();
-        let (of_width, of_hidden) = (
-            (3.0 / shape.width as f64).sqrt(),
-            (3.0 / shape.hidden() as f64).sqrt(),
-        );
+        let of_width = (3.0 / shape.width as f64).sqrt();
+        let of_hidden = (3.0 / shape.hidden() as f64).sqrt();
         let parameters = Parameters {
             norm1_gain: numbers(lengths.norm1_gain, 1.0, 0.5),
             norm1_bias: numbers(lengths.norm1_bias, 0.0, 0.5),
@@ -60,26 +58,27 @@ impl Sample {
 }
 
 impl Reference {
-    /// Computes a step of one of some ranks, which average the gradients of parameters.
-    pub(crate) fn of_rank(shape: Shape, rank: usize, ranks: usize) -> Self {
+    /// Computes one rank's step; gradients are averaged across ranks.
+    pub(crate) fn averaged(shape: Shape, rank: usize, ranks: usize) -> Self {
         let mut all: Vec<_> = (0..ranks)
             .map(|rank| Self::new(shape, &Sample::new(shape, rank)))
             .collect();
         let gradients: Vec<_> = all
             .iter()
-            .map(|of| of.parameter_gradients.named())
+            .map(|step| step.parameter_gradients.named())
             .collect();
         let mut parameters = 0..;
         let Ok(parameter_gradients) = all[rank].parameter_gradients.try_map(|_| {
             let parameter = parameters.next().expect("the range is endless");
-            let mean = |element: usize| {
-                gradients
+            let elements = 0..gradients[rank][parameter].1.len();
+            let means = elements.map(|element| {
+                let sum: f64 = gradients
                     .iter()
-                    .map(|of| of[parameter].1[element])
-                    .sum::<f64>()
-                    / ranks as f64
-            };
-            Ok::<_, Infallible>((0..gradients[rank][parameter].1.len()).map(mean).collect())
+                    .map(|step| step[parameter].1[element])
+                    .sum();
+                sum / ranks as f64
+            });
+            Ok::<_, Infallible>(means.collect())
         });
         Self {
             parameter_gradients,
@@ -89,17 +88,13 @@ impl Reference {
 
     /// Computes a step.
     pub(crate) fn new(shape: Shape, sample: &Sample) -> Self {
-        let wide = |values: &Vec<bf16>| {
-            values
-                .iter()
-                .map(|value| value.to_f64())
-                .collect::<Vec<f64>>()
-        };
         let Ok(p) = sample
             .parameters
-            .try_map(|values| Ok::<_, Infallible>(wide(values)));
-        let (x, dy) = (wide(&sample.input), wide(&sample.output_gradient));
-        let (width, hidden) = (shape.width, shape.hidden());
+            .try_map(|values| Ok::<_, Infallible>(to_f64(values)));
+        let x = to_f64(&sample.input);
+        let dy = to_f64(&sample.output_gradient);
+        let width = shape.width;
+        let hidden = shape.hidden();
 
         let norm1 = Norm::new(&x, &p.norm1_gain, &p.norm1_bias);
         let qkv = Layer {
@@ -203,13 +198,13 @@ impl Layer<'_> {
     }
 
     fn output(&self, bias: &[f64]) -> Vec<f64> {
-        let of_row = |row: &[f64]| {
-            let outputs = self.weight.chunks(self.inputs).zip(bias);
-            outputs
-                .map(|(weight, bias)| dot(row, weight) + bias)
-                .collect::<Vec<f64>>()
-        };
-        self.input.chunks(self.inputs).flat_map(of_row).collect()
+        let mut outputs = Vec::new();
+        for row in self.input.chunks(self.inputs) {
+            for (weight, bias) in self.weight.chunks(self.inputs).zip(bias) {
+                outputs.push(dot(row, weight) + bias);
+            }
+        }
+        outputs
     }
 
     fn gradient(&self, dy: &[f64]) -> Gradient {
@@ -278,10 +273,8 @@ impl Norm {
             .zip(&self.reciprocals);
         for ((normalized, dy), reciprocal) in rows {
             let scaled: Vec<f64> = dy.iter().zip(gain).map(|(dy, gain)| dy * gain).collect();
-            let (mean, product) = (
-                scaled.iter().sum::<f64>() / width as f64,
-                dot(&scaled, normalized) / width as f64,
-            );
+            let mean = scaled.iter().sum::<f64>() / width as f64;
+            let product = dot(&scaled, normalized) / width as f64;
             for column in 0..width {
                 gradient.weight[column] += dy[column] * normalized[column];
                 gradient.bias[column] += dy[column];
@@ -306,7 +299,8 @@ struct Attention {
 impl Attention {
     fn new(shape: Shape, qkv: Vec<f64>) -> Self {
         let length = shape.sequence;
-        let (probabilities, context) = (Vec::new(), vec![0.0; shape.rows() * shape.width]);
+        let probabilities = Vec::new();
+        let context = vec![0.0; shape.rows() * shape.width];
         let mut attention = Self {
             shape,
             qkv,
@@ -326,11 +320,11 @@ impl Attention {
                 .for_each(|score| *score = (*score - largest).exp());
             let total: f64 = row.iter().sum();
             row.iter_mut().for_each(|weight| *weight /= total);
-            let at = attention.context_at(head, query);
+            let start = attention.context_at(head, query);
             for (key, weight) in row[..visible].iter().enumerate() {
                 let values = attention.part(head, key, 2).to_vec();
                 add_scaled(
-                    &mut attention.context[at..at + shape.head()],
+                    &mut attention.context[start..start + shape.head()],
                     *weight,
                     &values,
                 );
@@ -342,7 +336,8 @@ impl Attention {
 
     /// Returns the gradient of queries, keys and values.
     fn gradient(&self, dy: &[f64]) -> Vec<f64> {
-        let (length, width) = (self.shape.sequence, self.shape.head());
+        let length = self.shape.sequence;
+        let width = self.shape.head();
         let mut gradient = vec![0.0; self.qkv.len()];
         for (row, (head, query)) in self.places().into_iter().enumerate() {
             let weights = &self.probabilities[row * length..(row + 1) * length];
@@ -397,18 +392,17 @@ impl Attention {
     }
 
     fn part_at(&self, head: usize, position: usize, part: usize) -> usize {
-        let (sample, head, width) = (
-            head / self.shape.heads,
-            head % self.shape.heads,
-            self.shape.head(),
-        );
+        let sample = head / self.shape.heads;
+        let head = head % self.shape.heads;
+        let width = self.shape.head();
         (position * self.shape.batch + sample) * 3 * self.shape.width
             + head * 3 * width
             + part * width
     }
 
     fn context_at(&self, head: usize, position: usize) -> usize {
-        let (sample, head) = (head / self.shape.heads, head % self.shape.heads);
+        let sample = head / self.shape.heads;
+        let head = head % self.shape.heads;
         (position * self.shape.batch + sample) * self.shape.width + head * self.shape.head()
     }
 }
@@ -418,10 +412,8 @@ fn gelu(x: f64) -> f64 {
 }
 
 fn gelu_slope(x: f64) -> f64 {
-    let (tanh, slope) = (
-        gelu_argument(x).tanh(),
-        std::f64::consts::FRAC_2_PI.sqrt() * (1.0 + 3.0 * 0.044_715 * x * x),
-    );
+    let tanh = gelu_argument(x).tanh();
+    let slope = std::f64::consts::FRAC_2_PI.sqrt() * (1.0 + 3.0 * 0.044_715 * x * x);
     0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * slope
 }
 
@@ -441,4 +433,8 @@ fn add_scaled(to: &mut [f64], factor: f64, values: &[f64]) {
     to.iter_mut()
         .zip(values)
         .for_each(|(to, value)| *to += factor * value);
+}
+
+fn to_f64(values: &[bf16]) -> Vec<f64> {
+    values.iter().map(|value| value.to_f64()).collect()
 }

@@ -23,7 +23,7 @@ pub(super) struct ArrayCopy<'a> {
     origin: [usize; 3],
     /// The size of an element in bytes.
     element: usize,
-    memory: pitched::End<'a>,
+    memory: pitched::PitchedOperand<'a>,
     is_to_array: bool,
 }
 
@@ -32,17 +32,17 @@ impl<'a> ArrayCopy<'a> {
     /// in bounds.
     pub(super) fn new<T>(
         operation: &'static str,
-        (array, origin): (&'a Array<T>, [usize; 3]),
-        memory: pitched::End<'a>,
+        array: &'a Array<T>,
+        origin: [usize; 3],
+        memory: pitched::PitchedOperand<'a>,
         is_to_array: bool,
     ) -> Self {
-        let (array, uses, element) = (&array.handle, &**array.uses(), size_of::<T>());
         Self {
             operation,
-            array,
-            uses,
+            array: &array.handle,
+            uses: array.uses(),
             origin,
-            element,
+            element: size_of::<T>(),
             memory,
             is_to_array,
         }
@@ -72,11 +72,12 @@ impl<'a> ArrayCopy<'a> {
 
     /// Returns the memory operand, in elements of the array.
     fn memory_operand(&self, options: CopyOptions) -> CUmemcpy3DOperand {
-        let (place, hints) = (&self.memory.place, options.to_raw());
+        let layout = &self.memory.layout;
+        let hints = options.to_raw();
         let ptr = CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
             ptr: self.memory.end.address,
-            rowLength: place.pitch / self.element,
-            layerHeight: place.layer,
+            rowLength: layout.pitch / self.element,
+            layerHeight: layout.layer,
             locHint: if self.is_to_array {
                 hints.srcLocHint
             } else {
@@ -92,9 +93,12 @@ impl<'a> ArrayCopy<'a> {
 
 impl BoxCopy for ArrayCopy<'_> {
     fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        let (own, memory) = (self.uses.stream(), &self.memory.end);
-        if !memory.is_everywhere() && own.device().as_raw() != memory.stream().device().as_raw() {
-            peer::connect(own.context(), memory.stream().context())?;
+        let array_stream = self.uses.stream();
+        let memory = &self.memory.end;
+        if !memory.is_everywhere()
+            && array_stream.device().as_raw() != memory.stream().device().as_raw()
+        {
+            peer::connect(array_stream.context(), memory.stream().context())?;
         }
         guard.keep(self.array);
         if self.is_to_array {
@@ -115,17 +119,19 @@ impl BoxCopy for ArrayCopy<'_> {
     }
 
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
-        let (place, hints) = (&self.memory.place, options.to_raw());
-        let (array, memory) = (self.array_operand(), self.memory_operand(options));
+        let layout = &self.memory.layout;
+        let hints = options.to_raw();
+        let array = self.array_operand();
+        let memory = self.memory_operand(options);
         let (src, dst) = if self.is_to_array {
             (memory, array)
         } else {
             (array, memory)
         };
         let extent = CUextent3D {
-            width: place.width / self.element,
-            height: place.height,
-            depth: place.depth,
+            width: layout.width / self.element,
+            height: layout.height,
+            depth: layout.depth,
         };
         CUDA_MEMCPY3D_BATCH_OP {
             src,
@@ -137,41 +143,49 @@ impl BoxCopy for ArrayCopy<'_> {
     }
 
     fn enqueue(&self, stream: &Stream) -> Result<()> {
-        let (place, array, address, [x, y, z]) = (
-            &self.memory.place,
-            self.array.raw,
-            self.memory.end.address,
-            self.origin,
-        );
+        let layout = &self.memory.layout;
+        let array = self.array.raw;
+        let address = self.memory.end.address;
+        let [x, y, z] = self.origin;
         let mut copy = CUDA_MEMCPY3D {
-            WidthInBytes: place.width,
-            Height: place.height,
-            Depth: place.depth,
+            WidthInBytes: layout.width,
+            Height: layout.height,
+            Depth: layout.depth,
             ..CUDA_MEMCPY3D::default()
         };
         if self.is_to_array {
-            (copy.srcMemoryType, copy.srcDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, address);
-            (copy.srcPitch, copy.srcHeight) = (place.pitch, place.layer);
-            (copy.dstMemoryType, copy.dstArray) = (CUmemorytype::CU_MEMORYTYPE_ARRAY, array);
-            (copy.dstXInBytes, copy.dstY, copy.dstZ) = (x * self.element, y, z);
+            copy.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+            copy.srcDevice = address;
+            copy.srcPitch = layout.pitch;
+            copy.srcHeight = layout.layer;
+            copy.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
+            copy.dstArray = array;
+            copy.dstXInBytes = x * self.element;
+            copy.dstY = y;
+            copy.dstZ = z;
         } else {
-            (copy.dstMemoryType, copy.dstDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, address);
-            (copy.dstPitch, copy.dstHeight) = (place.pitch, place.layer);
-            (copy.srcMemoryType, copy.srcArray) = (CUmemorytype::CU_MEMORYTYPE_ARRAY, array);
-            (copy.srcXInBytes, copy.srcY, copy.srcZ) = (x * self.element, y, z);
+            copy.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+            copy.dstDevice = address;
+            copy.dstPitch = layout.pitch;
+            copy.dstHeight = layout.layer;
+            copy.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
+            copy.srcArray = array;
+            copy.srcXInBytes = x * self.element;
+            copy.srcY = y;
+            copy.srcZ = z;
         }
-        let (own, other) = (
-            self.uses.stream().context(),
-            self.memory.end.stream().context(),
-        );
-        let contexts = match self.is_at(stream) {
-            true => None,
-            false if self.is_to_array => Some((own, other)),
-            false => Some((other, own)),
+        let array_context = self.uses.stream().context();
+        let memory_context = self.memory.end.stream().context();
+        let contexts = if self.is_at(stream) {
+            None
+        } else if self.is_to_array {
+            Some((array_context, memory_context))
+        } else {
+            Some((memory_context, array_context))
         };
         // SAFETY: the region and the memory are in bounds, belong to these contexts and are live on this stream, which
         // has waited for conflicting accesses.
-        unsafe { put(stream, &copy, contexts) }
+        unsafe { enqueue(stream, &copy, contexts) }
     }
 
     fn record(&self, guard: &mut AccessGuard<'_>) {
@@ -192,7 +206,7 @@ impl BoxCopy for ArrayCopy<'_> {
 ///
 /// Both operands are in bounds, belong to the contexts, and are live until the copy has completed. The stream has
 /// waited for conflicting accesses.
-pub(super) unsafe fn put(
+pub(super) unsafe fn enqueue(
     stream: &Stream,
     copy: &CUDA_MEMCPY3D,
     contexts: Option<(&Context, &Context)>,

@@ -21,7 +21,8 @@ impl<'a> CopyBatch<'a> {
     ) -> Result<Self> {
         self.with_array(
             "CopyBatch::copy_to_array",
-            (array, origin),
+            array,
+            origin,
             source.end(),
             true,
         )
@@ -40,7 +41,8 @@ impl<'a> CopyBatch<'a> {
     ) -> Result<Self> {
         self.with_array(
             "CopyBatch::copy_from_array",
-            (array, origin),
+            array,
+            origin,
             target.into_end(),
             false,
         )
@@ -49,12 +51,14 @@ impl<'a> CopyBatch<'a> {
     fn with_array<T: Texel>(
         self,
         operation: &'static str,
-        (array, origin): (&'a Array<T>, [usize; 3]),
-        memory: pitched::End<'a>,
+        array: &'a Array<T>,
+        origin: [usize; 3],
+        memory: pitched::PitchedOperand<'a>,
         is_to_array: bool,
     ) -> Result<Self> {
-        let (element, place) = (size_of::<T>(), &memory.place);
-        if place.is_empty() {
+        let element = size_of::<T>();
+        let layout = &memory.layout;
+        if layout.is_empty() {
             return Ok(self);
         }
         array
@@ -62,19 +66,20 @@ impl<'a> CopyBatch<'a> {
             .expect_same(memory.end.stream().driver(), operation)?;
         ArrayRegion {
             origin,
-            extent: [place.width / element, place.height, place.depth],
+            extent: [layout.width / element, layout.height, layout.depth],
         }
         .check(operation, array.shape())?;
-        if !place.pitch.is_multiple_of(element) {
+        if !layout.pitch.is_multiple_of(element) {
             let reason = format!(
                 "misaligned pitch ({} bytes, elements of {element} bytes)",
-                place.pitch
+                layout.pitch
             );
             return Err(Error::argument(operation, reason));
         }
         Ok(self.with_box(ArrayCopy::new(
             "CopyBatch::enqueue",
-            (array, origin),
+            array,
+            origin,
             memory,
             is_to_array,
         )))

@@ -7,7 +7,7 @@ use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_MEMCPY3D, CUmemorytype};
 use curium_driver::{Context, Error, Result, Stream};
 
-use super::array_copy::{ArrayCopy, put};
+use super::array_copy::{ArrayCopy, enqueue};
 use super::{Array, ArrayRegion, Texel};
 use crate::capture_advice::READ_LATER;
 use crate::copy::{host, peer, pitched};
@@ -234,11 +234,11 @@ impl<T: Texel> Array<T> {
         self.check(OPERATION, region, source.len())?;
         self.driver()
             .expect_same(source.stream().driver(), OPERATION)?;
-        let memory = pitched::End {
+        let memory = pitched::PitchedOperand {
             end: source.end(),
-            place: tight::<T>(region.extent),
+            layout: tight::<T>(region.extent),
         };
-        ArrayCopy::new(OPERATION, (self, region.origin), memory, true).run(stream)
+        ArrayCopy::new(OPERATION, self, region.origin, memory, true).run(stream)
     }
 
     /// Copies a region of the array to `target`, which must have the same number of elements and may be on another
@@ -280,11 +280,11 @@ impl<T: Texel> Array<T> {
         self.check(OPERATION, region, target.len())?;
         self.driver()
             .expect_same(target.stream().driver(), OPERATION)?;
-        let memory = pitched::End {
+        let memory = pitched::PitchedOperand {
             end: target.into_end(),
-            place: tight::<T>(region.extent),
+            layout: tight::<T>(region.extent),
         };
-        ArrayCopy::new(OPERATION, (self, region.origin), memory, false).run(stream)
+        ArrayCopy::new(OPERATION, self, region.origin, memory, false).run(stream)
     }
 
     /// Copies `region` of another array, which may be on another device, to the region of this array that starts at
@@ -329,15 +329,12 @@ impl<T: Texel> Array<T> {
         self.driver().expect_same(source.driver(), OPERATION)?;
         region.check(OPERATION, source.shape())?;
         ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;
-        let (to, from) = (
-            Side::Array(self, origin),
-            Side::Array(source, region.origin),
-        );
+        let to = Side::Array(self, origin);
+        let from = Side::Array(source, region.origin);
         let contexts = (self.stream().context(), source.stream().context());
-        let is_apart = ![contexts.0, contexts.1]
-            .into_iter()
-            .all(|context| context.shares_objects_with(stream.context()));
-        if is_apart && self.stream().device().as_raw() != source.stream().device().as_raw() {
+        let needs_contexts = !contexts.0.shares_objects_with(stream.context())
+            || !contexts.1.shares_objects_with(stream.context());
+        if needs_contexts && self.stream().device().as_raw() != source.stream().device().as_raw() {
             peer::connect(contexts.0, contexts.1)?;
         }
         // SAFETY: both regions are in bounds, the arrays belong to these contexts, and the stream has waited for
@@ -348,7 +345,7 @@ impl<T: Texel> Array<T> {
                 to,
                 from,
                 region.extent,
-                is_apart.then_some(contexts),
+                needs_contexts.then_some(contexts),
             )
         };
         let mut guard = AccessGuard::new(stream)?;
@@ -432,9 +429,9 @@ impl<T: Texel> Side<'_, T> {
 }
 
 /// Returns the layout of elements without padding.
-const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::Place {
+const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::PitchedLayout {
     let width = width * size_of::<T>();
-    pitched::Place {
+    pitched::PitchedLayout {
         width,
         height,
         depth,
@@ -466,6 +463,6 @@ unsafe fn copy<T: Texel>(
     to.target(&mut raw, extent);
     from.source(&mut raw, extent);
     // SAFETY: the caller guarantees both operands.
-    let result = unsafe { put(stream, &raw, contexts) };
+    let result = unsafe { enqueue(stream, &raw, contexts) };
     result.map_err(|error| error.about(format!("{extent:?} elements of {}", T::FORMAT)))
 }

@@ -46,7 +46,7 @@ enum MipmappedOwner {
 
 // SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Send for MipmappedHandle {}
-// SAFETY: as for `Send`.
+// SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Sync for MipmappedHandle {}
 
 impl<T: Texel> MipmappedArray<T> {
@@ -62,10 +62,8 @@ impl<T: Texel> MipmappedArray<T> {
     #[doc(alias = "cudaMallocMipmappedArray")]
     pub fn new(stream: &Stream, shape: ArrayShape, levels: u32, flags: ArrayFlags) -> Result<Self> {
         check_levels("MipmappedArray::new", shape, levels)?;
-        let (uses, descriptor) = (
-            Uses::new("MipmappedArray::new", stream)?,
-            shape.to_raw::<T>(flags),
-        );
+        let uses = Uses::new("MipmappedArray::new", stream)?;
+        let descriptor = shape.to_raw::<T>(flags);
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` and `descriptor` are valid pointers, and the context is current.
@@ -82,7 +80,7 @@ impl<T: Texel> MipmappedArray<T> {
             uses,
             owner: MipmappedOwner::Handle,
         };
-        Ok(Self::of(handle, (shape, levels, flags)))
+        Ok(Self::from_handle(handle, shape, levels, flags))
     }
 
     /// Borrows a mipmapped array of `levels` levels that other code owns, such as a graphics library.
@@ -110,10 +108,10 @@ impl<T: Texel> MipmappedArray<T> {
         let handle = MipmappedHandle {
             raw,
             bytes: 0,
-            uses: Uses::of_another(stream),
+            uses: Uses::borrowed(stream),
             owner: MipmappedOwner::Foreign,
         };
-        Ok(Self::of(handle, (shape, levels, flags)))
+        Ok(Self::from_handle(handle, shape, levels, flags))
     }
 
     /// Takes ownership of the mipmapped array `raw` with `levels` levels in `memory`.
@@ -121,22 +119,26 @@ impl<T: Texel> MipmappedArray<T> {
     pub(crate) fn in_external(
         stream: &Stream,
         raw: CUmipmappedArray,
-        form: (ArrayShape, u32, ArrayFlags),
+        shape: ArrayShape,
+        levels: u32,
+        flags: ArrayFlags,
         memory: crate::external::ExternalMemory,
     ) -> Self {
-        let owner = MipmappedOwner::External { _memory: memory };
-        Self::of(
-            MipmappedHandle {
-                raw,
-                bytes: 0,
-                uses: Uses::of_another(stream),
-                owner,
-            },
-            form,
-        )
+        let handle = MipmappedHandle {
+            raw,
+            bytes: 0,
+            uses: Uses::borrowed(stream),
+            owner: MipmappedOwner::External { _memory: memory },
+        };
+        Self::from_handle(handle, shape, levels, flags)
     }
 
-    fn of(handle: MipmappedHandle, (shape, levels, flags): (ArrayShape, u32, ArrayFlags)) -> Self {
+    fn from_handle(
+        handle: MipmappedHandle,
+        shape: ArrayShape,
+        levels: u32,
+        flags: ArrayFlags,
+    ) -> Self {
         Self {
             handle: Arc::new(handle),
             shape,
@@ -171,7 +173,7 @@ impl<T: Texel> MipmappedArray<T> {
                 _parent: Arc::clone(&self.handle),
             },
         };
-        Ok(Array::of(
+        Ok(Array::from_handle(
             handle,
             self.shape.level(level),
             self.flags,
@@ -328,7 +330,8 @@ impl<T> fmt::Debug for MipmappedArray<T> {
 impl Drop for MipmappedHandle {
     fn drop(&mut self) {
         if !self.raw.is_null() && !matches!(self.owner, MipmappedOwner::Foreign) {
-            let (driver, bytes) = (self.uses.stream().driver().clone(), self.bytes);
+            let driver = self.uses.stream().driver().clone();
+            let bytes = self.bytes;
             wait::free_or_leak(&driver, bytes, || self.destroy());
         }
     }

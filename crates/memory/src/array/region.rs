@@ -50,7 +50,8 @@ impl ArrayRegion {
         if is_within && !self.is_empty() {
             return Ok(());
         }
-        let (extent, origin) = (self.extent, self.origin);
+        let extent = self.extent;
+        let origin = self.origin;
         Err(Error::argument(
             operation,
             format!("region out of bounds ({extent:?} elements at {origin:?} of {shape})"),

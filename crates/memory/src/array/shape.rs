@@ -231,7 +231,8 @@ impl ArrayShape {
 
     /// Converts a raw CUDA descriptor.
     pub(super) fn from_raw(raw: &CUDA_ARRAY3D_DESCRIPTOR) -> (Self, ArrayFlags, ArrayFormat) {
-        let (layered, cube) = (sys::CUDA_ARRAY3D_LAYERED, sys::CUDA_ARRAY3D_CUBEMAP);
+        let layered = sys::CUDA_ARRAY3D_LAYERED;
+        let cube = sys::CUDA_ARRAY3D_CUBEMAP;
         let kind = match (raw.Flags & cube != 0, raw.Flags & layered != 0) {
             (false, false) => ArrayKind::Regular,
             (false, true) => ArrayKind::Layered,
@@ -257,21 +258,14 @@ impl ArrayShape {
 
     /// Returns the shape of a mipmap level: each extent is halved `level` times, and the number of layers stays the same.
     pub(super) fn level(self, level: u32) -> Self {
-        let half = |extent: usize| {
-            if extent == 0 {
-                0
-            } else {
-                extent.checked_shr(level).unwrap_or(0).max(1)
-            }
-        };
         let depth = if self.kind == ArrayKind::Regular {
-            half(self.depth)
+            halve(self.depth, level)
         } else {
             self.depth
         };
         Self {
-            width: half(self.width),
-            height: half(self.height),
+            width: halve(self.width, level),
+            height: halve(self.height, level),
             depth,
             ..self
         }
@@ -316,6 +310,15 @@ impl fmt::Display for ArrayShape {
                 depth / 6
             ),
         }
+    }
+}
+
+/// Halves an extent `times` times; an extent that is not 0 stays at least 1.
+fn halve(extent: usize, times: u32) -> usize {
+    if extent == 0 {
+        0
+    } else {
+        extent.checked_shr(times).unwrap_or(0).max(1)
     }
 }
 

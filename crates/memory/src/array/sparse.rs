@@ -84,13 +84,14 @@ impl<T> Array<T> {
     /// An argument error if `tiles` is empty; any error returned by the driver.
     #[doc(alias = "cuMemMapArrayAsync")]
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
-        let resource = |info: &mut CUarrayMapInfo| {
-            info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
-            info.resource.array = self.as_raw();
-        };
         self.uses().write(MAP_TILES, stream, || {
             // SAFETY: the array is live, and the caller guarantees that the memory is.
-            unsafe { map(stream, tiles, resource) }
+            unsafe {
+                map(stream, tiles, |info: &mut CUarrayMapInfo| {
+                    info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
+                    info.resource.array = self.as_raw();
+                })
+            }
         })
     }
 }
@@ -129,13 +130,14 @@ impl<T> MipmappedArray<T> {
     ///
     /// An argument error if `tiles` is empty; any error returned by the driver.
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
-        let resource = |info: &mut CUarrayMapInfo| {
-            info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-            info.resource.mipmap = self.as_raw();
-        };
         self.uses().write(MAP_TILES, stream, || {
             // SAFETY: the array is live, and the caller guarantees that the memory is.
-            unsafe { map(stream, tiles, resource) }
+            unsafe {
+                map(stream, tiles, |info: &mut CUarrayMapInfo| {
+                    info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+                    info.resource.mipmap = self.as_raw();
+                })
+            }
         })
     }
 }

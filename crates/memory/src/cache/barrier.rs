@@ -23,7 +23,8 @@ pub(super) fn execute() -> bool {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 fn call(command: c_int) -> bool {
-    let (flags, processor): (c_int, c_int) = (0, 0);
+    let flags: c_int = 0;
+    let processor: c_int = 0;
     // SAFETY: the call takes three numbers, and accesses no memory of the process.
     unsafe { libc::syscall(libc::SYS_membarrier, command, flags, processor) == 0 }
 }

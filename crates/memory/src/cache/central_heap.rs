@@ -76,7 +76,8 @@ impl Counts {
 impl CentralHeap {
     /// Creates an empty heap. `is_contiguous` is `true` if free memory coalesces across segments.
     pub(crate) fn new(is_contiguous: bool) -> Self {
-        let (heap, counts) = (Heap::new(is_contiguous), Counts::default());
+        let heap = Heap::new(is_contiguous);
+        let counts = Counts::default();
         Self {
             state: Mutex::new(State {
                 heap,
@@ -108,7 +109,7 @@ impl CentralHeap {
     }
 
     /// Frees blocks for `stream`.
-    pub(crate) fn give(
+    pub(crate) fn return_blocks(
         &self,
         stream: StreamId,
         size: BlockSize,
@@ -164,11 +165,11 @@ impl CentralHeap {
     pub(crate) fn flush_caches(&self) {
         let mut state = self.state.lock();
         // The caches of threads that exited while the heap was locked.
-        let left: Vec<_> = state
+        let orphans: Vec<_> = state
             .caches
             .extract_if(.., |cache| Arc::strong_count(cache) == 1)
             .collect();
-        state.retire(&left);
+        state.retire(&orphans);
         let caches = state.caches.clone();
         for (mut content, cache) in LocalCache::lock_all(&caches)
             .into_iter()
@@ -182,7 +183,8 @@ impl CentralHeap {
     /// Returns the memory usage. A thread that exits in the meantime is counted once.
     pub(crate) fn usage(&self) -> Usage {
         let state = self.state.lock();
-        let (mut counts, mut free_bytes) = (state.counts, state.heap.free_bytes());
+        let mut counts = state.counts;
+        let mut free_bytes = state.heap.free_bytes();
         // All caches are locked at the same time, so that no block is counted twice.
         let caches = LocalCache::lock_all(&state.caches).unwrap_or_default();
         for cache in &caches {
@@ -223,7 +225,7 @@ impl CentralHeap {
         // Locked after the heap is unlocked, because the holder of the heap's lock waits for caches.
         let surplus = cache.map_or_else(Vec::new, |cache| cache.refill(class, blocks));
         if !surplus.is_empty() {
-            self.give(stream, BlockSize::Class(class), surplus);
+            self.return_blocks(stream, BlockSize::Class(class), surplus);
         }
         Some(address)
     }

@@ -9,7 +9,7 @@ pub(super) struct FreeLists(Box<[Vec<u64>; SizeClass::COUNT]>);
 impl FreeLists {
     /// Returns the blocks of a class.
     #[inline]
-    pub(super) fn of(&mut self, class: SizeClass) -> &mut Vec<u64> {
+    pub(super) fn list(&mut self, class: SizeClass) -> &mut Vec<u64> {
         &mut self.0[class.index()]
     }
 

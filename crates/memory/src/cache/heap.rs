@@ -142,7 +142,7 @@ impl Heap {
         let list = self
             .streams
             .get_mut(&stream)
-            .map(|heap| heap.blocks.of(class))
+            .map(|heap| heap.blocks.list(class))
             .filter(|list| !list.is_empty());
         if let Some(list) = list {
             blocks.extend(list.drain(list.len().saturating_sub(most)..));
@@ -167,7 +167,7 @@ impl Heap {
         alignment: u64,
     ) -> Option<u64> {
         let take =
-            |heap: &mut Self, stream| heap.take_range_of(stream, length, alignment.max(GRANULE));
+            |heap: &mut Self, stream| heap.take_range_from(stream, length, alignment.max(GRANULE));
         take(self, stream).or_else(|| take(self, StreamId::ANY))
     }
 
@@ -176,7 +176,7 @@ impl Heap {
         match size {
             BlockSize::Class(class) => {
                 let heap = self.streams.entry(stream).or_default();
-                heap.blocks.of(class).push(address);
+                heap.blocks.list(class).push(address);
                 heap.has_freed = true;
             }
             BlockSize::Large(length) => self.free_range(stream, address, length),
@@ -201,7 +201,8 @@ impl Heap {
         let Some(heap) = self.streams.get_mut(&stream) else {
             return;
         };
-        let (mut blocks, epoch) = (Vec::new(), heap.epoch);
+        let mut blocks = Vec::new();
+        let epoch = heap.epoch;
         heap.blocks.drain(|class, start| {
             blocks.push(FreeRange {
                 start,
@@ -239,12 +240,13 @@ impl Heap {
             .streams()
             .into_iter()
             .filter(|stream| *stream != StreamId::ANY);
-        let begin = |stream| {
-            self.begin_epoch(stream);
-            let last = self.streams.get(&stream)?.epoch.0.checked_sub(1)?;
-            Some((stream, Epoch(last)))
-        };
-        let begun = streams.filter_map(begin).collect();
+        let begun = streams
+            .filter_map(|stream| {
+                self.begin_epoch(stream);
+                let last = self.streams.get(&stream)?.epoch.0.checked_sub(1)?;
+                Some((stream, Epoch(last)))
+            })
+            .collect();
         self.coalesce_blocks(StreamId::ANY);
         begun
     }
@@ -295,9 +297,10 @@ impl Heap {
 
     /// Returns the length of the longest range available to `stream`.
     pub(crate) fn longest(&self, stream: StreamId) -> u64 {
-        let longest = |stream| Some(self.streams.get(&stream)?.ranges.last()?.0);
-        longest(stream)
-            .max(longest(StreamId::ANY))
+        [stream, StreamId::ANY]
+            .iter()
+            .filter_map(|stream| Some(self.streams.get(stream)?.ranges.last()?.0))
+            .max()
             .unwrap_or_default()
     }
 
@@ -313,13 +316,12 @@ impl Heap {
     #[cfg(test)]
     pub(crate) fn free_ranges(&self) -> Vec<FreeRange> {
         let blocks = self.streams.iter().flat_map(|(stream, heap)| {
-            let range = |(class, start): (SizeClass, u64)| FreeRange {
+            heap.blocks.iter().map(|(class, start)| FreeRange {
                 start,
                 length: class.bytes(),
                 stream: *stream,
                 epoch: heap.epoch,
-            };
-            heap.blocks.iter().map(range)
+            })
         });
         let mut ranges: Vec<FreeRange> = self.ranges.values().copied().chain(blocks).collect();
         ranges.sort_unstable_by_key(|range| range.start);
@@ -330,12 +332,12 @@ impl Heap {
         self.streams.keys().copied().collect()
     }
 
-    fn take_range_of(&mut self, stream: StreamId, length: u64, alignment: u64) -> Option<u64> {
+    fn take_range_from(&mut self, stream: StreamId, length: u64, alignment: u64) -> Option<u64> {
         let ranges = self.streams.get(&stream)?.ranges.range((length, 0)..);
         let aligned = ranges
             .map(|(available, start)| (*available, *start, start.next_multiple_of(alignment)));
-        let (_, start, aligned) =
-            { aligned }.find(|(available, start, at)| at - start + length <= *available)?;
+        let (_, start, aligned) = { aligned }
+            .find(|(available, start, aligned)| aligned - start + length <= *available)?;
         self.carve(self.ranges[&start], aligned, length);
         Some(aligned)
     }
@@ -343,7 +345,8 @@ impl Heap {
     /// Splits a part out of a range and keeps the rest.
     fn carve(&mut self, range: FreeRange, start: u64, length: u64) {
         self.remove(range);
-        let (before, after) = (start - range.start, range.end() - (start + length));
+        let before = start - range.start;
+        let after = range.end() - (start + length);
         if before != 0 {
             self.insert(FreeRange {
                 length: before,

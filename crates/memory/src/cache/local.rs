@@ -5,9 +5,9 @@ use std::ptr;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
+use super::biased_lock::{BiasedLock, Claimed, Owned};
 use super::central_heap::CentralHeap;
 use super::heap::StreamId;
-use super::owner_lock::{Claimed, Owned, OwnerLock};
 use super::size_class::{BlockSize, SizeClass};
 use super::thread_cache::ThreadCache;
 
@@ -21,7 +21,7 @@ thread_local! {
 pub(crate) struct LocalCache {
     pub(super) stream: StreamId,
     owner: ThreadId,
-    cache: OwnerLock<ThreadCache>,
+    cache: BiasedLock<ThreadCache>,
 }
 
 /// A cache of the calling thread. When the thread exits, the blocks return to the heap, without driver calls, since the
@@ -38,7 +38,7 @@ impl LocalCache {
         Self {
             stream,
             owner: thread::current().id(),
-            cache: OwnerLock::new(ThreadCache::default()),
+            cache: BiasedLock::new(ThreadCache::default()),
         }
     }
 
@@ -47,7 +47,7 @@ impl LocalCache {
     pub(crate) fn allocate(heap: &CentralHeap, stream: StreamId, bytes: usize) -> Option<u64> {
         with(heap, stream, |entry| {
             let mut cache = entry.own()?;
-            let address = cache.take(BlockSize::of(bytes))?;
+            let address = cache.take(BlockSize::from_bytes(bytes))?;
             cache.counts.add_hit(bytes);
             Some(address)
         })
@@ -61,11 +61,11 @@ impl LocalCache {
         address: u64,
         bytes: usize,
     ) -> Option<()> {
-        let size = BlockSize::of(bytes);
+        let size = BlockSize::from_bytes(bytes);
         with(heap, stream, |entry| {
             let mut cache = entry.own()?;
-            if !cache.put(size, address) {
-                return entry.free_into_full_cache(cache, (size, address, bytes));
+            if !cache.insert(size, address) {
+                return entry.free_into_full_cache(cache, size, address, bytes);
             }
             cache.counts.add_free(bytes);
             Some(())
@@ -79,7 +79,7 @@ impl LocalCache {
 
     /// Creates a cache for the calling thread, which has none. Returns `None` if the thread is exiting.
     pub(crate) fn add(heap: &Arc<CentralHeap>, stream: StreamId) -> Option<Arc<Self>> {
-        let add = |entries: &RefCell<Vec<Entry>>| {
+        let added = ENTRIES.try_with(|entries| {
             let mut entries = entries.try_borrow_mut().ok()?;
             // The heap has dropped the caches of destroyed streams, and all caches if the resource has been dropped.
             entries.retain(|entry| Arc::strong_count(&entry.cache) > 1);
@@ -90,13 +90,13 @@ impl LocalCache {
                 cache: Arc::clone(&cache),
             });
             Some(cache)
-        };
-        ENTRIES.try_with(add).ok().flatten()
+        });
+        added.ok().flatten()
     }
 
     /// Locks several caches. Callers hold the lock of the heap. Returns `None` if the system does not let other threads be excluded.
     pub(super) fn lock_all(caches: &[Arc<Self>]) -> Option<Vec<Claimed<'_, ThreadCache>>> {
-        OwnerLock::claim_all(caches.iter().map(|cache| &cache.cache))
+        BiasedLock::claim_all(caches.iter().map(|cache| &cache.cache))
     }
 
     /// Adds blocks that were taken in advance. Returns those that did not fit.
@@ -108,17 +108,17 @@ impl LocalCache {
         let Some(mut cache) = (unsafe { self.cache.own() }) else {
             return blocks;
         };
-        let mut rest = blocks.into_iter();
-        let refused = rest
+        let mut blocks = blocks.into_iter();
+        let refused = blocks
             .by_ref()
-            .find(|address| !cache.put(BlockSize::Class(class), *address));
-        refused.into_iter().chain(rest).collect()
+            .find(|address| !cache.insert(BlockSize::Class(class), *address));
+        refused.into_iter().chain(blocks).collect()
     }
 }
 
 impl Entry {
     #[inline]
-    fn is_of(&self, heap: &CentralHeap, stream: StreamId) -> bool {
+    fn belongs_to(&self, heap: &CentralHeap, stream: StreamId) -> bool {
         self.stream == stream && ptr::eq(Arc::as_ptr(&self.heap), heap)
     }
 
@@ -134,16 +134,18 @@ impl Entry {
     fn free_into_full_cache(
         &self,
         mut cache: Owned<'_, ThreadCache>,
-        (size, address, bytes): (BlockSize, u64, usize),
+        size: BlockSize,
+        address: u64,
+        bytes: usize,
     ) -> Option<()> {
         let surplus = cache.take_older_half(size);
-        if !cache.put(size, address) {
+        if !cache.insert(size, address) {
             return None;
         }
         cache.counts.add_free(bytes);
         // Unlocked before the heap is locked, because the holder of the heap's lock waits for caches.
         drop(cache);
-        self.heap.give(self.stream, size, surplus);
+        self.heap.return_blocks(self.stream, size, surplus);
         Some(())
     }
 }
@@ -155,22 +157,29 @@ fn with<T>(
     stream: StreamId,
     operation: impl FnOnce(&Entry) -> Option<T>,
 ) -> Option<T> {
-    let find = |entries: &RefCell<Vec<Entry>>| {
+    let result = ENTRIES.try_with(|entries| {
         let mut entries = entries.try_borrow_mut().ok()?;
         // The most recently used entry is the first.
-        if !entries.first()?.is_of(heap, stream) && !bring_to_front(&mut entries, heap, stream) {
+        if !entries.first()?.belongs_to(heap, stream) && !bring_to_front(&mut entries, heap, stream)
+        {
             return None;
         }
         operation(entries.first()?)
-    };
-    ENTRIES.try_with(find).ok().flatten()
+    });
+    result.ok().flatten()
 }
 
 /// Moves an entry to the front. Returns `false` if it does not exist.
 #[cold]
 fn bring_to_front(entries: &mut [Entry], heap: &CentralHeap, stream: StreamId) -> bool {
-    let found = entries.iter().position(|entry| entry.is_of(heap, stream));
-    found.inspect(|found| entries.swap(0, *found)).is_some()
+    let Some(index) = entries
+        .iter()
+        .position(|entry| entry.belongs_to(heap, stream))
+    else {
+        return false;
+    };
+    entries.swap(0, index);
+    true
 }
 
 impl Drop for Entry {
@@ -194,7 +203,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(30);
 
     /// Returns a heap of one block, and the block.
-    fn heap_of_one_block() -> (Arc<CentralHeap>, u64) {
+    fn single_block_heap() -> (Arc<CentralHeap>, u64) {
         let heap = Arc::new(CentralHeap::new(true));
         heap.with(|heap| {
             heap.add_segment(Segment {
@@ -203,14 +212,14 @@ mod tests {
             });
         });
         let block = heap
-            .take(STREAM, BlockSize::of(BYTES), 1, None)
+            .take(STREAM, BlockSize::from_bytes(BYTES), 1, None)
             .expect("there is one block");
         (heap, block)
     }
 
     #[test]
     fn usage_holds_every_cache_while_it_counts_so_that_no_block_moves_meanwhile() {
-        let (heap, block) = heap_of_one_block();
+        let (heap, block) = single_block_heap();
         let first = LocalCache::add(&heap, STREAM).expect("the thread does not exit");
         LocalCache::free(&heap, STREAM, block, BYTES).expect("the cache has room");
         let second = heap.add_cache(STREAM);
@@ -218,18 +227,16 @@ mod tests {
         thread::scope(|scope| {
             let counting = scope.spawn(|| heap.usage().free_bytes);
             let deadline = Instant::now() + PATIENCE;
-            let is_held = || {
-                (0..20).all(|_| {
-                    thread::sleep(Duration::from_millis(1));
-                    // SAFETY: this thread created the cache, and does not use it otherwise.
-                    unsafe { first.cache.own() }.is_none()
-                })
-            };
-            while !is_held() {
+            let mut misses = 0;
+            while misses < 20 {
                 assert!(
                     Instant::now() < deadline,
                     "the first cache is not held while the second is waited for"
                 );
+                thread::sleep(Duration::from_millis(1));
+                // SAFETY: this thread created the cache, and does not use it otherwise.
+                let is_held = unsafe { first.cache.own() }.is_none();
+                misses = if is_held { misses + 1 } else { 0 };
             }
             drop(held);
             assert_eq!(
@@ -241,7 +248,7 @@ mod tests {
 
     #[test]
     fn thread_exits_while_the_heap_is_locked_for_ever_and_its_blocks_are_found_later() {
-        let (heap, block) = heap_of_one_block();
+        let (heap, block) = single_block_heap();
         let ((exit, may_exit), (added, has_added)) = (channel::<()>(), channel());
         let shared = Arc::clone(&heap);
         let other = thread::spawn(move || {
@@ -268,7 +275,7 @@ mod tests {
         heap.flush_caches();
         assert_eq!(heap.usage().free_bytes, BYTES as u64);
         assert_eq!(
-            heap.take(STREAM, BlockSize::of(BYTES), 1, None),
+            heap.take(STREAM, BlockSize::from_bytes(BYTES), 1, None),
             Some(block)
         );
     }

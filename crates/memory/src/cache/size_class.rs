@@ -8,7 +8,7 @@ const STEPS: u64 = 8;
 const STEPS_LOG: u32 = STEPS.ilog2();
 
 /// The largest size with a class. Larger sizes are rounded up to a multiple of [`LARGE_GRANULE`].
-const LARGEST: u64 = 32 << 20;
+const MAX_CLASS_BYTES: u64 = 32 << 20;
 /// The granularity of sizes without a class.
 const LARGE_GRANULE: u64 = 2 << 20;
 
@@ -27,7 +27,7 @@ pub(crate) enum BlockSize {
 
 impl SizeClass {
     /// The number of classes.
-    pub(crate) const COUNT: usize = index(LARGEST / GRANULE) as usize + 1;
+    pub(crate) const COUNT: usize = index(MAX_CLASS_BYTES / GRANULE) as usize + 1;
 
     /// Returns all classes, the smallest first.
     #[cfg(test)]
@@ -62,9 +62,9 @@ impl SizeClass {
 impl BlockSize {
     /// Rounds up `bytes`, which is neither 0 nor larger than the address space.
     #[inline]
-    pub(crate) fn of(bytes: usize) -> Self {
+    pub(crate) fn from_bytes(bytes: usize) -> Self {
         let bytes = bytes as u64;
-        if bytes > LARGEST {
+        if bytes > MAX_CLASS_BYTES {
             return Self::Large(bytes.next_multiple_of(LARGE_GRANULE));
         }
         Self::Class(SizeClass(index(bytes.div_ceil(GRANULE)) as u8))
@@ -100,9 +100,9 @@ mod tests {
         let few = if cfg!(miri) { 2000 } else { 100_000 };
         let sizes = (1..few)
             .chain((1..2000).map(|step| step * 16_411))
-            .chain([LARGEST as usize]);
-        for bytes in sizes.filter(|bytes| *bytes <= LARGEST as usize) {
-            let BlockSize::Class(class) = BlockSize::of(bytes) else {
+            .chain([MAX_CLASS_BYTES as usize]);
+        for bytes in sizes.filter(|bytes| *bytes <= MAX_CLASS_BYTES as usize) {
+            let BlockSize::Class(class) = BlockSize::from_bytes(bytes) else {
                 panic!("{bytes} bytes have no class")
             };
             let rounded = class.bytes();
@@ -122,26 +122,35 @@ mod tests {
     fn class_is_the_smallest_that_fits() {
         let sizes: Vec<u64> = SizeClass::all().map(SizeClass::bytes).collect();
         assert!(sizes.is_sorted_by(|a, b| a < b), "{sizes:?}");
-        assert_eq!((sizes[0], sizes[sizes.len() - 1]), (GRANULE, LARGEST));
+        assert_eq!(
+            (sizes[0], sizes[sizes.len() - 1]),
+            (GRANULE, MAX_CLASS_BYTES)
+        );
         for (class, pair) in SizeClass::all().skip(1).zip(sizes.windows(2)) {
-            assert_eq!(BlockSize::of(pair[0] as usize + 1), BlockSize::Class(class));
-            assert_eq!(BlockSize::of(pair[1] as usize), BlockSize::Class(class));
+            assert_eq!(
+                BlockSize::from_bytes(pair[0] as usize + 1),
+                BlockSize::Class(class)
+            );
+            assert_eq!(
+                BlockSize::from_bytes(pair[1] as usize),
+                BlockSize::Class(class)
+            );
         }
     }
 
     #[test]
     fn size_beyond_the_classes_is_rounded_to_large_granules() {
         assert_eq!(
-            BlockSize::of(LARGEST as usize + 1),
-            BlockSize::Large(LARGEST + LARGE_GRANULE)
+            BlockSize::from_bytes(MAX_CLASS_BYTES as usize + 1),
+            BlockSize::Large(MAX_CLASS_BYTES + LARGE_GRANULE)
         );
-        assert_eq!(BlockSize::of(64 << 20), BlockSize::Large(64 << 20));
+        assert_eq!(BlockSize::from_bytes(64 << 20), BlockSize::Large(64 << 20));
     }
 
     #[test]
     fn powers_of_two_are_not_rounded() {
         for log in 9..40 {
-            assert_eq!(BlockSize::of(1 << log).bytes(), 1 << log);
+            assert_eq!(BlockSize::from_bytes(1 << log).bytes(), 1 << log);
         }
     }
 }

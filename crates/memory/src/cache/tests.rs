@@ -43,10 +43,8 @@ impl Model {
     fn new() -> Self {
         let mut heap = Heap::default();
         for region in 0..2 {
-            let (start, length) = (
-                BASE + (region * REGION) as u64 * GRANULE,
-                REGION as u64 * GRANULE,
-            );
+            let start = BASE + (region * REGION) as u64 * GRANULE;
+            let length = REGION as u64 * GRANULE;
             heap.add_segment(Segment { start, length });
         }
         Self {
@@ -88,10 +86,11 @@ impl Model {
     }
 
     fn take(&mut self, stream: StreamId, numbers: &mut Numbers) {
-        let size = BlockSize::of(numbers.size());
+        let size = BlockSize::from_bytes(numbers.size());
         match size {
             BlockSize::Class(class) if numbers.below(4) != 0 => {
-                let (mut blocks, most) = (Vec::new(), 1 + numbers.below(64) as usize);
+                let mut blocks = Vec::new();
+                let most = 1 + numbers.below(64) as usize;
                 self.heap.take_blocks(stream, class, most, &mut blocks);
                 assert!(blocks.len() <= most, "more than {most} blocks: {blocks:?}");
                 blocks
@@ -227,11 +226,13 @@ fn heap_agrees_with_a_model_of_every_granule() {
 fn thread_cache_and_heap_leak_no_block() {
     let mut numbers = Numbers(fastrand::Rng::with_seed(3));
     let mut model = Model::new();
-    let (stream, size) = (StreamId(1), BlockSize::of(4096));
+    let stream = StreamId(1);
+    let size = BlockSize::from_bytes(4096);
     let BlockSize::Class(class) = size else {
         panic!("4 KiB have a class")
     };
-    let (mut cache, mut used) = (ThreadCache::default(), Vec::new());
+    let mut cache = ThreadCache::default();
+    let mut used = Vec::new();
     for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
         if numbers.below(2) == 0 {
             let block = cache.take(size).or_else(|| {
@@ -244,20 +245,20 @@ fn thread_cache_and_heap_leak_no_block() {
                 );
                 let block = blocks.pop();
                 assert!(
-                    blocks.into_iter().all(|block| cache.put(size, block)),
+                    blocks.into_iter().all(|block| cache.insert(size, block)),
                     "an empty bin has room"
                 );
                 block
             });
             used.push(block.expect("the region suffices"));
         } else if let Some(block) = used.pop()
-            && !cache.put(size, block)
+            && !cache.insert(size, block)
         {
             cache
                 .take_older_half(size)
                 .into_iter()
                 .for_each(|block| model.heap.free(stream, size, block));
-            assert!(cache.put(size, block), "half of the bin is empty");
+            assert!(cache.insert(size, block), "half of the bin is empty");
         }
         if used.len() > 4000 {
             used.drain(..2000)

@@ -33,23 +33,23 @@ impl ThreadCache {
     #[inline]
     pub(crate) fn take(&mut self, size: BlockSize) -> Option<u64> {
         match size {
-            BlockSize::Class(class) => self.lists.of(class).pop(),
+            BlockSize::Class(class) => self.lists.list(class).pop(),
             BlockSize::Large(bytes) => self.take_large(bytes),
         }
     }
 
     /// Adds a free block. Returns `false` if there is no room.
     #[inline]
-    pub(crate) fn put(&mut self, size: BlockSize, address: u64) -> bool {
+    pub(crate) fn insert(&mut self, size: BlockSize, address: u64) -> bool {
         match size {
             BlockSize::Class(class) => {
-                let list = self.lists.of(class);
+                let list = self.lists.list(class);
                 if list.len() == list.capacity() && !reserve(list, class) {
                     return false;
                 }
                 list.push(address);
             }
-            BlockSize::Large(bytes) => return self.put_large(bytes, address),
+            BlockSize::Large(bytes) => return self.insert_large(bytes, address),
         }
         true
     }
@@ -61,7 +61,7 @@ impl ThreadCache {
     }
 
     #[cold]
-    fn put_large(&mut self, bytes: u64, address: u64) -> bool {
+    fn insert_large(&mut self, bytes: u64, address: u64) -> bool {
         let has_room = self.large.len() < MAX_LARGE_BLOCKS;
         if has_room {
             self.large.push((bytes, address));
@@ -75,7 +75,7 @@ impl ThreadCache {
         let BlockSize::Class(class) = size else {
             return Vec::new();
         };
-        let list = self.lists.of(class);
+        let list = self.lists.list(class);
         list.drain(..list.len().div_ceil(2)).collect()
     }
 
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn block_freed_last_is_reused_first() {
         let mut cache = ThreadCache::default();
-        let size = BlockSize::of(4096);
+        let size = BlockSize::from_bytes(4096);
         assert_eq!(cache.take(size), None);
-        assert!(cache.put(size, 512) && cache.put(size, 1024));
-        assert_eq!(cache.take(BlockSize::of(8192)), None);
+        assert!(cache.insert(size, 512) && cache.insert(size, 1024));
+        assert_eq!(cache.take(BlockSize::from_bytes(8192)), None);
         assert_eq!(
             (cache.take(size), cache.take(size), cache.take(size)),
             (Some(1024), Some(512), None)
@@ -124,30 +124,35 @@ mod tests {
 
     #[test]
     fn full_cache_gives_up_the_older_half_of_a_class() {
-        let (mut cache, size) = (ThreadCache::default(), BlockSize::of(1 << 20));
+        let mut cache = ThreadCache::default();
+        let size = BlockSize::from_bytes(1 << 20);
         let BlockSize::Class(class) = size else {
             panic!("1 MiB has a class")
         };
         let capacity = ThreadCache::capacity(class) as u64;
-        assert!((0..capacity).all(|block| cache.put(size, block)));
-        assert!(!cache.put(size, capacity));
+        assert!((0..capacity).all(|block| cache.insert(size, block)));
+        assert!(!cache.insert(size, capacity));
         assert_eq!(cache.bytes(), capacity << 20);
         assert_eq!(
             cache.take_older_half(size),
             (0..capacity / 2).collect::<Vec<_>>()
         );
-        assert!(cache.put(size, capacity));
+        assert!(cache.insert(size, capacity));
         assert_eq!(cache.take(size), Some(capacity));
     }
 
     #[test]
     fn large_blocks_are_kept_by_their_exact_size() {
         let mut cache = ThreadCache::default();
-        let (size, other) = (BlockSize::of(64 << 20), BlockSize::of(66 << 20));
+        let size = BlockSize::from_bytes(64 << 20);
+        let other = BlockSize::from_bytes(66 << 20);
         assert!(
-            cache.put(size, 1) && cache.put(other, 2) && cache.put(size, 3) && cache.put(size, 4)
+            cache.insert(size, 1)
+                && cache.insert(other, 2)
+                && cache.insert(size, 3)
+                && cache.insert(size, 4)
         );
-        assert!(!cache.put(size, 5));
+        assert!(!cache.insert(size, 5));
         assert_eq!(
             (cache.take(size), cache.take(other), cache.take(other)),
             (Some(4), Some(2), None)

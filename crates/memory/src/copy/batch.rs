@@ -7,7 +7,7 @@ use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
-use super::{CopyOptions, End, device, peer, pitched};
+use super::{CopyOptions, Operand, device, peer, pitched};
 use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, size};
 
 const OPERATION: &str = "CopyBatch::enqueue";
@@ -32,7 +32,7 @@ const OPERATION: &str = "CopyBatch::enqueue";
 #[must_use = "nothing is copied until the batch is enqueued"]
 #[derive(Default)]
 pub struct CopyBatch<'a> {
-    lines: Vec<(End<'a>, End<'a>)>,
+    lines: Vec<(Operand<'a>, Operand<'a>)>,
     boxes: Vec<Box<dyn BoxCopy + Send + Sync + 'a>>,
     options: CopyOptions,
 }
@@ -57,8 +57,8 @@ pub(crate) trait BoxCopy {
 
 /// A linear copy.
 struct Between<'a> {
-    to: pitched::End<'a>,
-    from: pitched::End<'a>,
+    to: pitched::PitchedOperand<'a>,
+    from: pitched::PitchedOperand<'a>,
 }
 
 impl<'a> CopyBatch<'a> {
@@ -84,7 +84,8 @@ impl<'a> CopyBatch<'a> {
         source: DeviceSlice<'a, T>,
     ) -> Result<Self> {
         size::same_len("CopyBatch::copy", target.len(), source.len())?;
-        let (target, source) = (target.into_end(), source.end());
+        let target = target.into_end();
+        let source = source.end();
         if target.bytes > 0 {
             self.lines.push((target, source));
         }
@@ -101,9 +102,10 @@ impl<'a> CopyBatch<'a> {
         target: PitchedSliceMut<'a, T>,
         source: PitchedSlice<'a, T>,
     ) -> Result<Self> {
-        let (target, source) = (target.into_end(), source.end());
-        pitched::same_extent("CopyBatch::copy_pitched", &target.place, &source.place)?;
-        if !target.place.is_empty() {
+        let target = target.into_end();
+        let source = source.end();
+        pitched::same_extent("CopyBatch::copy_pitched", &target.layout, &source.layout)?;
+        if !target.layout.is_empty() {
             self.boxes.push(Box::new(Between {
                 to: target,
                 from: source,
@@ -169,26 +171,23 @@ impl<'a> CopyBatch<'a> {
 
     fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
         let driver = stream.driver();
-        let (has, has_older) = (
-            driver.has(Function::cuMemcpyBatchAsync_v2),
-            driver.has(Function::cuMemcpyBatchAsync),
-        );
+        let has = driver.has(Function::cuMemcpyBatchAsync_v2);
+        let has_older = driver.has(Function::cuMemcpyBatchAsync);
         let takes_batches =
             !stream.as_raw().is_null() && !stream.is_capture_active() && (has || has_older);
-        let goes_along = |(_, (to, from)): &Numbered<'_, '_>| {
-            takes_batches && to.is_at(stream) && from.is_at(stream)
-        };
-        let (together, alone): (Vec<_>, Vec<_>) =
-            self.lines.iter().enumerate().partition(goes_along);
-        if !together.is_empty() {
-            let mut batch = Lines::new(&together, self.options);
+        let (batched, single): (Vec<_>, Vec<_>) =
+            self.lines.iter().enumerate().partition(|(_, (to, from))| {
+                takes_batches && to.is_at(stream) && from.is_at(stream)
+            });
+        if !batched.is_empty() {
+            let mut batch = Lines::new(&batched, self.options);
             if has {
                 batch.call(stream)
             } else {
-                batch.call_of_12_8(stream)
+                batch.call_cuda_12_8(stream)
             }?;
         }
-        alone
+        single
             .into_iter()
             .try_for_each(|(_, (to, from))| enqueue_line(stream, to, from))
     }
@@ -204,7 +203,8 @@ impl<'a> CopyBatch<'a> {
                 .into_iter()
                 .map(|copy| copy.operation(self.options))
                 .collect();
-            let (count, operations) = (operations.len(), operations.as_mut_ptr());
+            let count = operations.len();
+            let operations = operations.as_mut_ptr();
             stream.context().entered(|driver| {
                 // SAFETY: the list has this many entries, all operands are live on this stream, which has waited for
                 // conflicting accesses, and a context is current.
@@ -221,7 +221,7 @@ impl<'a> CopyBatch<'a> {
 }
 
 /// A copy and its index in the batch.
-type Numbered<'l, 'a> = (usize, &'l (End<'a>, End<'a>));
+type Numbered<'l, 'a> = (usize, &'l (Operand<'a>, Operand<'a>));
 
 /// Linear copies as the driver's arrays.
 struct Lines {
@@ -244,14 +244,15 @@ impl Lines {
     }
 
     fn call(&mut self, stream: &Stream) -> Result<()> {
-        let (mut attributes, mut first, count, raw) =
-            (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
-        let (to, from, sizes) = (
-            self.targets.as_mut_ptr(),
-            self.sources.as_mut_ptr(),
-            self.sizes.as_mut_ptr(),
-        );
-        let (attributes, first) = (&raw mut attributes, &raw mut first);
+        let mut attributes = self.options.to_raw();
+        let mut first = 0;
+        let count = self.sizes.len();
+        let raw = stream.as_raw();
+        let to = self.targets.as_mut_ptr();
+        let from = self.sources.as_mut_ptr();
+        let sizes = self.sizes.as_mut_ptr();
+        let attributes = &raw mut attributes;
+        let first = &raw mut first;
         stream.context().entered(|driver| {
             // SAFETY: the arrays have `count` entries, the first attributes apply to all of them, all operands are live
             // on this stream, which has waited for conflicting accesses, and a context is current.
@@ -265,23 +266,34 @@ impl Lines {
     }
 
     /// Enqueues the copies with the function of CUDA 12.8 and 12.9, which reports the index of the failed copy.
-    fn call_of_12_8(&mut self, stream: &Stream) -> Result<()> {
-        let (mut attributes, mut first, count, raw) =
-            (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
-        let (to, from, sizes) = (
-            self.targets.as_mut_ptr(),
-            self.sources.as_mut_ptr(),
-            self.sizes.as_mut_ptr(),
-        );
-        let (attributes, first) = (&raw mut attributes, &raw mut first);
+    fn call_cuda_12_8(&mut self, stream: &Stream) -> Result<()> {
+        let mut attributes = self.options.to_raw();
+        let mut first = 0;
+        let count = self.sizes.len();
+        let raw = stream.as_raw();
+        let to = self.targets.as_mut_ptr();
+        let from = self.sources.as_mut_ptr();
+        let sizes = self.sizes.as_mut_ptr();
+        let attributes = &raw mut attributes;
+        let first = &raw mut first;
         let mut failed = usize::MAX;
-        let place = &raw mut failed;
+        let failed_index = &raw mut failed;
         let result = stream.context().entered(|driver| {
-            // SAFETY: as in `call`, and `place` is a valid pointer.
+            // SAFETY: as in `call`, and `failed_index` is a valid pointer.
             unsafe {
                 call!(
                     driver,
-                    cuMemcpyBatchAsync(to, from, sizes, count, attributes, first, 1, place, raw)
+                    cuMemcpyBatchAsync(
+                        to,
+                        from,
+                        sizes,
+                        count,
+                        attributes,
+                        first,
+                        1,
+                        failed_index,
+                        raw
+                    )
                 )
             }
         });
@@ -317,7 +329,7 @@ impl BoxCopy for Between<'_> {
 }
 
 /// Enqueues one copy on `stream`, which has waited for conflicting accesses.
-fn enqueue_line(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+fn enqueue_line(stream: &Stream, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
     if to.is_everywhere() || from.is_everywhere() || to.is_at(stream) && from.is_at(stream) {
         return device::any(stream, to, from);
     }
@@ -325,13 +337,13 @@ fn enqueue_line(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
 }
 
 /// Records the accesses of a copy that may have been enqueued.
-fn record(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) {
+fn record(guard: &mut AccessGuard<'_>, to: &Operand<'_>, from: &Operand<'_>) {
     from.tracked.after_read(guard);
     to.tracked.after_partial_write(guard);
 }
 
 /// Makes the guard's stream wait for the accesses that conflict with a copy.
-fn prepare(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) -> Result<()> {
+fn prepare(guard: &mut AccessGuard<'_>, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
     if !to.is_near(from) {
         peer::connect(to.stream().context(), from.stream().context())?;
     }

@@ -4,15 +4,15 @@ use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::sys::CUmemcpyAttributes;
 use curium_driver::{Function, Result, Stream, call};
 
-use super::{CopyOptions, End, peer, spanning, transfer};
+use super::{CopyOptions, Operand, peer, spanning, transfer};
 
 /// Enqueues a copy of `from` to `to`, which must have the same size, on `stream`.
 #[inline]
 pub(crate) fn copy(
     operation: &'static str,
     stream: &Stream,
-    to: End<'_>,
-    from: End<'_>,
+    to: Operand<'_>,
+    from: Operand<'_>,
 ) -> Result<()> {
     if to.bytes == 0 {
         return stream.expect_captured(operation, PASS_THE_SCOPE);
@@ -27,7 +27,9 @@ pub(crate) fn copy(
         if to.is_everywhere() || from.is_everywhere() {
             return any(stream, &to, &from);
         }
-        let (driver, raw, bytes) = (stream.driver(), stream.as_raw(), to.bytes);
+        let driver = stream.driver();
+        let raw = stream.as_raw();
+        let bytes = to.bytes;
         spanning::enqueue(stream, || {
             // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
             // accesses.
@@ -42,7 +44,7 @@ pub(crate) fn copy(
 }
 
 /// Enqueues a copy between operands on any device on `stream`, which has waited for conflicting accesses.
-pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+pub(crate) fn any(stream: &Stream, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
         // accesses.
@@ -59,26 +61,27 @@ pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
 pub(crate) fn copy_with(
     operation: &'static str,
     stream: &Stream,
-    (to, from): (End<'_>, End<'_>),
+    to: Operand<'_>,
+    from: Operand<'_>,
     options: CopyOptions,
 ) -> Result<()> {
-    let has = |function| stream.driver().has(function);
-    let knows = has(Function::cuMemcpyWithAttributesAsync) || has(Function::cuMemcpyBatchAsync_v2);
-    let is_here = to.is_at(stream) && from.is_at(stream);
-    if to.bytes == 0 || options == CopyOptions::new() || !knows || !is_here {
+    let is_single = stream.driver().has(Function::cuMemcpyWithAttributesAsync);
+    let takes_options = is_single || stream.driver().has(Function::cuMemcpyBatchAsync_v2);
+    let is_on_device = to.is_at(stream) && from.is_at(stream);
+    if to.bytes == 0 || options == CopyOptions::new() || !takes_options || !is_on_device {
         return copy(operation, stream, to, from);
     }
     let mut attributes = options.to_raw();
     let attributes = &raw mut attributes;
     transfer(operation, stream, &to, &from, || {
-        if has(Function::cuMemcpyWithAttributesAsync) {
+        if is_single {
             return spanning::enqueue(stream, || {
                 // SAFETY: as in `copy`; the attributes outlive the call and request stream order.
                 unsafe { with_attributes(stream, &to, &from, attributes) }
             });
         }
-        // SAFETY: as above.
-        unsafe { batch_of_one(stream, &to, &from, attributes) }
+        // SAFETY: as in `copy`; the attributes outlive the call and request stream order.
+        unsafe { single_copy_batch(stream, &to, &from, attributes) }
     })
 }
 
@@ -89,11 +92,14 @@ pub(crate) fn copy_with(
 /// Both operands are live on `stream`, which has waited for conflicting accesses, and the attributes are readable.
 unsafe fn with_attributes(
     stream: &Stream,
-    to: &End<'_>,
-    from: &End<'_>,
+    to: &Operand<'_>,
+    from: &Operand<'_>,
     attributes: *mut CUmemcpyAttributes,
 ) -> Result<()> {
-    let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
+    let bytes = to.bytes;
+    let to = to.address;
+    let from = from.address;
+    let raw = stream.as_raw();
     // SAFETY: the caller guarantees the operands and the attributes.
     unsafe {
         call!(
@@ -107,16 +113,22 @@ unsafe fn with_attributes(
 ///
 /// # Safety
 ///
-/// As for [`with_attributes`].
-unsafe fn batch_of_one(
+/// Both operands are live on `stream`, which has waited for conflicting accesses, and the attributes are readable.
+unsafe fn single_copy_batch(
     stream: &Stream,
-    to: &End<'_>,
-    from: &End<'_>,
+    to: &Operand<'_>,
+    from: &Operand<'_>,
     attributes: *mut CUmemcpyAttributes,
 ) -> Result<()> {
-    let (mut to, mut from, mut bytes, mut first, raw) =
-        (to.address, from.address, to.bytes, 0, stream.as_raw());
-    let (to, from, bytes, first) = (&raw mut to, &raw mut from, &raw mut bytes, &raw mut first);
+    let mut bytes = to.bytes;
+    let mut to = to.address;
+    let mut from = from.address;
+    let mut first = 0;
+    let raw = stream.as_raw();
+    let to = &raw mut to;
+    let from = &raw mut from;
+    let bytes = &raw mut bytes;
+    let first = &raw mut first;
     stream.context().entered(|driver| {
         // SAFETY: the caller guarantees the operands and the attributes, each array has one entry, and a context is
         // current.

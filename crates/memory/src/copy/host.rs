@@ -90,19 +90,19 @@ pub(crate) fn download<T: AnyBitPattern>(
     }
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern is a valid element.
-    let places = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };
+    let target_bytes = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };
     let access = |staging: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
         let mut guard = AccessGuard::new(staging)?;
         end.tracked.before_read(operation, &mut guard)?;
         let copied = copy();
-        // As above.
+        // A failed copy may have enqueued a part.
         if guard.holds_leases() {
             end.tracked.after_read(&mut guard);
         }
         copied
     };
     // SAFETY: the memory is live, has this many bytes, and is not written while it is borrowed.
-    if let Some(result) = unsafe { staging::download(stream, places, end.address, access) } {
+    if let Some(result) = unsafe { staging::download(stream, target_bytes, end.address, access) } {
         return result;
     }
     let mut guard = AccessGuard::blocking(stream)?;

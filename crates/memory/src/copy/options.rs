@@ -52,13 +52,10 @@ impl CopyOptions {
 
     /// Returns the raw CUDA value. The source access order is always stream order, which access tracking requires.
     pub(crate) fn to_raw(self) -> CUmemcpyAttributes {
-        let location = |place: Option<MemoryLocation>| {
-            place.map_or_else(CUmemLocation::default, MemoryLocation::to_raw)
-        };
         CUmemcpyAttributes {
             srcAccessOrder: CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
-            srcLocHint: location(self.source_location),
-            dstLocHint: location(self.target_location),
+            srcLocHint: raw_location(self.source_location),
+            dstLocHint: raw_location(self.target_location),
             flags: self.flags(),
         }
     }
@@ -70,4 +67,7 @@ impl CopyOptions {
             CUmemcpyFlags::CU_MEMCPY_FLAG_DEFAULT.0
         }
     }
+}
+fn raw_location(location: Option<MemoryLocation>) -> CUmemLocation {
+    location.map_or_else(CUmemLocation::default, MemoryLocation::to_raw)
 }

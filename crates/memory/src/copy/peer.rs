@@ -4,7 +4,7 @@ use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUresult};
 use curium_driver::{Context, Error, Result, Stream, call};
 
-use super::{End, transfer};
+use super::{Operand, transfer};
 use crate::{MemoryLocation, pointer_info};
 
 /// Enqueues a copy between devices on `stream`.
@@ -12,11 +12,12 @@ use crate::{MemoryLocation, pointer_info};
 pub(crate) fn copy(
     operation: &'static str,
     stream: &Stream,
-    to: End<'_>,
-    from: End<'_>,
+    to: Operand<'_>,
+    from: Operand<'_>,
 ) -> Result<()> {
     stream.expect_captured(operation, PASS_THE_SCOPE)?;
-    let (to_context, from_context) = (to.stream().context(), from.stream().context());
+    let to_context = to.stream().context();
+    let from_context = from.stream().context();
     connect(to_context, from_context)?;
     transfer(operation, stream, &to, &from, || {
         enqueue(stream, &to, &from)
@@ -24,12 +25,13 @@ pub(crate) fn copy(
 }
 
 /// Enqueues a copy between operands on any device on `stream`, which has waited for conflicting accesses.
-pub(super) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
-    let (to_context, from_context) = (
-        to.stream().context().as_raw(),
-        from.stream().context().as_raw(),
-    );
-    let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
+pub(super) fn enqueue(stream: &Stream, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
+    let to_context = to.stream().context().as_raw();
+    let from_context = from.stream().context().as_raw();
+    let bytes = to.bytes;
+    let to = to.address;
+    let from = from.address;
+    let raw = stream.as_raw();
     // SAFETY: both operands have this many bytes, belong to the given contexts, and are live on this stream, which has
     // waited for conflicting accesses.
     unsafe {
@@ -51,15 +53,17 @@ pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
 }
 
 /// Grants kernels on `stream` access to memory at `address` that belongs to `owner`, a stream of another device.
-pub(crate) fn give_access(
+pub(crate) fn enable_access(
     operation: &'static str,
     stream: &Stream,
     owner: &Stream,
     address: CUdeviceptr,
 ) -> Result<()> {
-    let (from, to) = (stream.device(), owner.device());
+    let from = stream.device();
+    let to = owner.device();
     if !from.can_access_peer(to)? {
-        let (from, to) = (from.as_raw(), to.as_raw());
+        let from = from.as_raw();
+        let to = to.as_raw();
         let reason = format!(
             "device {from} cannot use memory at {address:#x}, which is on device {to}: copy it"
         );

@@ -64,23 +64,22 @@ pub fn upload<T: NoUninit>(
     source: PinnedBuffer<T>,
     target: &mut impl AsDeviceSliceMut<Element = T>,
 ) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
+    const OPERATION: &str = "copy::upload";
     let target = target.as_device_slice_mut();
-    let (end, from, bytes) = (target.end(), source.as_ptr().cast(), source.byte_len());
-    Pending::begin(
-        ("copy::upload", UPLOAD),
-        stream,
-        (source.len(), target.len()),
-        (source, bytes),
-        |guard| {
-            end.tracked.before_write("copy::upload", guard)?;
-            // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
-            // keeps the host operand until the copy has completed.
-            unsafe { host::to_device(stream, end.address, from, bytes) }
-                .map_err(|error| end.explain(error))?;
-            end.tracked.after_partial_write(guard);
-            Ok(())
-        },
-    )
+    let end = target.end();
+    let from = source.as_ptr().cast();
+    let bytes = source.byte_len();
+    let checked = size::same_len(OPERATION, source.len(), target.len())
+        .and_then(|()| stream.refuse_capture(OPERATION, UPLOAD));
+    Pending::begin(stream, source, bytes, checked, |guard| {
+        end.tracked.before_write(OPERATION, guard)?;
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
+        // keeps the host operand until the copy has completed.
+        unsafe { host::to_device(stream, end.address, from, bytes) }
+            .map_err(|error| end.explain(error))?;
+        end.tracked.after_partial_write(guard);
+        Ok(())
+    })
 }
 
 /// Enqueues a copy of device memory to a pinned buffer of the same length on `stream`. Returns immediately. The
@@ -98,23 +97,22 @@ pub fn download<T: AnyBitPattern>(
     source: &impl AsDeviceSlice<Element = T>,
     mut target: PinnedBuffer<T>,
 ) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
+    const OPERATION: &str = "copy::download";
     let source = source.as_device_slice();
-    let (end, to, bytes) = (source.end(), target.as_mut_ptr().cast(), target.byte_len());
-    Pending::begin(
-        ("copy::download", READ_LATER),
-        stream,
-        (target.len(), source.len()),
-        (target, bytes),
-        |guard| {
-            end.tracked.before_read("copy::download", guard)?;
-            // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
-            // valid element, and the returned value keeps the host operand until the copy has completed.
-            unsafe { host::to_host(stream, to, end.address, bytes) }
-                .map_err(|error| end.explain(error))?;
-            end.tracked.after_read(guard);
-            Ok(())
-        },
-    )
+    let end = source.end();
+    let to = target.as_mut_ptr().cast();
+    let bytes = target.byte_len();
+    let checked = size::same_len(OPERATION, target.len(), source.len())
+        .and_then(|()| stream.refuse_capture(OPERATION, READ_LATER));
+    Pending::begin(stream, target, bytes, checked, |guard| {
+        end.tracked.before_read(OPERATION, guard)?;
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
+        // valid element, and the returned value keeps the host operand until the copy has completed.
+        unsafe { host::to_host(stream, to, end.address, bytes) }
+            .map_err(|error| end.explain(error))?;
+        end.tracked.after_read(guard);
+        Ok(())
+    })
 }
 
 impl<B> Pending<B> {
@@ -169,16 +167,15 @@ impl<B> Pending<B> {
         self.event.is_finished()
     }
 
-    /// Enqueues a copy on `stream` with `enqueue`, after checking that the lengths are equal.
+    /// Enqueues a copy on `stream` with `enqueue`, unless a check has failed.
     fn begin(
-        (operation, instead): (&'static str, &str),
         stream: &Stream,
-        (own, other): (usize, usize),
-        (host, bytes): (B, usize),
+        host: B,
+        bytes: usize,
+        checked: Result<()>,
         enqueue: impl FnOnce(&mut AccessGuard<'_>) -> Result<()>,
     ) -> Result<Self, Returned<B>> {
-        let prepared = size::same_len(operation, own, other)
-            .and_then(|()| stream.refuse_capture(operation, instead))
+        let prepared = checked
             .and_then(|()| stream.pooled_event())
             .and_then(|event| enqueue(&mut AccessGuard::new(stream)?).map(|()| event));
         let event = match prepared {

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUdeviceptr,
-    CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1,
+    CUextent3D, CUmemLocation, CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1,
     CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, CUmemcpy3DOperandType, CUmemorytype,
 };
 use curium_driver::{Error, Function, Result, Stream, call};
@@ -14,7 +14,7 @@ use super::{CopyOptions, peer, spanning, transfer};
 
 /// A pitched layout in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct PitchedLayout {
     /// The width of a row in bytes.
     pub(crate) width: usize,
     pub(crate) height: usize,
@@ -27,19 +27,23 @@ pub(crate) struct Place {
 
 /// A pitched operand in device-accessible memory.
 #[derive(Clone, Copy)]
-pub(crate) struct End<'a> {
-    pub(crate) end: super::End<'a>,
-    pub(crate) place: Place,
+pub(crate) struct PitchedOperand<'a> {
+    pub(crate) end: super::Operand<'a>,
+    pub(crate) layout: PitchedLayout,
 }
 
-/// An operand of the driver's parameters.
+/// The memory of an operand, as the driver's parameters describe it.
 #[derive(Clone, Copy)]
 enum Side {
     Device(CUdeviceptr),
     Host(*mut c_void),
 }
 
-impl Place {
+impl PitchedLayout {
+    fn extent(&self) -> [usize; 3] {
+        [self.width, self.height, self.depth]
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
@@ -53,6 +57,22 @@ impl Place {
             .checked_mul(self.layer)?
             .checked_add(self.height - 1)?;
         rows.checked_mul(self.pitch)?.checked_add(self.width)
+    }
+}
+
+/// An operand of the driver's parameters.
+#[derive(Clone, Copy)]
+struct RawOperand<'a> {
+    side: Side,
+    layout: &'a PitchedLayout,
+}
+
+impl<'a> RawOperand<'a> {
+    fn device(operand: &'a PitchedOperand<'_>) -> Self {
+        Self {
+            side: Side::Device(operand.end.address),
+            layout: &operand.layout,
+        }
     }
 }
 
@@ -85,12 +105,12 @@ impl Side {
 pub(crate) fn copy(
     operation: &'static str,
     stream: &Stream,
-    to: &End<'_>,
-    from: &End<'_>,
+    to: &PitchedOperand<'_>,
+    from: &PitchedOperand<'_>,
 ) -> Result<()> {
-    same_extent(operation, &to.place, &from.place)?;
+    same_extent(operation, &to.layout, &from.layout)?;
     stream.expect_captured(operation, PASS_THE_SCOPE)?;
-    if to.place.is_empty() {
+    if to.layout.is_empty() {
         return Ok(());
     }
     if !to.end.is_near(&from.end) {
@@ -105,18 +125,20 @@ pub(crate) fn copy(
 pub(crate) fn copy_with(
     name: &'static str,
     stream: &Stream,
-    (to, from): (&End<'_>, &End<'_>),
+    to: &PitchedOperand<'_>,
+    from: &PitchedOperand<'_>,
     options: CopyOptions,
 ) -> Result<()> {
-    same_extent(name, &to.place, &from.place)?;
+    same_extent(name, &to.layout, &from.layout)?;
     let is_single = stream.driver().has(Function::cuMemcpy3DWithAttributesAsync);
     // The legacy default stream does not support batches.
-    let is_known = is_single || takes_batches(stream);
-    let is_here = to.end.is_at(stream) && from.end.is_at(stream);
-    if to.place.is_empty() || options == CopyOptions::new() || !is_known || !is_here {
+    let takes_options = is_single || takes_batches(stream);
+    let is_on_device = to.end.is_at(stream) && from.end.is_at(stream);
+    if to.layout.is_empty() || options == CopyOptions::new() || !takes_options || !is_on_device {
         return copy(name, stream, to, from);
     }
-    let (mut single, raw) = (operation(to, from, options), stream.as_raw());
+    let mut single = operation(to, from, options);
+    let raw = stream.as_raw();
     let single = &raw mut single;
     transfer(name, stream, &to.end, &from.end, || {
         stream.context().entered(|driver| {
@@ -125,7 +147,8 @@ pub(crate) fn copy_with(
                 // conflicting accesses, and a context is current.
                 return unsafe { call!(driver, cuMemcpy3DWithAttributesAsync(single, 0, raw)) };
             }
-            // SAFETY: as above, and the array has one entry.
+            // SAFETY: the operation is readable, both operands are live on this stream, which has waited for
+            // conflicting accesses, a context is current, and the array has one entry.
             unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(1, single, 0, raw)) }
         })
     })
@@ -139,8 +162,11 @@ pub(crate) fn takes_batches(stream: &Stream) -> bool {
 }
 
 /// Enqueues a copy on `stream`, which has waited for conflicting accesses.
-pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
-    let sides = (Side::Device(to.end.address), Side::Device(from.end.address));
+pub(crate) fn enqueue(
+    stream: &Stream,
+    to: &PitchedOperand<'_>,
+    from: &PitchedOperand<'_>,
+) -> Result<()> {
     // A pitched copy of another device's memory without its context is an invalid value, or crashes the process if no
     // context is current.
     let is_reached = to.end.is_at(stream) && from.end.is_at(stream);
@@ -148,7 +174,7 @@ pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<(
         return between_devices(stream, to, from);
     }
     // SAFETY: both operands are checked to be in bounds, and are live on this stream.
-    unsafe { put(stream, (sides.0, &to.place), (sides.1, &from.place)) }
+    unsafe { enqueue_on_device(stream, RawOperand::device(to), RawOperand::device(from)) }
 }
 
 /// Enqueues a copy from the host on `stream`.
@@ -159,14 +185,17 @@ pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<(
 /// the accesses that conflict with writing `to`.
 pub(crate) unsafe fn from_host(
     stream: &Stream,
-    to: &End<'_>,
+    to: &PitchedOperand<'_>,
     from: *const c_void,
-    place: &Place,
+    layout: &PitchedLayout,
 ) -> Result<()> {
-    let (target, source) = (Side::Device(to.end.address), Side::Host(from.cast_mut()));
-    let result = at_home(stream, &to.end, || {
+    let source = RawOperand {
+        side: Side::Host(from.cast_mut()),
+        layout,
+    };
+    let result = with_context_for(stream, &to.end, || {
         // SAFETY: the caller guarantees the host operand, and the other was checked.
-        unsafe { put(stream, (target, &to.place), (source, place)) }
+        unsafe { enqueue_on_device(stream, RawOperand::device(to), source) }
     });
     result.map_err(|error| to.end.explain(error))
 }
@@ -180,29 +209,31 @@ pub(crate) unsafe fn from_host(
 pub(crate) unsafe fn to_host(
     stream: &Stream,
     to: *mut c_void,
-    place: &Place,
-    from: &End<'_>,
+    layout: &PitchedLayout,
+    from: &PitchedOperand<'_>,
 ) -> Result<()> {
-    let result = at_home(stream, &from.end, || {
+    let target = RawOperand {
+        side: Side::Host(to),
+        layout,
+    };
+    let result = with_context_for(stream, &from.end, || {
         // SAFETY: the caller guarantees the host operand, and the other was checked.
-        unsafe {
-            put(
-                stream,
-                (Side::Host(to), place),
-                (Side::Device(from.end.address), &from.place),
-            )
-        }
+        unsafe { enqueue_on_device(stream, target, RawOperand::device(from)) }
     });
     result.map_err(|error| from.end.explain(error))
 }
 
 /// Enqueues a copy on `stream`. Makes its context current if the memory is on another device, since drivers otherwise
 /// crash the process.
-fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<()>) -> Result<()> {
+fn with_context_for(
+    stream: &Stream,
+    end: &super::Operand<'_>,
+    enqueue: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     if end.is_at(stream) {
-        put()
+        enqueue()
     } else {
-        stream.context().entered(|_| put())
+        stream.context().entered(|_| enqueue())
     }
 }
 
@@ -211,13 +242,13 @@ fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<(
 /// # Safety
 ///
 /// Both operands are in bounds, and are live until the copy has completed.
-unsafe fn put(
+unsafe fn enqueue_on_device(
     stream: &Stream,
-    (to, target): (Side, &Place),
-    (from, source): (Side, &Place),
+    to: RawOperand<'_>,
+    from: RawOperand<'_>,
 ) -> Result<()> {
-    if target.depth == 1 {
-        let copy = two_dimensional((to, target), (from, source));
+    if to.layout.depth == 1 {
+        let copy = two_dimensional(to, from);
         return spanning::enqueue(stream, || {
             // SAFETY: the caller guarantees both operands.
             unsafe {
@@ -228,7 +259,7 @@ unsafe fn put(
             }
         });
     }
-    let copy = three_dimensional((to, target), (from, source));
+    let copy = three_dimensional(to, from);
     spanning::enqueue(stream, || {
         // SAFETY: the caller guarantees both operands.
         unsafe {
@@ -240,59 +271,60 @@ unsafe fn put(
     })
 }
 
-fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY2D {
+fn two_dimensional(to: RawOperand<'_>, from: RawOperand<'_>) -> CUDA_MEMCPY2D {
     CUDA_MEMCPY2D {
-        srcMemoryType: from.kind(),
-        srcHost: from.host(),
-        srcDevice: from.device(),
-        srcPitch: source.pitch,
-        dstMemoryType: to.kind(),
-        dstHost: to.host(),
-        dstDevice: to.device(),
-        dstPitch: target.pitch,
-        WidthInBytes: target.width,
-        Height: target.height,
+        srcMemoryType: from.side.kind(),
+        srcHost: from.side.host(),
+        srcDevice: from.side.device(),
+        srcPitch: from.layout.pitch,
+        dstMemoryType: to.side.kind(),
+        dstHost: to.side.host(),
+        dstDevice: to.side.device(),
+        dstPitch: to.layout.pitch,
+        WidthInBytes: to.layout.width,
+        Height: to.layout.height,
         ..CUDA_MEMCPY2D::default()
     }
 }
 
-fn three_dimensional(
-    (to, target): (Side, &Place),
-    (from, source): (Side, &Place),
-) -> CUDA_MEMCPY3D {
+fn three_dimensional(to: RawOperand<'_>, from: RawOperand<'_>) -> CUDA_MEMCPY3D {
     CUDA_MEMCPY3D {
-        srcMemoryType: from.kind(),
-        srcHost: from.host(),
-        srcDevice: from.device(),
-        srcPitch: source.pitch,
-        srcHeight: source.layer,
-        dstMemoryType: to.kind(),
-        dstHost: to.host(),
-        dstDevice: to.device(),
-        dstPitch: target.pitch,
-        dstHeight: target.layer,
-        WidthInBytes: target.width,
-        Height: target.height,
-        Depth: target.depth,
+        srcMemoryType: from.side.kind(),
+        srcHost: from.side.host(),
+        srcDevice: from.side.device(),
+        srcPitch: from.layout.pitch,
+        srcHeight: from.layout.layer,
+        dstMemoryType: to.side.kind(),
+        dstHost: to.side.host(),
+        dstDevice: to.side.device(),
+        dstPitch: to.layout.pitch,
+        dstHeight: to.layout.layer,
+        WidthInBytes: to.layout.width,
+        Height: to.layout.height,
+        Depth: to.layout.depth,
         ..CUDA_MEMCPY3D::default()
     }
 }
 
-fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+fn between_devices(
+    stream: &Stream,
+    to: &PitchedOperand<'_>,
+    from: &PitchedOperand<'_>,
+) -> Result<()> {
     let copy = CUDA_MEMCPY3D_PEER {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
         srcDevice: from.end.address,
         srcContext: from.end.stream().context().as_raw(),
-        srcPitch: from.place.pitch,
-        srcHeight: from.place.layer,
+        srcPitch: from.layout.pitch,
+        srcHeight: from.layout.layer,
         dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
         dstDevice: to.end.address,
         dstContext: to.end.stream().context().as_raw(),
-        dstPitch: to.place.pitch,
-        dstHeight: to.place.layer,
-        WidthInBytes: to.place.width,
-        Height: to.place.height,
-        Depth: to.place.depth,
+        dstPitch: to.layout.pitch,
+        dstHeight: to.layout.layer,
+        WidthInBytes: to.layout.width,
+        Height: to.layout.height,
+        Depth: to.layout.depth,
         ..CUDA_MEMCPY3D_PEER::default()
     };
     // SAFETY: both operands are checked to be in bounds, belong to the given contexts, and are live on this stream.
@@ -306,46 +338,52 @@ fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> 
 
 /// Converts the copy to an operation of a batch.
 pub(crate) fn operation(
-    to: &End<'_>,
-    from: &End<'_>,
+    to: &PitchedOperand<'_>,
+    from: &PitchedOperand<'_>,
     options: CopyOptions,
 ) -> CUDA_MEMCPY3D_BATCH_OP {
     let hints = options.to_raw();
-    let operand = |end: &End<'_>, hint| CUmemcpy3DOperand {
-        type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER,
-        op: CUmemcpy3DOperand_st__bindgen_ty_1 {
-            ptr: CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
-                ptr: end.end.address,
-                rowLength: end.place.pitch,
-                layerHeight: end.place.layer,
-                locHint: hint,
-            },
-        },
-    };
     CUDA_MEMCPY3D_BATCH_OP {
-        src: operand(from, hints.srcLocHint),
-        dst: operand(to, hints.dstLocHint),
+        src: raw_operand(from, hints.srcLocHint),
+        dst: raw_operand(to, hints.dstLocHint),
         extent: CUextent3D {
-            width: to.place.width,
-            height: to.place.height,
-            depth: to.place.depth,
+            width: to.layout.width,
+            height: to.layout.height,
+            depth: to.layout.depth,
         },
         srcAccessOrder: hints.srcAccessOrder,
         flags: hints.flags,
     }
 }
 
+fn raw_operand(operand: &PitchedOperand<'_>, hint: CUmemLocation) -> CUmemcpy3DOperand {
+    CUmemcpy3DOperand {
+        type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER,
+        op: CUmemcpy3DOperand_st__bindgen_ty_1 {
+            ptr: CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
+                ptr: operand.end.address,
+                rowLength: operand.layout.pitch,
+                layerHeight: operand.layout.layer,
+                locHint: hint,
+            },
+        },
+    }
+}
+
 /// Returns an error unless both operands have the same extent.
-pub(crate) fn same_extent(operation: &'static str, one: &Place, other: &Place) -> Result<()> {
-    let extent = |place: &Place| (place.width, place.height, place.depth);
-    if extent(one) == extent(other) {
+pub(crate) fn same_extent(
+    operation: &'static str,
+    one: &PitchedLayout,
+    other: &PitchedLayout,
+) -> Result<()> {
+    if one.extent() == other.extent() {
         return Ok(());
     }
-    let text = |place: &Place| format!("{} × {} × {}", place.width, place.height, place.depth);
+    let [width, height, depth] = one.extent();
+    let [other_width, other_height, other_depth] = other.extent();
     let reason = format!(
-        "extent mismatch ({} and {} bytes, rows and layers)",
-        text(one),
-        text(other)
+        "extent mismatch ({width} × {height} × {depth} and \
+         {other_width} × {other_height} × {other_depth} bytes, rows and layers)"
     );
     Err(Error::argument(operation, reason))
 }

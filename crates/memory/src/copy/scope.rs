@@ -37,7 +37,8 @@ struct Waiter<'env> {
 /// use curium_memory::{DeviceBuffer, copy};
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
-/// let (first, second) = ([1_u32, 2], [3_u32, 4]);
+/// let first = [1_u32, 2];
+/// let second = [3_u32, 4];
 /// let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
 /// let mut result = [0; 4];
 /// copy::copy_scope(&stream, |scope| {

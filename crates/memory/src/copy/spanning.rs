@@ -5,11 +5,11 @@ use curium_driver::{Result, Stream};
 
 /// Enqueues a copy or a fill on `stream`. Drivers reject ranges that span several mappings as invalid values if no
 /// context is current, so a failed call is repeated with the stream's context current.
-pub(crate) fn enqueue(stream: &Stream, put: impl Fn() -> Result<()>) -> Result<()> {
-    let result = put();
+pub(crate) fn enqueue(stream: &Stream, enqueue: impl Fn() -> Result<()>) -> Result<()> {
+    let result = enqueue();
     match &result {
         Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => {
-            stream.context().entered(|_| put())
+            stream.context().entered(|_| enqueue())
         }
         _ => result,
     }

@@ -66,7 +66,7 @@ impl<T> DeviceBuffer<T> {
     where
         T: NoUninit,
     {
-        Self::allocate_filled("DeviceBuffer::filled", stream, (len, value), StreamOrdered)
+        Self::allocate_filled("DeviceBuffer::filled", stream, len, value, StreamOrdered)
     }
 
     /// Allocates a buffer on `stream` and copies `source` to it. Waits until the copy has completed.
@@ -150,7 +150,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: NoUninit,
     {
-        Self::allocate_filled("DeviceBuffer::filled_in", stream, (len, value), resource)
+        Self::allocate_filled("DeviceBuffer::filled_in", stream, len, value, resource)
     }
 
     /// Allocates like [`DeviceBuffer::from_slice`], with memory from `resource`.
@@ -230,7 +230,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     fn allocate_filled(
         operation: &'static str,
         stream: &Stream,
-        (len, value): (usize, T),
+        len: usize,
+        value: T,
         resource: R,
     ) -> Result<Self>
     where
@@ -257,7 +258,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             stream.expect_captured(operation, ALLOCATE)?;
         }
         let pointer = if stream.is_created_by_capture() {
-            allocate_captured(operation, &resource, stream, (bytes, Self::ALIGNMENT))?
+            allocate_captured(operation, &resource, stream, bytes, Self::ALIGNMENT)?
         } else {
             resource
                 .allocate(stream, bytes, Self::ALIGNMENT)
@@ -281,7 +282,8 @@ fn allocate_captured<R: Resource>(
     operation: &'static str,
     resource: &R,
     stream: &Stream,
-    (bytes, alignment): (usize, usize),
+    bytes: usize,
+    alignment: usize,
 ) -> Result<DevicePointer<u8>> {
     let guard = AccessGuard::new(stream)?;
     if !guard.is_captured() || !resource.allocates_in_graphs() {

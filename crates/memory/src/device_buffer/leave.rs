@@ -14,8 +14,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         if self.stream().is_created_by_capture() {
             return self.leave_to_scope();
         }
-        let (stream, pointer, bytes) =
-            (self.stream().clone(), self.pointer.cast(), self.byte_len());
+        let stream = self.stream().clone();
+        let pointer = self.pointer.cast();
+        let bytes = self.byte_len();
         if let Some(resource) = self.resource.detached() {
             let end = move |accesses| {
                 // SAFETY: the memory came from this resource or one that shares its state, and the closure runs once, when the address is
@@ -25,7 +26,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
                         &resource,
                         &stream,
                         &accesses,
-                        (pointer, bytes, Self::ALIGNMENT),
+                        pointer,
+                        bytes,
+                        Self::ALIGNMENT,
                     )
                 };
                 if let Err(error) = freed {
@@ -43,7 +46,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
                     &self.resource,
                     &stream,
                     accesses,
-                    (pointer, bytes, Self::ALIGNMENT),
+                    pointer,
+                    bytes,
+                    Self::ALIGNMENT,
                 )
             }?;
         }
@@ -53,8 +58,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 
     /// Frees memory allocated in a capture: with a node if the capture is still active, otherwise when its graph ends.
     fn leave_to_scope(&mut self) -> Result<()> {
-        let (stream, pointer, bytes) =
-            (self.stream().clone(), self.pointer.cast(), self.byte_len());
+        let stream = self.stream().clone();
+        let pointer = self.pointer.cast();
+        let bytes = self.byte_len();
         let mut guard = AccessGuard::new(&stream)?;
         // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it, or registered again.
         let is_ours = self.tracked.exclusive().before_write(&mut guard).is_ok()
@@ -87,7 +93,9 @@ unsafe fn end<R: Resource + ?Sized>(
     resource: &R,
     stream: &Stream,
     accesses: &Accesses,
-    (pointer, bytes, alignment): (DevicePointer<u8>, usize, usize),
+    pointer: DevicePointer<u8>,
+    bytes: usize,
+    alignment: usize,
 ) -> Result<()> {
     // The same fallback as for buffers that no graph leases.
     let waited = accesses.before_free(stream);

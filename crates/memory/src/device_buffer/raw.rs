@@ -87,7 +87,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
         let tracked = unsafe { ptr::read(&raw const buffer.tracked) };
-        // SAFETY: as above.
+        // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
         let resource = unsafe { ptr::read(&raw const buffer.resource) };
         (buffer.pointer, buffer.len, tracked, resource)
     }

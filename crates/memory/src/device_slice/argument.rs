@@ -89,7 +89,8 @@ unsafe impl<T> Argument<&mut [T]> for WholeMut<'_, T> {
 unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
-        let (address, tracked) = (self.as_pointer().as_raw(), self.tracked());
+        let address = self.as_pointer().as_raw();
+        let tracked = self.tracked();
         tracked.before_kernel_read(guard, address)?;
         Ok(address)
     }
@@ -106,7 +107,8 @@ unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
 unsafe impl<T> Argument<&mut [T]> for DeviceSliceMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
-        let (address, tracked) = (self.as_pointer().as_raw(), self.tracked());
+        let address = self.as_pointer().as_raw();
+        let tracked = self.tracked();
         tracked.before_kernel_write(guard, address)?;
         Ok(address)
     }

@@ -9,29 +9,29 @@ use super::{DeviceSlice, DeviceSliceMut};
 /// An iterator over chunks of a view. Returned by [`DeviceSlice::chunks`].
 #[derive(Debug)]
 pub struct DeviceChunks<'a, T> {
-    rest: DeviceSlice<'a, T>,
+    remaining: DeviceSlice<'a, T>,
     len: usize,
 }
 
 /// An iterator over mutable chunks of a view. Returned by [`DeviceSliceMut::chunks`].
 #[derive(Debug)]
 pub struct DeviceChunksMut<'a, T> {
-    rest: Option<DeviceSliceMut<'a, T>>,
+    remaining: Option<DeviceSliceMut<'a, T>>,
     len: usize,
 }
 
 impl<'a, T> DeviceChunks<'a, T> {
-    pub(super) fn new(rest: DeviceSlice<'a, T>, len: usize) -> Result<Self> {
+    pub(super) fn new(remaining: DeviceSlice<'a, T>, len: usize) -> Result<Self> {
         not_zero("DeviceSlice::chunks", len)?;
-        Ok(Self { rest, len })
+        Ok(Self { remaining, len })
     }
 }
 
 impl<'a, T> DeviceChunksMut<'a, T> {
-    pub(super) fn new(rest: DeviceSliceMut<'a, T>, len: usize) -> Result<Self> {
+    pub(super) fn new(remaining: DeviceSliceMut<'a, T>, len: usize) -> Result<Self> {
         not_zero("DeviceSliceMut::chunks", len)?;
         Ok(Self {
-            rest: Some(rest),
+            remaining: Some(remaining),
             len,
         })
     }
@@ -41,17 +41,20 @@ impl<'a, T> Iterator for DeviceChunks<'a, T> {
     type Item = DeviceSlice<'a, T>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
+        if self.remaining.is_empty() {
             return None;
         }
         // `middle` is within the view.
-        let (part, rest) = self.rest.split_at(self.len.min(self.rest.len())).ok()?;
-        self.rest = rest;
+        let (part, remaining) = self
+            .remaining
+            .split_at(self.len.min(self.remaining.len()))
+            .ok()?;
+        self.remaining = remaining;
         Some(part)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.rest.len().div_ceil(self.len);
+        let count = self.remaining.len().div_ceil(self.len);
         (count, Some(count))
     }
 }
@@ -60,17 +63,20 @@ impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
     type Item = DeviceSliceMut<'a, T>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = self.rest.take().filter(|rest| !rest.is_empty())?;
-        let middle = self.len.min(rest.len());
+        let remaining = self
+            .remaining
+            .take()
+            .filter(|remaining| !remaining.is_empty())?;
+        let middle = self.len.min(remaining.len());
         // `middle` is within the view.
-        let (part, rest) = rest.split_at(middle).ok()?;
-        self.rest = Some(rest);
+        let (part, remaining) = remaining.split_at(middle).ok()?;
+        self.remaining = Some(remaining);
         Some(part)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let count = self
-            .rest
+            .remaining
             .as_ref()
             .map_or(0, DeviceSliceMut::len)
             .div_ceil(self.len);

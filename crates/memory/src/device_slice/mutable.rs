@@ -106,12 +106,12 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// An argument error if `middle` is greater than the length.
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSliceMut::split_at", self.len, middle)?;
-        let rest = Self::new(
+        let tail = Self::new(
             self.pointer.wrapping_add(middle),
             self.len - middle,
             self.tracked,
         );
-        Ok((Self::new(self.pointer, middle, self.tracked), rest))
+        Ok((Self::new(self.pointer, middle, self.tracked), tail))
     }
 
     /// Returns an iterator over mutable chunks of `len` elements. The last chunk may be shorter. To keep this view,
@@ -299,7 +299,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         device::copy_with(
             "DeviceSliceMut::copy_from_device_with",
             stream,
-            (self.end(), source.end()),
+            self.end(),
+            source.end(),
             options,
         )
     }
@@ -385,14 +386,14 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 
     /// Consumes the view as a copy operand.
     #[inline]
-    pub(crate) fn into_end(self) -> copy::End<'a> {
+    pub(crate) fn into_end(self) -> copy::Operand<'a> {
         self.end()
     }
 
     /// Returns the view as a copy operand; the view stays borrowed.
     #[inline]
-    pub(crate) fn end(&self) -> copy::End<'a> {
-        copy::End {
+    pub(crate) fn end(&self) -> copy::Operand<'a> {
+        copy::Operand {
             address: self.pointer.as_raw(),
             bytes: self.byte_len(),
             tracked: self.tracked,

@@ -67,7 +67,9 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 
 /// Returns the number of elements of type `U` in these bytes.
 fn elements<U>(operation: &'static str, pointer: DevicePointer<u8>, bytes: usize) -> Result<usize> {
-    let (name, size, align) = (std::any::type_name::<U>(), size_of::<U>(), align_of::<U>());
+    let name = std::any::type_name::<U>();
+    let size = size_of::<U>();
+    let align = align_of::<U>();
     if size == 0 {
         return Err(Error::argument(
             operation,

@@ -18,14 +18,15 @@ impl<T> DeviceVec<T> {
         self.stream()
             .driver()
             .expect_same(device.driver(), OPERATION)?;
-        let own = self.stream().device();
-        if own.as_raw() == device.as_raw() || self.segments.is_reached_by(device) {
+        let owner = self.stream().device();
+        if owner.as_raw() == device.as_raw() || self.segments.is_reached_by(device) {
             return Ok(());
         }
-        if !device.can_access_peer(own)? {
-            let (own, other) = (own.as_raw(), device.as_raw());
+        if !device.can_access_peer(owner)? {
+            let owner = owner.as_raw();
+            let other = device.as_raw();
             let reason =
-                format!("device {other} cannot use memory on device {own}: copy the elements");
+                format!("device {other} cannot use memory on device {owner}: copy the elements");
             return Err(Error::argument(OPERATION, reason));
         }
         self.segments.allow(device)?;

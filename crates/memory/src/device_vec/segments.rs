@@ -132,10 +132,8 @@ impl Segments {
 
     /// Leaks the memory and its addresses, and returns the number of allocations and bytes.
     pub(super) fn leak(&mut self) -> LeakedMemory {
-        let (mappings, mapped) = (
-            std::mem::take(&mut self.mappings),
-            std::mem::take(&mut self.mapped),
-        );
+        let mappings = std::mem::take(&mut self.mappings);
+        let mapped = std::mem::take(&mut self.mapped);
         let leaked = LeakedMemory::new(mappings.len() as u64, mapped as u64);
         std::mem::forget(mappings);
         leaked

@@ -82,25 +82,28 @@ impl FromStr for AllocationLog {
 
     fn from_str(text: &str) -> Result<Self, ParseLogError> {
         let mut lines = text.lines().enumerate();
-        let wrong = |line: usize, reason: String| ParseLogError {
-            line: line + 1,
-            reason,
-        };
         match lines.next() {
             Some((_, AllocationEvent::HEADER)) => {}
             first => {
-                let found = first.map_or("nothing", |(_, line)| line);
+                let line = first.map_or("nothing", |(_, line)| line);
                 let expected = AllocationEvent::HEADER;
-                return Err(wrong(
-                    0,
-                    format!("expected the header {expected:?}, found {found:?}"),
-                ));
+                return Err(ParseLogError {
+                    line: 1,
+                    reason: format!("expected the header {expected:?}, found {line:?}"),
+                });
             }
         }
-        let filled = lines.filter(|(_, line)| !line.trim().is_empty());
-        let events =
-            filled.map(|(number, line)| line.parse().map_err(|reason| wrong(number, reason)));
-        events.collect::<Result<_, _>>().map(Self::new)
+        let mut events = Vec::new();
+        for (index, line) in lines {
+            if line.trim().is_empty() {
+                continue;
+            }
+            events.push(line.parse().map_err(|reason| ParseLogError {
+                line: index + 1,
+                reason,
+            })?);
+        }
+        Ok(Self::new(events))
     }
 }
 

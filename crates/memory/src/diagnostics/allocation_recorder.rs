@@ -126,7 +126,8 @@ impl<R: Resource> AllocationRecorder<R> {
             .segment_changes(0)
             .last()
             .map_or(0, |change| change.number + 1);
-        let (changes, lost) = (AtomicU64::new(next), AtomicU64::new(0));
+        let changes = AtomicU64::new(next);
+        let lost = AtomicU64::new(0);
         Self {
             inner,
             sink: Mutex::new(sink),
@@ -179,7 +180,9 @@ impl<R: Resource> AllocationRecorder<R> {
                 address,
                 bytes,
             } = *change;
-            let (bytes, alignment, stream) = (usize::try_from(bytes).unwrap_or(usize::MAX), 1, 0);
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let alignment = 1;
+            let stream = 0;
             self.push(
                 sink,
                 AllocationEvent {

@@ -120,18 +120,19 @@ impl Snapshot {
     }
 
     fn write_segment(&self, pickle: &mut Pickle, segment: &layout::Segment) {
-        let in_use = || segment.blocks.iter().filter(|block| block.is_live);
-        let allocated: u64 = in_use().map(|block| block.size).sum();
+        let mut allocated = 0;
+        let mut requested = 0;
+        for block in segment.blocks.iter().filter(|block| block.is_live) {
+            allocated += block.size;
+            requested += block.requested;
+        }
         pickle.dictionary(|pickle| {
             pickle.entry("device", self.device as u64);
             pickle.entry("address", segment.span.start);
             pickle.entry("total_size", segment.span.length());
             pickle.entry("allocated_size", allocated);
             pickle.entry("active_size", allocated);
-            pickle.entry(
-                "requested_size",
-                in_use().map(|block| block.requested).sum(),
-            );
+            pickle.entry("requested_size", requested);
             pickle.entry(
                 "stream",
                 segment

@@ -14,22 +14,22 @@ use curium_driver::{Error, Result};
 /// # Errors
 ///
 /// The error of `import`; an argument error of `operation` if the process has no descriptors left.
-pub(super) fn give<T>(
+pub(super) fn import_with_duplicate<T>(
     operation: &'static str,
     descriptor: OwnedFd,
     import: impl FnOnce(RawFd) -> Result<T>,
 ) -> Result<T> {
-    let refuse = |error| {
+    let duplicate = descriptor.try_clone().map_err(|error| {
         Error::argument(
             operation,
             format!("the descriptor cannot be duplicated ({error})"),
         )
-    };
-    let given = descriptor.try_clone().map_err(refuse)?.into_raw_fd();
-    let imported = import(given);
-    if imported.is_err() && is_duplicate(&descriptor, given) {
+    })?;
+    let duplicate = duplicate.into_raw_fd();
+    let imported = import(duplicate);
+    if imported.is_err() && is_duplicate(&descriptor, duplicate) {
         // SAFETY: it is still the duplicate, which the driver has not closed.
-        drop(unsafe { OwnedFd::from_raw_fd(given) });
+        drop(unsafe { OwnedFd::from_raw_fd(duplicate) });
     }
     drop(descriptor);
     imported
@@ -41,7 +41,8 @@ fn is_duplicate(descriptor: &OwnedFd, other: RawFd) -> bool {
     // The arguments are integers of this width.
     const KCMP_FILE: c_long = 0;
     let process = std::process::id() as c_long;
-    let (one, other) = (c_long::from(descriptor.as_raw_fd()), c_long::from(other));
+    let one = c_long::from(descriptor.as_raw_fd());
+    let other = c_long::from(other);
     // SAFETY: the call compares two descriptors and accesses no memory.
     COMPARE.is_some_and(
         |number| unsafe { syscall(number, process, process, KCMP_FILE, one, other) } == 0,
@@ -70,13 +71,14 @@ mod tests {
 
     /// Returns the number of descriptors of this process for the file.
     fn descriptors(file: &File) -> usize {
-        let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-        let wanted = identity(file.metadata().expect("the file is open"));
+        let wanted = file.metadata().expect("the file is open");
         let open = fs::read_dir("/proc/self/fd")
             .expect("the system lists them")
             .flatten();
         open.filter(|entry| {
-            fs::metadata(entry.path()).is_ok_and(|metadata| identity(metadata) == wanted)
+            fs::metadata(entry.path()).is_ok_and(|metadata| {
+                metadata.dev() == wanted.dev() && metadata.ino() == wanted.ino()
+            })
         })
         .count()
     }
@@ -95,7 +97,7 @@ mod tests {
         fs::remove_file(&path).expect("the test owns the file");
         for closes in [false, true] {
             let descriptor = OwnedFd::from(file.try_clone().expect("there are descriptors"));
-            let given = give("import", descriptor, |number| {
+            let duplicate = import_with_duplicate("import", descriptor, |number| {
                 assert_eq!(descriptors(&file), 3);
                 if closes {
                     // SAFETY: the descriptor was passed on, as to a driver.
@@ -103,7 +105,7 @@ mod tests {
                 }
                 Err::<(), _>(failure())
             });
-            given.expect_err("it fails");
+            duplicate.expect_err("it fails");
             assert_eq!(descriptors(&file), 1, "closed by the driver: {closes}");
         }
     }
@@ -123,7 +125,7 @@ mod tests {
     fn descriptor_that_the_driver_took_over_is_the_drivers() {
         let file = OwnedFd::from(File::open("/dev/null").expect("it is there"));
         let other = file.try_clone().expect("there are descriptors");
-        let taken = give("import", other, Ok).expect("it is taken");
+        let taken = import_with_duplicate("import", other, Ok).expect("it is taken");
         // SAFETY: the descriptor was received, as by a driver.
         let taken = unsafe { OwnedFd::from_raw_fd(taken) };
         assert!(COMPARE.is_none() || is_duplicate(&file, taken.as_raw_fd()));

@@ -58,18 +58,22 @@ impl ExternalMemory {
             numLevels: levels,
             ..CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC::default()
         };
-        let (mut raw, memory) = (std::ptr::null_mut(), self.as_raw());
+        let mut raw = std::ptr::null_mut();
+        let memory = self.as_raw();
         let mapped = self.context().entered(|driver| {
-            let (place, description) = (&raw mut raw, &raw const description);
+            let output = &raw mut raw;
+            let description = &raw const description;
             // SAFETY: both pointers are valid, the context is current, the memory is live, and the caller guarantees the image.
-            unsafe { call!(driver, cuExternalMemoryGetMappedMipmappedArray(place, memory, description) creates raw) }
+            unsafe { call!(driver, cuExternalMemoryGetMappedMipmappedArray(output, memory, description) creates raw) }
         });
         mapped
             .map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
         Ok(MipmappedArray::in_external(
             stream,
             raw,
-            (shape, levels, flags),
+            shape,
+            levels,
+            flags,
             self.clone(),
         ))
     }

@@ -60,7 +60,7 @@ pub enum ExternalMemoryKind {
 
 // SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Send for Shared {}
-// SAFETY: as for `Send`.
+// SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Sync for Shared {}
 
 impl ExternalMemory {
@@ -89,8 +89,8 @@ impl ExternalMemory {
         let mut description = describe("ExternalMemory::import_fd", kind, bytes, is_dedicated)?;
         let mut raw = std::ptr::null_mut();
         let imported = context.entered(|driver| {
-            descriptor::give("ExternalMemory::import_fd", descriptor, |given| {
-                description.handle.fd = given;
+            descriptor::import_with_duplicate("ExternalMemory::import_fd", descriptor, |duplicate| {
+                description.handle.fd = duplicate;
                 // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
                 unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description) creates raw) }
             })
@@ -180,7 +180,8 @@ impl ExternalMemory {
             size: bytes,
             ..CUDA_EXTERNAL_MEMORY_BUFFER_DESC::default()
         };
-        let (mut address, raw) = (0, self.as_raw());
+        let mut address = 0;
+        let raw = self.as_raw();
         self.context().entered(|driver| {
             // SAFETY: both pointers are valid, the context is current, and the memory is live.
             unsafe { call!(driver, cuExternalMemoryGetMappedBuffer(&raw mut address, raw, &raw const description) creates address) }

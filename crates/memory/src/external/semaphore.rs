@@ -53,7 +53,7 @@ pub enum ExternalSemaphoreKind {
 
 // SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Send for ExternalSemaphore {}
-// SAFETY: as for `Send`.
+// SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Sync for ExternalSemaphore {}
 
 impl ExternalSemaphore {
@@ -80,8 +80,8 @@ impl ExternalSemaphore {
         };
         let mut raw = std::ptr::null_mut();
         context.entered(|driver| {
-            descriptor::give("ExternalSemaphore::import_fd", descriptor, |given| {
-                description.handle.fd = given;
+            descriptor::import_with_duplicate("ExternalSemaphore::import_fd", descriptor, |duplicate| {
+                description.handle.fd = duplicate;
                 // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
                 unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description) creates raw) }
             })
@@ -171,7 +171,7 @@ impl ExternalSemaphore {
                 )
             )
         }?;
-        self.note(stream);
+        self.record_stream(stream);
         Ok(())
     }
 
@@ -205,7 +205,7 @@ impl ExternalSemaphore {
                 )
             )
         }?;
-        self.note(stream);
+        self.record_stream(stream);
         Ok(())
     }
 
@@ -235,7 +235,7 @@ impl ExternalSemaphore {
     }
 
     /// Records that a signal or a wait was enqueued on `stream`.
-    fn note(&self, stream: &Stream) {
+    fn record_stream(&self, stream: &Stream) {
         let mut streams = self.streams.lock();
         if !streams.contains(stream) {
             streams.push(stream.clone());
@@ -283,7 +283,7 @@ impl ExternalSemaphoreKind {
 #[cfg(feature = "graphs")]
 impl SemaphoreOwner for ExternalSemaphore {
     fn launched(&self, stream: &Stream) {
-        self.note(stream);
+        self.record_stream(stream);
     }
 }
 

@@ -24,7 +24,8 @@ unsafe impl Resource for MemoryPool {
         self.driver()
             .expect_same(stream.driver(), "MemoryPool::allocate")?;
         stream.expect_captured("MemoryPool::allocate", ALLOCATE)?;
-        let (mut raw, pool): (CUdeviceptr, _) = (0, self.as_raw());
+        let mut raw: CUdeviceptr = 0;
+        let pool = self.as_raw();
         // SAFETY: `raw` is a valid pointer, and the pool and the stream are live.
         let result = unsafe {
             call!(self.driver(), cuMemAllocFromPoolAsync(&raw mut raw, bytes, pool, stream.as_raw()) creates raw)

@@ -202,13 +202,13 @@ impl MemoryPool {
     /// Queries an attribute. Does not invalidate captures on other threads.
     pub(super) fn get<T: Number>(&self, attribute: CUmemPool_attribute) -> Result<T> {
         let mut value = T::default();
-        let place = (&raw mut value).cast::<c_void>();
+        let output = (&raw mut value).cast::<c_void>();
         with_relaxed_capture_mode(self.driver(), || {
             // SAFETY: the pool is live, and `value` has the size of the attribute, whose type the caller chooses.
             unsafe {
                 call!(
                     self.driver(),
-                    cuMemPoolGetAttribute(self.as_raw(), attribute, place)
+                    cuMemPoolGetAttribute(self.as_raw(), attribute, output)
                 )
             }
         })
@@ -222,12 +222,12 @@ impl MemoryPool {
         attribute: CUmemPool_attribute,
         mut value: T,
     ) -> Result<()> {
-        let place = (&raw mut value).cast::<c_void>();
+        let output = (&raw mut value).cast::<c_void>();
         // SAFETY: the pool is live, and `value` has the type of the attribute, which the caller chooses.
         let result = unsafe {
             call!(
                 self.driver(),
-                cuMemPoolSetAttribute(self.as_raw(), attribute, place)
+                cuMemPoolSetAttribute(self.as_raw(), attribute, output)
             )
         };
         result.map_err(|error| error.about(name(attribute)))

@@ -117,7 +117,7 @@ impl PoolOptions {
             usage: self.usage.bits(),
             #[cfg(windows)]
             win32SecurityAttributes: if self.handle_types.contains(MemoryHandleTypes::WIN32) {
-                crate::security::of_handles()
+                crate::security::handle_attributes()
             } else {
                 std::ptr::null_mut()
             },

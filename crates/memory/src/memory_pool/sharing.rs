@@ -41,16 +41,14 @@ impl MemoryPool {
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     #[doc(alias = "cudaMemPoolExportToShareableHandle")]
     pub fn export_fd(&self) -> Result<OwnedFd> {
-        let (mut descriptor, kind) = (
-            -1,
-            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        );
-        let place = (&raw mut descriptor).cast::<c_void>();
+        let mut descriptor = -1;
+        let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        let output = (&raw mut descriptor).cast::<c_void>();
         // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room; the pool is live.
         unsafe {
             call!(
                 self.driver(),
-                cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)
+                cuMemPoolExportToShareableHandle(output, self.as_raw(), kind, 0)
             )
         }?;
         // SAFETY: the driver opened the descriptor for the caller.
@@ -90,16 +88,14 @@ impl MemoryPool {
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     #[doc(alias = "cudaMemPoolExportToShareableHandle")]
     pub fn export_win32(&self) -> Result<OwnedHandle> {
-        let (mut handle, kind) = (
-            std::ptr::null_mut::<c_void>(),
-            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32,
-        );
-        let place = (&raw mut handle).cast::<c_void>();
+        let mut handle = std::ptr::null_mut::<c_void>();
+        let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32;
+        let output = (&raw mut handle).cast::<c_void>();
         // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the pool is live.
         unsafe {
             call!(
                 self.driver(),
-                cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)
+                cuMemPoolExportToShareableHandle(output, self.as_raw(), kind, 0)
             )
         }?;
         // SAFETY: the driver opened the handle for the caller.
@@ -135,15 +131,13 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
-        let (place, kind) = (
-            (&raw mut handle).cast(),
-            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC,
-        );
+        let output = (&raw mut handle).cast();
+        let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC;
         // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`; the pool is live.
         unsafe {
             call!(
                 self.driver(),
-                cuMemPoolExportToShareableHandle(place, self.as_raw(), kind, 0)
+                cuMemPoolExportToShareableHandle(output, self.as_raw(), kind, 0)
             )
         }?;
         Ok(FabricHandle::from_bytes(handle.data))
@@ -208,7 +202,8 @@ impl MemoryPool {
     #[doc(alias = "cuMemPoolImportPointer")]
     #[doc(alias = "cudaMemPoolImportPointer")]
     pub fn import_pointer(&self, handle: PoolPointerHandle) -> Result<PoolMemory> {
-        let (mut data, mut address) = (CUmemPoolPtrExportData { reserved: handle.0 }, 0);
+        let mut data = CUmemPoolPtrExportData { reserved: handle.0 };
+        let mut address = 0;
         // SAFETY: `address` and `data` are valid pointers, and the pool is live.
         unsafe {
             call!(self.driver(), cuMemPoolImportPointer(&raw mut address, self.as_raw(), &raw mut data) creates address)

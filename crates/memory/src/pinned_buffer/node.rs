@@ -61,7 +61,8 @@ fn map_on_node(
 ) -> Result<Mapping> {
     let node = i32::try_from(node)
         .map_err(|_| Error::argument(operation, format!("no such NUMA node {node}")))?;
-    let (driver, location) = (context.driver(), MemoryLocation::HostNuma(node));
+    let driver = context.driver();
+    let location = MemoryLocation::HostNuma(node);
     let options = PhysicalOptions::new(location);
     let granularity = options.granularity(driver, Granularity::Minimum)?.max(1);
     let padded = bytes.checked_next_multiple_of(granularity);

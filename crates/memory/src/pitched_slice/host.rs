@@ -3,20 +3,20 @@
 use curium_driver::Result;
 
 use super::{Extent, Pitch};
-use crate::copy::pitched::Place;
+use crate::copy::pitched::PitchedLayout;
 
 /// A shared two- or three-dimensional view of a slice: the source of a copy to the device.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPitchedSlice<'a, T> {
     elements: &'a [T],
-    place: Place,
+    layout: PitchedLayout,
 }
 
 /// A mutable two- or three-dimensional view of a slice: the target of a copy from the device.
 #[derive(Debug)]
 pub struct HostPitchedSliceMut<'a, T> {
     elements: &'a mut [T],
-    place: Place,
+    layout: PitchedLayout,
 }
 
 impl<'a, T> HostPitchedSlice<'a, T> {
@@ -26,12 +26,12 @@ impl<'a, T> HostPitchedSlice<'a, T> {
     ///
     /// An argument error if the extent is out of bounds, or if rows or layers overlap.
     pub fn new(elements: &'a [T], extent: Extent, pitch: Pitch) -> Result<Self> {
-        let place = pitch.place::<T>("HostPitchedSlice::new", extent, size_of_val(elements))?;
-        Ok(Self { elements, place })
+        let layout = pitch.layout::<T>("HostPitchedSlice::new", extent, size_of_val(elements))?;
+        Ok(Self { elements, layout })
     }
 
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
+    pub(crate) fn layout(&self) -> &PitchedLayout {
+        &self.layout
     }
 
     pub(crate) fn elements(&self) -> &'a [T] {
@@ -50,12 +50,13 @@ impl<'a, T> HostPitchedSliceMut<'a, T> {
     ///
     /// An argument error if the extent is out of bounds, or if rows or layers overlap.
     pub fn new(elements: &'a mut [T], extent: Extent, pitch: Pitch) -> Result<Self> {
-        let place = pitch.place::<T>("HostPitchedSliceMut::new", extent, size_of_val(elements))?;
-        Ok(Self { elements, place })
+        let layout =
+            pitch.layout::<T>("HostPitchedSliceMut::new", extent, size_of_val(elements))?;
+        Ok(Self { elements, layout })
     }
 
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
+    pub(crate) fn layout(&self) -> &PitchedLayout {
+        &self.layout
     }
 
     pub(crate) fn as_mut_ptr(&mut self) -> *mut T {

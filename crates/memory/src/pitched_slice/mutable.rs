@@ -10,14 +10,14 @@ use curium_driver::{DevicePointer, Result, Stream};
 use super::{Extent, HostPitchedSlice, Pitch, PitchedSlice, describe, extent, part};
 use crate::copy::CopyOptions;
 use crate::copy::host;
-use crate::copy::pitched::{self as copies, Place};
+use crate::copy::pitched::{self as copies, PitchedLayout};
 use crate::fill::{self, Rows};
 use crate::{DeviceSliceMut, wait};
 
 /// A mutable two- or three-dimensional view of device-accessible memory. See [`PitchedSlice`].
 pub struct PitchedSliceMut<'a, T> {
     start: DeviceSliceMut<'a, T>,
-    place: Place,
+    layout: PitchedLayout,
 }
 
 impl<'a, T> DeviceSliceMut<'a, T> {
@@ -27,29 +27,32 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// An argument error if the extent is out of bounds, or if rows or layers overlap.
     pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSliceMut<'a, T>> {
-        let place = pitch.place::<T>("DeviceSliceMut::pitched", extent, self.byte_len())?;
-        Ok(PitchedSliceMut { start: self, place })
+        let layout = pitch.layout::<T>("DeviceSliceMut::pitched", extent, self.byte_len())?;
+        Ok(PitchedSliceMut {
+            start: self,
+            layout,
+        })
     }
 }
 
 impl<'a, T> PitchedSliceMut<'a, T> {
     /// Creates a view that starts at `start`. The layout must be in bounds.
-    pub(crate) fn new(start: DeviceSliceMut<'a, T>, place: Place) -> Self {
-        Self { start, place }
+    pub(crate) fn new(start: DeviceSliceMut<'a, T>, layout: PitchedLayout) -> Self {
+        Self { start, layout }
     }
 
     /// Returns the extent.
     #[must_use]
     pub fn extent(&self) -> Extent {
-        extent::<T>(&self.place)
+        extent::<T>(&self.layout)
     }
 
     /// Returns the distances between rows and between layers.
     #[must_use]
     pub fn pitch(&self) -> Pitch {
         Pitch {
-            row_bytes: self.place.pitch,
-            layer_rows: self.place.layer,
+            row_bytes: self.layout.pitch,
+            layer_rows: self.layout.layer,
         }
     }
 
@@ -70,7 +73,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     /// Returns a shared view of the same elements.
     #[must_use]
     pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
-        PitchedSlice::new(self.start.as_slice(), self.place)
+        PitchedSlice::new(self.start.as_slice(), self.layout)
     }
 
     /// Returns the subregion of `extent` that starts at column, row and layer `origin`.
@@ -79,11 +82,11 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     ///
     /// An argument error if the subregion is out of bounds.
     pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
-        let (offset, place) = part::<T>("PitchedSliceMut::region", &self.place, origin, extent)?;
+        let (offset, layout) = part::<T>("PitchedSliceMut::region", &self.layout, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
         Ok(Self {
             start: DeviceSliceMut::new(pointer, self.start.len(), self.start.tracked()),
-            place,
+            layout,
         })
     }
 
@@ -148,7 +151,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         copies::copy_with(
             "PitchedSliceMut::copy_from_with",
             stream,
-            (&self.end(), &source.end()),
+            &self.end(),
+            &source.end(),
             options,
         )
     }
@@ -191,21 +195,24 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         T: NoUninit,
     {
         const OPERATION: &str = "PitchedSliceMut::copy_from_host_on";
-        copies::same_extent(OPERATION, &self.place, source.place())?;
+        copies::same_extent(OPERATION, &self.layout, source.layout())?;
         stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
-        if self.place.is_empty() {
+        if self.layout.is_empty() {
             return Ok(());
         }
         if stream.is_capture_active() {
-            let kept = host::kept(stream, source.elements())?;
-            return self.copy_from_on(stream, &PitchedSlice::new(kept.as_slice(), *source.place()));
+            let copy = host::kept(stream, source.elements())?;
+            return self.copy_from_on(
+                stream,
+                &PitchedSlice::new(copy.as_slice(), *source.layout()),
+            );
         }
         let end = self.end();
         stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
         let mut guard = AccessGuard::blocking(stream)?;
         end.end.tracked.before_write(OPERATION, &mut guard)?;
         // SAFETY: the host operand has this layout, and it is borrowed until the stream has been synchronized below.
-        unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.place()) }?;
+        unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.layout()) }?;
         end.end.tracked.after_partial_write(&mut guard);
         drop(guard);
         wait::until_done(stream)
@@ -244,13 +251,13 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        let Place {
+        let PitchedLayout {
             width,
             height,
             depth,
             pitch,
             layer,
-        } = self.place;
+        } = self.layout;
         let whole = self.start.end();
         for index in 0..depth {
             let mut end = whole;
@@ -273,21 +280,26 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     }
 
     /// Returns the view as a copy operand; the view stays borrowed.
-    fn end(&self) -> copies::End<'a> {
-        copies::End {
+    fn end(&self) -> copies::PitchedOperand<'a> {
+        copies::PitchedOperand {
             end: self.start.end(),
-            place: self.place,
+            layout: self.layout,
         }
     }
 
     /// Consumes the view as a copy operand.
-    pub(crate) fn into_end(self) -> copies::End<'a> {
+    pub(crate) fn into_end(self) -> copies::PitchedOperand<'a> {
         self.end()
     }
 }
 
 impl<T> fmt::Debug for PitchedSliceMut<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe::<T>(formatter, "PitchedSliceMut", &self.place, self.as_pointer())
+        describe::<T>(
+            formatter,
+            "PitchedSliceMut",
+            &self.layout,
+            self.as_pointer(),
+        )
     }
 }

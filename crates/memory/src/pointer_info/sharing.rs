@@ -77,7 +77,7 @@ impl Answers {
     ) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
-        let places: [(CUpointer_attribute, *mut c_void, bool); 9] = [
+        let outputs: [(CUpointer_attribute, *mut c_void, bool); 9] = [
             (
                 Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                 (&raw mut self.kind).cast(),
@@ -124,12 +124,14 @@ impl Answers {
                 has_mappings,
             ),
         ];
-        let known = places.into_iter().filter(|(_, _, is_known)| *is_known);
-        let (mut attributes, mut places): (Vec<_>, Vec<_>) = known
-            .map(|(attribute, place, _)| (attribute, place))
+        let supported = outputs
+            .into_iter()
+            .filter(|(_, _, is_supported)| *is_supported);
+        let (mut attributes, mut outputs): (Vec<_>, Vec<_>) = supported
+            .map(|(attribute, output, _)| (attribute, output))
             .unzip();
         // SAFETY: each pointer is valid for the type of its attribute.
-        unsafe { query(driver, address, &mut attributes, &mut places) }
+        unsafe { query(driver, address, &mut attributes, &mut outputs) }
     }
 
     fn into_sharing(self, [has_mappings, has_engine]: [bool; 2]) -> PointerSharing {

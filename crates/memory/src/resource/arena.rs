@@ -33,7 +33,7 @@ pub struct Arena {
 /// The minimum size of a mapping in bytes.
 const STEP: u64 = 2 << 20;
 /// The maximum alignment.
-const LARGEST_ALIGNMENT: usize = 2 << 20;
+const MAX_ALIGNMENT: usize = 2 << 20;
 
 impl Arena {
     /// Creates an arena for the device of `context`, without memory.
@@ -88,7 +88,7 @@ unsafe impl Resource for Arena {
         alignment: usize,
     ) -> Result<DevicePointer<u8>> {
         const OPERATION: &str = "Arena::allocate";
-        Request::new(OPERATION, bytes, alignment, LARGEST_ALIGNMENT)?;
+        Request::new(OPERATION, bytes, alignment, MAX_ALIGNMENT)?;
         self.context
             .driver()
             .expect_same(stream.driver(), OPERATION)?;
@@ -98,16 +98,15 @@ unsafe impl Resource for Arena {
                 format!("device mismatch ({stream:?} does not belong to the arena's device)"),
             ));
         }
-        let (length, alignment) = (
-            (bytes as u64).next_multiple_of(GRANULE),
-            (alignment as u64).max(GRANULE),
-        );
-        let grown = |error: Error| {
+        let length = (bytes as u64).next_multiple_of(GRANULE);
+        let alignment = (alignment as u64).max(GRANULE);
+        if let Some(pointer) = self.take(length, alignment) {
+            return Ok(pointer);
+        }
+        self.grow(length, alignment).map_err(|error| {
             let longest = self.heap.with(|heap| heap.longest(StreamId::ANY));
             error.with_memory_figures(stream, bytes, Some(longest as usize))
-        };
-        self.take(length, alignment)
-            .map_or_else(|| self.grow(length, alignment).map_err(grown), Ok)
+        })
     }
 
     unsafe fn deallocate(
@@ -140,7 +139,8 @@ impl fmt::Debug for Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        let (driver, segments) = (self.context.driver(), self.segments.get_mut());
+        let driver = self.context.driver();
+        let segments = self.segments.get_mut();
         // Nothing to wait for: each deallocation has waited.
         let closed = dropping(|| {
             with_relaxed_capture_mode_if_possible(driver, || segments.close(&self.heap))

@@ -47,7 +47,8 @@ use crate::cache::{GRANULE, LocalCache, StreamId};
 /// let driver = Driver::load()?;
 /// # */
 /// let context = driver.device(0)?.primary_context()?;
-/// let (resource, stream) = (CachingResource::new(&context)?, context.stream()?);
+/// let resource = CachingResource::new(&context)?;
+/// let stream = context.stream()?;
 /// let pointer = resource.allocate(&stream, 1 << 20, 256)?;
 /// // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
 /// unsafe { resource.deallocate(&stream, pointer, 1 << 20, 256) }?;
@@ -212,7 +213,7 @@ impl CachingResource {
             "CachingResource::allocate",
             bytes,
             alignment,
-            options::LARGEST_ALIGNMENT,
+            options::MAX_ALIGNMENT,
         )?;
         self.allocator.allocate(stream, request)
     }
@@ -221,7 +222,8 @@ impl CachingResource {
 impl fmt::Debug for CachingResource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let statistics = self.statistics();
-        let (live, reserved) = (statistics.live_bytes(), statistics.reserved_bytes);
+        let live = statistics.live_bytes();
+        let reserved = statistics.reserved_bytes;
         write!(
             formatter,
             "CachingResource({live} of {reserved} bytes in use)"

@@ -93,19 +93,20 @@ impl Live {
         bytes: usize,
         alignment: usize,
     ) -> Result<LiveAllocation> {
-        let refused = |reason: String| Err(Error::argument("LeakTracker::deallocate", reason));
-        let Some(known) = self.allocations.get(&pointer.as_raw()).copied() else {
-            return refused(format!(
-                "not a live allocation of this resource ({bytes} bytes at {pointer:?})"
-            ));
+        const OPERATION: &str = "LeakTracker::deallocate";
+        let Some(allocation) = self.allocations.get(&pointer.as_raw()).copied() else {
+            let reason =
+                format!("not a live allocation of this resource ({bytes} bytes at {pointer:?})");
+            return Err(Error::argument(OPERATION, reason));
         };
-        if (known.bytes, known.alignment) != (bytes, alignment) {
-            return refused(format!(
-                "size or alignment mismatch (freed {bytes} bytes aligned to {alignment}, allocated {known})"
-            ));
+        if allocation.bytes != bytes || allocation.alignment != alignment {
+            let reason = format!(
+                "size or alignment mismatch (freed {bytes} bytes aligned to {alignment}, allocated {allocation})"
+            );
+            return Err(Error::argument(OPERATION, reason));
         }
         self.allocations.remove(&pointer.as_raw());
-        Ok(known)
+        Ok(allocation)
     }
 }
 
@@ -140,11 +141,14 @@ unsafe impl<R: Resource> Resource for LeakTracker<R> {
         alignment: usize,
     ) -> Result<()> {
         // Removed first: once the memory is free, another thread may allocate the same address.
-        let known = self.live.lock().remove(pointer, bytes, alignment)?;
+        let allocation = self.live.lock().remove(pointer, bytes, alignment)?;
         // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
         freed.inspect_err(|_| {
-            self.live.lock().allocations.insert(pointer.as_raw(), known);
+            self.live
+                .lock()
+                .allocations
+                .insert(pointer.as_raw(), allocation);
         })
     }
 

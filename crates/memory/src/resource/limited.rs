@@ -50,11 +50,12 @@ impl<R: Resource> LimitedResource<R> {
 
     /// Adds `bytes` to the bytes in use, unless that exceeds the limit.
     fn charge(&self, bytes: usize) -> Result<()> {
-        let charged = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
-        match self
+        let charged = self
             .used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged)
-        {
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                used.checked_add(bytes).filter(|used| *used <= self.limit)
+            });
+        match charged {
             Ok(_) => Ok(()),
             Err(used) => Err(Error::refused_memory(bytes, Some(self.limit), Some(used))),
         }

@@ -156,7 +156,7 @@ impl<R: Resource> Recovery<'_, R> {
     #[track_caller]
     fn attempt(&mut self, step: RecoveryStep) -> Result<Option<DevicePointer<u8>>> {
         let failure = self.take(step).err();
-        let counter = self.resource.counters.of(step);
+        let counter = self.resource.counters.counter(step);
         counter.count_try(failure.is_some());
         if failure.as_ref().is_some_and(Error::is_sticky) {
             return failure.map_or(Ok(None), Err);
@@ -181,22 +181,28 @@ impl<R: Resource> Recovery<'_, R> {
     }
 
     fn take(&self, step: RecoveryStep) -> Result<()> {
-        let (inner, stream) = (&self.resource.inner, self.stream);
-        let wait = || {
-            if self.is_capturing {
-                Ok(())
-            } else {
-                inner.synchronize(stream)
-            }
-        };
-        let trim = || inner.trim(stream, 0).and(StreamOrdered.trim(stream, 0));
+        let inner = &self.resource.inner;
         match step {
             RecoveryStep::Purge => inner.purge(),
-            RecoveryStep::Synchronize => wait(),
-            RecoveryStep::Trim => trim(),
+            RecoveryStep::Synchronize => self.synchronize(),
+            RecoveryStep::Trim => self.trim(),
             // Memory that a reclaimer freed in stream order is available after the wait.
-            RecoveryStep::Reclaim => inner.purge().and(wait()).and(trim()),
+            RecoveryStep::Reclaim => inner.purge().and(self.synchronize()).and(self.trim()),
         }
+    }
+
+    /// Waits for the stream, unless it is being captured.
+    fn synchronize(&self) -> Result<()> {
+        if self.is_capturing {
+            return Ok(());
+        }
+        self.resource.inner.synchronize(self.stream)
+    }
+
+    /// Releases free memory of the resource and of the default pool to the operating system.
+    fn trim(&self) -> Result<()> {
+        let trimmed = self.resource.inner.trim(self.stream, 0);
+        trimmed.and(StreamOrdered.trim(self.stream, 0))
     }
 }
 

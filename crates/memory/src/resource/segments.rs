@@ -121,12 +121,12 @@ pub(super) fn leak_rest(
     heap: &CentralHeap,
     closed: Result<()>,
 ) {
-    let left = heap.with(|heap| heap.segments());
-    let bytes = left.iter().map(|segment| segment.length).sum();
-    let leaked = LeakedMemory::new(left.len() as u64, bytes);
+    let remaining = heap.with(|heap| heap.segments());
+    let bytes = remaining.iter().map(|segment| segment.length).sum();
+    let leaked = LeakedMemory::new(remaining.len() as u64, bytes);
     match closed {
-        Ok(()) if left.is_empty() => {}
-        Err(error) if left.is_empty() => report(&error),
+        Ok(()) if remaining.is_empty() => {}
+        Err(error) if remaining.is_empty() => report(&error),
         closed => leak(
             driver,
             leaked,

@@ -70,16 +70,15 @@ impl<R: Resource> Statistics<R> {
 
     /// Returns the current counts. Each count is exact, but concurrent operations may affect only some of them.
     pub fn counts(&self) -> AllocationCounts {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         AllocationCounts {
-            allocations: load(&self.allocations),
-            frees: load(&self.frees),
-            failures: load(&self.failures),
-            allocated_bytes: load(&self.allocated_bytes),
-            live_bytes: load(&self.live_bytes),
-            peak_bytes: load(&self.peak_bytes),
-            live: load(&self.live),
-            peak: load(&self.peak),
+            allocations: self.allocations.load(Ordering::Relaxed),
+            frees: self.frees.load(Ordering::Relaxed),
+            failures: self.failures.load(Ordering::Relaxed),
+            allocated_bytes: self.allocated_bytes.load(Ordering::Relaxed),
+            live_bytes: self.live_bytes.load(Ordering::Relaxed),
+            peak_bytes: self.peak_bytes.load(Ordering::Relaxed),
+            live: self.live.load(Ordering::Relaxed),
+            peak: self.peak.load(Ordering::Relaxed),
         }
     }
 

@@ -62,7 +62,8 @@ unsafe impl Resource for StreamOrdered {
 
     /// CUDA: `cuDeviceGetMemPool`, `cuMemPoolTrimTo`.
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
-        let (driver, device) = (stream.driver(), stream.device().as_raw());
+        let driver = stream.driver();
+        let device = stream.device().as_raw();
         with_relaxed_capture_mode(driver, || {
             let mut pool: CUmemoryPool = std::ptr::null_mut();
             // SAFETY: `pool` is a valid pointer, and the device belongs to this driver.

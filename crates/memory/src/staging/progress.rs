@@ -65,7 +65,7 @@ pub(super) trait Split {
 }
 
 /// The maximum number of tiles of a batch, which amortizes the cost of a copy by the device.
-const LONGEST: usize = 16;
+const MAX_BATCH_TILES: usize = 16;
 
 impl<S: Split> Progress<S> {
     /// Creates the progress of a copy of `slice` that has not begun.
@@ -116,8 +116,8 @@ impl<S: Split> Progress<S> {
     /// Notes that the thread has copied a tile.
     pub(super) fn finish(&self, index: usize) {
         let mut state = self.state.lock();
-        let place = index - state.copied;
-        state.ahead[place] = true;
+        let position = index - state.copied;
+        state.ahead[position] = true;
         while state.ahead.front() == Some(&true) {
             state.ahead.pop_front();
             state.copied += 1;
@@ -180,7 +180,7 @@ impl<S: Split> Progress<S> {
     /// - The last batches are short again, so that device and threads end at the same time.
     fn batch_length(&self, start: usize) -> usize {
         let Size { tiles, slots, .. } = self.size;
-        let longest = LONGEST.min(slots / 2).max(1);
+        let longest = MAX_BATCH_TILES.min(slots / 2).max(1);
         let until_wrap = slots - start % slots;
         start
             .clamp(1, longest)
@@ -253,11 +253,12 @@ mod tests {
             .map(|_| Mutex::new(vec![0; size.tile]))
             .collect();
         let progress = Progress::new(direction, &source[..], size);
-        let range = |tile: usize| tile * size.tile..((tile + 1) * size.tile).min(length);
         let copy_batch = |batch: Range<usize>| {
             for tile in batch {
-                let (mut slot, mut device) = (slots[tile % size.slots].lock(), device.lock());
-                let (range, used) = (range(tile), range(tile).len());
+                let mut slot = slots[tile % size.slots].lock();
+                let mut device = device.lock();
+                let range = tile * size.tile..((tile + 1) * size.tile).min(length);
+                let used = range.len();
                 match direction {
                     Direction::ToDevice => device[range].copy_from_slice(&slot[..used]),
                     Direction::ToHost => slot[..used].copy_from_slice(&device[range]),

@@ -34,7 +34,7 @@ pub(super) fn layout(operation: Operation, layout: &TensorLayout, least: u32) ->
         (layout.given[0], rank as usize - 1, "strides"),
         (layout.given[1], rank as usize, "element strides"),
     ] {
-        require(operation, given.is_none_or(|given| given == wanted), || {
+        require(operation, given.is_none_or(|len| len == wanted), || {
             format!(
                 "wrong number of {what} ({} for rank {rank}, expected {wanted})",
                 given.unwrap_or_default()
@@ -93,10 +93,8 @@ pub(super) fn im2col(
     pixels: &Im2col<'_>,
 ) -> Result<()> {
     let rank = layout.rank();
-    let (count, limit) = (
-        rank as usize - 2,
-        [1 << 15, 1 << 7, 1 << 4][rank as usize - 3],
-    );
+    let count = rank as usize - 2;
+    let limit = [1 << 15, 1 << 7, 1 << 4][rank as usize - 3];
     for corner in [pixels.lower, pixels.upper] {
         require(operation, corner.len() == count, || {
             format!(
@@ -119,7 +117,8 @@ pub(super) fn im2col(
     columns(
         operation,
         layout,
-        (pixels.channels_per_pixel, pixels.pixels_per_column),
+        pixels.channels_per_pixel,
+        pixels.pixels_per_column,
     )
 }
 
@@ -146,7 +145,8 @@ pub(super) fn im2col_wide(
     columns(
         operation,
         layout,
-        (pixels.channels_per_pixel, pixels.pixels_per_column),
+        pixels.channels_per_pixel,
+        pixels.pixels_per_column,
     )
 }
 
@@ -178,16 +178,19 @@ fn extents(operation: Operation, layout: &TensorLayout) -> Result<()> {
 }
 
 fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
-    let (interleave, swizzle, data_type) = (layout.interleave, layout.swizzle, layout.data_type);
-    let fits = interleave != TensorInterleave::Bytes32 || swizzle == TensorSwizzle::Bytes32;
-    require(operation, fits, || {
+    let interleave = layout.interleave;
+    let swizzle = layout.swizzle;
+    let data_type = layout.data_type;
+    let is_supported = interleave != TensorInterleave::Bytes32 || swizzle == TensorSwizzle::Bytes32;
+    require(operation, is_supported, || {
         format!("unsupported swizzle ({swizzle:?}, an interleave of 32 bytes requires Bytes32)")
     })?;
-    let fits = data_type != TensorDataType::Packed6Align16 || interleave == TensorInterleave::None;
-    require(operation, fits, || {
+    let is_supported =
+        data_type != TensorDataType::Packed6Align16 || interleave == TensorInterleave::None;
+    require(operation, is_supported, || {
         format!("unsupported interleave ({interleave:?} for {data_type:?}, which requires none)")
     })?;
-    let spans = |swizzle| match swizzle {
+    let takes_padded_types = match swizzle {
         TensorSwizzle::Bytes32 | TensorSwizzle::Bytes128Atom32Flip8 => false,
         // Wide im2col maps use this mode, and every map is encoded in this mode.
         TensorSwizzle::Bytes64 | TensorSwizzle::Bytes128Atom64 => {
@@ -195,9 +198,11 @@ fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
         }
         TensorSwizzle::None | TensorSwizzle::Bytes128 | TensorSwizzle::Bytes128Atom32 => true,
     };
-    require(operation, !data_type.is_padded() || spans(swizzle), || {
-        format!("unsupported swizzle ({swizzle:?} for {data_type:?})")
-    })?;
+    require(
+        operation,
+        !data_type.is_padded() || takes_padded_types,
+        || format!("unsupported swizzle ({swizzle:?} for {data_type:?})"),
+    )?;
     require(
         operation,
         layout.fill == TensorFill::Zero || data_type.is_float(),
@@ -205,11 +210,7 @@ fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
     )
 }
 
-fn columns(
-    operation: Operation,
-    layout: &TensorLayout,
-    (channels, pixels): (u32, u32),
-) -> Result<()> {
+fn columns(operation: Operation, layout: &TensorLayout, channels: u32, pixels: u32) -> Result<()> {
     require(operation, (1..=MAX_BOX).contains(&channels), || {
         format!("invalid number of channels ({channels} per pixel, allowed: 1 to {MAX_BOX})")
     })?;
@@ -259,10 +260,10 @@ fn offset_within(operation: Operation, offset: i32, limit: i32, rank: u32) -> Re
     })
 }
 
-/// Checks the offsets of both corners, which must leave some of the `extent` pixels.
+/// Checks that the corner offsets leave a non-empty bounding box.
 fn not_empty(operation: Operation, extent: u64, lower: i32, upper: i32) -> Result<()> {
-    let left = i128::from(extent) + i128::from(upper) - i128::from(lower);
-    require(operation, left > 0, || {
+    let remaining = i128::from(extent) + i128::from(upper) - i128::from(lower);
+    require(operation, remaining > 0, || {
         format!("empty bounding box (offsets {lower} and {upper} of {extent} pixels)")
     })
 }

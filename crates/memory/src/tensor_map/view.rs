@@ -6,7 +6,7 @@ use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, Error, Parameter, Result};
 
 use super::{Im2col, Im2colWide, TensorInterleave, TensorLayout, TensorMap};
-use crate::copy::End;
+use crate::copy::Operand;
 use crate::{DeviceSlice, DeviceSliceMut};
 
 /// The kernel parameter type of a [`TensorMap`] that the kernel only reads through. Pass a `&`[`TensorView`] for it.
@@ -41,13 +41,13 @@ pub struct TensorWrite;
 #[derive(Clone, Copy)]
 pub struct TensorView<'a> {
     map: TensorMap,
-    memory: End<'a>,
+    memory: Operand<'a>,
 }
 
 /// A [`TensorMap`] of a tensor in exclusively borrowed memory, for reading and writing. See [`TensorView`].
 pub struct TensorViewMut<'a> {
     map: TensorMap,
-    memory: End<'a>,
+    memory: Operand<'a>,
 }
 
 // SAFETY: the kernel takes the tensor map of 128 bytes by value.
@@ -55,7 +55,7 @@ unsafe impl Parameter for TensorRead {
     type Raw = TensorMap;
 }
 
-// SAFETY: as above.
+// SAFETY: the kernel takes the tensor map of 128 bytes by value.
 unsafe impl Parameter for TensorWrite {
     type Raw = TensorMap;
 }
@@ -243,23 +243,25 @@ fn within<'a>(
     operation: &'static str,
     layout: &TensorLayout,
     bytes: u128,
-    memory: End<'a>,
-) -> Result<End<'a>> {
+    memory: Operand<'a>,
+) -> Result<Operand<'a>> {
     if layout.interleave != TensorInterleave::None {
         let reason =
             "an interleaved layout, whose place in memory is not known: launch with a TensorMap";
         return Err(Error::argument(operation, reason));
     }
     let first = u128::from(layout.address);
-    let (start, len) = (u128::from(memory.address), memory.bytes as u128);
+    let start = u128::from(memory.address);
+    let len = memory.bytes as u128;
     if first >= start && first + bytes <= start + len {
         return Ok(memory);
     }
-    let (at, start) = (layout.address, memory.address);
+    let address = layout.address;
+    let start = memory.address;
     Err(Error::argument(
         operation,
         format!(
-            "tensor out of bounds ({bytes} bytes at {at:#x}, memory of {len} bytes at {start:#x})"
+            "tensor out of bounds ({bytes} bytes at {address:#x}, memory of {len} bytes at {start:#x})"
         ),
     ))
 }

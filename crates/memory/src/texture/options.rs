@@ -74,6 +74,15 @@ bitflags! {
     }
 }
 
+impl FilterMode {
+    fn from_raw(raw: CUfilter_mode) -> Self {
+        match raw {
+            CUfilter_mode::CU_TR_FILTER_MODE_LINEAR => Self::Linear,
+            _ => Self::Point,
+        }
+    }
+}
+
 impl TextureOptions {
     /// Returns the default options: point filtering without conversion, and clamped coordinates.
     #[must_use]
@@ -171,16 +180,12 @@ impl TextureOptions {
     }
 
     pub(super) fn from_raw(raw: &CUDA_TEXTURE_DESC) -> Self {
-        let filter = |mode: CUfilter_mode| match mode {
-            CUfilter_mode::CU_TR_FILTER_MODE_LINEAR => FilterMode::Linear,
-            _ => FilterMode::Point,
-        };
         Self {
             address_modes: raw.addressMode.map(AddressMode::from_raw),
-            filter: filter(raw.filterMode),
+            filter: FilterMode::from_raw(raw.filterMode),
             flags: TextureFlags::from_bits_retain(raw.flags),
             max_anisotropy: raw.maxAnisotropy,
-            mipmap_filter: filter(raw.mipmapFilterMode),
+            mipmap_filter: FilterMode::from_raw(raw.mipmapFilterMode),
             mipmap_level_bias: raw.mipmapLevelBias,
             min_mipmap_level: raw.minMipmapLevelClamp,
             max_mipmap_level: raw.maxMipmapLevelClamp,

@@ -47,10 +47,8 @@ impl TextureView {
 
     pub(super) fn to_raw(&self) -> Result<CUDA_RESOURCE_VIEW_DESC> {
         let [width, height, depth] = self.extent;
-        let (levels, layers) = (
-            inclusive("levels", &self.levels)?,
-            inclusive("layers", &self.layers)?,
-        );
+        let levels = inclusive("levels", &self.levels)?;
+        let layers = inclusive("layers", &self.layers)?;
         Ok(CUDA_RESOURCE_VIEW_DESC {
             format: self.format,
             width,

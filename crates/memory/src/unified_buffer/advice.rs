@@ -70,7 +70,7 @@ impl<T> UnifiedBuffer<T> {
         range: impl RangeBounds<usize>,
         location: MemoryLocation,
     ) -> Result<()> {
-        let (address, bytes) = self.bytes_of("UnifiedBuffer::prefetch", range)?;
+        let (address, bytes) = self.byte_range("UnifiedBuffer::prefetch", range)?;
         stream
             .driver()
             .expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
@@ -95,7 +95,7 @@ impl<T> UnifiedBuffer<T> {
     #[doc(alias = "cudaMemAdvise")]
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
         const OPERATION: &str = "UnifiedBuffer::advise";
-        let (address, bytes) = self.bytes_of(OPERATION, range)?;
+        let (address, bytes) = self.byte_range(OPERATION, range)?;
         self.stream()
             .expect_captured(OPERATION, NOT_WHILE_CAPTURING)?;
         if bytes == 0 {
@@ -112,8 +112,8 @@ impl<T> UnifiedBuffer<T> {
                     )
                 };
             }
-            let device = device_of(OPERATION, location)?;
-            // SAFETY: as above.
+            let device = legacy_device(OPERATION, location)?;
+            // SAFETY: the range is in live managed memory, and a context is current.
             unsafe { call!(driver, cuMemAdvise(address, bytes, raw, device)) }
         });
         result.map_err(|error| error.about(format!("{bytes} bytes, {advice:?}")))
@@ -132,7 +132,7 @@ impl<T> UnifiedBuffer<T> {
     #[doc(alias = "cudaMemRangeGetAttributes")]
     pub fn range_attributes(&self, range: impl RangeBounds<usize>) -> Result<RangeAttributes> {
         const OPERATION: &str = "UnifiedBuffer::range_attributes";
-        let (address, bytes) = self.bytes_of(OPERATION, range)?;
+        let (address, bytes) = self.byte_range(OPERATION, range)?;
         if bytes == 0 {
             return Err(Error::argument(OPERATION, "empty range"));
         }
@@ -141,24 +141,26 @@ impl<T> UnifiedBuffer<T> {
         let mut numbers = [0_i32; 5];
         let has_types = driver.version() >= CudaVersion::new(12, 2);
         let attributes: &[_] = if has_types { &TYPED } else { &UNTYPED };
-        let mut places: Vec<*mut c_void> = numbers
+        let mut outputs: Vec<*mut c_void> = numbers
             .iter_mut()
             .map(|number| (&raw mut *number).cast())
             .collect();
-        places.truncate(attributes.len() - 1);
-        places.push(users.as_mut_ptr().cast());
+        outputs.truncate(attributes.len() - 1);
+        outputs.push(users.as_mut_ptr().cast());
         let mut sizes = vec![size_of::<i32>(); attributes.len() - 1];
         sizes.push(size_of_val(&users[..]));
         let mut attributes = attributes.to_vec();
-        let (count, attributes) = (places.len(), attributes.as_mut_ptr());
-        let (places, sizes) = (places.as_mut_ptr(), sizes.as_mut_ptr());
+        let count = outputs.len();
+        let attributes = attributes.as_mut_ptr();
+        let outputs = outputs.as_mut_ptr();
+        let sizes = sizes.as_mut_ptr();
         self.stream().context().entered(|driver| {
             // SAFETY: the arrays have `count` entries, each pointer is valid for writes of the given size, the range is
             // live managed memory, and a context is current.
             unsafe {
                 call!(
                     driver,
-                    cuMemRangeGetAttributes(places, sizes, attributes, count, address, bytes)
+                    cuMemRangeGetAttributes(outputs, sizes, attributes, count, address, bytes)
                 )
             }
         })?;
@@ -166,7 +168,7 @@ impl<T> UnifiedBuffer<T> {
     }
 
     /// Returns the address and size in bytes of a range of elements.
-    pub(super) fn bytes_of(
+    pub(super) fn byte_range(
         &self,
         operation: &'static str,
         range: impl RangeBounds<usize>,
@@ -195,21 +197,16 @@ const TYPED: [CUmem_range_attribute; 6] = [
 
 impl RangeAttributes {
     fn from_raw(has_types: bool, numbers: [i32; 5], users: &[i32]) -> Self {
-        let typed = |kind: i32, id: i32| {
-            let mut raw = CUmemLocation {
-                type_: CUmemLocationType(kind.cast_unsigned()),
-                ..CUmemLocation::default()
-            };
-            raw.__bindgen_anon_1.id = id;
-            (kind != 0).then(|| MemoryLocation::from_raw(&raw))
-        };
         let [read_mostly, first, second, third, fourth] = numbers;
         let (preferred_location, last_prefetch_location) = if has_types {
-            (typed(first, second), typed(third, fourth))
+            (typed_location(first, second), typed_location(third, fourth))
         } else {
-            (location_of(first), location_of(second))
+            (legacy_location(first), legacy_location(second))
         };
-        let accessed_by = users.iter().filter_map(|user| location_of(*user)).collect();
+        let accessed_by = users
+            .iter()
+            .filter_map(|user| legacy_location(*user))
+            .collect();
         Self {
             is_read_mostly: read_mostly != 0,
             preferred_location,
@@ -247,7 +244,8 @@ pub(super) fn enqueue_prefetch(
     bytes: usize,
     location: MemoryLocation,
 ) -> Result<()> {
-    let (driver, raw) = (stream.driver(), stream.as_raw());
+    let driver = stream.driver();
+    let raw = stream.as_raw();
     let result = if driver.has(Function::cuMemPrefetchAsync_v2) {
         // SAFETY: the range is in managed memory that is live until the work has completed, because freeing waits for
         // it.
@@ -258,16 +256,16 @@ pub(super) fn enqueue_prefetch(
             )
         }
     } else {
-        let device = device_of("UnifiedBuffer::prefetch", location)?;
-        // SAFETY: as above.
+        let device = legacy_device("UnifiedBuffer::prefetch", location)?;
+        // SAFETY: the range is in managed memory that is live until the work has completed, because freeing waits for
+        // it.
         unsafe { call!(driver, cuMemPrefetchAsync(address, bytes, device, raw)) }
     };
     result.map_err(|error| {
-        let advice = || prefetch_advice(driver, location);
         let error = error.about(format!("{bytes} bytes to {location}"));
         error.advised(|call| {
             if call.code == CUresult::CUDA_ERROR_INVALID_DEVICE {
-                advice()
+                prefetch_advice(driver, location)
             } else {
                 None
             }
@@ -290,7 +288,7 @@ fn prefetch_advice(driver: &Driver, location: MemoryLocation) -> Option<Cow<'sta
 }
 
 /// Returns the location for functions before CUDA 12.2.
-fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
+fn legacy_device(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     match location {
         MemoryLocation::Device(id) => Ok(id),
         MemoryLocation::Host => Ok(HOST),
@@ -301,7 +299,16 @@ fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     }
 }
 
-fn location_of(device: i32) -> Option<MemoryLocation> {
+fn typed_location(kind: i32, id: i32) -> Option<MemoryLocation> {
+    let mut raw = CUmemLocation {
+        type_: CUmemLocationType(kind.cast_unsigned()),
+        ..CUmemLocation::default()
+    };
+    raw.__bindgen_anon_1.id = id;
+    (kind != 0).then(|| MemoryLocation::from_raw(&raw))
+}
+
+fn legacy_location(device: i32) -> Option<MemoryLocation> {
     match device {
         NOWHERE => None,
         HOST => Some(MemoryLocation::Host),

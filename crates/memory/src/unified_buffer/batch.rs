@@ -6,7 +6,7 @@ use curium_driver::sys::{CUdeviceptr, CUmemLocation};
 use curium_driver::{Error, Function, Result, Stream, call};
 
 use super::advice::enqueue_prefetch;
-use crate::copy::End;
+use crate::copy::Operand;
 use crate::tracked::Accessibility;
 use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
 
@@ -126,9 +126,10 @@ impl Batch {
     fn new<'a>(
         operation: &'static str,
         stream: &Stream,
-        ends: impl Iterator<Item = End<'a>>,
+        ends: impl Iterator<Item = Operand<'a>>,
     ) -> Result<Self> {
-        let (locations, firsts) = (Vec::new(), Vec::new());
+        let locations = Vec::new();
+        let firsts = Vec::new();
         let mut batch = Self {
             addresses: Vec::new(),
             sizes: Vec::new(),
@@ -169,22 +170,27 @@ impl Batch {
     }
 
     fn prefetch(&mut self, stream: &Stream) -> Result<()> {
-        let (count, raw) = (self.addresses.len(), stream.as_raw());
-        let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
-        let (places, firsts) = (self.locations.as_mut_ptr(), self.firsts.as_mut_ptr());
+        let count = self.addresses.len();
+        let raw = stream.as_raw();
+        let ranges = self.addresses.as_mut_ptr();
+        let sizes = self.sizes.as_mut_ptr();
+        let locations = self.locations.as_mut_ptr();
+        let firsts = self.firsts.as_mut_ptr();
         // SAFETY: all arrays have `count` entries, and the ranges are managed memory that is live until the work has
         // completed.
         unsafe {
             call!(
                 stream.driver(),
-                cuMemPrefetchBatchAsync(ranges, sizes, count, places, firsts, count, 0, raw)
+                cuMemPrefetchBatchAsync(ranges, sizes, count, locations, firsts, count, 0, raw)
             )
         }
     }
 
     fn discard(&mut self, stream: &Stream) -> Result<()> {
-        let (count, raw) = (self.addresses.len(), stream.as_raw());
-        let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
+        let count = self.addresses.len();
+        let raw = stream.as_raw();
+        let ranges = self.addresses.as_mut_ptr();
+        let sizes = self.sizes.as_mut_ptr();
         // SAFETY: both arrays have `count` entries, the ranges are live managed memory that is borrowed exclusively,
         // the stream has waited for conflicting accesses, and every bit pattern is a valid element.
         unsafe {
@@ -196,15 +202,18 @@ impl Batch {
     }
 
     fn discard_and_prefetch(&mut self, stream: &Stream) -> Result<()> {
-        let (count, raw) = (self.addresses.len(), stream.as_raw());
-        let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
-        let (places, firsts) = (self.locations.as_mut_ptr(), self.firsts.as_mut_ptr());
+        let count = self.addresses.len();
+        let raw = stream.as_raw();
+        let ranges = self.addresses.as_mut_ptr();
+        let sizes = self.sizes.as_mut_ptr();
+        let locations = self.locations.as_mut_ptr();
+        let firsts = self.firsts.as_mut_ptr();
         // SAFETY: as in `discard`, and each range has its location.
         unsafe {
             call!(
                 stream.driver(),
                 cuMemDiscardAndPrefetchBatchAsync(
-                    ranges, sizes, count, places, firsts, count, 0, raw
+                    ranges, sizes, count, locations, firsts, count, 0, raw
                 )
             )
         }
@@ -214,7 +223,7 @@ impl Batch {
 fn before_writes<'a>(
     operation: &'static str,
     guard: &mut AccessGuard<'_>,
-    mut ends: impl Iterator<Item = End<'a>>,
+    mut ends: impl Iterator<Item = Operand<'a>>,
 ) -> Result<()> {
     ends.try_for_each(|end| end.tracked.before_write(operation, guard))
 }

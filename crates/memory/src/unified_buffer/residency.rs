@@ -26,23 +26,23 @@ impl<T> UnifiedBuffer<T> {
         step: NonZero<usize>,
     ) -> Result<Vec<Option<MemoryLocation>>> {
         const OPERATION: &str = "UnifiedBuffer::locations";
-        let (address, bytes) = self.bytes_of(OPERATION, range)?;
+        let (address, bytes) = self.byte_range(OPERATION, range)?;
         if bytes == 0 {
             return Err(Error::argument(OPERATION, "empty range"));
         }
         let step = step.get().saturating_mul(size_of::<T>()).min(bytes);
-        let mut found = vec![CUmemLocation::default(); bytes.div_ceil(step)];
+        let mut locations = vec![CUmemLocation::default(); bytes.div_ceil(step)];
         self.stream().context().entered(|driver| {
-            let places = found.as_mut_ptr();
-            // SAFETY: `found` has one entry per step of the range, which is in live managed memory.
+            let output = locations.as_mut_ptr();
+            // SAFETY: `locations` has one entry per step of the range, which is in live managed memory.
             unsafe {
                 call!(
                     driver,
-                    cuMemGetLocationInfo(address, bytes, step, 0, places)
+                    cuMemGetLocationInfo(address, bytes, step, 0, output)
                 )
             }
         })?;
-        Ok(found
+        Ok(locations
             .iter()
             .map(MemoryLocation::from_raw)
             .map(MemoryLocation::somewhere)

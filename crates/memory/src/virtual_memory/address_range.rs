@@ -135,7 +135,8 @@ impl AddressRange {
     /// granularity or already mapped.
     #[doc(alias = "cuMemMap")]
     pub fn map(&self, offset: usize, memory: &PhysicalMemory) -> Result<Mapping> {
-        let (bytes, range) = (memory.byte_len(), self.byte_len());
+        let bytes = memory.byte_len();
+        let range = self.byte_len();
         self.driver()
             .expect_same(memory.driver(), "AddressRange::map")?;
         if offset > range || range - offset < bytes {

@@ -95,11 +95,13 @@ impl Mapping {
         if accesses.is_empty() {
             return Err(Error::argument("Mapping::set_accesses", "no locations"));
         }
-        let describe = |(location, access): &(MemoryLocation, MemoryAccess)| CUmemAccessDesc {
-            location: location.to_raw(),
-            flags: access.to_raw(),
-        };
-        let raw: Vec<CUmemAccessDesc> = accesses.iter().map(describe).collect();
+        let raw: Vec<_> = accesses
+            .iter()
+            .map(|(location, access)| CUmemAccessDesc {
+                location: location.to_raw(),
+                flags: access.to_raw(),
+            })
+            .collect();
         // SAFETY: the mapping is live with this size, and `raw` has the given number of descriptors.
         let result = unsafe {
             call!(
@@ -126,7 +128,8 @@ impl Mapping {
     #[doc(alias = "cuMemGetAccess")]
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
         let location = location.into();
-        let (raw, mut flags) = (location.to_raw(), 0_u64);
+        let raw = location.to_raw();
+        let mut flags = 0_u64;
         // SAFETY: `flags` and `raw` are valid pointers, and the mapping is live.
         let result = unsafe {
             call!(
@@ -151,7 +154,8 @@ impl Mapping {
     }
 
     fn unmap(&mut self) -> Result<()> {
-        let (address, bytes) = (self.address, self.byte_len());
+        let address = self.address;
+        let bytes = self.byte_len();
         // SAFETY: the mapping is live with this size, and it is not used after this call.
         unsafe { call!(self.driver(), cuMemUnmap(address, bytes)) }?;
         self.address = 0;

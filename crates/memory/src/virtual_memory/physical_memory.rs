@@ -55,7 +55,8 @@ impl PhysicalMemory {
                 "zero length",
             ));
         }
-        let (properties, mut raw) = (options.to_raw(), 0);
+        let properties = options.to_raw();
+        let mut raw = 0;
         // SAFETY: `raw` and `properties` are valid pointers.
         let result = unsafe {
             call!(driver, cuMemCreate(&raw mut raw, bytes, &raw const properties, 0) creates raw)
@@ -70,10 +71,8 @@ impl PhysicalMemory {
         pointer: DevicePointer<u8>,
         bytes: usize,
     ) -> Result<Self> {
-        let (address, mut raw) = (
-            std::ptr::with_exposed_provenance_mut::<c_void>(pointer.as_raw() as usize),
-            0,
-        );
+        let address = std::ptr::with_exposed_provenance_mut::<c_void>(pointer.as_raw() as usize);
+        let mut raw = 0;
         // SAFETY: `raw` is a valid pointer, and the driver validates the address.
         let result = unsafe {
             call!(driver, cuMemRetainAllocationHandle(&raw mut raw, address) creates raw)

@@ -108,7 +108,8 @@ impl PhysicalOptions {
                 CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED
             }
         };
-        let (raw, mut bytes) = (self.to_raw(), 0);
+        let raw = self.to_raw();
+        let mut bytes = 0;
         // SAFETY: `bytes` and `raw` are valid pointers.
         let result = unsafe {
             call!(
@@ -135,7 +136,7 @@ impl PhysicalOptions {
         raw.allocFlags.usage = self.usage.bits();
         #[cfg(windows)]
         if self.handle_types.contains(MemoryHandleTypes::WIN32) {
-            raw.win32HandleMetaData = crate::security::of_objects();
+            raw.win32HandleMetaData = crate::security::object_attributes();
         }
         raw
     }

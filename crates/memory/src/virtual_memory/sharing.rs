@@ -29,16 +29,14 @@ impl PhysicalMemory {
     #[cfg(unix)]
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export_fd(&self) -> Result<OwnedFd> {
-        let (mut descriptor, kind) = (
-            -1,
-            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        );
-        let place = (&raw mut descriptor).cast::<c_void>();
+        let mut descriptor = -1;
+        let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        let output = (&raw mut descriptor).cast::<c_void>();
         // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room; the handle is live.
         unsafe {
             call!(
                 self.driver(),
-                cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)
+                cuMemExportToShareableHandle(output, self.as_raw(), kind, 0)
             )
         }?;
         // SAFETY: the driver opened the descriptor for the caller.
@@ -77,16 +75,14 @@ impl PhysicalMemory {
     #[cfg(windows)]
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export_win32(&self) -> Result<OwnedHandle> {
-        let (mut handle, kind) = (
-            std::ptr::null_mut::<c_void>(),
-            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32,
-        );
-        let place = (&raw mut handle).cast::<c_void>();
+        let mut handle = std::ptr::null_mut::<c_void>();
+        let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32;
+        let output = (&raw mut handle).cast::<c_void>();
         // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the memory's handle is live.
         unsafe {
             call!(
                 self.driver(),
-                cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)
+                cuMemExportToShareableHandle(output, self.as_raw(), kind, 0)
             )
         }?;
         // SAFETY: the driver opened the handle for the caller.
@@ -121,15 +117,13 @@ impl PhysicalMemory {
     /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
-        let (place, kind) = (
-            (&raw mut handle).cast(),
-            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC,
-        );
+        let output = (&raw mut handle).cast();
+        let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC;
         // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`; the memory's handle is live.
         unsafe {
             call!(
                 self.driver(),
-                cuMemExportToShareableHandle(place, self.as_raw(), kind, 0)
+                cuMemExportToShareableHandle(output, self.as_raw(), kind, 0)
             )
         }?;
         Ok(FabricHandle(handle.data))

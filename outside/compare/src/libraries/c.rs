@@ -14,7 +14,7 @@ use super::{LEN, Libraries, Operation, SIZE, WORKSPACE, curium};
 use crate::Result;
 
 pub(crate) struct Calls {
-    own: curium::Calls,
+    calls: curium::Calls,
     matmul: Matmul,
 }
 
@@ -37,10 +37,10 @@ macro_rules! call {
 
 impl Calls {
     pub(crate) fn new(libraries: &Libraries, stream: &Stream) -> Result<Self> {
-        let own = curium::Calls::new(libraries, stream)?;
+        let calls = curium::Calls::new(libraries, stream)?;
         Ok(Self {
-            matmul: Matmul::new(&own)?,
-            own,
+            matmul: Matmul::new(&calls)?,
+            calls,
         })
     }
 
@@ -52,13 +52,17 @@ impl Calls {
             b,
             d,
             ..
-        } = &mut self.own;
-        let (size, none) = (SIZE as i32, cublasOperation_t::CUBLAS_OP_N);
+        } = &mut self.calls;
+        let size = SIZE as i32;
+        let none = cublasOperation_t::CUBLAS_OP_N;
         let [a, b, d] = [a, b, d].map(|buffer| pointer::<f32>(buffer.as_pointer().as_raw()));
         match operation {
             Operation::Gemm => {
-                let (handle, alpha, beta) = (blas.as_raw(), 1.0, 0.0);
-                let (alpha, beta) = (&raw const alpha, &raw const beta);
+                let handle = blas.as_raw();
+                let alpha = 1.0;
+                let beta = 0.0;
+                let alpha = &raw const alpha;
+                let beta = &raw const beta;
                 // SAFETY: the handle is live, its context is current, and the matrices have this size.
                 unsafe {
                     call!(
@@ -71,8 +75,11 @@ impl Calls {
                 }
             }
             Operation::Asum => {
-                let (handle, len, mut sum) = (blas.as_raw(), LEN as i32, 0.0);
-                // SAFETY: as above, for the vector, and the sum is valid for writes.
+                let handle = blas.as_raw();
+                let len = LEN as i32;
+                let mut sum = 0.0;
+                // SAFETY: the handle is live, its context is current, and the matrices have this size, for the
+                // vector, and the sum is valid for writes.
                 unsafe {
                     call!(
                         blas.library().api(),
@@ -81,7 +88,7 @@ impl Calls {
                 }
                 black_box(sum);
             }
-            Operation::Matmul => self.matmul.call(&self.own)?,
+            Operation::Matmul => self.matmul.call(&self.calls)?,
             Operation::Uniform => {
                 let raw = generator.as_raw();
                 // SAFETY: the generator is live, its context is current, and the memory has this length.
@@ -98,17 +105,23 @@ impl Calls {
 }
 
 impl Matmul {
-    fn new(own: &curium::Calls) -> Result<Self> {
-        let (api, handle) = (own.lt.library().api(), own.lt.as_raw());
-        let (mut operation, mut layout, mut limits) =
-            (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        let (mut best, mut found) = (cublasLtMatmulHeuristicResult_t::default(), 0);
-        let (rows, real, limit) = (SIZE as u64, cudaDataType_t::CUDA_R_32F, WORKSPACE as u64);
+    fn new(calls: &curium::Calls) -> Result<Self> {
+        let api = own.lt.library().api();
+        let handle = own.lt.as_raw();
+        let mut operation = ptr::null_mut();
+        let mut layout = ptr::null_mut();
+        let mut limits = ptr::null_mut();
+        let mut best = cublasLtMatmulHeuristicResult_t::default();
+        let mut results = 0;
+        let rows = SIZE as u64;
+        let real = cudaDataType_t::CUDA_R_32F;
+        let limit = WORKSPACE as u64;
         let compute = cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32;
         let attribute =
             curium_blas::sys::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
-        let (place, bytes) = ((&raw const limit).cast::<c_void>(), size_of_val(&limit));
-        // SAFETY: the places are valid for writes, the value has the type of the attribute, and there is a place for one result.
+        let value = (&raw const limit).cast::<c_void>();
+        let bytes = size_of_val(&limit);
+        // SAFETY: the pointers are valid for writes, the value has the type of the attribute, and there is room for one result.
         unsafe {
             call!(
                 api,
@@ -121,18 +134,19 @@ impl Matmul {
             call!(api, cublasLtMatmulPreferenceCreate(&raw mut limits));
             call!(
                 api,
-                cublasLtMatmulPreferenceSetAttribute(limits, attribute, place, bytes)
+                cublasLtMatmulPreferenceSetAttribute(limits, attribute, value, bytes)
             );
-            let (best, found) = (&raw mut best, &raw mut found);
+            let best = &raw mut best;
+            let results = &raw mut results;
             call!(
                 api,
                 cublasLtMatmulAlgoGetHeuristic(
-                    handle, operation, layout, layout, layout, layout, limits, 1, best, found
+                    handle, operation, layout, layout, layout, layout, limits, 1, best, results
                 )
             );
             call!(api, cublasLtMatmulPreferenceDestroy(limits));
         }
-        if found == 0 {
+        if results == 0 {
             Err("cuBLASLt has no algorithm".into())
         } else {
             Ok(Self {
@@ -143,18 +157,20 @@ impl Matmul {
         }
     }
 
-    fn call(&self, own: &curium::Calls) -> Result<()> {
-        let (alpha, beta) = (1.0_f32, 0.0_f32);
-        let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
-        let (operation, layout, algorithm) =
-            (self.operation, self.layout, &raw const self.best.algo);
+    fn call(&self, calls: &curium::Calls) -> Result<()> {
+        let alpha = 1.0_f32;
+        let beta = 0.0_f32;
+        let alpha = (&raw const alpha).cast();
+        let beta = (&raw const beta).cast();
+        let operation = self.operation;
+        let layout = self.layout;
+        let algorithm = &raw const self.best.algo;
         let [a, b, d] =
             [&own.a, &own.b, &own.d].map(|buffer| pointer(buffer.as_pointer().as_raw()));
-        let (workspace, bytes) = (
-            pointer(own.workspace.as_pointer().as_raw()),
-            self.best.workspaceSize,
-        );
-        let (handle, stream) = (own.lt.as_raw(), own.stream.as_raw().cast());
+        let workspace = pointer(own.workspace.as_pointer().as_raw());
+        let bytes = self.best.workspaceSize;
+        let handle = own.lt.as_raw();
+        let stream = own.stream.as_raw().cast();
         // SAFETY: the handle and the descriptors are live, its context is current, and the matrices have this size.
         unsafe {
             call!(

@@ -24,14 +24,14 @@ pub(crate) struct Calls {
 /// Returns an error if cudarc, which would panic, does not find a library.
 pub(crate) fn expect_libraries() -> Result<()> {
     // SAFETY: libraries of these names are NVIDIA's, whose initializers may run.
-    let found = unsafe {
+    let libraries = unsafe {
         [
             ("cublas", cublas::sys::is_culib_present()),
             ("cublasLt", cublaslt::sys::is_culib_present()),
             ("curand", curand::sys::is_culib_present()),
         ]
     };
-    match found.into_iter().find(|(_, is_found)| !is_found) {
+    match libraries.into_iter().find(|(_, is_found)| !is_found) {
         Some((name, _)) => Err(format!("cudarc does not find {name}").into()),
         None => Ok(()),
     }
@@ -39,12 +39,11 @@ pub(crate) fn expect_libraries() -> Result<()> {
 
 impl Calls {
     pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Self> {
-        let zeroed = || stream.alloc_zeros::<f32>(LEN);
-        let (a, b, d) = (zeroed()?, zeroed()?, zeroed()?);
-        let (blas, lt) = (
-            CudaBlas::new(stream.clone())?,
-            CudaBlasLT::new(stream.clone())?,
-        );
+        let a = stream.alloc_zeros::<f32>(LEN)?;
+        let b = stream.alloc_zeros::<f32>(LEN)?;
+        let d = stream.alloc_zeros::<f32>(LEN)?;
+        let blas = CudaBlas::new(stream.clone())?;
+        let lt = CudaBlasLT::new(stream.clone())?;
         Ok(Self {
             blas,
             lt,
@@ -64,10 +63,16 @@ impl Calls {
             b,
             d,
         } = self;
-        let (size, none) = (SIZE as i32, cublasOperation_t::CUBLAS_OP_N);
+        let size = SIZE as i32;
+        let none = cublasOperation_t::CUBLAS_OP_N;
         match operation {
             Operation::Gemm => {
-                let (m, n, k, lda, ldb, ldc) = (size, size, size, size, size, size);
+                let m = size;
+                let n = size;
+                let k = size;
+                let lda = size;
+                let ldb = size;
+                let ldc = size;
                 let config = GemmConfig {
                     transa: none,
                     transb: none,
@@ -99,7 +104,8 @@ impl Calls {
                 black_box(sum);
             }
             Operation::Matmul => {
-                let (size, leading) = (SIZE as u64, SIZE as i64);
+                let size = SIZE as u64;
+                let leading = SIZE as i64;
                 let config = MatmulConfig {
                     transa: false,
                     transb: false,

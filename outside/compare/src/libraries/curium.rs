@@ -27,7 +27,6 @@ impl Calls {
         let square = TypedLayout::new::<f32>(MatrixLayout::column_major(SIZE, SIZE));
         let matmul = Matmul::new(square, square, square).with_compute(Compute::Tf32);
         let options = PlanOptions::default().with_workspace_limit(WORKSPACE);
-        let zeroed = || DeviceBuffer::zeroed(stream, LEN);
         Ok(Self {
             stream: stream.clone(),
             blas: Blas::new(&libraries.blas, stream)?,
@@ -35,9 +34,9 @@ impl Calls {
             lt,
             generator: Generator::seeded(&libraries.rand, stream, 1)?,
             workspace: DeviceBuffer::uninit(stream, WORKSPACE)?,
-            a: zeroed()?,
-            b: zeroed()?,
-            d: zeroed()?,
+            a: DeviceBuffer::zeroed(stream, LEN)?,
+            b: DeviceBuffer::zeroed(stream, LEN)?,
+            d: DeviceBuffer::zeroed(stream, LEN)?,
         })
     }
 
@@ -55,10 +54,8 @@ impl Calls {
         } = self;
         match operation {
             Operation::Gemm => {
-                let (a, b) = (
-                    Matrix::column_major(a, SIZE, SIZE)?,
-                    Matrix::column_major(b, SIZE, SIZE)?,
-                );
+                let a = Matrix::column_major(a, SIZE, SIZE)?;
+                let b = Matrix::column_major(b, SIZE, SIZE)?;
                 blas.gemm(1.0, a, b, 0.0, &mut MatrixMut::column_major(d, SIZE, SIZE)?)?;
             }
             Operation::Asum => drop(std::hint::black_box(blas.asum(Vector::new(a))?)),

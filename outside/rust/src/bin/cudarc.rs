@@ -7,7 +7,8 @@ use outside::{COUNT, SIZE, check, numbers, ptx};
 fn main() -> Result<(), DriverError> {
     let stream = CudaContext::new(0)?.default_stream();
     let module = stream.context().load_module(Ptx::from_src(ptx()))?;
-    let (count, size) = (COUNT as u32, SIZE as u32);
+    let count = COUNT as u32;
+    let size = SIZE as u32;
     let blocks = LaunchConfig {
         grid_dim: (count.div_ceil(256), 1, 1),
         block_dim: (256, 1, 1),
@@ -19,10 +20,8 @@ fn main() -> Result<(), DriverError> {
         shared_mem_bytes: 0,
     };
 
-    let (x, y) = (
-        stream.clone_htod(&numbers(COUNT, 17))?,
-        stream.clone_htod(&numbers(COUNT, 5))?,
-    );
+    let x = stream.clone_htod(&numbers(COUNT, 17))?;
+    let y = stream.clone_htod(&numbers(COUNT, 5))?;
     let mut added = stream.alloc_zeros::<f32>(COUNT)?;
     let add = module.load_function("add")?;
     // SAFETY: the kernel takes these arguments and guards its index with the last.
@@ -38,7 +37,8 @@ fn main() -> Result<(), DriverError> {
 
     let mut total = stream.alloc_zeros::<f32>(1)?;
     let sum = module.load_function("sum")?;
-    // SAFETY: as above; blocks have the 256 threads that it requires.
+    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the 256 threads that
+    // it requires.
     unsafe {
         stream
             .launch_builder(&sum)
@@ -48,13 +48,12 @@ fn main() -> Result<(), DriverError> {
             .launch(blocks)
     }?;
 
-    let (a, b) = (
-        stream.clone_htod(&numbers(SIZE * SIZE, 7))?,
-        stream.clone_htod(&numbers(SIZE * SIZE, 3))?,
-    );
+    let a = stream.clone_htod(&numbers(SIZE * SIZE, 7))?;
+    let b = stream.clone_htod(&numbers(SIZE * SIZE, 3))?;
     let mut product = stream.alloc_zeros::<f32>(SIZE * SIZE)?;
     let multiply = module.load_function("multiply")?;
-    // SAFETY: as above; the matrices have as many rows as the grid of 16 by 16 blocks covers.
+    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the 256 threads that
+    // it requires; the matrices have as many rows as the grid of 16 by 16 blocks covers.
     unsafe {
         stream
             .launch_builder(&multiply)

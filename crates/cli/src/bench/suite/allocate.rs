@@ -237,7 +237,9 @@ impl Case<'_> {
     /// Returns the number of pairs per round.
     fn count(&self, implementation: Implementation) -> usize {
         match (implementation, self.kind) {
-            (Implementation::C, Kind::Bytes(DriverAllocator::Synchronous)) => self.plan.synchronous_pairs,
+            (Implementation::C, Kind::Bytes(DriverAllocator::Synchronous)) => {
+                self.plan.synchronous_pairs
+            }
             (Implementation::C, _) => self.plan.pool_pairs,
             (Implementation::Curium, Kind::Buffer | Kind::BorrowingBuffer) => {
                 self.plan.cached_pairs.div_ceil(5)
@@ -280,7 +282,12 @@ fn measure_buffers<R: Resource>(
 }
 
 /// Returns the time of the slowest of several threads, which start together and make `count` pairs each.
-fn measure_in_parallel(source: &Source, implementation: Implementation, streams: &[Stream], count: usize) -> Result<Duration> {
+fn measure_in_parallel(
+    source: &Source,
+    implementation: Implementation,
+    streams: &[Stream],
+    count: usize,
+) -> Result<Duration> {
     let barrier = &Barrier::new(streams.len());
     let times = thread::scope(|scope| {
         let workers: Vec<_> = streams
@@ -290,7 +297,13 @@ fn measure_in_parallel(source: &Source, implementation: Implementation, streams:
                     let warm_up = count.div_ceil(20);
                     let warm = measure_pairs(source, implementation, stream, SHARED_BYTES, warm_up);
                     barrier.wait();
-                    warm.and(measure_pairs(source, implementation, stream, SHARED_BYTES, count))
+                    warm.and(measure_pairs(
+                        source,
+                        implementation,
+                        stream,
+                        SHARED_BYTES,
+                        count,
+                    ))
                 })
             })
             .collect();

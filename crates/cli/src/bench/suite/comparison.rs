@@ -60,7 +60,11 @@ impl Comparison {
         Ok(Self {
             id,
             unit,
-            ratio: curium.iter().zip(&c).map(|(curium, c)| curium / c).collect(),
+            ratio: curium
+                .iter()
+                .zip(&c)
+                .map(|(curium, c)| curium / c)
+                .collect(),
             c: c.into_iter().collect(),
             curium: curium.into_iter().collect(),
             note: None,

@@ -94,8 +94,7 @@ pub(super) fn run(context: &Context, plan: &Plan, observe: &mut Observer<'_>) ->
 
 impl Chain {
     fn new(context: &Context, len: usize) -> Result<Self> {
-        let kernel: Kernel<Empty> =
-            Library::from_ptx(context.driver(), PTX)?.kernel("empty")?;
+        let kernel: Kernel<Empty> = Library::from_ptx(context.driver(), PTX)?.kernel("empty")?;
         let mut graph = Graph::new(context)?;
         let config = LaunchConfig::new(1, 32);
         let arguments = (DevicePointer::from_raw(0), 0);
@@ -120,7 +119,11 @@ impl Chain {
     }
 
     /// Measures launches without waiting.
-    fn measure_launches(&mut self, implementation: Implementation, count: usize) -> Result<Duration> {
+    fn measure_launches(
+        &mut self,
+        implementation: Implementation,
+        count: usize,
+    ) -> Result<Duration> {
         let begin = Instant::now();
         (0..count).try_for_each(|_| self.launch(implementation))?;
         let time = begin.elapsed();
@@ -129,7 +132,11 @@ impl Chain {
     }
 
     /// Measures launches, each with waiting.
-    fn measure_completions(&mut self, implementation: Implementation, count: usize) -> Result<Duration> {
+    fn measure_completions(
+        &mut self,
+        implementation: Implementation,
+        count: usize,
+    ) -> Result<Duration> {
         let begin = Instant::now();
         for _ in 0..count {
             self.launch(implementation)?;
@@ -138,7 +145,11 @@ impl Chain {
         Ok(begin.elapsed())
     }
 
-    fn measure_updates(&mut self, implementation: Implementation, count: usize) -> Result<Duration> {
+    fn measure_updates(
+        &mut self,
+        implementation: Implementation,
+        count: usize,
+    ) -> Result<Duration> {
         let begin = Instant::now();
         (0..count).try_for_each(|value| self.update(implementation, value as u32))?;
         Ok(begin.elapsed())
@@ -209,8 +220,7 @@ struct Leased {
 
 impl Leased {
     fn new(context: &Context, count: usize) -> Result<Self> {
-        let kernel: Kernel<Empty> =
-            Library::from_ptx(context.driver(), PTX)?.kernel("empty")?;
+        let kernel: Kernel<Empty> = Library::from_ptx(context.driver(), PTX)?.kernel("empty")?;
         let stream = context.stream()?;
         let config = LaunchConfig::new(1, 32);
         let mut buffers = (0..count)
@@ -234,7 +244,11 @@ impl Leased {
     }
 
     /// Measures launches without waiting.
-    fn measure_launches(&mut self, implementation: Implementation, count: usize) -> Result<Duration> {
+    fn measure_launches(
+        &mut self,
+        implementation: Implementation,
+        count: usize,
+    ) -> Result<Duration> {
         let begin = Instant::now();
         (0..count).try_for_each(|_| match implementation {
             Implementation::C => launch_as_c(&self.exec, &self.stream),

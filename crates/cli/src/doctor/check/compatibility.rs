@@ -54,11 +54,10 @@ pub(super) fn mismatch(environment: &Environment) -> Finding {
 }
 
 fn versions(environment: &Environment) -> String {
-    let known = |version: Option<&str>| version.unwrap_or("unknown").to_owned();
     format!(
         ": library {}, module {}",
-        known(environment.library_version()),
-        known(environment.module_version())
+        environment.library_version().unwrap_or("unknown"),
+        environment.module_version().unwrap_or("unknown")
     )
 }
 

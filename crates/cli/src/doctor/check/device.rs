@@ -8,7 +8,7 @@ use crate::doctor::finding::Finding;
 const CHECK: &str = "device";
 
 /// Reports the result of the test kernel on a device.
-pub(super) fn check((ordinal, device): (usize, &DeviceTrial)) -> Finding {
+pub(super) fn check(ordinal: usize, device: &DeviceTrial) -> Finding {
     let DeviceTrial {
         name,
         compute_capability,

@@ -47,14 +47,10 @@ fn explain(environment: &Environment, attempts: &[Attempt]) -> Finding {
 
 fn tried(attempts: &[Attempt]) -> Finding {
     // The system's message often begins with the path.
-    let reason = |attempt: &Attempt| {
-        attempt
-            .reason
-            .replacen(&format!("{}: ", attempt.path), "", 1)
-    };
-    let lines = attempts
-        .iter()
-        .map(|attempt| format!("\n{}: {}", attempt.path, reason(attempt)));
+    let lines = attempts.iter().map(|Attempt { path, reason, .. }| {
+        let prefix = format!("{path}: ");
+        format!("\n{prefix}{}", reason.replacen(&prefix, "", 1))
+    });
     Finding::note(
         "tried",
         format!("paths tried:{}", lines.collect::<String>()),
@@ -198,8 +194,10 @@ fn container(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
 
 /// Reports a library outside the search path of the system's loader.
 fn elsewhere(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
-    let holds = |entry: &Entry| matches!(entry, Entry::Folder(names) if names.iter().any(|name| name.starts_with("libcuda.so.")));
-    let (folder, _) = environment.files.iter().find(|(_, entry)| holds(entry))?;
+    let (folder, _) = environment.files.iter().find(|(_, entry)| match entry {
+        Entry::Folder(names) => names.iter().any(|name| name.starts_with("libcuda.so.")),
+        _ => false,
+    })?;
     let what =
         format!("{folder} contains a driver library, but the system's loader does not search it");
     let fixes = [

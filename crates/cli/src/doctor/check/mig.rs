@@ -80,12 +80,7 @@ fn instances(environment: &Environment) -> usize {
 }
 
 fn folders(environment: &Environment) -> impl Iterator<Item = &str> {
-    let is_folder = |path: &&String| {
+    environment.files.keys().map(String::as_str).filter(|path| {
         path.starts_with("/proc/driver/nvidia/capabilities/gpu") && path.ends_with("/mig")
-    };
-    environment
-        .files
-        .keys()
-        .filter(is_folder)
-        .map(String::as_str)
+    })
 }

@@ -67,9 +67,11 @@ fn broken(names: &str) -> Finding {
 /// Reports missing nodes of the loaded kernel module.
 fn missing(environment: &Environment) -> Option<Finding> {
     environment.module_version()?;
-    let has = |name: &str| environment.nodes(name).next().is_some();
     let needed = ["/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"];
-    let missing: Vec<_> = needed.into_iter().filter(|name| !has(name)).collect();
+    let missing: Vec<_> = needed
+        .into_iter()
+        .filter(|name| environment.nodes(name).next().is_none())
+        .collect();
     if missing.is_empty() {
         return None;
     }

@@ -39,21 +39,21 @@ fn finding(library: &OptionalLibrary, cuda: Option<u32>) -> Finding {
             ..Finding::note("libraries", what)
         };
     };
-    let at = path
+    let file = path
         .as_ref()
         .map_or_else(String::new, |path| format!(" ({path})"));
     let needed = needed_cuda(name, version);
     match (needed, cuda) {
         (Some(needed), Some(cuda)) if needed > cuda => {
             let what = format!(
-                "{name} {version}{at} is for CUDA {needed}, and the driver supports CUDA {cuda} only"
+                "{name} {version}{file} is for CUDA {needed}, and the driver supports CUDA {cuda} only"
             );
             Finding {
                 fixes: vec![packages, "or update the driver".to_owned()],
                 ..Finding::warning("libraries", what, [])
             }
         }
-        _ => Finding::good("libraries", format!("{name} {version}{at}")),
+        _ => Finding::good("libraries", format!("{name} {version}{file}")),
     }
 }
 
@@ -85,11 +85,12 @@ fn packages(name: &str, cuda: Option<u32>) -> String {
         "cuBLASLt" => "cublas".to_owned(),
         other => other.to_lowercase(),
     };
-    let of = |cuda: u32| match (name, cuda) {
+    let versions = cuda.map_or(vec![13, 12, 11], |cuda| vec![cuda]);
+    let commands = versions.into_iter().map(|cuda| match (name, cuda) {
         ("NCCL", 13..) => format!("`pip install nvidia-{package}-cu13`"),
         (_, 13..) => format!("`pip install nvidia-{package}`"),
         (_, 12) => format!("`pip install nvidia-{package}-cu12`"),
         _ => format!("`pip install nvidia-{package}-cu11`"),
-    };
-    cuda.map_or_else(|| [13, 12, 11].map(of).join(" or "), of)
+    });
+    commands.collect::<Vec<_>>().join(" or ")
 }

@@ -105,18 +105,19 @@ fn parse_cuda(version: &str) -> Option<CudaVersion> {
 /// Reports a device that the file does not target.
 fn target(header: &Header, device: &DeviceTrial) -> Option<Finding> {
     let (needed, only) = header.needs()?;
-    let found = pair(&device.compute_capability)?;
-    if found == needed || (!only && found > needed) {
+    let capability = pair(&device.compute_capability)?;
+    if capability == needed || (!only && capability > needed) {
         return None;
     }
-    let (target, name) = (&header.target, &device.name);
+    let target = &header.target;
+    let name = &device.name;
     let what = format!(
         "the PTX is for {target}, and {name} has compute capability {}",
         device.compute_capability
     );
     let older = format!(
         "compile for the oldest device in use, such as compute_{}{}",
-        found.0, found.1
+        capability.0, capability.1
     );
     let fixes = [
         &older as &str,

@@ -117,7 +117,7 @@ fn set(environment: &mut Environment, name: &str, value: &str) {
 fn assert_failure(environment: &Environment, check: &str, what: &str, fix: &str) {
     let failures: Vec<_> = findings(environment)
         .into_iter()
-        .filter(|it| it.severity == Severity::Failure)
+        .filter(|finding| finding.severity == Severity::Failure)
         .collect();
     let [failure] = &failures[..] else {
         panic!("one failure was expected: {failures:#?}")
@@ -125,7 +125,7 @@ fn assert_failure(environment: &Environment, check: &str, what: &str, fix: &str)
     assert_eq!(failure.check, check, "{failure:#?}");
     assert!(failure.what.contains(what), "{failure:#?}");
     assert!(
-        failure.fixes.iter().any(|it| it.contains(fix)),
+        failure.fixes.iter().any(|text| text.contains(fix)),
         "{failure:#?}"
     );
 }
@@ -135,12 +135,14 @@ fn assert_failure(environment: &Environment, check: &str, what: &str, fix: &str)
 fn finding(environment: &Environment, check: &str) -> Finding {
     let findings = findings(environment);
     assert!(
-        findings.iter().all(|it| it.severity != Severity::Failure),
+        findings
+            .iter()
+            .all(|finding| finding.severity != Severity::Failure),
         "{findings:#?}"
     );
     findings
         .iter()
-        .find(|it| it.check == check)
+        .find(|finding| finding.check == check)
         .unwrap_or_else(|| panic!("{check} is absent: {findings:#?}"))
         .clone()
 }
@@ -665,14 +667,14 @@ fn compiler_that_is_newer_than_the_driver_is_a_warning() {
         nvrtc: Some("13.0".to_owned()),
         ..healthy()
     };
-    let found = finding(&environment, "nvrtc");
-    assert_eq!(found.severity, Severity::Warning);
+    let warning = finding(&environment, "nvrtc");
+    assert_eq!(warning.severity, Severity::Warning);
     assert!(
-        found
+        warning
             .fixes
             .iter()
             .any(|fix| fix.contains("CUDA 12.8 or older")),
-        "{found:#?}"
+        "{warning:#?}"
     );
     let environment = Environment {
         nvrtc: Some("12.8".to_owned()),

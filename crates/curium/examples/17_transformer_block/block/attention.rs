@@ -51,7 +51,8 @@ impl Attention {
     pub(super) fn load(stream: &Stream, shape: Shape) -> Result<Self> {
         let [forward, backward] =
             [FORWARD, BACKWARD].map(|ptx| Library::from_ptx(stream.context(), ptx));
-        let (forward, backward) = (forward?, backward?);
+        let forward = forward?;
+        let backward = backward?;
         let attention = Self {
             forward: forward.kernel("attention_64")?,
             backward_queries: backward.kernel("attention_backward_queries_64")?,
@@ -91,11 +92,13 @@ impl Attention {
 
     /// Computes the gradients of the queries, keys and values from `dy`, that of the context. Stores the product of each row of the context
     /// and its gradient in `deltas`.
+    #[expect(clippy::too_many_arguments, reason = "each is an operand")]
     pub(super) fn backward(
         &self,
         stream: &Stream,
         qkv: &Buffer,
-        (context, dy): (&Buffer, &Buffer),
+        context: &Buffer,
+        dy: &Buffer,
         log_sums: &DeviceBuffer<f32>,
         deltas: &mut DeviceBuffer<f32>,
         gradients: &mut Buffer,
@@ -108,10 +111,8 @@ impl Attention {
         ];
         self.expect(lengths, [log_sums.len(), deltas.len()])?;
         let (length, scale, is_causal) = self.numbers()?;
-        let (of_queries, of_keys) = (
-            self.config(self.row_bytes())?,
-            self.config(self.column_bytes())?,
-        );
+        let of_queries = self.config(self.row_bytes())?;
+        let of_keys = self.config(self.column_bytes())?;
         let arguments = (
             qkv,
             context,
@@ -128,7 +129,7 @@ impl Attention {
         let arguments = (
             qkv, dy, log_sums, &*deltas, gradients, length, scale, is_causal,
         );
-        // SAFETY: as above.
+        // SAFETY: the kernel accesses as many elements as checked above, and as much shared memory as configured.
         Ok(unsafe { self.backward_keys.launch(stream, of_keys, arguments) }?)
     }
 

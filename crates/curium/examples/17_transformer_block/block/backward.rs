@@ -24,7 +24,7 @@ impl Block {
             ..
         } = &mut self.gradients;
         self.attention
-            .backward(stream, qkv, (context, dy), log_sums, deltas, of_qkv)?;
+            .backward(stream, qkv, context, dy, log_sums, deltas, of_qkv)?;
         self.projections_backward(stream, reducing)
     }
 
@@ -39,7 +39,8 @@ impl Block {
             ..
         } = self;
         let workspace = &mut self.workspace;
-        let (plans, dy) = (&mut products.gradient, &self.output_gradient);
+        let plans = &mut products.gradient;
+        let dy = &self.output_gradient;
         let Activations {
             context,
             middle,
@@ -50,12 +51,11 @@ impl Block {
             ..
         } = &self.activations;
         let results = &mut self.gradients;
-        let (of_hidden, of_normalized2, of_middle) = (
-            &mut results.hidden,
-            &mut results.normalized2,
-            &mut results.middle,
-        );
-        let (of_context, partial2) = (&mut results.context, &mut results.partial2);
+        let of_hidden = &mut results.hidden;
+        let of_normalized2 = &mut results.normalized2;
+        let of_middle = &mut results.middle;
+        let of_context = &mut results.context;
+        let partial2 = &mut results.partial2;
 
         let operands =
             Operands::new(dy, activated, &mut of.down_weight).with_bias_gradient(&mut of.down_bias);
@@ -79,11 +79,14 @@ impl Block {
             .normalized2
             .execute(stream, operands.with_workspace(workspace))?;
 
-        let (forward, gain) = ((middle, statistics2), &parameters.norm2_gain);
+        let x = middle;
+        let statistics = statistics2;
+        let gain = &parameters.norm2_gain;
         kernels.layer_norm_backward(
             stream,
             of_normalized2,
-            forward,
+            x,
+            statistics,
             gain,
             dy,
             of_middle,
@@ -145,12 +148,15 @@ impl Block {
             .normalized1
             .execute(stream, operands.with_workspace(workspace))?;
 
-        let (forward, gain) = ((&self.input, statistics1), &parameters.norm1_gain);
+        let x = &self.input;
+        let statistics = statistics1;
+        let gain = &parameters.norm1_gain;
         let result = &mut self.input_gradient;
         kernels.layer_norm_backward(
             stream,
             of_normalized1,
-            forward,
+            x,
+            statistics,
             gain,
             middle,
             result,

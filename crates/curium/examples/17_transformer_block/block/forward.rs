@@ -28,8 +28,9 @@ impl Block {
             statistics1,
             statistics2,
         } = &mut self.activations;
-        let (gain, bias) = (&parameters.norm1_gain, &parameters.norm1_bias);
-        kernels.layer_norm(stream, &self.input, (gain, bias), normalized1, statistics1)?;
+        let gain = &parameters.norm1_gain;
+        let bias = &parameters.norm1_bias;
+        kernels.layer_norm(stream, &self.input, gain, bias, normalized1, statistics1)?;
         let operands =
             Operands::new(normalized1, &parameters.qkv_weight, qkv).with_bias(&parameters.qkv_bias);
         products
@@ -47,8 +48,9 @@ impl Block {
             .projection
             .execute(stream, operands.with_workspace(workspace))?;
 
-        let (gain, bias) = (&parameters.norm2_gain, &parameters.norm2_bias);
-        kernels.layer_norm(stream, middle, (gain, bias), normalized2, statistics2)?;
+        let gain = &parameters.norm2_gain;
+        let bias = &parameters.norm2_bias;
+        kernels.layer_norm(stream, middle, gain, bias, normalized2, statistics2)?;
         let operands = Operands::new(normalized2, &parameters.up_weight, activated)
             .with_bias(&parameters.up_bias);
         products.up.execute(

@@ -76,21 +76,21 @@ impl Kernels {
         &self,
         stream: &Stream,
         x: &Buffer,
-        (gain, bias): (&Buffer, &Buffer),
+        gain: &Buffer,
+        bias: &Buffer,
         y: &mut Buffer,
         statistics: &mut DeviceBuffer<f32>,
     ) -> Result<()> {
-        let (rows, width) = (self.shape.rows(), self.shape.width);
+        let rows = self.shape.rows();
+        let width = self.shape.width;
         expect([
             (x.len(), rows * width),
             (gain.len(), width),
             (bias.len(), width),
         ])?;
         expect([(y.len(), rows * width), (statistics.len(), 2 * rows)])?;
-        let (config, sizes) = (
-            for_rows(rows)?,
-            (u32::try_from(rows)?, u32::try_from(width)?),
-        );
+        let config = for_rows(rows)?;
+        let sizes = (u32::try_from(rows)?, u32::try_from(width)?);
         let arguments = (x, gain, bias, y, statistics, sizes.0, sizes.1);
         // SAFETY: the kernel accesses as many elements as checked above.
         Ok(unsafe { self.layer_norm.launch(stream, config, arguments) }?)
@@ -103,14 +103,17 @@ impl Kernels {
         &self,
         stream: &Stream,
         dy: &Buffer,
-        (x, statistics): (&Buffer, &DeviceBuffer<f32>),
+        x: &Buffer,
+        statistics: &DeviceBuffer<f32>,
         gain: &Buffer,
         residual: &Buffer,
         dx: &mut Buffer,
         partial: &mut Partial,
     ) -> Result<()> {
-        let (rows, width) = (self.shape.rows(), self.shape.width);
-        let (all, sums) = (rows * width, self.partial_rows() * width);
+        let rows = self.shape.rows();
+        let width = self.shape.width;
+        let all = rows * width;
+        let sums = self.partial_rows() * width;
         expect([
             (dy.len(), all),
             (x.len(), all),
@@ -119,10 +122,8 @@ impl Kernels {
         ])?;
         expect([(statistics.len(), 2 * rows), (gain.len(), width)])?;
         expect([(partial.gain.len(), sums), (partial.bias.len(), sums)])?;
-        let (config, sizes) = (
-            LaunchConfig::new(self.partial_rows, (LANES, WARPS)),
-            (rows as u32, width as u32),
-        );
+        let config = LaunchConfig::new(self.partial_rows, (LANES, WARPS));
+        let sizes = (rows as u32, width as u32);
         let Partial {
             gain: of_gain,
             bias: of_bias,
@@ -142,7 +143,8 @@ impl Kernels {
         gain: &mut Buffer,
         bias: &mut Buffer,
     ) -> Result<()> {
-        let (width, sums) = (self.shape.width, self.partial_rows() * self.shape.width);
+        let width = self.shape.width;
+        let sums = self.partial_rows() * self.shape.width;
         expect([
             (partial.gain.len(), sums),
             (partial.bias.len(), sums),

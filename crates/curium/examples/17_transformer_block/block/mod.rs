@@ -96,6 +96,15 @@ struct Partial {
     bias: DeviceBuffer<f32>,
 }
 
+impl Partial {
+    fn new(stream: &Stream, len: usize) -> Result<Self> {
+        Ok(Self {
+            gain: DeviceBuffer::uninit(stream, len)?,
+            bias: DeviceBuffer::uninit(stream, len)?,
+        })
+    }
+}
+
 impl Block {
     /// Allocates the block on `stream`, chooses the algorithms of its products, and uploads the parameters, the input and the gradient of
     /// the output.
@@ -109,50 +118,44 @@ impl Block {
         shape.check()?;
         let kernels = Kernels::load(stream, shape)?;
         let products = Products::new(lt, stream, shape, tuning)?;
-        let elements = |count: usize| Buffer::uninit(stream, count);
-        let upload = |values: &[bf16]| Buffer::from_slice(stream, values);
-        let (of_input, of_hidden) = (shape.rows() * shape.width, shape.rows() * shape.hidden());
-        let for_queries =
-            || DeviceBuffer::<f32>::uninit(stream, shape.all_heads() * shape.sequence);
-        let statistics = || DeviceBuffer::uninit(stream, 2 * shape.rows());
-        let partial = || -> Result<_> {
-            let sums = || DeviceBuffer::uninit(stream, kernels.partial_rows() * shape.width);
-            Ok(Partial {
-                gain: sums()?,
-                bias: sums()?,
-            })
-        };
+        let input_len = shape.rows() * shape.width;
+        let hidden_len = shape.rows() * shape.hidden();
+        let query_len = shape.all_heads() * shape.sequence;
+        let statistics_len = 2 * shape.rows();
+        let partial_len = kernels.partial_rows() * shape.width;
         Ok(Self {
-            parameters: sample.parameters.try_map(|values| upload(values))?,
-            input: upload(&sample.input)?,
-            output_gradient: upload(&sample.output_gradient)?,
+            parameters: sample
+                .parameters
+                .try_map(|values| Buffer::from_slice(stream, values))?,
+            input: Buffer::from_slice(stream, &sample.input)?,
+            output_gradient: Buffer::from_slice(stream, &sample.output_gradient)?,
             activations: Activations {
-                normalized1: elements(of_input)?,
-                qkv: elements(3 * of_input)?,
-                context: elements(of_input)?,
-                log_sums: for_queries()?,
-                middle: elements(of_input)?,
-                normalized2: elements(of_input)?,
-                hidden: elements(of_hidden)?,
-                activated: elements(of_hidden)?,
-                statistics1: statistics()?,
-                statistics2: statistics()?,
+                normalized1: Buffer::uninit(stream, input_len)?,
+                qkv: Buffer::uninit(stream, 3 * input_len)?,
+                context: Buffer::uninit(stream, input_len)?,
+                log_sums: DeviceBuffer::uninit(stream, query_len)?,
+                middle: Buffer::uninit(stream, input_len)?,
+                normalized2: Buffer::uninit(stream, input_len)?,
+                hidden: Buffer::uninit(stream, hidden_len)?,
+                activated: Buffer::uninit(stream, hidden_len)?,
+                statistics1: DeviceBuffer::uninit(stream, statistics_len)?,
+                statistics2: DeviceBuffer::uninit(stream, statistics_len)?,
             },
             gradients: Gradients {
-                normalized1: elements(of_input)?,
-                qkv: elements(3 * of_input)?,
-                context: elements(of_input)?,
-                deltas: for_queries()?,
-                middle: elements(of_input)?,
-                normalized2: elements(of_input)?,
-                hidden: elements(of_hidden)?,
-                partial1: partial()?,
-                partial2: partial()?,
+                normalized1: Buffer::uninit(stream, input_len)?,
+                qkv: Buffer::uninit(stream, 3 * input_len)?,
+                context: Buffer::uninit(stream, input_len)?,
+                deltas: DeviceBuffer::uninit(stream, query_len)?,
+                middle: Buffer::uninit(stream, input_len)?,
+                normalized2: Buffer::uninit(stream, input_len)?,
+                hidden: Buffer::uninit(stream, hidden_len)?,
+                partial1: Partial::new(stream, partial_len)?,
+                partial2: Partial::new(stream, partial_len)?,
             },
             ranks: None,
             workspace: DeviceBuffer::uninit(stream, products.workspace_bytes.max(1))?,
-            output: elements(of_input)?,
-            input_gradient: elements(of_input)?,
+            output: Buffer::uninit(stream, input_len)?,
+            input_gradient: Buffer::uninit(stream, input_len)?,
             parameter_gradients: shape.lengths().try_map(|count| elements(*count))?,
             kernels,
             attention: Attention::load(stream, shape)?,

@@ -50,7 +50,9 @@ impl Products {
             workspace_bytes = workspace_bytes.max(plan.workspace_bytes());
             Ok(plan)
         };
-        let (rows, width, hidden) = (shape.rows(), shape.width, shape.hidden());
+        let rows = shape.rows();
+        let width = shape.width;
+        let hidden = shape.hidden();
         let input = matrix(rows, width);
         Ok(Self {
             qkv: plan(layer(rows, width, 3 * width).with_epilogue(Epilogue::Bias))?,
@@ -74,7 +76,9 @@ impl Products {
 
 impl GradientProducts {
     fn new(shape: Shape, plan: &mut impl FnMut(Matmul) -> Result<MatmulPlan>) -> Result<Self> {
-        let (rows, width, hidden) = (shape.rows(), shape.width, shape.hidden());
+        let rows = shape.rows();
+        let width = shape.width;
+        let hidden = shape.hidden();
         Ok(Self {
             hidden: plan(layer_input(rows, hidden, width).with_epilogue(Epilogue::GeluGradient))?,
             down_weight: plan(

@@ -40,7 +40,8 @@ impl Shape {
 
     /// Returns the numbers of elements of the parameters.
     pub(crate) fn lengths(self) -> Parameters<usize> {
-        let (width, hidden) = (self.width, self.hidden());
+        let width = self.width;
+        let hidden = self.hidden();
         Parameters {
             norm1_gain: width,
             norm1_bias: width,

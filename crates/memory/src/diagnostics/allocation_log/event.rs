@@ -155,17 +155,7 @@ impl FromStr for CallSite {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut parts = text.rsplitn(3, ':');
-        let mut part = || parts.next().unwrap_or_default();
-        let (column, line, file) = (part().parse(), part().parse(), part());
-        match (line, column) {
-            (Ok(line), Ok(column)) if !file.is_empty() => Ok(Self {
-                file: file.to_owned().into(),
-                line,
-                column,
-            }),
-            _ => Err(format!("invalid call site {text:?}")),
-        }
+        parse_site(text).ok_or_else(|| format!("invalid call site {text:?}"))
     }
 }
 
@@ -205,4 +195,17 @@ fn address(text: &str) -> Result<u64, String> {
         .strip_prefix("0x")
         .ok_or_else(|| format!("invalid address {text:?}"))?;
     u64::from_str_radix(digits, 16).map_err(|_| format!("invalid address {text:?}"))
+}
+/// Parses `FILE:LINE:COLUMN`.
+fn parse_site(text: &str) -> Option<CallSite> {
+    let (rest, column) = text.rsplit_once(':')?;
+    let (file, line) = rest.rsplit_once(':')?;
+    if file.is_empty() {
+        return None;
+    }
+    Some(CallSite {
+        file: file.to_owned().into(),
+        line: line.parse().ok()?,
+        column: column.parse().ok()?,
+    })
 }

@@ -156,9 +156,10 @@ impl<R: Resource> Playing<'_, R> {
     }
 
     fn end(&mut self) -> Result<()> {
-        let left = std::mem::take(&mut self.live);
-        self.replay.left = left.len() as u64;
-        left.values()
+        let remaining = std::mem::take(&mut self.live);
+        self.replay.left = remaining.len() as u64;
+        remaining
+            .values()
             .map(|block| self.free(block))
             .fold(Ok(()), Result::and)
     }

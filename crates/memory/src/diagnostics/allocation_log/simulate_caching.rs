@@ -66,47 +66,48 @@ impl SimulatedCache {
 
     fn allocate(&mut self, stream: StreamId, event: &AllocationEvent) {
         self.free(stream, event.address);
-        let (size, alignment) = (
-            BlockSize::of(event.bytes),
-            (event.alignment as u64).max(GRANULE),
-        );
-        let held = (alignment == GRANULE)
-            .then(|| self.cache(stream).take(size))
-            .flatten();
-        let place = held.unwrap_or_else(|| self.search(stream, size, alignment));
-        self.live.insert(event.address, (place, size, event.bytes));
+        let size = BlockSize::from_bytes(event.bytes);
+        let alignment = (event.alignment as u64).max(GRANULE);
+        let cached = if alignment == GRANULE {
+            self.cache(stream).take(size)
+        } else {
+            None
+        };
+        let address = cached.unwrap_or_else(|| self.search(stream, size, alignment));
+        self.live
+            .insert(event.address, (address, size, event.bytes));
         self.sample.live_bytes += event.bytes as u64;
         self.sample.block_bytes += size.bytes();
     }
 
     fn free(&mut self, stream: StreamId, address: u64) {
-        let Some((place, size, bytes)) = self.live.remove(&address) else {
+        let Some((block, size, bytes)) = self.live.remove(&address) else {
             return;
         };
         self.sample.live_bytes -= bytes as u64;
         self.sample.block_bytes -= size.bytes();
-        if self.cache(stream).put(size, place) {
+        if self.cache(stream).insert(size, block) {
             return;
         }
         for spilled in self.cache(stream).take_older_half(size) {
             self.heap.free(stream, size, spilled);
         }
-        self.heap.free(stream, size, place);
+        self.heap.free(stream, size, block);
     }
 
     fn search(&mut self, stream: StreamId, size: BlockSize, alignment: u64) -> u64 {
-        if let Some(place) = self.take(stream, size, alignment) {
-            return place;
+        if let Some(address) = self.take(stream, size, alignment) {
+            return address;
         }
         for (stream, cache) in &mut self.caches {
-            cache.drain(|size, place| self.heap.free(*stream, size, place));
+            cache.drain(|size, address| self.heap.free(*stream, size, address));
         }
         for (stream, epoch) in self.heap.begin_epochs() {
             self.heap.release(stream, epoch);
         }
         loop {
-            if let Some(place) = self.take(stream, size, alignment) {
-                return place;
+            if let Some(address) = self.take(stream, size, alignment) {
+                return address;
             }
             self.grow(size.bytes() + alignment - GRANULE);
         }
@@ -127,15 +128,13 @@ impl SimulatedCache {
             ThreadCache::capacity(class).div_ceil(2),
             &mut blocks,
         );
-        let place = blocks.pop()?;
+        let address = blocks.pop()?;
         let cache = self.cache(stream);
-        let rest: Vec<u64> = blocks
-            .into_iter()
-            .filter(|block| !cache.put(BlockSize::Class(class), *block))
-            .collect();
-        rest.into_iter()
-            .for_each(|block| self.heap.free(stream, BlockSize::Class(class), block));
-        Some(place)
+        blocks.retain(|block| !cache.insert(BlockSize::Class(class), *block));
+        for block in blocks {
+            self.heap.free(stream, BlockSize::Class(class), block);
+        }
+        Some(address)
     }
 
     /// Extends the only segment at its end.

@@ -44,7 +44,7 @@ impl Span {
     }
 
     /// Returns the granules of memory.
-    fn of(address: u64, bytes: u64) -> Self {
+    fn from_block(address: u64, bytes: u64) -> Self {
         Self {
             start: address,
             end: address + bytes.next_multiple_of(GRANULE).max(GRANULE),
@@ -80,20 +80,22 @@ impl From<&LiveAllocation> for Block {
 
 /// Returns the segments that exist after the events, by address.
 pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
-    let mut left = Vec::new();
+    let mut segments = Vec::new();
     for event in events {
         let span = Span {
             start: event.address,
             end: event.address.saturating_add(event.bytes as u64),
         };
         match event.kind {
-            EventKind::AllocateSegment | EventKind::MapSegment => left.push(span),
-            EventKind::FreeSegment | EventKind::UnmapSegment => left.retain(|other| *other != span),
+            EventKind::AllocateSegment | EventKind::MapSegment => segments.push(span),
+            EventKind::FreeSegment | EventKind::UnmapSegment => {
+                segments.retain(|other| *other != span)
+            }
             _ => {}
         }
     }
-    left.sort_by_key(|span| span.start);
-    left
+    segments.sort_by_key(|span| span.start);
+    segments
 }
 
 /// Returns the segments with all blocks. `live` must be sorted by address. Memory of blocks and events outside all
@@ -101,34 +103,37 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
     let used = live
         .iter()
-        .map(|block| Span::of(block.address, block.bytes));
-    let placed = events
+        .map(|block| Span::from_block(block.address, block.bytes));
+    let freed_or_allocated = events
         .iter()
-        .filter(|event| matches!(event.kind, EventKind::Allocate | EventKind::Free));
-    let seen = placed.map(|event| Span::of(event.address, event.bytes as u64));
-    let passing = events.iter().filter(|event| event.kind.is_segment_event());
-    let passing = passing.map(|event| Span {
-        start: event.address,
-        end: event.address + event.bytes as u64,
-    });
+        .filter(|event| matches!(event.kind, EventKind::Allocate | EventKind::Free))
+        .map(|event| Span::from_block(event.address, event.bytes as u64));
+    let temporary = events
+        .iter()
+        .filter(|event| event.kind.is_segment_event())
+        .map(|event| Span {
+            start: event.address,
+            end: event.address + event.bytes as u64,
+        });
     // With mapped segments, an allocation may span adjacent ones.
     let join = joining(events);
-    let places = merged(known.iter().copied().chain(passing).collect(), join);
+    let recorded = merged(known.iter().copied().chain(temporary).collect(), join);
     let unknown = used
-        .chain(seen)
-        .filter(|span| !places.iter().any(|place| place.contains(*span)));
+        .chain(freed_or_allocated)
+        .filter(|span| !recorded.iter().any(|segment| segment.contains(*span)));
     let spans = merged(known.iter().copied().chain(unknown).collect(), join);
-    let mut rest = live;
-    let segment = |span: Span| {
-        let count = rest.partition_point(|block| block.address < span.end);
-        let (inside, behind) = rest.split_at(count);
-        rest = behind;
-        Segment {
+    let mut segments = Vec::with_capacity(spans.len());
+    let mut remaining = live;
+    for span in spans {
+        let count = remaining.partition_point(|block| block.address < span.end);
+        let (inside, after) = remaining.split_at(count);
+        remaining = after;
+        segments.push(Segment {
             span,
             blocks: blocks(span, inside),
-        }
-    };
-    spans.into_iter().map(segment).collect()
+        });
+    }
+    segments
 }
 
 /// Returns `true` if adjacent segments form one, because they are mapped.
@@ -159,9 +164,10 @@ fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
     let mut next = span.start;
     for (index, block) in live.iter().enumerate() {
         let limit = live.get(index + 1).map_or(span.end, |block| block.address);
-        let end = Span::of(block.address, block.bytes).end.min(limit);
+        let end = Span::from_block(block.address, block.bytes).end.min(limit);
         blocks.extend(free(next, block.address));
-        let (address, size) = (block.address, end - block.address);
+        let address = block.address;
+        let size = end - block.address;
         let Block { stream, site, .. } = block.clone();
         blocks.push(Placed {
             address,
@@ -204,12 +210,12 @@ mod tests {
 
     #[test]
     fn blocks_fill_their_segments() {
-        let known = [Span {
+        let recorded = [Span {
             start: 0x1000,
             end: 0x3000,
         }];
         let live = [block(0x1200, 100), block(0x1400, 0x600), block(0x8000, 1)];
-        let segments = segments(&known, &live, &[]);
+        let segments = segments(&recorded, &live, &[]);
         let spans: Vec<_> = segments
             .iter()
             .map(|segment| (segment.span.start, segment.span.end))

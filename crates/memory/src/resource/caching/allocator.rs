@@ -107,7 +107,8 @@ impl Allocator {
             return Ok(pointer);
         }
         let cache = self.cache(stream, "CachingResource::allocate")?;
-        let (size, alignment) = (BlockSize::of(bytes), alignment as u64);
+        let size = BlockSize::from_bytes(bytes);
+        let alignment = alignment as u64;
         let need = Need {
             stream: StreamId(stream.identity()),
             size,
@@ -142,9 +143,9 @@ impl Allocator {
         } else {
             // Creates a cache for later deallocations of the thread.
             self.cache(stream, "CachingResource::deallocate")?;
-            self.heap.give(
+            self.heap.return_blocks(
                 StreamId(stream.identity()),
-                BlockSize::of(bytes),
+                BlockSize::from_bytes(bytes),
                 [pointer.as_raw()],
             );
         }
@@ -169,14 +170,14 @@ impl Allocator {
         let freed = self.heap.with(Heap::begin_epochs);
         self.reserve
             .acquire(OPERATION)?
-            .of(&freed, PendingFrees::add);
+            .for_each_pending(&freed, PendingFrees::add);
         // Without a lock, so that other threads can allocate in the meantime.
         self.context.synchronize()?;
         let mut reserve = self.reserve.acquire(OPERATION)?;
         freed
             .iter()
             .for_each(|(stream, epoch)| self.heap.with(|heap| heap.release(*stream, *epoch)));
-        reserve.of(&freed, PendingFrees::forget);
+        reserve.for_each_pending(&freed, PendingFrees::forget);
         Ok(())
     }
 
@@ -302,10 +303,9 @@ impl Allocator {
                 .map(|(stream, pending)| self.poll(*stream, pending))
                 .fold(Ok(()), Result::and)
         });
-        let is_kept = |stream: &StreamId, pending: &mut PendingFrees| {
-            !(pending.is_over() && self.heap.forget(*stream))
-        };
-        reserve.streams.retain(is_kept);
+        reserve
+            .streams
+            .retain(|stream, pending| !(pending.is_over() && self.heap.forget(*stream)));
         polled
     }
 
@@ -334,7 +334,8 @@ impl Allocator {
         self.context
             .driver()
             .expect_same(stream.driver(), operation)?;
-        let (ours, theirs) = (&self.context, stream.context());
+        let ours = &self.context;
+        let theirs = stream.context();
         // Synchronizing a green context waits for its own work only, not for that of another green context.
         let waits_for_theirs =
             ours.kind() == ContextKind::Primary || ours.as_raw() == theirs.as_raw();
@@ -392,7 +393,11 @@ impl Allocator {
 
 impl Reserve {
     /// Calls `operation` for each stream that may free memory, with its epoch.
-    fn of(&mut self, epochs: &[(StreamId, Epoch)], operation: impl Fn(&mut PendingFrees, Epoch)) {
+    fn for_each_pending(
+        &mut self,
+        epochs: &[(StreamId, Epoch)],
+        operation: impl Fn(&mut PendingFrees, Epoch),
+    ) {
         for (stream, epoch) in epochs {
             if let Some(pending) = self.streams.get_mut(stream) {
                 operation(pending, *epoch);

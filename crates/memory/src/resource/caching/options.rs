@@ -16,7 +16,7 @@ pub struct CachingOptions {
 const NO_CACHE: &str = "CURIUM_NO_CACHE";
 
 /// The maximum alignment: the page size of the device.
-pub(super) const LARGEST_ALIGNMENT: usize = 2 << 20;
+pub(super) const MAX_ALIGNMENT: usize = 2 << 20;
 
 impl CachingOptions {
     /// Returns the default options.

@@ -64,7 +64,7 @@ impl RecoveryStep {
 }
 
 impl Counters {
-    pub(super) fn of(&self, step: RecoveryStep) -> &Counter {
+    pub(super) fn counter(&self, step: RecoveryStep) -> &Counter {
         let [purge, synchronize, trim, reclaim] = &self.0;
         match step {
             RecoveryStep::Purge => purge,
@@ -97,11 +97,10 @@ impl Counter {
     }
 
     fn statistics(&self) -> RecoveryStepStatistics {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         RecoveryStepStatistics {
-            tried: load(&self.tried),
-            helped: load(&self.helped),
-            failed: load(&self.failed),
+            tried: self.tried.load(Ordering::Relaxed),
+            helped: self.helped.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
         }
     }
 }

@@ -96,7 +96,8 @@ impl Mapped {
         let Some(part) = self.parts.get(&start) else {
             return Ok(());
         };
-        let (length, memory) = (part.length, part.memory);
+        let length = part.length;
+        let memory = part.memory;
         self.unmap(start, length)?;
         // Unmapped memory is not kept, even if releasing it fails.
         self.parts.remove(&start);
@@ -134,26 +135,26 @@ impl Mapped {
         let starts = std::iter::once(self.range.start)
             .chain(self.parts.iter().map(|(start, part)| start + part.length));
         let ends = self.parts.keys().copied().chain([self.range.end()]);
-        let gap = |(start, end): (u64, u64)| {
-            let missing = bytes.saturating_sub(heap.with(|heap| heap.free_before(start)));
-            let needed = missing
-                .next_multiple_of(self.granularity)
-                .max(self.granularity);
-            (needed <= end - start).then_some(Gap {
-                start,
-                needed,
-                available: end - start,
-            })
-        };
         starts
             .zip(ends)
-            .filter_map(gap)
+            .filter_map(|(start, end)| {
+                let missing = bytes.saturating_sub(heap.with(|heap| heap.free_before(start)));
+                let needed = missing
+                    .next_multiple_of(self.granularity)
+                    .max(self.granularity);
+                (needed <= end - start).then_some(Gap {
+                    start,
+                    needed,
+                    available: end - start,
+                })
+            })
             .min_by_key(|gap| (gap.needed, gap.start))
     }
 
     /// Maps new physical memory into the reserved range.
     fn map(&self, start: u64, length: u64) -> Result<Part> {
-        let (device, driver) = (self.context.device(), self.context.driver());
+        let device = self.context.device();
+        let driver = self.context.driver();
         let properties = properties(device);
         let mut memory: CUmemGenericAllocationHandle = 0;
         // SAFETY: `memory` is valid for writes, and the properties are complete.

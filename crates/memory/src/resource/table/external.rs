@@ -96,7 +96,8 @@ unsafe impl Resource for ExternalResource {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        let (context, address) = (self.table.context, pointer.as_raw());
+        let context = self.table.context;
+        let address = pointer.as_raw();
         self.keep(stream);
         // SAFETY: the caller upholds the contract of the function, and the memory came from the table.
         match unsafe { (self.deallocate)(context, stream.as_raw(), address, bytes, alignment) } {

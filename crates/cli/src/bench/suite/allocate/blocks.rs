@@ -18,7 +18,11 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn new(source: &'a Source, implementation: Implementation, stream: &'a Stream) -> Self {
+    pub(super) fn new(
+        source: &'a Source,
+        implementation: Implementation,
+        stream: &'a Stream,
+    ) -> Self {
         Self {
             source,
             implementation,
@@ -43,7 +47,8 @@ impl<'a> Blocks<'a> {
         for _ in 0..count {
             let index = random(&mut self.seed) as usize % self.blocks.len();
             let (address, bytes) = self.blocks.swap_remove(index);
-            self.source.free(self.implementation, self.stream, address, bytes)?;
+            self.source
+                .free(self.implementation, self.stream, address, bytes)?;
             let block = self.allocate()?;
             self.blocks.push(block);
         }
@@ -52,7 +57,11 @@ impl<'a> Blocks<'a> {
 
     fn allocate(&mut self) -> Result<(u64, usize)> {
         let bytes = random_size(&mut self.seed);
-        Ok((self.source.allocate(self.implementation, self.stream, bytes)?, bytes))
+        Ok((
+            self.source
+                .allocate(self.implementation, self.stream, bytes)?,
+            bytes,
+        ))
     }
 }
 
@@ -60,7 +69,9 @@ impl Drop for Blocks<'_> {
     fn drop(&mut self) {
         for (address, bytes) in self.blocks.drain(..) {
             // The measurement reports failures.
-            let _ = self.source.free(self.implementation, self.stream, address, bytes);
+            let _ = self
+                .source
+                .free(self.implementation, self.stream, address, bytes);
         }
     }
 }

@@ -44,16 +44,29 @@ impl Source {
     }
 
     #[inline]
-    pub(super) fn allocate(&self, implementation: Implementation, stream: &Stream, bytes: usize) -> Result<u64> {
+    pub(super) fn allocate(
+        &self,
+        implementation: Implementation,
+        stream: &Stream,
+        bytes: usize,
+    ) -> Result<u64> {
         match (implementation, self.driver_allocator) {
             (Implementation::Curium, _) => Ok(self.cache.allocate(stream, bytes, ALIGN)?.as_raw()),
             (Implementation::C, DriverAllocator::Pool) => allocate_in_pool(stream, bytes),
-            (Implementation::C, DriverAllocator::Synchronous) => allocate_synchronously(stream, bytes),
+            (Implementation::C, DriverAllocator::Synchronous) => {
+                allocate_synchronously(stream, bytes)
+            }
         }
     }
 
     #[inline]
-    pub(super) fn free(&self, implementation: Implementation, stream: &Stream, address: u64, bytes: usize) -> Result<()> {
+    pub(super) fn free(
+        &self,
+        implementation: Implementation,
+        stream: &Stream,
+        address: u64,
+        bytes: usize,
+    ) -> Result<()> {
         match (implementation, self.driver_allocator) {
             (Implementation::Curium, _) => {
                 let pointer = DevicePointer::from_raw(address);
@@ -61,7 +74,9 @@ impl Source {
                 Ok(unsafe { self.cache.deallocate(stream, pointer, bytes, ALIGN) }?)
             }
             (Implementation::C, DriverAllocator::Pool) => free_in_pool(stream, address),
-            (Implementation::C, DriverAllocator::Synchronous) => free_synchronously(stream, address),
+            (Implementation::C, DriverAllocator::Synchronous) => {
+                free_synchronously(stream, address)
+            }
         }
     }
 }

@@ -9,12 +9,11 @@ fn library(
     path: Option<&str>,
     rejected: &[&str],
 ) -> OptionalLibrary {
-    let owned = |text: &str| text.to_owned();
     OptionalLibrary {
-        name: owned(name),
-        version: version.map(owned),
-        path: path.map(owned),
-        rejected: rejected.iter().copied().map(owned).collect(),
+        name: name.to_owned(),
+        version: version.map(str::to_owned),
+        path: path.map(str::to_owned),
+        rejected: rejected.iter().map(|reason| (*reason).to_owned()).collect(),
     }
 }
 
@@ -30,7 +29,7 @@ fn about(library: OptionalLibrary, cuda: &str) -> Finding {
 
 #[test]
 fn library_that_is_found_is_named_with_its_version_and_its_file() {
-    let found = about(
+    let finding = about(
         library(
             "cuBLAS",
             Some("12.8.4"),
@@ -40,15 +39,15 @@ fn library_that_is_found_is_named_with_its_version_and_its_file() {
         "12.8",
     );
     assert_eq!(
-        (found.severity, found.what.as_str()),
+        (finding.severity, finding.what.as_str()),
         (
             Severity::Good,
             "cuBLAS 12.8.4 (/usr/lib/libcublas.so.12.8.4)"
         )
     );
-    let found = about(library("NCCL", Some("2.28.3"), None, &[]), "12.8");
+    let finding = about(library("NCCL", Some("2.28.3"), None, &[]), "12.8");
     assert_eq!(
-        (found.severity, found.what.as_str()),
+        (finding.severity, finding.what.as_str()),
         (Severity::Good, "NCCL 2.28.3")
     );
 }
@@ -62,23 +61,23 @@ fn library_that_is_missing_is_a_note_with_the_package_for_the_driver() {
         ("cuFFT", "11.8", "`pip install nvidia-cufft-cu11`"),
         ("NCCL", "13.1", "`pip install nvidia-nccl-cu13`"),
     ] {
-        let found = about(library(name, None, None, &[]), cuda);
-        assert_eq!(found.severity, Severity::Note, "{found:#?}");
+        let finding = about(library(name, None, None, &[]), cuda);
+        assert_eq!(finding.severity, Severity::Note, "{finding:#?}");
         assert!(
-            found.what.starts_with(&format!("{name} was not found")),
-            "{found:#?}"
+            finding.what.starts_with(&format!("{name} was not found")),
+            "{finding:#?}"
         );
-        assert!(found.fixes[0].starts_with(package), "{found:#?}");
+        assert!(finding.fixes[0].starts_with(package), "{finding:#?}");
         assert!(
-            found.fixes[1].contains(&format!("CURIUM_{}_PATH", name.to_uppercase())),
-            "{found:#?}"
+            finding.fixes[1].contains(&format!("CURIUM_{}_PATH", name.to_uppercase())),
+            "{finding:#?}"
         );
     }
 }
 
 #[test]
 fn library_that_does_not_load_is_a_note_with_the_reason() {
-    let found = about(
+    let finding = about(
         library(
             "cuFFT",
             None,
@@ -88,26 +87,26 @@ fn library_that_does_not_load_is_a_note_with_the_reason() {
         "12.8",
     );
     assert!(
-        found.what.contains("does not load") && found.what.contains("wrong ELF class"),
-        "{found:#?}"
+        finding.what.contains("does not load") && finding.what.contains("wrong ELF class"),
+        "{finding:#?}"
     );
 }
 
 #[test]
 fn library_for_a_newer_cuda_than_the_driver_is_a_warning_with_the_package_for_it() {
-    let found = about(library("cuBLAS", Some("13.1.0"), None, &[]), "12.8");
-    assert_eq!(found.severity, Severity::Warning, "{found:#?}");
+    let finding = about(library("cuBLAS", Some("13.1.0"), None, &[]), "12.8");
+    assert_eq!(finding.severity, Severity::Warning, "{finding:#?}");
     assert!(
-        found
+        finding
             .what
             .contains("for CUDA 13, and the driver supports CUDA 12 only"),
-        "{found:#?}"
+        "{finding:#?}"
     );
-    assert_eq!(found.fixes[0], "`pip install nvidia-cublas-cu12`");
-    let found = about(library("cuFFT", Some("12.0.0"), None, &[]), "12.8");
-    assert_eq!(found.severity, Severity::Warning, "{found:#?}");
-    let found = about(library("cuFFT", Some("11.4.0"), None, &[]), "12.8");
-    assert_eq!(found.severity, Severity::Good, "{found:#?}");
+    assert_eq!(finding.fixes[0], "`pip install nvidia-cublas-cu12`");
+    let finding = about(library("cuFFT", Some("12.0.0"), None, &[]), "12.8");
+    assert_eq!(finding.severity, Severity::Warning, "{finding:#?}");
+    let finding = about(library("cuFFT", Some("11.4.0"), None, &[]), "12.8");
+    assert_eq!(finding.severity, Severity::Good, "{finding:#?}");
 }
 
 #[test]
@@ -117,12 +116,13 @@ fn machine_without_a_driver_gets_the_package_of_each_version() {
         ..bare()
     };
     let findings = findings(&environment);
-    let found = findings
+    let finding = findings
         .iter()
         .find(|finding| finding.check == "libraries")
         .expect("it is reported");
     assert!(
-        found.fixes[0].contains("nvidia-curand`") && found.fixes[0].contains("nvidia-curand-cu12`"),
-        "{found:#?}"
+        finding.fixes[0].contains("nvidia-curand`")
+            && finding.fixes[0].contains("nvidia-curand-cu12`"),
+        "{finding:#?}"
     );
 }

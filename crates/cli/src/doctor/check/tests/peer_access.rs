@@ -18,14 +18,17 @@ fn without_peer_access(version: &str) -> Environment {
 fn peer_access_that_the_iommu_may_block_is_a_warning_that_names_the_override() {
     let mut environment = without_peer_access("13.5");
     put(&mut environment, "/sys/class/iommu", names(&["dmar0"]));
-    let found = finding(&environment, "peer-access");
-    assert_eq!(found.severity, Severity::Warning);
+    let warning = finding(&environment, "peer-access");
+    assert_eq!(warning.severity, Severity::Warning);
     assert!(
-        found.what.contains("0 to 1, 1 to 0") && found.what.contains("IOMMU"),
-        "{found:#?}"
+        warning.what.contains("0 to 1, 1 to 0") && warning.what.contains("IOMMU"),
+        "{warning:#?}"
     );
     let fix = "CUDA_DISABLE_IOMMU_ACS_P2P_CAPABILITY_CHECK=1 overrides the check";
-    assert!(found.fixes.iter().any(|it| it.contains(fix)), "{found:#?}");
+    assert!(
+        warning.fixes.iter().any(|text| text.contains(fix)),
+        "{warning:#?}"
+    );
 }
 
 #[test]
@@ -35,11 +38,11 @@ fn peer_access_that_an_older_driver_or_a_machine_without_iommu_denies_is_a_note(
     let mut off = without_peer_access("13.5");
     put(&mut off, "/sys/class/iommu", names(&[]));
     for environment in [older, off] {
-        let found = finding(&environment, "peer-access");
-        assert_eq!(found.severity, Severity::Note);
+        let warning = finding(&environment, "peer-access");
+        assert_eq!(warning.severity, Severity::Note);
         assert!(
-            found.what.contains("through host memory") && found.fixes.is_empty(),
-            "{found:#?}"
+            warning.what.contains("through host memory") && warning.fixes.is_empty(),
+            "{warning:#?}"
         );
     }
 }
@@ -62,6 +65,6 @@ fn override_of_the_peer_access_check_is_a_note_if_there_are_several_devices() {
     assert!(
         findings(&environment)
             .iter()
-            .all(|found| found.check != "peer-access")
+            .all(|warning| warning.check != "peer-access")
     );
 }

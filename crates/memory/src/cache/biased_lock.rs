@@ -22,7 +22,7 @@ const END: Ordering = if cfg!(miri) {
 };
 
 /// The lock. It is held briefly, never across driver calls or user code.
-pub(super) struct OwnerLock<T> {
+pub(super) struct BiasedLock<T> {
     /// `true` while the owner uses the value.
     is_in_use: AtomicBool,
     /// `true` while another thread has the value, or waits for it.
@@ -34,18 +34,18 @@ pub(super) struct OwnerLock<T> {
 
 /// The use of the value by the owner.
 pub(super) struct Owned<'a, T> {
-    lock: &'a OwnerLock<T>,
+    lock: &'a BiasedLock<T>,
 }
 
 /// The use of the value by any thread.
 pub(super) struct Claimed<'a, T> {
-    lock: &'a OwnerLock<T>,
+    lock: &'a BiasedLock<T>,
 }
 
 // SAFETY: one thread at a time gets a use of the value, which it may share.
-unsafe impl<T: Send + Sync> Sync for OwnerLock<T> {}
+unsafe impl<T: Send + Sync> Sync for BiasedLock<T> {}
 
-impl<T> OwnerLock<T> {
+impl<T> BiasedLock<T> {
     pub(super) fn new(value: T) -> Self {
         Self {
             is_in_use: AtomicBool::new(false),
@@ -132,7 +132,8 @@ impl<T> Deref for Owned<'_, T> {
 impl<T> DerefMut for Owned<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above; the owner has one use at a time, which is borrowed exclusively.
+        // SAFETY: only the owner's thread uses the value until `self` is dropped: a claimant waits for that; the
+        // owner has one use at a time, which is borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -150,7 +151,8 @@ impl<T> Deref for Claimed<'_, T> {
 impl<T> DerefMut for Claimed<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and `self` is borrowed exclusively.
+        // SAFETY: the caller of `claim` received this after the owner's use had ended; the owner and other claimants
+        // find the claim, and `self` is borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -168,13 +170,14 @@ impl<T> Drop for Claimed<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for OwnerLock<T> {
+impl<T> fmt::Debug for BiasedLock<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (in_use, claimed) = (
-            self.is_in_use.load(Ordering::Relaxed),
-            self.is_claimed.load(Ordering::Relaxed),
-        );
-        write!(formatter, "OwnerLock(in use: {in_use}, claimed: {claimed})")
+        let in_use = self.is_in_use.load(Ordering::Relaxed);
+        let claimed = self.is_claimed.load(Ordering::Relaxed);
+        write!(
+            formatter,
+            "BiasedLock(in use: {in_use}, claimed: {claimed})"
+        )
     }
 }
 
@@ -187,7 +190,7 @@ mod tests {
 
     #[test]
     fn value_has_one_user_at_a_time() {
-        let lock = OwnerLock::new(1);
+        let lock = BiasedLock::new(1);
         // SAFETY: this thread is the owner, and has no other use.
         let mut owned = unsafe { lock.own() }.expect("no other thread claims it");
         *owned = 2;
@@ -210,31 +213,31 @@ mod tests {
             assert_eq!(claiming.join().expect("it does not panic"), 2);
         });
         let claimed = lock.claim().expect("there is a barrier");
-        // SAFETY: as above; the use has ended.
+        // SAFETY: this thread is the owner, and has no other use; the use has ended.
         assert!(unsafe { lock.own() }.is_none(), "it is claimed");
         drop(claimed);
-        // SAFETY: as above.
+        // SAFETY: this thread is the owner, and has no other use; the use has ended.
         assert_eq!(unsafe { lock.own() }.as_deref(), Some(&2));
     }
 
     #[test]
     fn several_values_are_claimed_at_the_same_time() {
-        let locks = [1, 2, 3].map(OwnerLock::new);
-        let claimed = OwnerLock::claim_all(&locks).expect("there is a barrier");
+        let locks = [1, 2, 3].map(BiasedLock::new);
+        let claimed = BiasedLock::claim_all(&locks).expect("there is a barrier");
         // SAFETY: this thread is the owner, and has no use.
         assert!(locks.iter().all(|lock| unsafe { lock.own() }.is_none()));
         assert_eq!(claimed.iter().map(|value| **value).sum::<i32>(), 6);
         drop(claimed);
-        // SAFETY: as above.
+        // SAFETY: this thread is the owner, and has no use.
         assert!(locks.iter().all(|lock| unsafe { lock.own() }.is_some()));
     }
 
     #[test]
     fn changes_of_the_owner_and_of_claimants_are_all_counted() {
         for is_fenced_by_claimants in [barrier::is_available(), false] {
-            let lock = OwnerLock {
+            let lock = BiasedLock {
                 is_fenced_by_claimants,
-                ..OwnerLock::new(0_usize)
+                ..BiasedLock::new(0_usize)
             };
             let (rounds, claims) = if cfg!(miri) {
                 (100, 10)
@@ -288,56 +291,77 @@ mod tests {
     impl Model {
         /// Returns the states after each possible step.
         fn next(&self, has_barrier: bool) -> Vec<Self> {
-            let mut next = Vec::new();
-            let mut after = |step: &dyn Fn(&mut Self)| {
-                let mut state = self.clone();
-                step(&mut state);
-                next.push(state);
-            };
-            if !self.delayed.is_empty() {
-                after(&|state| state.is_in_use = state.delayed.pop_front().expect("there is one"));
+            let mut publish = self.clone();
+            let published = publish.publish_store();
+            let mut owner = self.clone();
+            let owner_moved = owner.step_owner();
+            let mut claimant = self.clone();
+            let claimant_moved = claimant.step_claimant(has_barrier);
+            [
+                (publish, published),
+                (owner, owner_moved),
+                (claimant, claimant_moved),
+            ]
+            .into_iter()
+            .filter_map(|(state, has_changed)| has_changed.then_some(state))
+            .collect()
+        }
+
+        /// Makes the owner's oldest store readable. Returns `false` if there is none.
+        fn publish_store(&mut self) -> bool {
+            match self.delayed.pop_front() {
+                Some(is_in_use) => self.is_in_use = is_in_use,
+                None => return false,
             }
+            true
+        }
+
+        /// Advances the owner. Returns `false` if it is done.
+        fn step_owner(&mut self) -> bool {
             match self.owner {
-                Step::Announce => after(&|state| {
-                    state.delayed.push_back(true);
-                    state.owner = Step::Look;
-                }),
-                Step::Look if self.is_claimed => after(&Self::end_use),
-                Step::Look => after(&|state| state.owner = Step::Use),
-                Step::Use => after(&Self::end_use),
-                Step::Barrier | Step::Done => {}
+                Step::Announce => {
+                    self.delayed.push_back(true);
+                    self.owner = Step::Look;
+                }
+                Step::Look if self.is_claimed => self.end_use(),
+                Step::Look => self.owner = Step::Use,
+                Step::Use => self.end_use(),
+                Step::Barrier | Step::Done => return false,
             }
+            true
+        }
+
+        /// Advances the claimant. Returns `false` if it waits or is done.
+        fn step_claimant(&mut self, has_barrier: bool) -> bool {
             match self.claimant {
-                Step::Announce => after(&|state| {
-                    state.is_claimed = true;
-                    state.claimant = if has_barrier {
+                Step::Announce => {
+                    self.is_claimed = true;
+                    self.claimant = if has_barrier {
                         Step::Barrier
                     } else {
                         Step::Look
                     };
-                }),
-                Step::Barrier => after(&|state| {
-                    state.is_in_use = state
-                        .delayed
-                        .drain(..)
-                        .next_back()
-                        .unwrap_or(state.is_in_use);
-                    state.claimant = Step::Look;
-                }),
-                Step::Look if !self.is_in_use => after(&|state| state.claimant = Step::Use),
-                Step::Use => after(&|state| {
-                    state.is_claimed = false;
-                    state.claimant = Step::Done;
-                }),
-                Step::Look | Step::Done => {}
+                }
+                Step::Barrier => {
+                    if let Some(last) = self.delayed.drain(..).next_back() {
+                        self.is_in_use = last;
+                    }
+                    self.claimant = Step::Look;
+                }
+                Step::Look if !self.is_in_use => self.claimant = Step::Use,
+                Step::Use => {
+                    self.is_claimed = false;
+                    self.claimant = Step::Done;
+                }
+                Step::Look | Step::Done => return false,
             }
-            next
+            true
         }
 
         /// The owner starts again and again.
-        fn end_use(state: &mut Self) {
-            state.delayed.push_back(false);
-            state.owner = if state.delayed.len() < 4 {
+        fn end_use(&mut self) {
+            self.delayed.push_back(false);
+            self.owner = if self.delayed.len() < 4 {
                 Step::Announce
             } else {
                 Step::Done
@@ -346,7 +370,8 @@ mod tests {
 
         /// Returns `true` if some order of the steps ends with two users.
         fn can_have_two_users(has_barrier: bool) -> bool {
-            let (mut seen, mut open) = (HashSet::new(), vec![Self::default()]);
+            let mut seen = HashSet::new();
+            let mut open = vec![Self::default()];
             while let Some(state) = open.pop() {
                 if state.owner == Step::Use && state.claimant == Step::Use {
                     return true;
